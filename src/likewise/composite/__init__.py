@@ -1,0 +1,1 @@
+"""Composite events: many events against many patterns, in event time."""

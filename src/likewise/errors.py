@@ -1,0 +1,95 @@
+"""Every error that Likewise raises on purpose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["BuildError", "InputError", "LikewiseError", "MissingError", "ParseError", "SpaceError"]
+
+
+class LikewiseError(Exception):
+    """Base of all errors that a user can cause and mend; `hint` says how."""
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}\n  hint: {self.hint}" if self.hint else self.message
+
+
+class BuildError(LikewiseError):
+    """A subscription, pattern or engine that cannot work as asked for."""
+
+
+class MissingError(LikewiseError):
+    """An extra, a file or a server that this piece of work needs and that is not there."""
+
+
+class SpaceError(LikewiseError):
+    """A space folder that is corrupt, half written or of another version."""
+
+
+class InputError(LikewiseError):
+    """One bad record: where it stands and what is wrong with it."""
+
+    def __init__(
+        self, message: str, *, source: str = "<input>", line: int | None = None, hint: str | None = None
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.source = source
+        self.line = line
+
+    def __str__(self) -> str:
+        place = self.source if self.line is None else f"{self.source}:{self.line}"
+        return f"{place}: {super().__str__()}"
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A place in a source text; line and column count from 1."""
+
+    line: int
+    column: int
+
+
+class ParseError(LikewiseError):
+    """Text that is not in the subscription language, shown with a caret under the place."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        text: str,
+        position: Position,
+        source: str = "<text>",
+        expected: tuple[str, ...] = (),
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.source = source
+        self.position = position
+        self.expected = expected
+        lines = text.splitlines() or [""]
+        self.excerpt = lines[min(position.line, len(lines)) - 1]
+
+    @property
+    def line(self) -> int:
+        return self.position.line
+
+    @property
+    def column(self) -> int:
+        return self.position.column
+
+    def __str__(self) -> str:
+        # Long lines are cut around the caret so that it stays on the screen.
+        start = max(0, self.column - 61)
+        shown = self.excerpt[start : start + 120].replace("\t", " ")
+        out = [f"{self.source}:{self.line}:{self.column}: {self.message}", f"  {shown}"]
+        out.append("  " + " " * (self.column - 1 - start) + "^")
+        if self.expected:
+            out.append("  expected: " + ", ".join(self.expected))
+        if self.hint:
+            out.append(f"  hint: {self.hint}")
+        return "\n".join(out)

@@ -1,0 +1,1 @@
+"""Experiments: data sets, ground truth, metrics, and one module per experiment."""

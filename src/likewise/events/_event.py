@@ -1,0 +1,109 @@
+"""The event: what happened, when, about what, in the producer's own words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import TypeAlias
+
+import msgspec
+
+from likewise.errors import InputError
+
+Value: TypeAlias = str | bool | int | float | datetime
+"""An attribute's value; text is a term, the rest keep their type."""
+
+Instant: TypeAlias = int
+"""A point in event time: microseconds since 1970-01-01 UTC."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def to_instant(moment: datetime) -> Instant:
+    """Microseconds since the epoch; a moment without a zone is taken as UTC.
+
+    >>> to_instant(datetime(1970, 1, 1, 0, 0, 1))
+    1000000
+    """
+    aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    return (aware - _EPOCH) // _MICROSECOND
+
+
+def to_datetime(instant: Instant) -> datetime:
+    """The moment of an instant, in UTC.
+
+    >>> to_datetime(1_000_000).isoformat()
+    '1970-01-01T00:00:01+00:00'
+    """
+    return _EPOCH + timedelta(microseconds=instant)
+
+
+class Event(msgspec.Struct, frozen=True, gc=False):
+    """One event; several values of one attribute are several tuples of the same name.
+
+    `start` and `end` are equal for an instantaneous event and None until the event is stamped.
+
+    >>> event = Event.of({"type": "parking", "slot": [1, 2]}, id="e1")
+    >>> event.tuples
+    (('type', 'parking'), ('slot', 1), ('slot', 2))
+    >>> event.attributes
+    {'type': ['parking'], 'slot': [1, 2]}
+    """
+
+    id: str
+    tuples: tuple[tuple[str, Value], ...] = ()
+    theme: tuple[str, ...] = ()
+    start: Instant | None = None
+    end: Instant | None = None
+
+    @classmethod
+    def of(
+        cls,
+        attributes: Mapping[str, Value | Iterable[Value]],
+        *,
+        id: str = "",
+        theme: Iterable[str] = (),
+        time: datetime | None = None,
+        end: datetime | None = None,
+    ) -> Event:
+        """Build an event from ordinary Python values."""
+        start = None if time is None else to_instant(time)
+        stop = start if end is None else to_instant(end)
+        if start is not None and stop is not None and stop < start:
+            raise InputError(f"event {id!r} ends before it starts", hint="swap time and end")
+        return cls(id, tuple(_flatten(attributes)), tuple(dict.fromkeys(theme)), start, stop)
+
+    @property
+    def attributes(self) -> dict[str, list[Value]]:
+        """Values by attribute, in order of first appearance."""
+        grouped: dict[str, list[Value]] = {}
+        for name, value in self.tuples:
+            grouped.setdefault(name, []).append(value)
+        return grouped
+
+    @property
+    def time(self) -> datetime | None:
+        """The start as a datetime."""
+        return None if self.start is None else to_datetime(self.start)
+
+    @property
+    def span(self) -> tuple[Instant, Instant]:
+        """Start and end of a stamped event."""
+        if self.start is None:
+            raise InputError(f"event {self.id!r} has no time", hint="give it a time, or publish it through an engine")
+        return self.start, self.start if self.end is None else self.end
+
+    def stamped(self, now: Instant) -> Event:
+        """This event, with `now` as its time if it has none."""
+        if self.start is not None:
+            return self
+        return Event(self.id, self.tuples, self.theme, now, now)
+
+
+def _flatten(attributes: Mapping[str, Value | Iterable[Value]]) -> Iterable[tuple[str, Value]]:
+    for name, value in attributes.items():
+        if isinstance(value, str | bool | int | float | datetime):
+            yield name, value
+        else:
+            yield from ((name, item) for item in value)

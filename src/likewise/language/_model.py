@@ -1,0 +1,284 @@
+"""What a subscription says: profiles of single events and patterns over them.
+
+These are plain values: the parser makes them, the formatter prints them, engines read them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeAlias
+
+from likewise.events import Value
+
+Duration: TypeAlias = int
+"""A length of event time in microseconds."""
+
+
+class Operator(StrEnum):
+    """How a predicate compares an event's value with its own."""
+
+    EQ = "="
+    NE = "!="
+    LT = "<"
+    LE = "<="
+    GT = ">"
+    GE = ">="
+    IN = "in"
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """An interval of values; `in [10, 20)` has a closed low end and an open high end."""
+
+    low: Value
+    high: Value
+    low_closed: bool = True
+    high_closed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """Attribute, operator, value, and which of the two may be approximated [000 sec 3.4]."""
+
+    attribute: str
+    operator: Operator
+    value: Value | Range
+    attribute_approximate: bool = False
+    value_approximate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A primitive profile: a theme and predicates that must all hold."""
+
+    predicates: tuple[Predicate, ...]
+    theme: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a subscriber may set; None leaves it to the engine."""
+
+    threshold: float | None = None
+    top_k: int | None = None
+    approach: str | None = None
+
+
+class Keep(StrEnum):
+    """Instance selection among duplicates [003 sec 2.2]."""
+
+    FIRST = "first"
+    LAST = "last"
+    ALL = "all"
+    NTH = "nth"
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicates:
+    """Which of several instances of one member take part; `nth` counts from 1."""
+
+    keep: Keep = Keep.ALL
+    nth: int | None = None
+
+
+class Consumption(StrEnum):
+    """Whether an instance takes part in one combination or in several [003 sec 2.2]."""
+
+    UNIQUE = "unique"
+    ALL_PAIRS = "all pairs"
+
+
+class Allen(StrEnum):
+    """The thirteen relations between two intervals [001 sec III]."""
+
+    BEFORE = "before"
+    AFTER = "after"
+    MEETS = "meets"
+    MET_BY = "met by"
+    OVERLAPS = "overlaps"
+    OVERLAPPED_BY = "overlapped by"
+    STARTS = "starts"
+    STARTED_BY = "started by"
+    DURING = "during"
+    CONTAINS = "contains"
+    FINISHES = "finishes"
+    FINISHED_BY = "finished by"
+    EQUALS = "equals"
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A primitive profile as part of a pattern; the alias names its event in bindings."""
+
+    profile: Profile
+    alias: str | None = None
+    duplicates: Duplicates | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """Another subscription or pattern, by its name."""
+
+    name: str
+    alias: str | None = None
+    duplicates: Duplicates | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """One after the other, `(E1; E2)t` [003 table 1]; `within` bounds first start to last end."""
+
+    parts: tuple[Pattern, ...]
+    within: Duration | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Conjunction:
+    """All, in any order, `(E1, E2)t`."""
+
+    parts: tuple[Pattern, ...]
+    within: Duration | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Disjunction:
+    """Any one of them, `(E1 | E2)`."""
+
+    parts: tuple[Pattern, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ExclusiveOr:
+    """Exactly one of them within the window [001 sec III]."""
+
+    parts: tuple[Pattern, ...]
+    within: Duration | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Negation:
+    """No such event for a time, `(not E)t`; inside a sequence: none in between."""
+
+    part: Pattern
+    within: Duration | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The i-th instance, `E[i]`, counted from 1."""
+
+    part: Pattern
+    index: int
+    within: Duration | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Repetition:
+    """From `least` to `most` instances in a row, `E{2..5}`; most None is unbounded."""
+
+    part: Pattern
+    least: int
+    most: int | None = None
+    within: Duration | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """Two members whose intervals stand in one of Allen's relations."""
+
+    left: Pattern
+    relation: Allen
+    right: Pattern
+    within: Duration | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TimeEvent:
+    """A moment as an event [003 sec 2.2]: `at` a time of day, or `every` so often (one is set)."""
+
+    at: Duration | None = None
+    every: Duration | None = None
+    alias: str | None = None
+
+
+Pattern: TypeAlias = (
+    Member
+    | Reference
+    | Sequence
+    | Conjunction
+    | Disjunction
+    | ExclusiveOr
+    | Negation
+    | Selection
+    | Repetition
+    | Relation
+    | TimeEvent
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """An attribute of a named member, `a.room`, moved by an optional number: `a.temperature + 5`."""
+
+    alias: str
+    attribute: str
+    offset: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A condition between members: `a.room = b.room`, or by meaning `a.room ~ b.room`."""
+
+    left: Field
+    operator: Operator
+    right: Field | Value
+    approximate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Composite:
+    """A whole pattern: its root, the conditions between members, and what a detection consumes."""
+
+    root: Pattern
+    where: tuple[Binding, ...] = ()
+    consumption: Consumption | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """One named interest: a profile of single events or a pattern."""
+
+    name: str
+    body: Profile | Composite
+    options: Options = field(default_factory=Options)
+
+
+__all__ = [
+    "Allen",
+    "Binding",
+    "Composite",
+    "Conjunction",
+    "Consumption",
+    "Disjunction",
+    "Duplicates",
+    "Duration",
+    "ExclusiveOr",
+    "Field",
+    "Keep",
+    "Member",
+    "Negation",
+    "Operator",
+    "Options",
+    "Pattern",
+    "Predicate",
+    "Profile",
+    "Range",
+    "Reference",
+    "Relation",
+    "Repetition",
+    "Selection",
+    "Sequence",
+    "Subscription",
+    "TimeEvent",
+]

@@ -1,0 +1,1 @@
+"""Matching: one event against many subscriptions."""
