@@ -1,0 +1,28 @@
+"""The facade of likewise.events."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+
+import likewise.events
+
+
+def test_every_public_name_resolves() -> None:
+    assert [name for name in likewise.events.__all__ if not hasattr(likewise.events, name)] == []
+
+
+def test_public_names_are_sorted() -> None:
+    assert list(likewise.events.__all__) == sorted(
+        likewise.events.__all__, key=lambda name: (name.lower() == name, name)
+    )
+
+
+def test_examples_in_docstrings_hold() -> None:
+    results = {
+        info.name: doctest.testmod(importlib.import_module(f"likewise.events.{info.name}"))
+        for info in pkgutil.iter_modules(likewise.events.__path__)
+    }
+    assert {name: result.failed for name, result in results.items() if result.failed} == {}
+    assert sum(result.attempted for result in results.values()) > 5
