@@ -1,0 +1,124 @@
+"""The files of a space folder: their names, types, manifest and checks.
+
+Postings stand once, in rows by term: `indptr[t]:indptr[t+1]` is the slice of term t in `concepts` (ascending ids)
+and `freq`. Strings stand one after another in a `.bin` file, cut by an offsets array. The manifest is written last
+and names every other file with its size and SHA-256; its `id` covers all content, so equal ids mean equal spaces.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from likewise.errors import SpaceError
+
+FORMAT = "likewise-space"
+VERSION = 1
+MANIFEST = "manifest.json"
+REJECTED = "rejected.parquet"
+
+ARRAYS: Mapping[str, str] = {
+    "indptr": "<i8",
+    "concepts": "<i4",
+    "freq": "<u2",
+    "df": "<i4",
+    "term_offsets": "<i8",
+    "title_offsets": "<i8",
+    "length": "<u4",
+    "max_freq": "<u2",
+    "word_offsets": "<i8",
+    "word_counts": "<i8",
+}
+BLOBS = ("terms", "titles", "words")
+
+HINT_REBUILD = "build it again with `likewise space build`"
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a space holds and how it was made; nothing in it depends on the time or the machine."""
+
+    name: str
+    id: str
+    counts: Mapping[str, int]
+    parameters: Mapping[str, Any]
+    files: Mapping[str, Mapping[str, Any]]
+    version: int = VERSION
+    format: str = FORMAT
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> str:
+        """The text of `manifest.json`."""
+        body = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return json.dumps(body, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files but the manifest."""
+        return sum(int(entry["bytes"]) for entry in self.files.values())
+
+
+def content_id(
+    files: Mapping[str, Mapping[str, Any]], *, counts: Mapping[str, int], parameters: Mapping[str, Any]
+) -> str:
+    """One hash over everything that makes two spaces differ; the name does not."""
+    text = json.dumps([VERSION, files, counts, parameters], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def describe_file(path: Path) -> dict[str, Any]:
+    """Size and checksum of one file, as the manifest holds them."""
+    with path.open("rb") as stream:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    return {"bytes": path.stat().st_size, "sha256": digest}
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of a space folder; a `SpaceError` where there is none, or one that this version cannot read."""
+    path = folder / MANIFEST
+    if not folder.is_dir():
+        raise SpaceError(f"no space at {folder}", hint="`likewise space list` shows what there is")
+    try:
+        body = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise SpaceError(f"{folder} is not a space: it has no {MANIFEST}", hint=HINT_REBUILD) from None
+    except (OSError, ValueError) as error:
+        raise SpaceError(f"the manifest of {folder} cannot be read: {error}", hint=HINT_REBUILD) from error
+    return _manifest(body, folder)
+
+
+def _manifest(body: Any, folder: Path) -> Manifest:
+    if not isinstance(body, dict) or body.get("format") != FORMAT:
+        raise SpaceError(f"{folder} is not a space: its manifest is of another kind", hint=HINT_REBUILD)
+    if body.get("version") != VERSION:
+        raise SpaceError(
+            f"{folder} has format version {body.get('version')!r}, this program reads version {VERSION}",
+            hint=HINT_REBUILD,
+        )
+    try:
+        manifest = Manifest(**body)
+        expected = content_id(manifest.files, counts=manifest.counts, parameters=manifest.parameters)
+    except (TypeError, KeyError) as error:
+        raise SpaceError(f"the manifest of {folder} lacks parts: {error}", hint=HINT_REBUILD) from error
+    if manifest.id != expected:
+        raise SpaceError(f"the manifest of {folder} was changed after it was written", hint=HINT_REBUILD)
+    return manifest
+
+
+def check_files(folder: Path, manifest: Manifest, *, verify: bool) -> None:
+    """Every named file is there in its full length and, with `verify`, byte for byte as written."""
+    needed = [f"{name}.npy" for name in ARRAYS] + [f"{name}.bin" for name in BLOBS]
+    for name in sorted({*needed, *manifest.files}):
+        entry = manifest.files.get(name)
+        path = folder / name
+        if entry is None or not path.is_file():
+            raise SpaceError(f"{folder} lacks {name}", hint=HINT_REBUILD)
+        size = path.stat().st_size
+        if size != entry["bytes"]:
+            raise SpaceError(f"{path} has {size} bytes, expected {entry['bytes']}", hint=HINT_REBUILD)
+        if verify and describe_file(path)["sha256"] != entry["sha256"]:
+            raise SpaceError(f"{path} is not as it was written: checksum differs", hint=HINT_REBUILD)

@@ -1,0 +1,86 @@
+"""From text to stemmed words: the same cut for a corpus and for the terms that are looked up in it."""
+
+from __future__ import annotations
+
+import re
+import threading
+import unicodedata
+from functools import lru_cache
+
+import Stemmer
+
+LONGEST_WORD = 40
+"""Longer runs of letters are markup, keys or encoded data, not words."""
+
+STOP_WORDS = frozenset(
+    """
+    a about above after again against all also although am among an and another any anyone anything are around as
+    at be became because become becomes been before being below between both but by can cannot could did do does
+    doing done down during each either else etc even ever every few for from further get gets had has have having
+    he hence her here hers herself him himself his how however i if in into is it its itself just least less many
+    may me might mine more most much must my myself neither no nor not nothing now of off often on once one only
+    onto or other others otherwise ought our ours ourselves out over own per perhaps quite rather same several
+    shall she should since so some somebody someone something still such than that the their theirs them
+    themselves then there thereby therefore these they this those though through throughout thus to together too
+    toward towards under until up upon us used using usually various very via was we well were what whatever when
+    where whereas whether which while who whoever whole whom whose why will with within without would yet you your
+    yours yourself yourselves don didn doesn isn wasn weren aren couldn wouldn shouldn hasn haven hadn won ll ve
+    re
+    """.split()  # noqa: SIM905 - a list of three hundred quoted words is hard to read
+)
+"""English words that join others and name nothing."""
+
+_WORD = re.compile(r"[a-z0-9]+")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_MARK = re.compile(r"[\u0300-\u036f]+")
+
+
+def raw_words(text: str) -> list[str]:
+    """All runs of Latin letters and digits in lower case, accents folded away.
+
+    >>> raw_words("Two cafés, don't-go")
+    ['two', 'cafes', 'don', 't', 'go']
+    """
+    return _WORD.findall(fold(text).lower())
+
+
+def fold(text: str) -> str:
+    """Text without accents and compatibility forms, so that `café` and `cafe` are one word."""
+    if text.isascii():
+        return text
+    return _MARK.sub("", unicodedata.normalize("NFKD", text))
+
+
+def is_word(word: str) -> bool:
+    """Whether a raw word counts: not a stop word, not a lone letter, not a key of 64 hex digits."""
+    return 1 < len(word) <= LONGEST_WORD and word not in STOP_WORDS
+
+
+def stem(word: str) -> str:
+    """The Porter2 stem of one lower-case word.
+
+    >>> stem("parking"), stem("parked")
+    ('park', 'park')
+    """
+    result: str = _stemmer().stemWord(word)
+    return result
+
+
+@lru_cache(maxsize=65_536)
+def tokens(phrase: str) -> tuple[str, ...]:
+    """The stems of a term: identifiers split, stop words out.
+
+    >>> tokens("parkingSpace_occupied")
+    ('park', 'space', 'occupi')
+    """
+    return tuple(stem(word) for word in raw_words(_HUMP.sub(" ", phrase)) if is_word(word))
+
+
+_local = threading.local()
+
+
+def _stemmer() -> Stemmer.Stemmer:
+    # A stemmer keeps a cache that threads must not share.
+    if not hasattr(_local, "stemmer"):
+        _local.stemmer = Stemmer.Stemmer("english")
+    return _local.stemmer
