@@ -14,9 +14,7 @@ def test_every_public_name_resolves() -> None:
 
 
 def test_public_names_are_sorted() -> None:
-    assert list(likewise.events.__all__) == sorted(
-        likewise.events.__all__, key=lambda name: (name.lower() == name, name)
-    )
+    assert list(likewise.events.__all__) == sorted(likewise.events.__all__)
 
 
 def test_examples_in_docstrings_hold() -> None:

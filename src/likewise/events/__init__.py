@@ -1,6 +1,22 @@
 """Events: the model, its terms, and how events are read and written."""
 
+from likewise.events._encode import encode_line
 from likewise.events._event import Event, Instant, Value, to_datetime, to_instant
+from likewise.events._jsonl import decode_line, decode_lines
+from likewise.events._records import BadRecord, DeadLetters
 from likewise.events._terms import normalise, words
 
-__all__ = ["Event", "Instant", "Value", "normalise", "to_datetime", "to_instant", "words"]
+__all__ = [
+    "BadRecord",
+    "DeadLetters",
+    "Event",
+    "Instant",
+    "Value",
+    "decode_line",
+    "decode_lines",
+    "encode_line",
+    "normalise",
+    "to_datetime",
+    "to_instant",
+    "words",
+]

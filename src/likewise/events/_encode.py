@@ -1,0 +1,77 @@
+"""Events to JSON: the checks that make sure a written event can be read again, and the JSON line."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+
+from likewise.errors import InputError
+from likewise.events._event import Event, Instant, Value, to_datetime
+from likewise.events._values import MAX_INTEGER, MIN_INTEGER
+
+__all__ = ["encode_line"]
+
+_MINUTE = timedelta(minutes=1)
+_encode = msgspec.json.Encoder().encode
+
+
+def encode_line(event: Event) -> bytes:
+    r"""The event as one JSON line, ended with a newline.
+
+    >>> encode_line(Event.of({"slot": [1, 2]}, id="e1", theme=["city"]))
+    b'{"id":"e1","theme":["city"],"attributes":{"slot":[1,2]}}\n'
+    """
+    record: dict[str, object] = {"id": event.id}
+    if event.start is not None:
+        record["time"] = written_instant(event.start)
+        if event.end is not None and event.end != event.start:
+            record["end"] = written_instant(event.end)
+    if event.theme:
+        record["theme"] = event.theme
+    record["attributes"] = written_attributes(event)
+    return to_json(event, record) + b"\n"
+
+
+def to_json(event: Event, record: object) -> bytes:
+    """JSON bytes; text that has no UTF-8 form is the event's flaw."""
+    try:
+        return _encode(record)
+    except UnicodeEncodeError:
+        raise InputError(f"event {event.id!r} has text that is not valid Unicode") from None
+
+
+def written_attributes(event: Event) -> dict[str, object]:
+    """Name to value, or to a list where there are several."""
+    if not event.tuples:
+        raise InputError(f"event {event.id!r} has no attributes", hint="no format carries an event that says nothing")
+    grouped: dict[str, list[Value]] = {}
+    for name, value in event.tuples:
+        grouped.setdefault(name, []).append(written_value(event, name, value))
+    return {name: values[0] if len(values) == 1 else values for name, values in grouped.items()}
+
+
+def written_value(event: Event, name: str, value: Value) -> Value:
+    """The value if JSON can carry it; a moment without a zone is written as UTC."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InputError(f"event {event.id!r}: attribute {name!r} is {value}", hint="numbers must be finite")
+    if isinstance(value, int) and not MIN_INTEGER <= value <= MAX_INTEGER:
+        raise InputError(f"event {event.id!r}: attribute {name!r} has an integer beyond 64 bits")
+    return written_moment(value) if isinstance(value, datetime) else value
+
+
+def written_moment(moment: datetime) -> datetime:
+    """With a zone of whole minutes, which is all that a timestamp can say."""
+    offset = moment.utcoffset()
+    if offset is None:
+        return moment.replace(tzinfo=UTC)
+    return moment if not offset % _MINUTE else moment.astimezone(UTC)
+
+
+def written_instant(instant: Instant) -> datetime:
+    """The moment of a start or an end; outside the years 1 to 9999 there is none."""
+    try:
+        return to_datetime(instant)
+    except OverflowError:
+        raise InputError(f"the time {instant} is outside the years 1 to 9999") from None

@@ -1,0 +1,216 @@
+"""JSON lines: one event a line, `{"id", "time", "end"?, "theme": [], "attributes": {name: value | [values]}}`.
+
+A line of the usual shape is decoded straight into typed fields. Any other line takes a second,
+slower look, which either understands it (a date without a time of day, nested objects) or says
+precisely what is wrong; so the usual line pays nothing for good messages.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from difflib import get_close_matches
+from typing import Annotated, Any
+
+import msgspec
+
+from likewise.errors import InputError
+from likewise.events._event import Event, Instant, Value, to_instant
+from likewise.events._records import Intake, OnError
+from likewise.events._values import (
+    FIRST,
+    LAST,
+    MAX_INTEGER,
+    MAX_TEXT,
+    MIN_INTEGER,
+    check_span,
+    flatten,
+    parse_instant,
+    parse_text,
+)
+
+__all__ = ["decode_line", "decode_lines", "event_of_object"]
+
+MAX_LINE = 8 << 20
+FIELDS = ("id", "time", "end", "theme", "attributes")
+
+_Integer = Annotated[int, msgspec.Meta(ge=MIN_INTEGER, le=MAX_INTEGER)]
+_Scalar = str | bool | _Integer | float
+_Moment = datetime | int | float | None
+
+
+class _Line(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    attributes: dict[str, _Scalar | list[_Scalar]]
+    id: str = ""
+    theme: tuple[str, ...] = ()
+    time: _Moment = None
+    end: _Moment = None
+
+
+_decode = msgspec.json.Decoder(_Line).decode
+_decode_any = msgspec.json.Decoder(Any).decode
+# What msgspec raises for bytes that are not what it looks for; ValueError covers text encoding and huge integers.
+_UNUSUAL = (msgspec.MsgspecError, ValueError, RecursionError)
+
+
+def decode_line(line: bytes, *, source: str = "<line>", number: int = 1) -> Event:
+    """The event on one line; a missing id becomes `source:number`.
+
+    >>> event = decode_line(b'{"id": "e1", "time": 0, "theme": ["city"], "attributes": {"slot": [1, 2]}}')
+    >>> event.tuples, event.theme, event.span
+    ((('slot', 1), ('slot', 2)), ('city',), (0, 0))
+    """
+    for event in decode_lines((line,), source=source, first=number):
+        return event
+    raise InputError("the line is blank", source=source, line=number)
+
+
+def decode_lines(
+    lines: Iterable[bytes],
+    *,
+    source: str = "<lines>",
+    first: int = 1,
+    on_error: OnError | None = None,
+    seen: set[str] | None = None,
+) -> Iterator[Event]:
+    """The events on many lines, as fast as may be; blank lines are skipped.
+
+    `first` is the number of the first line. Ids are checked against `seen`, if given, and added to it.
+    """
+    return _decode_lines(lines, first, Intake(source, on_error, seen))
+
+
+def _decode_lines(lines: Iterable[bytes], first: int, intake: Intake) -> Iterator[Event]:
+    # One long loop on purpose: a call per event or per attribute would halve the speed.
+    seen = intake.seen
+    for number, line in enumerate(lines, first):
+        try:
+            if len(line) > MAX_TEXT:
+                raise ValueError  # only the slow look checks the length of each text
+            record = _decode(line)
+            event = _event(record) if record.id else _named(record, intake.source, number)
+        except _UNUSUAL:
+            if not line.strip():
+                continue
+            try:
+                event = event_of_object(parse_json(line), default_id=default_id(intake.source, number))
+            except InputError as flaw:
+                intake.reject(flaw, line=number, raw=line)
+                continue
+        except InputError as flaw:
+            intake.reject(flaw, line=number, raw=line)
+            continue
+        if seen is not None and not intake.is_new(event.id, line=number, raw=line):
+            continue
+        yield event
+
+
+def _event(record: _Line) -> Event:
+    tuples: list[tuple[str, Value]] = []
+    append = tuples.append
+    for name, value in record.attributes.items():
+        if isinstance(value, list):
+            tuples.extend([(name, parse_text(item) if isinstance(item, str) else item) for item in value])
+        elif isinstance(value, str) and len(value) > 18 and value[10] == "T":
+            append((name, parse_text(value)))
+        else:
+            append((name, value))
+    if not tuples or "" in record.attributes:
+        raise ValueError  # the slow look says which
+    theme = record.theme
+    if theme:
+        theme = tuple(dict.fromkeys(theme))
+        if "" in theme:
+            raise ValueError
+    start = end = None
+    if record.time is not None:
+        start = end = _instant("time", record.time)
+    if record.end is not None:
+        end = check_span(start, _instant("end", record.end))
+    return Event(record.id, tuple(tuples), theme, start, end)
+
+
+def _named(record: _Line, source: str, number: int) -> Event:
+    record.id = default_id(source, number)
+    return _event(record)
+
+
+def _instant(field: str, moment: datetime | float) -> Instant:
+    if not isinstance(moment, datetime):
+        return parse_instant(field, moment)
+    instant = to_instant(moment)
+    if not FIRST <= instant <= LAST:
+        raise ValueError  # the zone moved it out of the years 1 to 9999
+    return instant
+
+
+def default_id(source: str, number: int) -> str:
+    """The id of an event that has none: the file's name without folders, and the line."""
+    return f"{os.path.basename(source) or source}:{number}"
+
+
+def parse_json(data: bytes) -> object:
+    """Any JSON value, or an InputError that says what is wrong with the text."""
+    if len(data) > MAX_LINE:
+        raise InputError(f"the record is longer than {MAX_LINE >> 20} MiB")
+    try:
+        data.decode("utf-8")
+        return _decode_any(data)
+    except UnicodeDecodeError as error:
+        raise InputError(f"not valid UTF-8 at byte {error.start + 1}") from None
+    except RecursionError:
+        raise InputError("the JSON is nested too deeply") from None
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise InputError(f"not valid JSON: {error}") from None
+
+
+def event_of_object(value: object, *, default_id: str) -> Event:
+    """The event of a decoded JSON object, with every check and a reason for every refusal."""
+    if not isinstance(value, dict):
+        raise InputError(f"not an event but a JSON {_kind(value)}", hint='{"id": …, "attributes": {…}}')
+    for field in value:
+        if field not in FIELDS:
+            close = get_close_matches(field[:60], FIELDS, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"an event has {', '.join(FIELDS)}"
+            raise InputError(f"unknown field {field[:60]!r}", hint=hint)
+    start, end = (None if value.get(f) is None else parse_instant(f, value[f]) for f in ("time", "end"))
+    return Event(
+        _checked_id(value.get("id"), default_id),
+        _checked_tuples(value.get("attributes")),
+        _checked_theme(value.get("theme")),
+        start,
+        check_span(start, end),
+    )
+
+
+def _checked_id(value: object, default: str) -> str:
+    if value is None or value == "":
+        return default
+    if not isinstance(value, str):
+        raise InputError(f"id is a JSON {_kind(value)}, not text", hint="put it in quotes")
+    if len(value) > MAX_TEXT:
+        raise InputError(f"id has {len(value):,} characters", hint=f"at most {MAX_TEXT:,}")
+    return value
+
+
+def _checked_tuples(value: object) -> tuple[tuple[str, Value], ...]:
+    if value is not None and not isinstance(value, dict):
+        raise InputError(f"attributes is a JSON {_kind(value)}, not an object")
+    tuples = tuple(flatten(value or {}))
+    if not tuples:
+        raise InputError("the event has no attributes", hint='add "attributes": {"name": "value"}')
+    return tuples
+
+
+def _checked_theme(value: object) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, list) or not all(isinstance(tag, str) and 0 < len(tag) <= MAX_TEXT for tag in value):
+        raise InputError("theme is not a list of tags", hint='such as ["transport", "energy"]')
+    return tuple(dict.fromkeys(value))
+
+
+def _kind(value: object) -> str:
+    names = {dict: "object", list: "array", str: "string", bool: "boolean", type(None): "null"}
+    return names.get(type(value), "number")

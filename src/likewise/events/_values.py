@@ -1,0 +1,130 @@
+"""Values as they come from outside: their types, their limits, and how nested ones become flat."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from likewise.errors import InputError
+from likewise.events._event import Instant, Value, to_instant
+
+__all__ = ["check_span", "flatten", "parse_instant", "parse_text", "parse_value"]
+
+MAX_TEXT = 65_536
+MAX_DEPTH = 32
+MIN_INTEGER, MAX_INTEGER = -(2**63), 2**63 - 1
+FIRST, LAST = to_instant(datetime.min), to_instant(datetime.max)
+_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)?", re.ASCII)
+
+
+def parse_text(text: str) -> str | datetime:
+    """A datetime if the text is a whole timestamp (RFC 3339, without a zone: UTC), else the text.
+
+    >>> parse_text("2010-07-11T20:30:00+02:00").isoformat(), parse_text("2010-07-11")
+    ('2010-07-11T20:30:00+02:00', '2010-07-11')
+    """
+    if len(text) < 19 or text[10] != "T" or not _TIMESTAMP.fullmatch(text):
+        return text
+    try:
+        moment = datetime.fromisoformat(text)
+        aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    except ValueError:
+        return text
+    # A zone can move the first or last moments out of the years that every reader can hold.
+    return aware if FIRST <= to_instant(aware) <= LAST else text
+
+
+def parse_value(name: str, value: object) -> Value:
+    """One scalar with its type kept, or the reason why it cannot be a value."""
+    if isinstance(value, str):
+        return parse_text(_short(name, value))
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return _within(name, value)
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise InputError(f"attribute {_shown(name)} is {value}", hint="numbers must be finite; leave it out")
+        return value
+    if value is None:
+        raise InputError(f"attribute {_shown(name)} is null", hint="leave out an attribute that has no value")
+    raise InputError(f"attribute {_shown(name)} is of type {type(value).__name__}, not a number, boolean or text")
+
+
+def flatten(attributes: dict[str, object], *, prefix: str = "", depth: int = 1) -> Iterator[tuple[str, Value]]:
+    """Tuples of attributes; a nested object's members are named by their path.
+
+    >>> list(flatten({"room": {"name": "101", "floor": [1, 2]}}))
+    [('room name', '101'), ('room floor', 1), ('room floor', 2)]
+    """
+    if depth > MAX_DEPTH:
+        raise InputError(f"attributes are nested deeper than {MAX_DEPTH} levels")
+    for key, value in attributes.items():
+        if not key:
+            raise InputError("an attribute has an empty name")
+        name = f"{prefix} {key}" if prefix else key
+        _short("name", name)
+        for item in value if isinstance(value, list) else (value,):
+            if isinstance(item, dict):
+                yield from flatten(item, prefix=name, depth=depth + 1)
+            elif isinstance(item, list):
+                raise InputError(f"attribute {_shown(name)} has a list inside a list", hint="give one flat list")
+            else:
+                yield name, parse_value(name, item)
+
+
+def parse_instant(field: str, value: object) -> Instant:
+    """A moment given as ISO 8601 text or as seconds since 1970.
+
+    >>> parse_instant("time", 1.5), parse_instant("time", "1970-01-02")
+    (1500000, 86400000000)
+    """
+    if isinstance(value, str):
+        return _instant_of_text(field, value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InputError(f"{field} is of type {type(value).__name__}, not a timestamp or a number of seconds")
+    # Compared as it is first: a huge float would overflow on its way to an integer.
+    instant = value * 1_000_000
+    if not FIRST <= instant <= LAST:
+        raise InputError(f"{field} {value} is out of range", hint="seconds since 1970, in the years 1 to 9999")
+    return round(instant)
+
+
+def check_span(start: Instant | None, end: Instant | None) -> Instant | None:
+    """The end that goes with a start: the start itself if there is none."""
+    if end is None:
+        return start
+    if start is None:
+        raise InputError("the event has an end but no time", hint="give it a time too")
+    if end < start:
+        raise InputError("the event ends before it starts", hint="swap time and end")
+    return end
+
+
+def _instant_of_text(field: str, text: str) -> Instant:
+    try:
+        instant = to_instant(datetime.fromisoformat(text.strip()))
+    except ValueError:
+        shown = _shown(text)
+        raise InputError(f"{field} {shown} is not an ISO 8601 time", hint="such as 2010-07-11T20:30:00Z") from None
+    if not FIRST <= instant <= LAST:
+        raise InputError(f"{field} {_shown(text)} is out of range")
+    return instant
+
+
+def _within(name: str, value: int) -> int:
+    if MIN_INTEGER <= value <= MAX_INTEGER:
+        return value
+    raise InputError(f"attribute {_shown(name)} has an integer beyond 64 bits", hint="give it as text or as a float")
+
+
+def _short(name: str, text: str) -> str:
+    if len(text) <= MAX_TEXT:
+        return text
+    raise InputError(f"attribute {_shown(name)} has a text of {len(text):,} characters", hint=f"at most {MAX_TEXT:,}")
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 60 else text[:57] + "...")
