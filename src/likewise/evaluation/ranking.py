@@ -1,0 +1,128 @@
+"""How good a ranking of events is: precision, recall, F1, and the ways to sum them up over subscriptions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Scores: TypeAlias = NDArray[np.float32]
+"""A row per subscription, a column per event."""
+
+Relevance: TypeAlias = NDArray[np.bool_]
+"""True where the event is relevant to the subscription; the same shape as the scores."""
+
+RECALLS = np.linspace(0, 1, 11)
+"""The eleven recall levels of the interpolated curve [002 sec 6]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Precision and recall at every distinct threshold, the highest threshold first."""
+
+    thresholds: NDArray[np.float64]
+    precision: NDArray[np.float64]
+    recall: NDArray[np.float64]
+
+    @property
+    def f1(self) -> NDArray[np.float64]:
+        """F1 at every threshold."""
+        total = self.precision + self.recall
+        return np.divide(2 * self.precision * self.recall, total, out=np.zeros_like(total), where=total > 0)
+
+    @property
+    def best(self) -> tuple[float, float]:
+        """The maximal F1 and the threshold that gives it."""
+        if not len(self.thresholds):
+            return 0.0, 0.0
+        place = int(np.argmax(self.f1))
+        return float(self.f1[place]), float(self.thresholds[place])
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """The three figures of one run, and each subscription's own maximal F1."""
+
+    mean_max_f1: float
+    curve_max_f1: float
+    global_f1: float
+    global_threshold: float
+    each: NDArray[np.float64]
+
+
+def curve(scores: NDArray[np.floating], relevant: Relevance) -> Curve:
+    """Precision and recall when all events at or above a score are delivered; equal scores go together.
+
+    An event that scores 0 is never delivered.
+
+    >>> made = curve(np.array([0.9, 0.5, 0.5, 0.0]), np.array([True, True, False, True]))
+    >>> made.thresholds.tolist(), made.precision.round(2).tolist(), made.recall.round(2).tolist()
+    ([0.9, 0.5], [1.0, 0.67], [0.33, 0.67])
+    """
+    order = np.argsort(-scores, kind="stable")
+    ranked = np.asarray(scores, dtype=np.float64)[order]
+    hits = np.cumsum(relevant[order])
+    last = np.flatnonzero(np.append(ranked[1:] != ranked[:-1], True) & (ranked > 0))
+    found = hits[last]
+    total = int(relevant.sum())
+    recall = found / total if total else np.zeros(len(last))
+    return Curve(ranked[last], found / (last + 1), recall)
+
+
+def max_f1(scores: NDArray[np.floating], relevant: Relevance) -> float:
+    """The best F1 that any threshold gives for one subscription [002 sec 6.2].
+
+    >>> max_f1(np.array([0.9, 0.8, 0.1]), np.array([True, True, False]))
+    1.0
+    """
+    return curve(scores, relevant).best[0]
+
+
+def interpolated(scores: NDArray[np.floating], relevant: Relevance) -> NDArray[np.float64]:
+    """Precision at eleven recall levels: the best precision at that recall or beyond.
+
+    >>> interpolated(np.array([0.9, 0.5]), np.array([False, True])).tolist() == [0.5] * 11
+    True
+    """
+    made = curve(scores, relevant)
+    beyond = np.maximum.accumulate(made.precision[::-1])[::-1]
+    place = np.searchsorted(made.recall, RECALLS - 1e-12)
+    return np.append(beyond, 0.0)[place]
+
+
+def curve_max_f1(scores: Scores, relevant: Relevance) -> float:
+    """The maximal F1 on the eleven-point curve averaged over subscriptions."""
+    precision = np.mean([interpolated(*row) for row in zip(scores, relevant, strict=True)], axis=0)
+    total = precision + RECALLS
+    return float(np.max(np.divide(2 * precision * RECALLS, total, out=np.zeros(11), where=total > 0)))
+
+
+def global_f1(scores: Scores, relevant: Relevance, *, steps: int = 400) -> tuple[float, float]:
+    """The best mean F1 that one threshold for all subscriptions gives, and that threshold.
+
+    >>> global_f1(np.array([[0.9, 0.2], [0.6, 0.1]], dtype=np.float32), np.array([[True, False], [True, False]]))
+    (1.0, 0.6000000238418579)
+    """
+    found = scores[relevant & (scores > 0)]
+    if not len(found):
+        return 0.0, 0.0
+    thresholds = np.unique(np.quantile(found.astype(np.float64), np.linspace(0, 1, steps), method="nearest"))
+    f1 = np.mean([_f1_at(row, truth, thresholds) for row, truth in zip(scores, relevant, strict=True)], axis=0)
+    place = int(np.argmax(f1))
+    return float(f1[place]), float(thresholds[place])
+
+
+def quality(scores: Scores, relevant: Relevance) -> Quality:
+    """All figures of one run."""
+    each = np.array([max_f1(*row) for row in zip(scores, relevant, strict=True)])
+    best, threshold = global_f1(scores, relevant)
+    return Quality(float(each.mean()), curve_max_f1(scores, relevant), best, threshold, each)
+
+
+def _f1_at(scores: NDArray[np.floating], relevant: Relevance, thresholds: NDArray[np.floating]) -> NDArray[np.float64]:
+    every, right = np.sort(scores), np.sort(scores[relevant])
+    delivered = len(every) - np.searchsorted(every, thresholds)
+    found = len(right) - np.searchsorted(right, thresholds)
+    return np.asarray(2 * found / np.maximum(1, delivered + len(right)))
