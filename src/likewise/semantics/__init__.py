@@ -1,26 +1,58 @@
 """What words mean: spaces, and the measures of relatedness over them."""
 
-from likewise.semantics._measure import Matrix, Measure, Shared
+from likewise.semantics._combined import Combined
+from likewise.semantics._concept import Concept
+from likewise.semantics._contrast import Competitors, Contrast
+from likewise.semantics._embedding import Embedding
+from likewise.semantics._esa import Esa, EsaEuclidean
+from likewise.semantics._hybrid import Hybrid
+from likewise.semantics._information import InformationContent
+from likewise.semantics._jiang_conrath import JiangConrath
+from likewise.semantics._measure import Matrix, Measure, Prepared, Shared, prepare
+from likewise.semantics._registry import measure, measure_names, needs_space
 from likewise.semantics._shelf import find_space, list_spaces, space_path, spaces_folder
 from likewise.semantics._space import Rows, Space
 from likewise.semantics._space_format import Manifest
 from likewise.semantics._space_writer import SpaceWriter, write_space
 from likewise.semantics._text import tokens
+from likewise.semantics._thematic import Thematic
+from likewise.semantics._thesaurus import Thesaurus
 from likewise.semantics._weighting import DEFAULT_WEIGHTING, WEIGHTINGS, Weighting
+from likewise.semantics._wordnet import Sense, Synset, WordNet
 
 __all__ = [
     "DEFAULT_WEIGHTING",
     "WEIGHTINGS",
+    "Combined",
+    "Competitors",
+    "Concept",
+    "Contrast",
+    "Embedding",
+    "Esa",
+    "EsaEuclidean",
+    "Hybrid",
+    "InformationContent",
+    "JiangConrath",
     "Manifest",
     "Matrix",
     "Measure",
+    "Prepared",
     "Rows",
+    "Sense",
     "Shared",
     "Space",
     "SpaceWriter",
+    "Synset",
+    "Thematic",
+    "Thesaurus",
     "Weighting",
+    "WordNet",
     "find_space",
     "list_spaces",
+    "measure",
+    "measure_names",
+    "needs_space",
+    "prepare",
     "space_path",
     "spaces_folder",
     "tokens",

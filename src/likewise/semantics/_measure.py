@@ -60,3 +60,43 @@ class Measure(Protocol):
     ) -> list[Shared]:
         """The strongest concepts that carry the score of one pair, strongest first."""
         ...
+
+
+class Prepared(Protocol):
+    """The subscription side of a measure, made ready for many event terms that come later."""
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """The subscription terms, in the order of the columns."""
+        ...
+
+    def rows(self, event_terms: Sequence[str], *, event_theme: Sequence[str] = ()) -> Matrix:
+        """A row per event term, a column per subscription term: the transposed `matrix`."""
+        ...
+
+
+@runtime_checkable
+class Preparable(Protocol):
+    """A measure with a prepared form of its own."""
+
+    def prepare(self, subscription_terms: Sequence[str], *, subscription_theme: Sequence[str] = ()) -> Prepared:
+        """The subscription side, made ready."""
+        ...
+
+
+def prepare(measure: Measure, subscription_terms: Sequence[str], *, subscription_theme: Sequence[str] = ()) -> Prepared:
+    """The subscription side of any measure: its own prepared form, or its matrix asked for again."""
+    if isinstance(measure, Preparable):
+        return measure.prepare(subscription_terms, subscription_theme=subscription_theme)
+    return _Unprepared(measure, tuple(subscription_terms), tuple(subscription_theme))
+
+
+@dataclass(frozen=True, slots=True)
+class _Unprepared:
+    measure: Measure
+    terms: tuple[str, ...]
+    theme: tuple[str, ...]
+
+    def rows(self, event_terms: Sequence[str], *, event_theme: Sequence[str] = ()) -> Matrix:
+        scores = self.measure.matrix(self.terms, event_terms, subscription_theme=self.theme, event_theme=event_theme)
+        return np.ascontiguousarray(scores.T)

@@ -1,0 +1,75 @@
+"""The concept approach: terms match when a thesaurus says that they are synonyms or related [000 sec 1.2.2]."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from likewise.errors import BuildError
+from likewise.semantics._measure import Matrix, Shared
+from likewise.semantics._phrase import mark_identical
+from likewise.semantics._thesaurus import Thesaurus
+
+Grades = Literal["boolean", "graded", "synonyms"]
+
+
+class Concept:
+    """Names of one concept are 1; names of linked concepts are 1 (`boolean`), `related` (`graded`) or 0 (`synonyms`).
+
+    Themes are not used.
+
+    >>> thesaurus = Thesaurus({"c1": ["car", "auto"], "c2": ["vehicle"], "c3": ["cat"]}, [("c1", "c2")])
+    >>> Concept(thesaurus).matrix(["car"], ["auto", "vehicle", "cat"]).tolist()
+    [[1.0, 0.5, 0.0]]
+    """
+
+    name = "concept"
+    symmetric = True
+
+    def __init__(self, thesaurus: Thesaurus | None = None, *, grades: Grades = "graded", related: float = 0.5) -> None:
+        if not 0 <= related <= 1:
+            raise BuildError(f"related terms cannot count {related}", hint="choose a number from 0 to 1")
+        if grades not in ("boolean", "graded", "synonyms"):
+            raise BuildError(f"no grades {grades!r}", hint="one of: boolean, graded, synonyms")
+        self._thesaurus = thesaurus or Thesaurus.from_wordnet()
+        self._related = {"boolean": 1.0, "graded": related, "synonyms": 0.0}[grades]
+
+    def matrix(
+        self,
+        subscription_terms: Sequence[str],
+        event_terms: Sequence[str],
+        *,
+        subscription_theme: Sequence[str] = (),  # noqa: ARG002
+        event_theme: Sequence[str] = (),  # noqa: ARG002
+    ) -> Matrix:
+        """1, the value of related terms, or 0 for every subscription term (row) and event term (column)."""
+        left = self._thesaurus.incidence(subscription_terms)
+        right = csr_array(self._thesaurus.incidence(event_terms).T)
+        scores = np.minimum((left @ self._thesaurus.links @ right).toarray(), 1) * self._related
+        scores = np.maximum(scores, np.minimum((left @ right).toarray(), 1)).astype(np.float32)
+        return mark_identical(scores, subscription_terms, event_terms)
+
+    def reason(
+        self,
+        subscription_term: str,
+        event_term: str,
+        *,
+        subscription_theme: Sequence[str] = (),  # noqa: ARG002
+        event_theme: Sequence[str] = (),  # noqa: ARG002
+        limit: int = 5,
+    ) -> list[Shared]:
+        """The concepts that both terms name, then the links between concepts of one and of the other."""
+        titles = self._thesaurus.titles
+        left = self._thesaurus.incidence([subscription_term]).indices
+        right = self._thesaurus.incidence([event_term]).indices
+        reasons = [Shared(titles[concept], 1.0) for concept in np.intersect1d(left, right)]
+        if self._related > 0:
+            links = self._thesaurus.links[left][:, right].tocoo()
+            reasons += [
+                Shared(f"{titles[left[row]]} – {titles[right[column]]}", self._related)
+                for row, column in zip(links.row, links.col, strict=True)
+            ]
+        return reasons[:limit]

@@ -1,0 +1,147 @@
+"""Contrast: a pair counts by how much closer it is than the pairs it competes with."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise.errors import BuildError
+from likewise.semantics._measure import Matrix, Measure, Prepared, Shared, prepare
+from likewise.semantics._phrase import key
+
+TEMPERATURES = {"esa": 0.005, "embedding": 0.05, "combined": 0.05}
+"""How sharply each measure's scores are contrasted, on the scale of its own scores."""
+
+_DEFAULT_TEMPERATURE = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Competitors:
+    """The terms that compete, and a version that tells two vocabularies apart.
+
+    Scores depend on them, so everyone who must score alike has to hold the same version.
+
+    >>> Competitors.of(["Spain", "Ireland", "spain"]).terms
+    ('Ireland', 'Spain')
+    >>> Competitors.of(["b", "a"]).version == Competitors.of(["a", "b"]).version
+    True
+    """
+
+    terms: tuple[str, ...]
+    version: str
+
+    @classmethod
+    def of(cls, terms: Iterable[str]) -> Competitors:
+        """Each term once, in an order and under a version that depend on nothing but the terms."""
+        once: dict[str, str] = {}
+        for term in sorted(terms):
+            once.setdefault(key(term), term)
+        chosen = tuple(once[name] for name in sorted(once))
+        digest = hashlib.sha256("\x00".join(sorted(once)).encode()).hexdigest()
+        return cls(chosen, digest[:16])
+
+    def union(self, terms: Iterable[str]) -> Competitors:
+        """These and more."""
+        return Competitors.of([*self.terms, *terms])
+
+
+class Contrast:
+    """r' = r * softmax_tau(r over competitors) / max of it, over any measure.
+
+    The quotient of the two softmax values is exp((r - r_max) / tau), where r_max is the best score that
+    the event term has with any competitor or with the subscription term itself: only the maximum of the
+    competitors' column is needed. The best partner keeps its score, and identity stays 1. The sides are
+    not alike, so it is not symmetric. Without competitors it is the measure itself.
+    """
+
+    symmetric = False
+
+    def __init__(self, measure: Measure, competitors: Competitors, *, temperature: float | None = None) -> None:
+        self._tau = TEMPERATURES.get(measure.name, _DEFAULT_TEMPERATURE) if temperature is None else temperature
+        if not self._tau > 0:
+            raise BuildError(f"the temperature of a contrast cannot be {self._tau}", hint="choose a number above 0")
+        self._measure = measure
+        self.competitors = competitors
+        self._prepared: dict[tuple[str, ...], Prepared] = {}
+
+    @property
+    def name(self) -> str:
+        return f"{self._measure.name}+contrast"
+
+    @property
+    def temperature(self) -> float:
+        """Differences of scores much larger than this decide; much smaller ones do not count."""
+        return self._tau
+
+    def matrix(
+        self,
+        subscription_terms: Sequence[str],
+        event_terms: Sequence[str],
+        *,
+        subscription_theme: Sequence[str] = (),
+        event_theme: Sequence[str] = (),
+    ) -> Matrix:
+        """Contrasted score of every subscription term (row) with every event term (column)."""
+        prepared = self.prepare(subscription_terms, subscription_theme=subscription_theme)
+        return np.ascontiguousarray(prepared.rows(event_terms, event_theme=event_theme).T)
+
+    def prepare(self, subscription_terms: Sequence[str], *, subscription_theme: Sequence[str] = ()) -> PreparedContrast:
+        """The subscription side and, once for each theme, the competitors, made ready."""
+        theme = tuple(subscription_theme)
+        if theme not in self._prepared:
+            self._prepared[theme] = prepare(self._measure, self.competitors.terms, subscription_theme=theme)
+        own = self._prepared[theme]
+        if tuple(subscription_terms) != self.competitors.terms:
+            own = prepare(self._measure, subscription_terms, subscription_theme=theme)
+        return PreparedContrast(own, self._prepared[theme], self._tau)
+
+    def reason(
+        self,
+        subscription_term: str,
+        event_term: str,
+        *,
+        subscription_theme: Sequence[str] = (),
+        event_theme: Sequence[str] = (),
+        limit: int = 5,
+    ) -> list[Shared]:
+        """The measure's own reasons, scaled to the contrasted score."""
+        themes = {"subscription_theme": subscription_theme, "event_theme": event_theme}
+        before = float(self._measure.matrix([subscription_term], [event_term], **themes)[0, 0])
+        after = float(self.matrix([subscription_term], [event_term], **themes)[0, 0])
+        shared = self._measure.reason(subscription_term, event_term, limit=limit, **themes)
+        return [Shared(each.concept, each.weight * after / before) for each in shared] if before > 0 else []
+
+
+class PreparedContrast:
+    """Subscription terms and competitors, both prepared; `rows` gives a row per event term."""
+
+    def __init__(self, own: Prepared, competitors: Prepared, tau: float) -> None:
+        self._own = own
+        self._competitors = competitors
+        self._tau = tau
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        return self._own.terms
+
+    def rows(self, event_terms: Sequence[str], *, event_theme: Sequence[str] = ()) -> Matrix:
+        """Contrasted score of every event term (row) with every prepared term (column)."""
+        scores = self._own.rows(event_terms, event_theme=event_theme)
+        rivals = (
+            scores if self._own is self._competitors else self._competitors.rows(event_terms, event_theme=event_theme)
+        )
+        return contrasted(scores, rivals.max(axis=1, initial=0.0), self._tau)
+
+
+def contrasted(scores: Matrix, rival: NDArray[np.float32], tau: float) -> Matrix:
+    """Scores (a row per event term) against the best score of that event term's competitors.
+
+    >>> contrasted(np.array([[0.3, 0.2]], np.float32), np.array([0.3], np.float32), 0.1).round(4).tolist()
+    [[0.3, 0.0736]]
+    """
+    best = np.maximum(scores, rival[:, None])
+    return np.asarray(scores * np.exp((scores - best) / np.float32(tau)), np.float32)

@@ -1,0 +1,78 @@
+"""What all measures do alike with terms: when two are the same, and how words make a phrase."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise.semantics._measure import Matrix
+from likewise.semantics._text import fold, tokens
+
+
+@lru_cache(maxsize=262_144)
+def key(term: str) -> str:
+    """What makes two terms the same: their stems, or the bare text where there is no word.
+
+    >>> key("ParkingSpaces") == key("parking space")
+    True
+    >>> key("of") == key("OF"), key("!") == key("?")
+    (True, False)
+    """
+    return " ".join(tokens(term)) or fold(term).strip().casefold()
+
+
+def mark_identical(matrix: Matrix, subscription_terms: Sequence[str], event_terms: Sequence[str]) -> Matrix:
+    """Set the entries of equal terms to 1, in place: every measure's identity.
+
+    >>> mark_identical(np.zeros((1, 2), np.float32), ["park"], ["parks", "car"]).tolist()
+    [[1.0, 0.0]]
+    """
+    columns: dict[str, list[int]] = {}
+    for column, term in enumerate(event_terms):
+        columns.setdefault(key(term), []).append(column)
+    for row, term in enumerate(subscription_terms):
+        if equal := columns.get(key(term)):
+            matrix[row, equal] = 1.0
+    return matrix
+
+
+def best_of(scores: Matrix, rows: Sequence[int], columns: Sequence[int]) -> Matrix:
+    """The maximum of each block, the blocks having these heights and widths (0 where a block is empty).
+
+    >>> best_of(np.array([[0.1, 0.5], [0.9, 0.2]], np.float32), [2], [1, 1]).tolist()[0][0].__round__(1)
+    0.9
+    """
+    return _blocks(np.maximum, _blocks(np.maximum, scores, rows).T, columns).T
+
+
+def mean_of_best(scores: Matrix, rows: Sequence[int], columns: Sequence[int]) -> Matrix:
+    """Relatedness of phrases from that of their words [002 sec 5.3.2]: the mean of the maximal word pairs.
+
+    Each word takes its best partner in the other phrase; both directions are averaged, so it is symmetric.
+
+    >>> words = np.array([[1.0, 0.2], [0.4, 0.6]], np.float32)
+    >>> mean_of_best(words, [2], [2]).round(2).tolist()  # ((1 + .6) / 2 + (1 + .6) / 2) / 2
+    [[0.8]]
+    """
+    forth = _mean(_blocks(np.maximum, scores.T, columns).T, rows)
+    back = _mean(_blocks(np.maximum, scores, rows).T, columns).T
+    return ((forth + back) / 2).astype(np.float32)
+
+
+def _mean(scores: Matrix, heights: Sequence[int]) -> Matrix:
+    sums = _blocks(np.add, scores, heights)
+    return (sums / np.maximum(np.asarray(heights, np.float32), 1)[:, None]).astype(np.float32)
+
+
+def _blocks(fold_with: np.ufunc, scores: Matrix, heights: Sequence[int]) -> Matrix:
+    """Fold runs of rows into one row each; an empty run is a row of zeros."""
+    sizes = np.asarray(heights, np.int64)
+    folded = np.zeros((len(sizes), scores.shape[1]), np.float32)
+    filled: NDArray[np.bool_] = sizes > 0
+    if filled.any() and scores.shape[1]:
+        starts = np.cumsum(sizes) - sizes
+        folded[filled] = fold_with.reduceat(scores, starts[filled], axis=0)
+    return folded

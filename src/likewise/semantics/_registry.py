@@ -1,0 +1,127 @@
+"""The measures by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from difflib import get_close_matches
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from likewise.errors import BuildError
+from likewise.semantics._combined import Combined
+from likewise.semantics._concept import Concept
+from likewise.semantics._contrast import Competitors, Contrast
+from likewise.semantics._esa import Esa, EsaEuclidean
+from likewise.semantics._hybrid import TOP, Hybrid
+from likewise.semantics._jiang_conrath import JiangConrath
+from likewise.semantics._measure import Measure
+from likewise.semantics._shelf import find_space
+from likewise.semantics._space import Space
+from likewise.semantics._thematic import Thematic
+from likewise.semantics._thesaurus import Thesaurus
+
+CONTRAST = "+contrast"
+"""What is added to a measure's name to wrap it in contrast."""
+
+
+def measure_names() -> tuple[str, ...]:
+    """Every name that `measure` knows, in alphabetical order; each may end in `+contrast`."""
+    return tuple(sorted(_MEASURES))
+
+
+def needs_space(name: str) -> bool:
+    """Whether a measure reads spaces."""
+    return name.removesuffix(CONTRAST) in _SPATIAL
+
+
+def measure(
+    name: str,
+    *,
+    spaces: Sequence[Space | str | Path] = (),
+    competitors: Competitors | Iterable[str] | None = None,
+    temperature: float | None = None,
+    **options: Any,
+) -> Measure:
+    """A measure by its name, over spaces that are given open, by name or by path.
+
+    Several spaces make the mean of the square roots of their scores. `esa+contrast` wraps a measure in
+    contrast, with `competitors` and `temperature`. Other options go to the measure's own class.
+    """
+    base = name.removesuffix(CONTRAST)
+    if base not in _MEASURES:
+        raise BuildError(f"no measure {name!r}", hint=_suggest(base))
+    if base != name and competitors is None:
+        raise BuildError(f"{name} needs competitors", hint="give the terms of all subscriptions")
+    opened = [space if isinstance(space, Space) else find_space(space) for space in spaces]
+    if base in _SPATIAL and not opened:
+        raise BuildError(f"{name} needs a space", hint="give one, such as spaces=['wordnet']")
+    made = _make(base, opened, options)
+    if base == name or competitors is None:
+        return made
+    vocabulary = competitors if isinstance(competitors, Competitors) else Competitors.of(competitors)
+    return Contrast(made, vocabulary, temperature=temperature)
+
+
+def _make(name: str, spaces: Sequence[Space], options: dict[str, Any]) -> Measure:
+    try:
+        return _MEASURES[name](spaces, **options)
+    except TypeError as error:
+        raise BuildError(f"{name} does not take these options: {error}", hint="see docs/measures.md") from None
+
+
+def _spatial(kind: Callable[..., Measure], spaces: Sequence[Space], **options: Any) -> Measure:
+    parts = [kind(space, **options) for space in spaces]
+    return parts[0] if len(parts) == 1 else Combined(parts)
+
+
+def _combined(
+    spaces: Sequence[Space],
+    *,
+    measures: Sequence[str] = ("esa",),
+    weights: Sequence[float] | None = None,
+    power: float = 0.5,
+    **options: Any,
+) -> Measure:
+    parts: list[Measure] = []
+    for name in measures:
+        parts += [_make(name, [space], options) for space in spaces] if name in _SPATIAL else [_make(name, [], {})]
+    return Combined(parts, weights=weights, power=power)
+
+
+def _hybrid(spaces: Sequence[Space], *, top: int = TOP, **options: Any) -> Measure:
+    return Hybrid(_spatial(Esa, spaces, **options), JiangConrath(), top=top)
+
+
+def _concept(spaces: Sequence[Space], *, thesaurus: Thesaurus | str | Path | None = None, **options: Any) -> Measure:  # noqa: ARG001
+    read = Thesaurus.from_file(thesaurus) if isinstance(thesaurus, str | Path) else thesaurus
+    return Concept(read, **options)
+
+
+def _jiang_conrath(spaces: Sequence[Space], **options: Any) -> Measure:  # noqa: ARG001
+    return JiangConrath(**options)
+
+
+def _embedding(spaces: Sequence[Space], **options: Any) -> Measure:  # noqa: ARG001
+    from likewise.semantics._embedding import Embedding
+
+    return Embedding(**options)
+
+
+_MEASURES: dict[str, Callable[..., Measure]] = {
+    "combined": _combined,
+    "concept": _concept,
+    "embedding": _embedding,
+    "esa": partial(_spatial, Esa),
+    "esa-euclidean": partial(_spatial, EsaEuclidean),
+    "hybrid": _hybrid,
+    "jiang-conrath": _jiang_conrath,
+    "thematic": partial(_spatial, Thematic),
+}
+_SPATIAL = frozenset({"combined", "esa", "esa-euclidean", "hybrid", "thematic"})
+
+
+def _suggest(name: str) -> str:
+    near = get_close_matches(name, _MEASURES, n=1)
+    known = ", ".join(measure_names())
+    return f"did you mean {near[0]!r}? known: {known}" if near else f"known: {known}"
