@@ -66,13 +66,15 @@ class ParseError(LikewiseError):
         source: str = "<text>",
         expected: tuple[str, ...] = (),
         hint: str | None = None,
+        excerpt: str | None = None,
     ) -> None:
         super().__init__(message, hint=hint)
         self.source = source
         self.position = position
         self.expected = expected
-        lines = text.splitlines() or [""]
-        self.excerpt = lines[min(position.line, len(lines)) - 1]
+        # Who already knows the line says so: splitting a large text once per error would be quadratic.
+        lines = text.splitlines() or [""] if excerpt is None else []
+        self.excerpt = lines[min(position.line, len(lines)) - 1] if excerpt is None else excerpt
 
     @property
     def line(self) -> int:

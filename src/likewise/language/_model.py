@@ -65,6 +65,10 @@ class Options:
     approach: str | None = None
 
 
+APPROACHES: tuple[str, ...] = ("exact", "concept", "approximate", "thematic", "clustered")
+"""How terms are compared: the rows of the papers' tables [000 table 1] and 004's clusters."""
+
+
 class Keep(StrEnum):
     """Instance selection among duplicates [003 sec 2.2]."""
 
@@ -255,6 +259,7 @@ class Subscription:
 
 
 __all__ = [
+    "APPROACHES",
     "Allen",
     "Binding",
     "Composite",

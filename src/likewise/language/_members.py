@@ -1,0 +1,47 @@
+"""The leaves of a pattern, and the names under which conditions speak of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from likewise.language._model import (
+    Member,
+    Negation,
+    Pattern,
+    Reference,
+    Relation,
+    Repetition,
+    Selection,
+    TimeEvent,
+)
+
+
+def members(pattern: Pattern) -> Iterator[Member | Reference | TimeEvent]:
+    """The members of a pattern from left to right."""
+    pending: list[Pattern] = [pattern]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, Member | Reference | TimeEvent):
+            yield node
+        else:
+            pending.extend(reversed(parts(node)))
+
+
+def parts(pattern: Pattern) -> tuple[Pattern, ...]:
+    """The patterns directly below one."""
+    if isinstance(pattern, Member | Reference | TimeEvent):
+        return ()
+    if isinstance(pattern, Negation | Selection | Repetition):
+        return (pattern.part,)
+    if isinstance(pattern, Relation):
+        return (pattern.left, pattern.right)
+    return pattern.parts
+
+
+def labels(pattern: Pattern) -> Iterator[str]:
+    """The name of each member that has one: its alias, or else the subscription it refers to."""
+    for member in members(pattern):
+        if member.alias is not None:
+            yield member.alias
+        elif isinstance(member, Reference):
+            yield member.name
