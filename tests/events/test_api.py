@@ -13,10 +13,6 @@ def test_every_public_name_resolves() -> None:
     assert [name for name in likewise.events.__all__ if not hasattr(likewise.events, name)] == []
 
 
-def test_public_names_are_sorted() -> None:
-    assert list(likewise.events.__all__) == sorted(likewise.events.__all__)
-
-
 def test_examples_in_docstrings_hold() -> None:
     results = {
         info.name: doctest.testmod(importlib.import_module(f"likewise.events.{info.name}"))

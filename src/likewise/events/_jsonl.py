@@ -30,7 +30,7 @@ from likewise.events._values import (
     parse_text,
 )
 
-__all__ = ["decode_line", "decode_lines", "event_of_object"]
+__all__ = ["decode_batch", "decode_line", "decode_lines", "event_of_object"]
 
 MAX_LINE = 8 << 20
 FIELDS = ("id", "time", "end", "theme", "attributes")
@@ -78,10 +78,11 @@ def decode_lines(
 
     `first` is the number of the first line. Ids are checked against `seen`, if given, and added to it.
     """
-    return _decode_lines(lines, first, Intake(source, on_error, seen))
+    return decode_batch(lines, first, Intake(source, on_error, seen))
 
 
-def _decode_lines(lines: Iterable[bytes], first: int, intake: Intake) -> Iterator[Event]:
+def decode_batch(lines: Iterable[bytes], first: int, intake: Intake) -> Iterator[Event]:
+    """The events on some of the lines of an intake, from line number `first` on."""
     # One long loop on purpose: a call per event or per attribute would halve the speed.
     seen = intake.seen
     for number, line in enumerate(lines, first):

@@ -56,11 +56,14 @@ class DeadLetters:
         self._file: BinaryIO | None = None
 
     def __call__(self, record: BadRecord) -> None:
-        if self._file is None:
-            self._file = self._open()
         text = record.raw.decode("utf-8", errors="backslashreplace")
         letter = {"source": record.source, "line": record.line, "reason": record.reason, "record": text}
-        self._file.write(msgspec.json.encode(letter) + b"\n")
+        try:
+            if self._file is None:
+                self._file = self.path.open("wb")
+            self._file.write(msgspec.json.encode(letter) + b"\n")
+        except OSError as error:
+            raise InputError(f"cannot write dead letters: {error.strerror}", source=str(self.path)) from error
         self.count += 1
 
     def __enter__(self) -> DeadLetters:
@@ -73,12 +76,6 @@ class DeadLetters:
             self._file.close()
             self._file = None
 
-    def _open(self) -> BinaryIO:
-        try:
-            return self.path.open("wb")
-        except OSError as error:
-            raise InputError(f"cannot write dead letters: {error.strerror}", source=str(self.path)) from error
-
 
 @dataclass(slots=True)
 class Intake:
@@ -87,10 +84,12 @@ class Intake:
     source: str
     on_error: OnError | None = None
     seen: set[str] | None = field(default_factory=set)
+    rejected: int = 0
 
     def reject(self, flaw: InputError, *, line: int | None, raw: bytes) -> None:
         """Hand a bad record over, or raise it if nobody takes it."""
         record = BadRecord(self.source, line, flaw.message, bytes(raw[:RAW_LIMIT]), flaw.hint)
+        self.rejected += 1
         if self.on_error is None:
             raise record.error() from None
         self.on_error(record)

@@ -1,0 +1,125 @@
+"""CloudEvents 1.0, structured JSON: how their fields and an event's tuples map on one another.
+
+`type`, `source`, `subject`, every extension and every member of `data` are tuples. The extension
+`theme` holds the tags, divided by commas; the extension `endtime` holds the end. What describes the
+encoding (`specversion`, `datacontenttype`, `dataschema`) says nothing about what happened and is no tuple.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator
+from typing import Any
+
+from likewise.errors import InputError
+from likewise.events._encode import to_json, written_attributes, written_instant
+from likewise.events._event import Event, Value
+from likewise.events._jsonl import parse_json
+from likewise.events._values import check_span, flatten, parse_instant, parse_value
+
+__all__ = ["encode_cloudevent", "event_of_cloudevent", "unique_key"]
+
+TYPE, SOURCE = "likewise.event", "likewise"
+"""What an event that has no type or no source of its own is given on writing, and what reading drops."""
+
+_CONTEXT = ("type", "source", "subject")
+_ENCODING = frozenset(("specversion", "id", "time", "datacontenttype", "dataschema", "data", "data_base64"))
+_SPECIAL = frozenset((*_CONTEXT, *_ENCODING, "theme", "endtime"))
+
+
+def event_of_cloudevent(value: object) -> Event:
+    """The event of a decoded CloudEvent.
+
+    >>> event_of_cloudevent({"specversion": "1.0", "id": "1", "source": "/car", "type": "parked", "data": {"slot": 4}})
+    Event(id='1', tuples=(('type', 'parked'), ('source', '/car'), ('slot', 4)), theme=(), start=None, end=None)
+    """
+    if not isinstance(value, dict):
+        raise InputError("not a CloudEvent: it is no JSON object")
+    # A null context attribute is the same as an absent one [CloudEvents JSON format, section 2.2].
+    fields = {name: field for name, field in value.items() if field is not None or name == "data"}
+    _check_required(fields)
+    start, end = (parse_instant(f, fields[f]) if f in fields else None for f in ("time", "endtime"))
+    return Event(fields["id"], tuple(_tuples(fields)), _theme(fields.get("theme")), start, check_span(start, end))
+
+
+def unique_key(event: Event) -> str:
+    """CloudEvents are unique by source and id together."""
+    source = next((value for name, value in event.tuples if name == "source"), "")
+    return f"{source} {event.id}" if source else event.id
+
+
+def encode_cloudevent(event: Event) -> bytes:
+    """The event as one structured CloudEvent on one line, without the newline."""
+    record: dict[str, object] = {"specversion": "1.0", "id": _written_id(event), "source": SOURCE, "type": TYPE}
+    data = written_attributes(event)
+    for name, reserved in (("type", TYPE), ("source", SOURCE), ("subject", None)):
+        value = data.get(name)
+        if isinstance(value, str) and value and value != reserved:
+            record[name] = data.pop(name)
+    if event.start is not None:
+        record["time"] = written_instant(event.start)
+        if event.end is not None and event.end != event.start:
+            record["endtime"] = written_instant(event.end)
+    if event.theme:
+        record["theme"] = ",".join(map(_quoted, event.theme))
+    return to_json(event, record | {"datacontenttype": "application/json", "data": data})
+
+
+def _check_required(fields: dict[str, Any]) -> None:
+    if fields.get("specversion") != "1.0":
+        raise InputError(f"specversion is {str(fields.get('specversion'))[:20]!r}, not '1.0'")
+    for name in ("id", *_CONTEXT[:2]):
+        if not isinstance(fields.get(name), str) or not fields[name]:
+            raise InputError(f"{name} is missing or is no text", hint="CloudEvents need id, source and type")
+    if not isinstance(fields.get("subject", ""), str):
+        raise InputError("subject is no text")
+
+
+def _tuples(fields: dict[str, Any]) -> Iterator[tuple[str, Value]]:
+    for name in _CONTEXT:
+        if name in fields and fields[name] != {"type": TYPE, "source": SOURCE}.get(name):
+            parse_value(name, fields[name])
+            yield name, fields[name]
+    for name, value in fields.items():
+        if name not in _SPECIAL:
+            yield name, parse_value(name, value)
+    data = _data(fields)
+    if data is not None:
+        yield from flatten(_without_nulls(data) if isinstance(data, dict) else {"data": data})
+
+
+def _data(fields: dict[str, Any]) -> object:
+    """The payload as a value; binary content that is no JSON has no terms and is left out."""
+    kind = fields.get("datacontenttype", "application/json")
+    encoded = fields.get("data_base64")
+    if encoded is None:
+        return fields.get("data")
+    try:
+        raw = base64.b64decode(encoded, validate=True)
+    except (TypeError, ValueError, binascii.Error):
+        raise InputError("data_base64 is not base64") from None
+    return parse_json(raw) if isinstance(kind, str) and "json" in kind else None
+
+
+def _without_nulls(data: dict[str, Any]) -> dict[str, object]:
+    return {name: value for name, value in data.items() if value is not None}
+
+
+def _theme(value: object) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, str):
+        raise InputError("theme is no text", hint="tags divided by commas")
+    tags = (tag.strip().replace("%2C", ",").replace("%25", "%") for tag in value.split(","))
+    return tuple(dict.fromkeys(tag for tag in tags if tag))
+
+
+def _quoted(tag: str) -> str:
+    return tag.replace("%", "%25").replace(",", "%2C")
+
+
+def _written_id(event: Event) -> str:
+    if not event.id:
+        raise InputError("an event without an id cannot be a CloudEvent", hint="give it an id")
+    return event.id

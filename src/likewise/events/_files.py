@@ -1,0 +1,143 @@
+"""The bytes of a source: files, standard input and open streams, compressed or not, in bounded pieces."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, TypeAlias, cast
+
+from likewise.errors import InputError, MissingError
+from likewise.events._jsonl import MAX_LINE
+
+__all__ = ["Source", "head", "line_batches", "open_source", "open_target", "source_name"]
+
+Source: TypeAlias = Path | str | BinaryIO
+"""A path, `-` for standard input, or a stream of bytes."""
+
+_PIECE = 1 << 20
+_HEAD = 1 << 16
+_BOM = b"\xef\xbb\xbf"
+# What reading a damaged or truncated file can raise, compressed ones included.
+_BROKEN = (OSError, EOFError, zlib.error, lzma.LZMAError)
+
+
+def source_name(source: Source | object, name: str | None = None) -> str:
+    """How a source is called in errors and in made-up ids."""
+    if name is not None:
+        return name
+    if isinstance(source, Path | str):
+        return "<stdin>" if str(source) == "-" else str(source)
+    given = getattr(source, "name", None)
+    return given if isinstance(given, str) else "<stream>"
+
+
+@contextmanager
+def open_source(source: Source, *, name: str) -> Iterator[BinaryIO]:
+    """The source's bytes, decompressed; a stream that was given stays open."""
+    try:
+        if isinstance(source, Path | str) and str(source) != "-":
+            with open(source, "rb") as file:
+                yield _decompressed(file)
+        else:
+            stream = sys.stdin.buffer if isinstance(source, Path | str) else source
+            yield _decompressed(stream if hasattr(stream, "peek") else io.BufferedReader(_Piped(stream)))
+    except FileNotFoundError:
+        raise InputError("no such file", source=name) from None
+    except _BROKEN as error:
+        raise InputError(f"cannot be read: {getattr(error, 'strerror', None) or error}", source=name) from error
+
+
+@contextmanager
+def open_target(target: Path | str | BinaryIO) -> Iterator[BinaryIO]:
+    """Where to write: a file made anew, standard output (`-`), or a stream that stays open."""
+    if not isinstance(target, Path | str):
+        yield target
+    elif str(target) == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+    else:
+        try:
+            file = open(target, "wb")  # noqa: SIM115 (closed below; only opening is guarded)
+        except OSError as error:
+            raise InputError(f"cannot be written: {error.strerror}", source=str(target)) from error
+        with file:
+            yield file
+
+
+def head(stream: BinaryIO) -> bytes:
+    """The first bytes, without taking them."""
+    return bytes(cast(io.BufferedReader, stream).peek(_HEAD)[:_HEAD]).removeprefix(_BOM)
+
+
+def line_batches(stream: BinaryIO) -> Iterator[tuple[int, list[bytes]]]:
+    """Lists of whole lines with the number of their first line; what arrives on a pipe is passed on at once.
+
+    A line beyond the limit is cut just after it, so that no input can fill the memory; the decoder refuses it.
+    """
+    number, rest, skipping = 1, b"", False
+    while piece := _read(stream):
+        if number == 1 and not rest:
+            piece = piece.removeprefix(_BOM)
+        first, newline, others = piece.partition(b"\n")
+        if not skipping:
+            rest += first[: MAX_LINE + 1 - len(rest)]
+        skipping = not newline and len(rest) > MAX_LINE
+        if newline:
+            lines = [rest, *others.split(b"\n")]
+            rest = lines.pop()
+            yield number, lines
+            number += len(lines)
+    if rest:
+        yield number, [rest]
+
+
+def _read(stream: BinaryIO) -> bytes:
+    return cast(io.BufferedReader, stream).read1(_PIECE)
+
+
+def _decompressed(stream: Any) -> BinaryIO:
+    start = stream.peek(6)[:6]
+    if start.startswith(b"\x1f\x8b"):
+        return cast(BinaryIO, gzip.GzipFile(fileobj=stream))
+    if start.startswith(b"BZh"):
+        return cast(BinaryIO, bz2.BZ2File(stream))
+    if start.startswith(b"\xfd7zXZ\x00"):
+        return cast(BinaryIO, lzma.LZMAFile(stream))
+    if start.startswith(b"\x28\xb5\x2f\xfd"):
+        return _unzstd(stream)
+    return cast(BinaryIO, stream)
+
+
+def _unzstd(stream: Any) -> BinaryIO:
+    try:
+        import zstandard
+    except ImportError:
+        raise MissingError("reading .zst files needs zstandard", hint="pip install 'likewise[spark]'") from None
+    reader = zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True, closefd=False)
+    return cast(BinaryIO, io.BufferedReader(_Piped(reader)))
+
+
+class _Piped(io.RawIOBase):
+    """Lends a stream that can only `read` to a buffer, and does not close it."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            data = self._stream.read(len(buffer))
+        except Exception as error:
+            # Foreign streams have their own errors (zstandard's is no OSError); readers see one kind.
+            raise OSError(str(error)) from error
+        buffer[: len(data)] = data
+        return len(data)

@@ -1,0 +1,116 @@
+"""Turtle, through rdflib: the whole document is held in memory, subjects keep their order.
+
+A blank node that is the value of a statement is a nested object, named by its path as in JSON.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, BinaryIO, Self
+
+from likewise.errors import InputError
+from likewise.events._event import Event
+from likewise.events._ntriples import finished
+from likewise.events._rdf import Draft, Node, event_statements, named
+from likewise.events._records import Intake
+from likewise.events._values import MAX_DEPTH
+
+if TYPE_CHECKING:
+    from rdflib import Graph
+
+__all__ = ["encode_turtle", "read_turtle"]
+
+_Statements = dict[Node, list[tuple[str, Node]]]
+
+
+def read_turtle(stream: BinaryIO, intake: Intake) -> Iterator[Event]:
+    """The events of a Turtle document; a syntax error refuses the document, a bad statement only itself."""
+    data = stream.read()
+    try:
+        statements = _parse(data)
+    except InputError as flaw:
+        intake.reject(flaw, line=flaw.line, raw=data)
+        return
+    nested = {value for pairs in statements.values() for _, value in pairs if value.kind == "blank"}
+    for subject in statements:
+        if subject not in nested:
+            draft = Draft(subject)
+            _add_all(draft, subject, statements, intake)
+            yield from finished(draft, intake)
+
+
+def _add_all(
+    draft: Draft, subject: Node, statements: _Statements, intake: Intake, *, prefix: str = "", depth: int = 1
+) -> None:
+    for predicate, value in statements[subject]:
+        try:
+            if value.kind != "blank" or value not in statements:
+                draft.add(predicate, value, prefix=prefix)
+            elif depth >= MAX_DEPTH:
+                raise InputError(f"blank nodes are nested deeper than {MAX_DEPTH} levels")
+            else:
+                path = f"{prefix} {named(predicate)}".strip()
+                _add_all(draft, value, statements, intake, prefix=path, depth=depth + 1)
+        except InputError as flaw:
+            raw = f"{draft.subject.text} {predicate} {value.text}"
+            intake.reject(flaw, line=None, raw=raw.encode("utf-8", errors="backslashreplace"))
+
+
+def _parse(data: bytes) -> _Statements:
+    graph, found = _listening_graph()
+    try:
+        with _quiet():
+            graph.parse(data=data, format="turtle", publicID="urn:likewise:base:")
+    except Exception as error:
+        # rdflib's parser answers bad input with whatever went wrong inside it.
+        lines = getattr(error, "lines", None)
+        line = lines + 1 if isinstance(lines, int) else None
+        reason = str(getattr(error, "_why", "")) or type(error).__name__
+        raise InputError(f"not valid Turtle: {reason[:200]}", line=line) from None
+    statements: _Statements = {}
+    for subject, predicate, value in found:
+        statements.setdefault(_node(subject), []).append((str(predicate), _node(value)))
+    return statements
+
+
+def _listening_graph() -> tuple[Graph, list[tuple[Any, Any, Any]]]:
+    """A graph that notes statements in the document's order, which rdflib's own store forgets."""
+    from rdflib import Graph
+
+    found: list[tuple[Any, Any, Any]] = []
+
+    class Listening(Graph):
+        def add(self, triple: Any) -> Self:
+            found.append(triple)
+            return self
+
+    return Listening(), found
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without rdflib's own warnings on literals that are not of their type: they are reported as bad records."""
+    logger = logging.getLogger("rdflib.term")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+
+
+def _node(term: Any) -> Node:
+    from rdflib import BNode, Literal
+
+    if isinstance(term, Literal):
+        return Node(str(term), "literal", str(term.datatype or ""), term.language or "")
+    return Node(f"_:{term}", "blank") if isinstance(term, BNode) else Node(str(term))
+
+
+def encode_turtle(event: Event) -> bytes:
+    """The event as one Turtle block, with its IRIs in full."""
+    subject, pairs = event_statements(event)
+    body = " ;\n".join(f"    {predicate} {value}" for predicate, value in pairs)
+    return f"{subject}\n{body} .\n\n".encode()
