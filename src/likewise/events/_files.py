@@ -120,8 +120,31 @@ def _unzstd(stream: Any) -> BinaryIO:
         import zstandard
     except ImportError:
         raise MissingError("reading .zst files needs zstandard", hint="pip install 'likewise[spark]'") from None
-    reader = zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True, closefd=False)
-    return cast(BinaryIO, io.BufferedReader(_Piped(reader)))
+    return cast(BinaryIO, io.BufferedReader(_Piped(_Zstandard(stream, zstandard.ZstdDecompressor()))))
+
+
+class _Zstandard:
+    """Frames one after the other; zstandard's own reader would take a truncated file for a whole one."""
+
+    def __init__(self, stream: Any, decompressor: Any) -> None:
+        self._stream = stream
+        self._new = decompressor.decompressobj
+        self._frame: Any = None
+        self._ready = b""
+
+    def read(self, size: int) -> bytes:
+        while not self._ready:
+            # Small pieces bound what one of them can grow to (a few bytes may stand for 128 KiB).
+            data = (self._frame.unused_data if self._frame and self._frame.eof else b"") or self._stream.read(1024)
+            if not data:
+                if self._frame is not None and not self._frame.eof:
+                    raise EOFError("the compressed file is truncated")
+                return b""
+            if self._frame is None or self._frame.eof:
+                self._frame = self._new()
+            self._ready = self._frame.decompress(data)
+        taken, self._ready = self._ready[:size], self._ready[size:]
+        return taken
 
 
 class _Piped(io.RawIOBase):

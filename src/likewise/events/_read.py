@@ -12,7 +12,7 @@ from likewise.events._cloudevents import event_of_cloudevent, unique_key
 from likewise.events._event import Event
 from likewise.events._files import Source, head, line_batches, open_source, source_name
 from likewise.events._jsonl import decode_batch, default_id, event_of_object, parse_json
-from likewise.events._ntriples import read_ntriples
+from likewise.events._ntriples import parse_statement, read_ntriples
 from likewise.events._records import Intake, OnError
 from likewise.events._turtle import read_turtle
 
@@ -87,9 +87,18 @@ def _sniff(start: bytes) -> str:
         if _is_cloudevent(start):
             return "cloudevents"
         return "json" if start[:1] == b"[" or not _is_whole(start) else "jsonl"
-    if start.startswith((b"<", b"_:")):
-        return "ntriples"
-    return "turtle" if start.startswith((b"@", b"#", b"PREFIX", b"BASE", b"prefix", b"base")) else "jsonl"
+    statement = _first_statement(start)
+    if not statement.startswith((b"<", b"_:", b"@", b"PREFIX", b"BASE", b"prefix", b"base")):
+        return "jsonl"
+    try:
+        return "ntriples" if parse_statement(statement) else "turtle"
+    except InputError:
+        return "turtle"
+
+
+def _first_statement(start: bytes) -> bytes:
+    """The first line that is neither blank nor a comment."""
+    return next((line for line in map(bytes.strip, start.split(b"\n")) if line and not line.startswith(b"#")), b"")
 
 
 def _is_cloudevent(start: bytes) -> bool:

@@ -67,7 +67,7 @@ def _parse(data: bytes) -> _Statements:
         # rdflib's parser answers bad input with whatever went wrong inside it.
         lines = getattr(error, "lines", None)
         line = lines + 1 if isinstance(lines, int) else None
-        reason = str(getattr(error, "_why", "")) or type(error).__name__
+        reason = str(getattr(error, "_why", "")) or f"the parser gave up on it ({type(error).__name__})"
         raise InputError(f"not valid Turtle: {reason[:200]}", line=line) from None
     statements: _Statements = {}
     for subject, predicate, value in found:
