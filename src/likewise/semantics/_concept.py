@@ -62,14 +62,14 @@ class Concept:
         limit: int = 5,
     ) -> list[Shared]:
         """The concepts that both terms name, then the links between concepts of one and of the other."""
-        titles = self._thesaurus.titles
+        title = self._thesaurus.title
         left = self._thesaurus.incidence([subscription_term]).indices
         right = self._thesaurus.incidence([event_term]).indices
-        reasons = [Shared(titles[concept], 1.0) for concept in np.intersect1d(left, right)]
+        reasons = [Shared(title(int(concept)), 1.0) for concept in np.intersect1d(left, right)]
         if self._related > 0:
             links = self._thesaurus.links[left][:, right].tocoo()
             reasons += [
-                Shared(f"{titles[left[row]]} – {titles[right[column]]}", self._related)
+                Shared(f"{title(int(left[row]))} – {title(int(right[column]))}", self._related)
                 for row, column in zip(links.row, links.col, strict=True)
             ]
         return reasons[:limit]

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 import yaml
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from likewise.errors import InputError, MissingError
+from likewise.events import words
 from likewise.semantics._phrase import key
 from likewise.semantics._wordnet import WordNet
 
@@ -30,22 +32,31 @@ class Thesaurus:
     """
 
     def __init__(self, names: Mapping[str, Sequence[str]], links: Iterable[tuple[str, str]]) -> None:
-        self.titles = [labels[0] if labels else concept for concept, labels in names.items()]
+        self._titles = [labels[0] if labels else concept for concept, labels in names.items()]
         number = {concept: at for at, concept in enumerate(names)}
         self._by_name: dict[str, list[int]] = {}
         for concept, labels in names.items():
             for name in dict.fromkeys(map(key, labels)):
                 self._by_name.setdefault(name, []).append(number[concept])
-        pairs = {(number[a], number[b]) for a, b in links if a in number and b in number and a != b}
-        self.links = self._symmetric(pairs)
+        pairs = [(number[a], number[b]) for a, b in links if a in number and b in number]
+        self.links = _symmetric(np.array(pairs, np.int64).reshape(-1, 2).T, len(names))
+        """Which concepts are linked, in both directions."""
 
     def __len__(self) -> int:
         """The number of concepts."""
-        return len(self.titles)
+        return int(self.links.shape[0])
+
+    def title(self, concept: int) -> str:
+        """The preferred name of a concept."""
+        return self._titles[concept]
+
+    def concepts(self, term: str) -> list[int]:
+        """The concepts that a term names."""
+        return self._by_name.get(key(term), [])
 
     def incidence(self, terms: Sequence[str]) -> csr_array:
         """Which concepts (columns) each term (row) names."""
-        found = [self._by_name.get(key(term), []) for term in terms]
+        found = [self.concepts(term) for term in terms]
         rows = np.repeat(np.arange(len(found)), [len(each) for each in found])
         columns = np.array([concept for each in found for concept in each], np.int64)
         return csr_array((np.ones(len(columns), np.float32), (rows, columns)), shape=(len(terms), len(self)))
@@ -54,18 +65,10 @@ class Thesaurus:
         """Every name, in normalised form."""
         return iter(self._by_name)
 
-    def _symmetric(self, pairs: set[tuple[int, int]]) -> csr_array:
-        both = np.array(sorted(pairs | {(b, a) for a, b in pairs}), np.int64).reshape(-1, 2)
-        ones = np.ones(len(both), np.float32)
-        return csr_array((ones, (both[:, 0], both[:, 1])), shape=(len(self), len(self)))
-
     @classmethod
     def from_wordnet(cls, wordnet: WordNet | None = None) -> Thesaurus:
         """Synsets as concepts, their words as names."""
-        wordnet = wordnet or WordNet.load()
-        names = {str(number): wordnet.words(number) for number in range(len(wordnet))}
-        sources, targets = wordnet.edges(RELATED_POINTERS)
-        return cls(names, zip(map(str, sources.tolist()), map(str, targets.tolist()), strict=True))
+        return _WordNetThesaurus(wordnet or WordNet.load())
 
     @classmethod
     def from_file(cls, path: str | Path, *, language: str = "en") -> Thesaurus:
@@ -76,6 +79,32 @@ class Thesaurus:
         if path.suffix.lower() in {".yaml", ".yml"}:
             return cls(*_from_yaml(path, language))
         return cls(*_from_rdf(path, language))
+
+
+class _WordNetThesaurus(Thesaurus):
+    """WordNet looked up as it is, with its own rules for inflected forms: nothing is copied."""
+
+    def __init__(self, wordnet: WordNet) -> None:
+        self._wordnet = wordnet
+        self.links = _symmetric(np.array(wordnet.edges(RELATED_POINTERS), np.int64), len(wordnet))
+
+    def title(self, concept: int) -> str:
+        return self._wordnet.synset(concept).title
+
+    def concepts(self, term: str) -> list[int]:
+        return [sense.synset for sense in self._wordnet.senses(" ".join(words(term)))]
+
+    def names(self) -> Iterator[str]:
+        return iter(dict.fromkeys(map(key, self._wordnet.lemmas())))
+
+
+def _symmetric(pairs: NDArray[np.int64], size: int) -> csr_array:
+    """Links without their direction; a concept is not linked with itself."""
+    left, right = pairs[:, pairs[0] != pairs[1]]
+    ones = np.ones(2 * len(left), np.float32)
+    both = csr_array((ones, (np.append(left, right), np.append(right, left))), shape=(size, size))
+    both.data[:] = 1
+    return both
 
 
 _Parts = tuple[dict[str, list[str]], list[tuple[str, str]]]

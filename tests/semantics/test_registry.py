@@ -1,0 +1,68 @@
+"""Measures by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from likewise.errors import BuildError, SpaceError
+from likewise.semantics import Competitors, Measure, Space, Thesaurus, measure, measure_names, needs_space
+
+
+def test_every_name_makes_a_measure(tiny_space: Space, wordnet: object) -> None:
+    for name in measure_names():
+        if name != "embedding":
+            assert isinstance(measure(name, spaces=[tiny_space]), Measure)
+
+
+def test_every_name_takes_a_contrast(tiny_space: Space) -> None:
+    made = measure("esa+contrast", spaces=[tiny_space], competitors=["energy"], temperature=0.1)
+    assert made.name == "esa+contrast"
+    given = measure("thematic+contrast", spaces=[tiny_space], competitors=Competitors.of(["energy"]))
+    assert given.name == "thematic+contrast"
+
+
+def test_options_reach_the_measure(tiny_space: Space) -> None:
+    papers = measure("esa", spaces=[tiny_space], weighting="augmented", pruning=None)
+    assert not np.allclose(
+        papers.matrix(["car"], ["road"]), measure("esa", spaces=[tiny_space]).matrix(["car"], ["road"])
+    )
+    boolean = measure("concept", thesaurus=Thesaurus({"1": ["a car"], "2": ["bus"]}, [("1", "2")]), grades="boolean")
+    assert boolean.matrix(["a car"], ["bus"])[0, 0] == 1
+
+
+def test_spaces_may_be_named_by_path(tiny_space: Space) -> None:
+    by_path = measure("esa", spaces=[tiny_space.path])
+    words = ["car", "energy"]
+    np.testing.assert_array_equal(
+        by_path.matrix(words, words), measure("esa", spaces=[tiny_space]).matrix(words, words)
+    )
+
+
+def test_several_spaces_are_combined(tiny_space: Space) -> None:
+    assert measure("esa", spaces=[tiny_space, tiny_space]).name == "combined"
+
+
+def test_a_wrong_name_gets_a_suggestion() -> None:
+    with pytest.raises(BuildError, match="did you mean 'thematic'"):
+        measure("tematic")
+    with pytest.raises(BuildError, match="known: combined, concept"):
+        measure("qqqq")
+
+
+def test_what_is_missing_is_said(tiny_space: Space, tmp_path: Path) -> None:
+    with pytest.raises(BuildError, match="needs a space"):
+        measure("esa")
+    with pytest.raises(BuildError, match="needs competitors"):
+        measure("esa+contrast", spaces=[tiny_space])
+    with pytest.raises(BuildError, match="does not take these options"):
+        measure("esa", spaces=[tiny_space], colour="red")
+    with pytest.raises(SpaceError):
+        measure("esa", spaces=[tmp_path / "none"])
+
+
+def test_which_measures_need_a_space() -> None:
+    assert [name for name in measure_names() if not needs_space(name)] == ["concept", "embedding", "jiang-conrath"]
+    assert needs_space("esa+contrast")
