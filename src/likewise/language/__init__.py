@@ -1,5 +1,20 @@
 """The subscription language: text to subscriptions and patterns, and back."""
 
+from likewise.language._events import (
+    format_event,
+    parse_event,
+)
+from likewise.language._format import (
+    format_file,
+    format_subscription,
+)
+from likewise.language._format_pattern import (
+    format_pattern,
+)
+from likewise.language._members import (
+    labels,
+    members,
+)
 from likewise.language._model import (
     APPROACHES,
     Allen,
@@ -35,6 +50,13 @@ from likewise.language._parser import (
     parse_pattern,
     parse_subscription,
 )
+from likewise.language._references import (
+    circle,
+    references,
+)
+from likewise.language._structure import (
+    structure,
+)
 
 __all__ = [
     "APPROACHES",
@@ -64,8 +86,18 @@ __all__ = [
     "Sequence",
     "Subscription",
     "TimeEvent",
+    "circle",
+    "format_event",
+    "format_file",
+    "format_pattern",
+    "format_subscription",
+    "labels",
+    "members",
     "parse",
+    "parse_event",
     "parse_lenient",
     "parse_pattern",
     "parse_subscription",
+    "references",
+    "structure",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 
 from likewise.events import Value
@@ -74,12 +75,18 @@ class ClauseReader:
         return Options(**self.options) if self.options else _NONE  # type: ignore[arg-type]
 
     def _threshold(self) -> None:
-        token = self.scanner.peek()
-        number = literal(token.text)
-        if token.kind != "number" or isinstance(number, str | bool) or not 0 <= float(number) <= 1:  # type: ignore[arg-type]
-            self.scanner.unexpected(("a threshold from 0 to 1",))
-        self.scanner.take()
-        self.options["threshold"] = float(token.text)
+        at, threshold = self.scanner.peek().start, self._number("a threshold from 0 to 1")
+        if not 0 <= threshold <= 1:
+            self.scanner.fail(f"{threshold:g} is not a threshold", at=at, expected=("a threshold from 0 to 1",))
+        self.options["threshold"] = threshold
+
+    def _number(self, what: str) -> float:
+        """A number; the place is left before it until it is known to be one."""
+        scan, at = self.scanner, self.scanner.peek().start
+        number = scan.value(ordered=False)
+        if isinstance(number, bool) or not isinstance(number, int | float) or abs(number) > sys.float_info.max:
+            scan.fail("this is not a number that fits here", at=at, expected=(what,))
+        return float(number)
 
     def _top(self) -> None:
         self.options["top_k"] = self.scanner.whole("how many mappings to give")
@@ -128,10 +135,7 @@ class ClauseReader:
         sign = scan.accept("+", "-")
         if sign is None:
             return 0.0
-        token = scan.peek()
-        if token.kind != "number":
-            scan.unexpected(("a number",))
-        number = float(scan.take().text)
+        number = self._number("a number")
         return -number if sign.text == "-" else number
 
     def _comparison(self) -> tuple[Operator, bool]:
@@ -146,13 +150,14 @@ class ClauseReader:
 
     def _right(self, *, ordered: bool) -> Field | Value:
         scan, token = self.scanner, self.scanner.peek()
-        if token.kind == "quote" or (token.kind == "word" and token.text not in KEYWORDS):
-            name = scan.name("a value")
-            if scan.text[scan.pos : scan.pos + 1] != ".":
-                return name if token.kind == "quote" else literal(name)
-            scan.pos = token.start
-            return self._field()
-        return scan.value(ordered=ordered)
+        if token.kind != "quote" and (token.kind != "word" or token.text in KEYWORDS):
+            return scan.value(ordered=ordered)
+        scan.pos = token.start
+        value = scan.quoted() if token.kind == "quote" else literal(scan.take().text)
+        if scan.text[scan.pos : scan.pos + 1] != ".":
+            return value
+        scan.pos = token.start
+        return self._field()
 
     def _check_bindings(self, pattern: Pattern) -> None:
         names = list(labels(pattern)) if self.where else []

@@ -8,16 +8,13 @@ from datetime import UTC, datetime
 
 from likewise.errors import BuildError
 from likewise.events import Value
+from likewise.events._values import parse_text
 
 _LONGEST_NUMBER = 4_000  # Python refuses to read integers of more than 4,300 digits
 _UNSIGNED = r"(?:(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?+"
 _NUMBER = re.compile(rf"-?{_UNSIGNED}")
 _UNIT = r"(?:[°%µ]?[^\W\d_]{1,12}|[°%])(?:/[^\W\d_]{1,8})?[²³]?"
 _QUANTITY = re.compile(rf"(-?{_UNSIGNED})\s?{_UNIT}")
-_TIMESTAMP = re.compile(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?"
-    r"(?:Z|[+-][0-9]{2}:?[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?)?"
-)
 _TRUTH: dict[str, bool] = {"true": True, "false": False}
 _NUMBER_STARTS = frozenset("-.0123456789")
 
@@ -26,18 +23,17 @@ def literal(text: str) -> Value:
     """The value that an unquoted term stands for.
 
     A number with leading zeros is a code and a number with a unit is a description: both stay text.
-    A timestamp without a zone is in UTC.
+    Timestamps are what events take for timestamps, so that both sides of a comparison agree.
 
     >>> [literal(text) for text in ("3", "-2.5", "true", "room 112", "007", "14:22:03")]
     [3, -2.5, True, 'room 112', '007', '14:22:03']
-    >>> literal("2026-05-01T10:00Z")
+    >>> literal("2026-05-01T10:00:00Z")
     datetime.datetime(2026, 5, 1, 10, 0, tzinfo=datetime.timezone.utc)
     """
     if text[:1] in _NUMBER_STARTS:
         if _NUMBER.fullmatch(text):
             return _number(text)
-        if _TIMESTAMP.fullmatch(text):
-            return _timestamp(text)
+        return parse_text(text)
     return _TRUTH.get(text, text)
 
 
@@ -58,10 +54,11 @@ def write_literal(value: bool | int | float | datetime) -> str:
     if isinstance(value, datetime):
         aware = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
         return aware.isoformat().replace("+00:00", "Z")
-    if not math.isfinite(value):
+    if isinstance(value, int):
+        if abs(value) >= 10**_LONGEST_NUMBER:
+            raise BuildError("the number is too long to be written", hint=f"it has over {_LONGEST_NUMBER:,} digits")
+    elif not math.isfinite(value):
         raise BuildError(f"{value!r} cannot be written", hint="the language has finite numbers only")
-    if isinstance(value, int) and abs(value) >= 10**_LONGEST_NUMBER:
-        raise BuildError("the number is too long to be written", hint=f"it has more than {_LONGEST_NUMBER:,} digits")
     return repr(value)
 
 
@@ -72,11 +69,3 @@ def _number(text: str) -> int | float | str:
         return int(text)
     number = float(text)
     return number if math.isfinite(number) else text
-
-
-def _timestamp(text: str) -> datetime | str:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return text
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)

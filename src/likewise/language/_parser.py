@@ -39,6 +39,10 @@ def parse_lenient(
     (['a', 'c'], [2])
     """
     origin = Source(text, source)
+    try:
+        origin.check()
+    except ParseError as error:
+        return [], [error]
     reader = StatementReader(Scanner(origin))
     statements, errors = list[Statement](), list[ParseError]()
     for outcome in _outcomes(reader):

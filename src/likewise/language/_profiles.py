@@ -59,20 +59,40 @@ class ProfileReader(TermReader):
     def theme(self) -> tuple[str, ...]:
         """The theme before the predicates, () where there is none; stops in front of the next set."""
         scan, start = self.scanner, self.scanner.pos
-        found = _TAGS.match(self.text, start)
-        if found is None:
-            tags = self._careful_theme()
-            if not tags:
-                return ()
-        else:
-            scan.pos = found.end()
-            tags = [" ".join(tag.split()) for tag in found[1].split(",")] if found[1].strip() else []
-            if "" in tags:
-                scan.fail("a theme tag is missing", at=start, expected=("a theme tag between the commas",))
-        self._before_predicates(start, empty=not tags)
+        tags = self.tags()
+        if tags is None:
+            return ()
+        end = scan.pos
+        if not self.go_to_next_set():
+            if tags:
+                expected = ("`{` and predicates after the theme",)
+                scan.fail("a theme alone is not a subscription", at=end, expected=expected)
+            scan.fail("there are no predicates here", at=start, expected=("predicates such as `type= parking~`",))
         return tuple(dict.fromkeys(tags))
 
-    def _careful_theme(self) -> list[str]:
+    def tags(self) -> list[str] | None:
+        """The theme tags of the set that starts here; None, and nothing read, if it holds predicates."""
+        scan, start = self.scanner, self.scanner.pos
+        found = _TAGS.match(self.text, start)
+        if found is None:
+            return self._careful_tags() or None
+        scan.pos = found.end()
+        tags = [" ".join(tag.split()) for tag in found[1].split(",")] if found[1].strip() else []
+        if "" in tags:
+            scan.fail("a theme tag is missing", at=start, expected=("a theme tag between the commas",))
+        return tags
+
+    def go_to_next_set(self) -> bool:
+        """Go over a comma to the set after a theme; whether there is one."""
+        end = self.scanner.pos
+        if self.skip() == ",":
+            self.scanner.pos += 1
+        if self.skip() == "{":
+            return True
+        self.scanner.pos = end
+        return False
+
+    def _careful_tags(self) -> list[str]:
         """Theme tags one by one; none, and nothing read, if the set turns out to hold predicates."""
         scan, start, tags = self.scanner, self.scanner.pos, list[str]()
         scan.pos += 1
@@ -89,16 +109,6 @@ class ProfileReader(TermReader):
             scan.pos += 1
             if end == "}":
                 return tags
-
-    def _before_predicates(self, start: int, *, empty: bool) -> None:
-        scan, end = self.scanner, self.scanner.pos
-        if self.skip() == ",":
-            scan.pos += 1
-        if self.skip() == "{":
-            return
-        if empty:
-            scan.fail("there are no predicates here", at=start, expected=("predicates such as `type= parking~`",))
-        scan.fail("a theme alone is not a subscription", at=end, expected=("`{` and predicates after the theme",))
 
     def _predicates(self) -> tuple[Predicate, ...]:
         scan, text = self.scanner, self.text

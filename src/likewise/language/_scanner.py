@@ -29,7 +29,8 @@ _QUOTED = {
     opener: re.compile(rf"{opener}([^{closers}\\\n]*+(?:(?:\\[^\n]|\n(?![^\S\n]*\n))[^{closers}\\\n]*+)*+)[{closers}]")
     for opener, closers in _CLOSERS.items()
 }
-_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)")
+_ESCAPE = re.compile(r"\\(u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)")
+_HALF = re.compile("[\ud800-\udfff]")
 _ESCAPED = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
 _SINGLE = re.compile(r"\s*+([^\s{}\[\]()\"“”‘',;|~=<>!]++)")
 _WRAPPED = re.compile(r"[^\S\n]*+\n\s*+")
@@ -109,7 +110,12 @@ class Scanner:
         inner = found[1]
         if "\n" in inner:
             inner = _WRAPPED.sub(" ", inner)
-        return _ESCAPE.sub(_unescape, inner) if "\\" in inner else inner
+        if "\\" not in inner:
+            return inner
+        inner = _ESCAPE.sub(_unescape, inner)
+        if _HALF.search(inner):
+            self.fail("half a character is escaped here", at=found.start(), hint="write the character itself")
+        return inner
 
     def name(self, what: str) -> str:
         """A bare word or a quoted text that names something."""
@@ -200,4 +206,8 @@ def shown(text: str) -> str:
 
 def _unescape(found: re.Match[str]) -> str:
     code = found[1]
-    return chr(int(code[1:], 16)) if len(code) > 1 else _ESCAPED.get(code, code)
+    if len(code) == 1:
+        return _ESCAPED.get(code, code)
+    # JSON writes a character beyond 16 bits as two escapes.
+    units = (int(unit, 16) for unit in code[1:].split("\\u"))
+    return b"".join(unit.to_bytes(2, "big") for unit in units).decode("utf-16-be", "surrogatepass")

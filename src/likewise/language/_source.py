@@ -26,6 +26,13 @@ class Source:
         self.code = _QUOTED_OR_COMMENT.sub(_blank, text) if "#" in text else text
         self._starts: list[int] | None = None
 
+    def check(self) -> None:
+        """Refuse halves of characters (lone surrogates), which no output could encode."""
+        try:
+            self.text.encode()
+        except UnicodeEncodeError as error:
+            raise self.error(error.start, "half a character stands here", hint="decode the text as UTF-8") from None
+
     def position(self, offset: int) -> Position:
         """Line and column of an offset, both from 1.
 

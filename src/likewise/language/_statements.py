@@ -15,6 +15,7 @@ from likewise.language._scanner import Scanner, Token
 from likewise.language._words import CLAUSES, FOLLOWERS, JOINERS, PREFIXES, suggestion
 
 _NAMED = re.compile(r"\s*+(\w[\w.\-]*+)\s*+(?::|=(?=\s*+[(\[]))")
+_ASSIGNED = re.compile(r"[^\W\d][\w\-]*+\s*+=")
 _QUOTED_NAME = re.compile(r"\s*+(?=[\"“‘'])")
 _COLON = re.compile(r"\s*+:")
 _PROFILE_ALONE = re.compile(r"\s*+(?:\{|profile\s*+\()")
@@ -55,16 +56,12 @@ class StatementReader:
             self._clauses(clauses, None)
         else:
             parsed = self._body(clauses)
-        if name is None and isinstance(parsed, Member) and parsed.alias and not clauses.where:
-            name, parsed = parsed.alias, self._unnamed(parsed)
+        if name is None and _ASSIGNED.match(self.text, start) and isinstance(parsed, Member) and not clauses.where:
+            # `p = profile(…)` on its own names a subscription, not a member [003 sec 2.1].
+            name, parsed = parsed.alias, _without_alias(parsed)
         profiles = [parsed] if isinstance(parsed, Profile) else _profiles(parsed)
         clauses.check_approach(profiles)
         return Statement(name, clauses.body(parsed), clauses.chosen(), start)
-
-    @staticmethod
-    def _unnamed(member: Member) -> Profile | Pattern:
-        """`p = profile(…)` on its own names a subscription, not a member [003 sec 2.1]."""
-        return member.profile if member.duplicates is None else Member(member.profile, None, member.duplicates)
 
     def _name(self) -> str | None:
         scan = self.scanner
@@ -159,6 +156,10 @@ class StatementReader:
         if hint is None:
             return error
         return scan.source.error(token.start, f"unexpected `{token.text}`", expected=error.expected, hint=hint)
+
+
+def _without_alias(member: Member) -> Profile | Pattern:
+    return member.profile if member.duplicates is None else Member(member.profile, None, member.duplicates)
 
 
 def _profiles(pattern: Pattern) -> list[Profile]:

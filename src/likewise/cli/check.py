@@ -1,0 +1,132 @@
+"""`likewise check`: validate subscriptions and print them in their canonical form."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from likewise.cli._output import errors, print_json
+from likewise.errors import InputError, LikewiseError, ParseError
+
+if TYPE_CHECKING:
+    from likewise.language import Subscription
+
+_BAD = 2
+
+
+def register(app: typer.Typer) -> None:
+    app.command("check")(check)
+
+
+@dataclass
+class _Report:
+    """What was found in one file."""
+
+    source: str
+    subscriptions: list[Subscription] = field(default_factory=list)
+    errors: list[LikewiseError] = field(default_factory=list)
+
+
+def check(
+    files: Annotated[list[str], typer.Argument(metavar="FILE…", help="Files of subscriptions; `-` reads stdin.")],
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors and notes only.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document with structure and errors.")] = False,
+) -> None:
+    """Validate subscriptions and patterns, and print each in its canonical form.
+
+    Every mistake is shown on stderr with line, column, a caret and what was expected; the exit code is then 2.
+
+    Example: `echo 'alert: {power} {device~: laptop~} threshold 0.6' | likewise check -`
+    """
+    reports = [_read(name) for name in files]
+    notes = _notes(reports)
+    if as_json:
+        print_json(_document(reports, notes))
+    else:
+        _show(reports, notes, quiet=quiet)
+    if any(report.errors for report in reports):
+        raise typer.Exit(_BAD)
+
+
+def _read(name: str) -> _Report:
+    from likewise.language import circle, parse_lenient
+
+    source = "<stdin>" if name == "-" else name
+    try:
+        text = _text(name, source)
+    except InputError as error:
+        return _Report(source, [], [error])
+    good, mistakes = parse_lenient(text, source)
+    report = _Report(source, good, list(mistakes))
+    if not good and not mistakes:
+        report.errors.append(InputError("there is no subscription in it", source=source, hint="it is empty"))
+    names = circle(good)
+    if names:
+        report.errors.append(
+            InputError("patterns refer to each other in a circle: " + " → ".join(names), source=source)
+        )
+    return report
+
+
+def _text(name: str, source: str) -> str:
+    try:
+        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", source=source) from error
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError("not UTF-8 text", source=source, line=line, hint="save the file as UTF-8") from error
+
+
+def _notes(reports: list[_Report]) -> list[str]:
+    """Names that patterns refer to and that no file defines: an engine must know them already."""
+    from likewise.language import references
+
+    known = {one.name for report in reports for one in report.subscriptions}
+    return [
+        f"{report.source}: `{one.name}` refers to `{name}`, which is not defined here"
+        for report in reports
+        for one in report.subscriptions
+        for name in references(one)
+        if name not in known
+    ]
+
+
+def _show(reports: list[_Report], notes: list[str], *, quiet: bool) -> None:
+    from likewise.language import format_file
+
+    for report in reports:
+        if not quiet:
+            head = f"# {report.source}\n" if len(reports) > 1 else ""
+            typer.echo(head + format_file(report.subscriptions), nl=False)
+        for error in report.errors:
+            errors.print(f"error: {error}", style="red", markup=False, soft_wrap=True)
+    for note in notes:
+        errors.print(f"note: {note}", style="yellow", markup=False, soft_wrap=True)
+
+
+def _document(reports: list[_Report], notes: list[str]) -> dict[str, Any]:
+    from likewise.language import format_subscription, structure
+
+    return {
+        "subscriptions": [
+            {"source": report.source, "text": format_subscription(one), **structure(one)}
+            for report in reports
+            for one in report.subscriptions
+        ],
+        "errors": [_error(report.source, error) for report in reports for error in report.errors],
+        "notes": notes,
+    }
+
+
+def _error(source: str, error: LikewiseError) -> dict[str, Any]:
+    found: dict[str, Any] = {"source": source, "message": error.message, "hint": error.hint}
+    if isinstance(error, ParseError):
+        return found | {"line": error.line, "column": error.column, "expected": list(error.expected)}
+    return found | {"line": getattr(error, "line", None)}
