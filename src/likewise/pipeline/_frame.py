@@ -1,0 +1,208 @@
+"""Events as the columns of a DataFrame, and back.
+
+A tuple of an event is a struct of three texts: name, value and kind. Text keeps every type exactly, lets
+Spark users build the column from anything, and lets a worker number the distinct tuples of a whole batch
+with Arrow alone, without a Python object per event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from likewise.errors import BuildError
+from likewise.events import BadRecord, Event, Value
+from likewise.events._encode import written_moment
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+ATTRIBUTES: Final = "array<struct<name: string, value: string, kind: string>>"
+FLAW: Final = "struct<source: string, line: bigint, reason: string, record: string>"
+EVENTS_SCHEMA: Final = (
+    f"id string, time timestamp, `end` timestamp, theme array<string>, attributes {ATTRIBUTES}, flaw {FLAW}"
+)
+"""The columns of events; a record that is no event has only a `flaw`."""
+
+KINDS: Final = ("text", "number", "boolean", "time")
+
+_MOMENT = pa.timestamp("us", tz="UTC")
+_TUPLE = pa.struct([("name", pa.string()), ("value", pa.string()), ("kind", pa.string())])
+_FLAW = pa.struct([("source", pa.string()), ("line", pa.int64()), ("reason", pa.string()), ("record", pa.string())])
+ARROW_SCHEMA: Final = pa.schema(
+    [
+        ("id", pa.string()),
+        ("time", _MOMENT),
+        ("end", _MOMENT),
+        ("theme", pa.list_(pa.string())),
+        ("attributes", pa.list_(_TUPLE)),
+        ("flaw", _FLAW),
+    ]
+)
+
+
+def written(value: Value) -> tuple[str, str]:
+    """The text and the kind of a value.
+
+    >>> written(3), written(3.0), written(True), written("3")
+    (('3', 'number'), ('3.0', 'number'), ('true', 'boolean'), ('3', 'text'))
+    """
+    if isinstance(value, str):
+        return value, "text"
+    if isinstance(value, bool):
+        return str(value).lower(), "boolean"
+    if isinstance(value, datetime):
+        return written_moment(value).isoformat(), "time"
+    return repr(value), "number"
+
+
+def parsed(text: str, kind: str | None) -> Value:
+    """The value of a text; what does not read as its kind is text.
+
+    >>> parsed("3", "number"), parsed("3.0", "number"), parsed("true", "boolean"), parsed("3", None)
+    (3, 3.0, True, '3')
+    """
+    try:
+        if kind == "number":
+            return int(text) if text.lstrip("-").isdecimal() else float(text)
+        if kind == "boolean":
+            return text.strip().lower() == "true"
+        return datetime.fromisoformat(text) if kind == "time" else text
+    except ValueError:
+        return text
+
+
+def batch_of(events: Iterable[Event], flaws: Sequence[BadRecord] = ()) -> pa.RecordBatch:
+    """Events, and after them the records that are none, as Arrow columns.
+
+    >>> batch = batch_of([Event.of({"slot": [1, 2]}, id="e1")])
+    >>> batch.column("attributes").to_pylist()[0][1]
+    {'name': 'slot', 'value': '2', 'kind': 'number'}
+    """
+    ids, starts, ends, themes = [], [], [], []
+    names: list[str] = []
+    values: list[str] = []
+    kinds: list[str] = []
+    offsets: list[int | None] = [0]
+    for event in events:
+        ids.append(event.id)
+        starts.append(event.start)
+        ends.append(event.start if event.end is None else event.end)
+        themes.append(event.theme)
+        for name, value in event.tuples:
+            text, kind = (value, "text") if isinstance(value, str) else written(value)
+            names.append(name)
+            values.append(text)
+            kinds.append(kind)
+        offsets.append(len(names))
+    count, bad = len(ids), len(flaws)
+    tuples = pa.StructArray.from_arrays(
+        [pa.array(column, pa.string()) for column in (names, values, kinds)], fields=list(_TUPLE)
+    )
+    attributes = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), tuples, type=ARROW_SCHEMA.field(4).type)
+    columns = [
+        pa.array(ids, pa.string()),
+        pa.array(starts, pa.int64()).cast(_MOMENT),
+        pa.array(ends, pa.int64()).cast(_MOMENT),
+        pa.array(themes, pa.list_(pa.string())),
+        attributes,
+        pa.nulls(count, _FLAW),
+    ]
+    if bad:
+        missing = [pa.nulls(bad, field.type) for field in list(ARROW_SCHEMA)[:-1]]
+        letters = pa.array([_letter(flaw) for flaw in flaws], _FLAW)
+        columns = [pa.concat_arrays(pair) for pair in zip(columns, [*missing, letters], strict=True)]
+    return pa.RecordBatch.from_arrays(columns, schema=ARROW_SCHEMA)
+
+
+def events_of(batch: pa.RecordBatch | pa.Table) -> Iterator[Event]:
+    """The events of a batch; rows without attributes are none."""
+    starts, ends = (instants(batch.column(name)).to_pylist() for name in ("time", "end"))
+    columns = (batch.column(name).to_pylist() for name in ("id", "theme", "attributes"))
+    for key, theme, tuples, start, end in zip(*columns, starts, ends, strict=True):
+        if tuples:
+            pairs = tuple((each["name"], parsed(each["value"], each["kind"])) for each in tuples)
+            yield Event(key, pairs, tuple(theme or ()), start, start if end is None else end)
+
+
+def instants(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """A column of timestamps as microseconds since 1970."""
+    return column.cast(_MOMENT).cast(pa.int64())
+
+
+def as_events(frame: DataFrame) -> DataFrame:
+    """Any DataFrame with `id` and `attributes`, brought to the columns of events.
+
+    `attributes` may be the array of structs, a `map<string, string>` or a `map<string, array<string>>`;
+    `time`, `end`, `theme` and `flaw` may be missing.
+    """
+    from pyspark.sql import functions as F  # noqa: N812 - everyone who reads Spark knows it so
+
+    missing = {"id", "attributes"} - set(frame.columns)
+    if missing:
+        raise BuildError(
+            f"the events have no column {', '.join(sorted(missing))}",
+            hint="read them with read_events, or make them with events_from_columns",
+        )
+    empty = {"time": "timestamp", "end": "timestamp", "theme": "array<string>", "flaw": FLAW}
+    present = set(frame.columns)
+    columns = [
+        F.col("id").cast("string").alias("id"),
+        *(F.col(name) if name in present else F.lit(None).cast(empty[name]).alias(name) for name in ("time", "end")),
+        F.col("theme") if "theme" in present else F.lit(None).cast(empty["theme"]).alias("theme"),
+        _attributes(frame).alias("attributes"),
+        F.col("flaw") if "flaw" in present else F.lit(None).cast(FLAW).alias("flaw"),
+    ]
+    return frame.select(*columns)
+
+
+def _attributes(frame: DataFrame) -> Column:
+    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql.types import ArrayType, MapType, StructType
+
+    kind = frame.schema["attributes"].dataType
+    if isinstance(kind, ArrayType) and isinstance(kind.elementType, StructType):
+        names = kind.elementType.names
+        if names == ["name", "value", "kind"]:
+            return F.col("attributes")
+        if {"name", "value"} <= set(names):
+            typed = "kind" in names
+            return F.transform(
+                "attributes",
+                lambda each: _tuple(each["name"], each["value"], each["kind"] if typed else F.lit("text")),
+            )
+    if isinstance(kind, MapType):
+        several = isinstance(kind.valueType, ArrayType)
+        listed = F.transform(
+            F.map_entries("attributes"),
+            lambda entry: F.transform(
+                entry["value"] if several else F.array(entry["value"]),
+                lambda value: _tuple(entry["key"], value, F.lit("text")),
+            ),
+        )
+        return F.flatten(listed)
+    raise BuildError(
+        f"the column attributes is {kind.simpleString()}",
+        hint=f"it must be {ATTRIBUTES} or a map from name to text or to an array of texts",
+    )
+
+
+def _tuple(name: Column, value: Column, kind: Column) -> Column:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    return F.struct(
+        name.cast("string").alias("name"), value.cast("string").alias("value"), kind.cast("string").alias("kind")
+    )
+
+
+def dead_letters(events: DataFrame) -> DataFrame:
+    """The records that are no events: source, line, reason and the record itself."""
+    return events.where("flaw is not null").select("flaw.*")
+
+
+def _letter(flaw: BadRecord) -> dict[str, object]:
+    text = flaw.raw.decode("utf-8", errors="backslashreplace")
+    return {"source": flaw.source, "line": flaw.line, "reason": flaw.reason, "record": text}

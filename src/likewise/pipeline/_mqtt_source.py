@@ -1,0 +1,189 @@
+"""MQTT as a Spark source: `spark.readStream.format("likewise-mqtt")`.
+
+The driver holds one connection with a persistent session (QoS 1), writes every message to a spool and only
+then acknowledges it, so that Spark can ask again for the messages of an unfinished batch. A message is lost
+neither by a kill of the driver nor while the query is down; the broker may send one twice if the kill falls
+between spool and acknowledgement, with the same event id.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+
+from likewise.errors import BuildError, MissingError
+from likewise.pipeline._spool import Message, Spool
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+FORMAT = "likewise-mqtt"
+SCHEMA = "topic string, payload binary, received timestamp"
+_ARROW = pa.schema([("topic", pa.string()), ("payload", pa.binary()), ("received", pa.timestamp("us", tz="UTC"))])
+_PART = 5_000
+"""Messages in one partition: more than this are read by several tasks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A broker, from `mqtt://user:password@host:port`.
+
+    >>> Address.parse("mqtt://localhost"), Address.parse("broker:1884").port
+    (Address(host='localhost', port=1883, user=None, password=None, tls=False), 1884)
+    """
+
+    host: str
+    port: int
+    user: str | None = None
+    password: str | None = None
+    tls: bool = False
+
+    @classmethod
+    def parse(cls, url: str) -> Address:
+        """The parts of an address; the scheme may be left out."""
+        parts = urlsplit(url if "//" in url else f"mqtt://{url}")
+        if parts.scheme not in ("mqtt", "mqtts") or not parts.hostname:
+            raise BuildError(f"{url!r} is no address of an MQTT broker", hint="such as mqtt://localhost:1883")
+        tls = parts.scheme == "mqtts"
+        user, password = (unquote(part) if part else None for part in (parts.username, parts.password))
+        return cls(parts.hostname, parts.port or (8883 if tls else 1883), user, password, tls)
+
+
+def read_mqtt(
+    spark: SparkSession, broker: str, *, topics: Sequence[str], spool: str, client: str = "likewise", qos: int = 1
+) -> DataFrame:
+    """Messages of a broker as a stream, with the columns `record`, `source` and `received` of `decode_records`."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    Address.parse(broker)
+    if not topics:
+        raise BuildError("no topic to listen to", hint="give one, such as sensors/#")
+    spark.dataSource.register(MqttSource)
+    options = {"broker": broker, "topics": "\n".join(topics), "spool": spool, "client": client, "qos": str(qos)}
+    rows = spark.readStream.format(FORMAT).options(**options).load()
+    return rows.select(F.col("payload").alias("record"), F.col("topic").alias("source"), "received")
+
+
+class MqttSource(DataSource):
+    """Options: `broker`, `topics` (one a line), `spool` (a folder), `client` (its session's name), `qos`."""
+
+    @classmethod
+    def name(cls) -> str:
+        return FORMAT
+
+    def schema(self) -> str:
+        return SCHEMA
+
+    def streamReader(self, schema: StructType) -> MqttReader:  # noqa: ARG002, N802 - Spark's names
+        return MqttReader(self.options)
+
+
+class Part(InputPartition):
+    """Some messages; they travel with the partition, so that workers need not see the spool."""
+
+    def __init__(self, messages: list[Message]) -> None:
+        super().__init__(None)
+        self.messages = messages
+
+
+class MqttReader(DataSourceStreamReader):
+    """Counts messages: an offset is how many came before."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        for needed in ("broker", "topics", "spool"):
+            if not options.get(needed):
+                raise BuildError(f"the MQTT source needs the option {needed}")
+        self._options = dict(options.items())
+        self._spool: Spool | None = None
+        self._client: Any = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A copy goes to every worker, which only unpacks partitions.
+        return {"_options": self._options, "_spool": None, "_client": None}
+
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802
+        """A new query begins with what the spool still holds."""
+        return {"count": 0}
+
+    def latestOffset(self, start: dict[str, int], limit: Any = None) -> dict[str, int]:  # noqa: ARG002, N802
+        """How many messages there are by now; listening begins with the first question."""
+        spool = self._listen(start["count"])
+        most = int(self._options.get("most", 0))
+        return {"count": min(spool.next, start["count"] + most) if most else spool.next}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[Part]:
+        """The messages of a batch, the same whenever asked."""
+        messages = list(self._open().read(start["count"], end["count"]))
+        return [Part(messages[at : at + _PART]) for at in range(0, len(messages), _PART)]
+
+    def read(self, partition: Part) -> Iterator[pa.RecordBatch]:  # type: ignore[override]
+        """The messages of one partition, as Arrow columns."""
+        columns = list(zip(*partition.messages, strict=True))
+        arrays = [pa.array(list(column), field.type) for column, field in zip(columns, _ARROW, strict=True)]
+        yield pa.RecordBatch.from_arrays(arrays, schema=_ARROW)
+
+    def commit(self, end: dict[str, int]) -> None:
+        """What was processed need not be kept."""
+        self._open().forget(end["count"])
+
+    def stop(self) -> None:
+        """Leave the broker; the session stays, so what is sent from now on waits there."""
+        if self._client is not None:
+            self._client.disconnect()
+            self._client.loop_stop()
+            self._client = None
+        if self._spool is not None:
+            self._spool.close()
+
+    def _open(self) -> Spool:
+        if self._spool is None:
+            self._spool = Spool(self._options["spool"])
+        return self._spool
+
+    def _listen(self, count: int) -> Spool:
+        spool = self._open()
+        if self._client is None:
+            spool.skip_to(count)
+            self._client = connect(self._options, spool)
+        return spool
+
+
+def connect(options: Mapping[str, str], spool: Spool) -> Any:
+    """A client that spools every message of the topics, in a thread of its own."""
+    import paho.mqtt.client as mqtt
+    from paho.mqtt.enums import CallbackAPIVersion
+
+    address = Address.parse(options["broker"])
+    client = mqtt.Client(
+        CallbackAPIVersion.VERSION2, client_id=options.get("client", "likewise"), clean_session=False, manual_ack=True
+    )
+    if address.user is not None:
+        client.username_pw_set(address.user, address.password)
+    if address.tls:
+        client.tls_set()
+    topics = [(topic, int(options.get("qos", "1"))) for topic in options["topics"].split("\n")]
+
+    def subscribe(joined: Any, *_: Any) -> None:
+        joined.subscribe(topics)
+
+    def keep(joined: Any, _: Any, message: Any) -> None:
+        spool.append((message.topic, bytes(message.payload), time.time_ns() // 1000))
+        joined.ack(message.mid, message.qos)
+
+    client.on_connect = subscribe
+    client.on_message = keep
+    try:
+        client.connect(address.host, address.port)
+    except OSError as error:
+        raise MissingError(
+            f"no MQTT broker answers at {address.host}:{address.port}: {error}", hint="is it running?"
+        ) from error
+    client.loop_start()
+    return client

@@ -1,0 +1,19 @@
+"""What tests of several packages share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """One Spark session for all tests: starting one takes longer than most of them."""
+    pytest.importorskip("pyspark")
+    from likewise.pipeline._session import spark_session
+
+    session = spark_session(master="local[2,4]", settings={"spark.sql.shuffle.partitions": "2"})
+    yield session
+    session.stop()

@@ -1,0 +1,128 @@
+"""MQTT in and out, against a real broker."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+import paho.mqtt.client as mqtt
+from paho.mqtt.enums import CallbackAPIVersion
+
+from likewise.errors import BuildError, MissingError
+from likewise.pipeline._mqtt_source import Address, MqttReader, read_mqtt
+from likewise.pipeline._read import decode_records
+from likewise.pipeline._sinks import MqttSink
+
+pytestmark = pytest.mark.spark
+
+
+@contextmanager
+def client_of(broker: str, *, name: str = "") -> Iterator[mqtt.Client]:
+    address = Address.parse(broker)
+    client = mqtt.Client(CallbackAPIVersion.VERSION2, client_id=name)
+    client.connect(address.host, address.port)
+    client.loop_start()
+    yield client
+    client.disconnect()
+    client.loop_stop()
+
+
+def publish(broker: str, topic: str, *payloads: bytes) -> None:
+    with client_of(broker) as client:
+        for payload in payloads:
+            client.publish(topic, payload, qos=1).wait_for_publish(timeout=10)
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    for _ in range(600):
+        if condition():
+            return
+        time.sleep(0.05)
+    pytest.fail("it did not happen")
+
+
+def count_of(reader: MqttReader, start: int = 0) -> int:
+    return reader.latestOffset({"count": start})["count"]
+
+
+def messages(reader: MqttReader, start: int, end: int) -> list[bytes]:
+    parts = reader.partitions({"count": start}, {"count": end})
+    return [row["payload"] for part in parts for batch in reader.read(part) for row in batch.to_pylist()]
+
+
+def test_messages_wait_while_nobody_listens_and_can_be_asked_for_again(mosquitto: str, tmp_path: Path) -> None:
+    """The session keeps what is sent between two runs; the spool gives an unfinished batch once more."""
+    options = {"broker": mosquitto, "topics": "wait/#", "spool": str(tmp_path), "client": "waiting"}
+    reader = MqttReader(options)
+    assert count_of(reader) == 0
+    wait_until(reader._client.is_connected)
+    publish(mosquitto, "wait/a", b"1", b"2")
+    wait_until(lambda: count_of(reader) == 2)
+    reader.stop()
+    publish(mosquitto, "wait/b", b"3")
+
+    again = MqttReader(options)
+    wait_until(lambda: count_of(again) == 3)
+    assert messages(again, 1, 3) == [b"2", b"3"]
+    assert messages(again, 1, 3) == [b"2", b"3"]
+    again.stop()
+
+
+def test_a_stream_reads_events_from_a_broker(spark: Any, mosquitto: str, tmp_path: Path, checkpoint: str) -> None:
+    """Events and poison both arrive, through Spark's own source interface."""
+    records = read_mqtt(spark, mosquitto, topics=["city/#"], spool=str(tmp_path / "spool"), client="stream")
+    events = decode_records(records)
+    query = events.writeStream.format("memory").queryName("from_mqtt").option("checkpointLocation", checkpoint).start()
+    try:
+        # Subscribed only once the query runs: repeat until the first one is there.
+        for _ in range(100):
+            if spark.table("from_mqtt").count():
+                break
+            publish(mosquitto, "city/x", b'{"id": "e1", "attributes": {"a": 1}}', b"poison")
+            query.processAllAvailable()
+        rows = spark.table("from_mqtt").collect()
+    finally:
+        query.stop()
+    assert "e1" in {row["id"] for row in rows}
+    assert {row["flaw"]["source"] for row in rows if row["flaw"]} == {"city/x"}
+
+
+def test_rows_go_out_to_their_topics_once(spark: Any, mosquitto: str, tmp_path: Path) -> None:
+    """A batch that comes again after a crash is not sent again."""
+    sink = MqttSink(mosquitto, ledger=str(tmp_path / "ledger"), topic="out/{subscription}")
+    rows = spark.createDataFrame([("e1", "parking"), ("e2", "bus")], "event string, subscription string")
+    heard: list[tuple[str, bytes]] = []
+    with client_of(mosquitto) as client:
+        joined: list[int] = []
+        client.on_message = lambda _c, _u, message: heard.append((message.topic, message.payload))
+        client.on_subscribe = lambda *_: joined.append(1)
+        client.subscribe("out/#", qos=1)
+        wait_until(lambda: bool(joined))
+        sink(rows, 0)
+        sink(rows, 0)
+        sink(rows.limit(1), 1)
+        wait_until(lambda: len(heard) >= 3)
+    assert heard == [
+        ("out/parking", b'{"key":"0-0","event":"e1","subscription":"parking"}'),
+        ("out/bus", b'{"key":"0-1","event":"e2","subscription":"bus"}'),
+        ("out/parking", b'{"key":"1-0","event":"e1","subscription":"parking"}'),
+    ]
+
+
+@pytest.mark.parametrize("broker", ["http://x", "mqtt://"])
+def test_an_address_must_be_one(broker: str) -> None:
+    with pytest.raises(BuildError, match="no address"):
+        Address.parse(broker)
+
+
+def test_a_broker_that_is_not_there_is_named(tmp_path: Path) -> None:
+    reader = MqttReader({"broker": "127.0.0.1:1", "topics": "a", "spool": str(tmp_path)})
+    with pytest.raises(MissingError, match=r"127\.0\.0\.1:1"):
+        count_of(reader)

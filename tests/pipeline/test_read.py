@@ -1,0 +1,145 @@
+"""Every format becomes the same columns, and what is no event becomes a dead letter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from likewise.errors import BuildError
+from likewise.events import Event
+from likewise.pipeline._columns import Columns, events_from_columns
+from likewise.pipeline._frame import as_events, dead_letters, events_of
+from likewise.pipeline._read import read_events
+
+pytestmark = pytest.mark.spark
+
+PARKED = Event.of({"type": "parking", "slot": [1, 2.5], "free": True}, id="e1", theme=["city"])
+SECOND = 1_000_000
+
+
+def events_in(frame: Any) -> list[Event]:
+    return sorted(events_of(frame.toArrow()), key=lambda event: event.id)
+
+
+def test_json_lines_and_poison(spark: Any, tmp_path: Path) -> None:
+    """Good lines are events; broken ones are letters with file, reason and bytes; blank lines are nothing."""
+    file = tmp_path / "events.jsonl"
+    file.write_bytes(
+        b'{"id": "e1", "time": 1, "theme": ["city"], '
+        b'"attributes": {"type": "parking", "slot": [1, 2.5], "free": true}}\n'
+        b"\n"
+        b'{"id": 3}\n'
+        b"\xff\xfe\n"
+        b'{"attributes": {"type": "bus"}}\n'
+    )
+    frame = read_events(spark, file)
+    first, second = sorted(events_in(frame), key=lambda event: event.id != "e1")
+    assert first == Event(PARKED.id, PARKED.tuples, PARKED.theme, SECOND, SECOND)
+    assert second.id.startswith("events.jsonl:")
+    letters = sorted(dead_letters(frame).collect(), key=lambda letter: letter["reason"])
+    assert [letter["reason"] for letter in letters] == ["id is a JSON number, not text", "not valid UTF-8 at byte 1"]
+    assert [letter["record"] for letter in letters] == ['{"id": 3}', "\\xff\\xfe"]
+    assert {letter["source"] for letter in letters} == {"events.jsonl"}
+
+
+def test_an_event_without_a_time_can_take_that_of_its_file(spark: Any, tmp_path: Path) -> None:
+    file = tmp_path / "events.jsonl"
+    file.write_text('{"id": "a", "time": 1, "attributes": {"x": 1}}\n{"id": "b", "attributes": {"x": 1}}\n')
+    first, second = events_in(read_events(spark, file, stamp=True))
+    assert first.start == SECOND
+    assert second.start == file.stat().st_mtime_ns // 1_000_000 * 1000
+
+
+def test_cloudevents_one_a_line_or_many(spark: Any, tmp_path: Path) -> None:
+    file = tmp_path / "events.jsonl"
+    one = '{"specversion": "1.0", "id": "%s", "source": "/car", "type": "parked", "data": {"slot": 4}}'
+    file.write_text(f'{one % "1"}\n[{one % "2"}, {one % "3"}]\n{{"specversion": "0.3"}}\n')
+    frame = read_events(spark, file, format="cloudevents")
+    assert [event.id for event in events_in(frame)] == ["1", "2", "3"]
+    assert events_in(frame)[0].tuples == (("type", "parked"), ("source", "/car"), ("slot", 4))
+    assert dead_letters(frame).count() == 1
+
+
+def test_rdf_has_one_subject_per_event(spark: Any, tmp_path: Path) -> None:
+    file = tmp_path / "events.nt"
+    file.write_text(
+        '<http://x/e1> <http://x/type> "match" .\n<http://x/e1> <http://x/team> "Spain" .\n'
+        '<http://x/e2> <http://x/type> "bus" .\n'
+    )
+    assert [len(event.tuples) for event in events_in(read_events(spark, file))] == [2, 1]
+    turtle = tmp_path / "events.ttl"
+    turtle.write_text('@prefix x: <http://x/> .\nx:e1 x:type "match" ; x:team "Spain" .\n')
+    assert [len(event.tuples) for event in events_in(read_events(spark, turtle))] == [2]
+
+
+def test_csv_with_a_column_mapping(spark: Any, tmp_path: Path) -> None:
+    """Cells get their types, empty ones are left out, and rows that make no event are letters."""
+    file = tmp_path / "readings.csv"
+    file.write_text(
+        "rid,when,temp,place,tags,code\n"
+        '1,1970-01-01 00:00:01,3.5,Galway,"city, road",07\n'
+        "2,yesterday,4,Cork,,1\n"
+        "3,1970-01-01T00:00:02Z,,,,\n"
+        "4,1970-01-01T00:00:02Z,1,2,3,4,5,6\n"
+    )
+    columns = Columns(
+        id="rid",
+        time="when",
+        theme="tags",
+        attributes={"temp": "temperature", "place": "place", "code": "code"},
+        kinds={"code": "text"},
+    )
+    frame = read_events(spark, file, columns=columns)
+    assert events_in(frame) == [
+        Event(
+            "1",
+            (("temperature", 3.5), ("place", "Galway"), ("code", "07")),
+            ("city", "road"),
+            SECOND,
+            SECOND,
+        )
+    ]
+    assert sorted(letter["reason"] for letter in dead_letters(frame).collect()) == [
+        "the event has no attributes",
+        "the row has another number of cells",
+        "when is not a time",
+    ]
+
+
+def test_parquet_and_any_table(spark: Any, tmp_path: Path) -> None:
+    """A table with typed columns becomes events; written as Parquet they are read back the same."""
+    table = spark.createDataFrame([("a", 3, True, ["x", "y"])], "key string, slot int, free boolean, tag array<string>")
+    frame = events_from_columns(table, Columns(id="key", theme=["city"], constants={"type": "parking"}))
+    expected = [
+        Event(
+            "a",
+            (("slot", 3), ("free", True), ("tag", "x"), ("tag", "y"), ("type", "parking")),
+            ("city",),
+        )
+    ]
+    assert events_in(frame) == expected
+    frame.write.parquet(str(tmp_path / "t.parquet"))
+    assert events_in(read_events(spark, tmp_path / "t.parquet")) == expected
+
+
+def test_maps_are_attributes_too(spark: Any) -> None:
+    frame = spark.createDataFrame([("a", {"type": ["x", "y"]})], "id string, attributes map<string, array<string>>")
+    assert events_in(as_events(frame)) == [Event("a", (("type", "x"), ("type", "y")))]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"path": "x.jsonl", "format": "xml"}, "unknown format"),
+        ({"path": "x.dat"}, "not told by its name"),
+        ({"path": "x.csv"}, "which columns"),
+        ({"path": "x.jsonl", "columns": Columns()}, "name their own"),
+    ],
+)
+def test_what_cannot_work_is_refused_before_it_runs(spark: Any, arguments: Any, message: str) -> None:
+    with pytest.raises(BuildError, match=message):
+        read_events(spark, **arguments)

@@ -1,0 +1,57 @@
+"""Sinks write a batch once, whatever happens around it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from likewise.errors import BuildError
+from likewise.pipeline._sinks import ConsoleSink, DeliveryError, FileSink, Ledger, WebhookSink
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def rows(spark: Any) -> Any:
+    return spark.createDataFrame([(f"e{number}", "s") for number in range(5)], "event string, subscription string")
+
+
+def test_a_batch_written_again_replaces_itself(spark: Any, rows: Any, tmp_path: Path) -> None:
+    sink = FileSink(str(tmp_path / "out"), format="json")
+    sink(rows.limit(2), 0)
+    sink(rows, 0)
+    sink(rows, 1)
+    assert spark.read.json(str(tmp_path / "out")).count() == 10
+
+
+def test_a_webhook_gets_every_row_once_in_keyed_parts(rows: Any, webhook: Any, tmp_path: Path) -> None:
+    """A receiver that is down for a moment is asked again; a batch that is out is not sent again."""
+    webhook.refusals = 1
+    sink = WebhookSink(webhook.url, ledger=str(tmp_path / "ledger"), size=3)
+    sink(rows, 7)
+    sink(rows, 7)
+    assert [key for key, _ in webhook.posts] == ["7-0", "7-1"]
+    assert [row["event"] for _, part in webhook.posts for row in part] == [f"e{number}" for number in range(5)]
+
+
+def test_a_webhook_that_stays_away_fails_the_batch(rows: Any, webhook: Any, tmp_path: Path) -> None:
+    webhook.refusals = 9
+    sink = WebhookSink(webhook.url, ledger=str(tmp_path / "ledger"), tries=2)
+    with pytest.raises(DeliveryError, match="503"):
+        sink(rows, 0)
+    assert not Ledger(tmp_path / "ledger").has(0)
+
+
+def test_the_console_shows_json_lines(rows: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    ConsoleSink(limit=2)(rows, 3)
+    assert [json.loads(line)["batch"] for line in capsys.readouterr().out.splitlines()] == [3, 3]
+
+
+def test_files_are_parquet_or_json() -> None:
+    with pytest.raises(BuildError, match="cannot be"):
+        FileSink("x", format="xml")

@@ -1,0 +1,70 @@
+"""The spool keeps every message until it is told to forget it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from likewise.pipeline._spool import Spool
+
+
+def message(number: int) -> tuple[str, bytes, int]:
+    return f"t/{number}", bytes([number]), number
+
+
+@pytest.fixture
+def open_spool(tmp_path: Path) -> Iterator[Callable[[int], Spool]]:
+    """Opens the same folder anew and adds some messages; all are closed at the end."""
+    opened: list[Spool] = []
+
+    def open_and_fill(count: int = 0) -> Spool:
+        spool = Spool(tmp_path, segment=4)
+        opened.append(spool)
+        for number in range(spool.next, spool.next + count):
+            assert spool.append(message(number)) == number
+        return spool
+
+    yield open_and_fill
+    for spool in opened:
+        spool.close()
+
+
+Open = Callable[..., Spool]
+
+
+def test_any_range_can_be_read_again(open_spool: Open) -> None:
+    spool = open_spool(10)
+    assert list(spool.read(3, 9)) == [message(number) for number in range(3, 9)]
+    assert list(spool.read(3, 9)) == [message(number) for number in range(3, 9)]
+
+
+def test_a_new_process_goes_on_counting(open_spool: Open) -> None:
+    open_spool(6).close()
+    assert list(open_spool(1).read(0, 9)) == [message(number) for number in range(7)]
+
+
+def test_a_message_cut_off_by_a_crash_is_dropped(open_spool: Open, tmp_path: Path) -> None:
+    """It was not acknowledged, so the broker sends it again, whole."""
+    open_spool(3).close()
+    (segment,) = tmp_path.glob("*.spool")
+    segment.write_bytes(segment.read_bytes()[:-1])
+    spool = open_spool()
+    assert spool.next == 2
+    spool.append(message(9))
+    assert list(spool.read(0, 9)) == [message(0), message(1), message(9)]
+
+
+def test_forgetting_drops_whole_segments_only(open_spool: Open, tmp_path: Path) -> None:
+    spool = open_spool(10)
+    spool.forget(6)
+    assert sorted(path.stem for path in tmp_path.iterdir()) == [f"{4:020}", f"{8:020}"]
+    assert list(spool.read(6, 10)) == [message(number) for number in range(6, 10)]
+
+
+def test_an_emptied_folder_goes_on_where_spark_is(open_spool: Open) -> None:
+    spool = open_spool()
+    spool.skip_to(100)
+    assert spool.append(message(1)) == 100
+    assert open_spool().next == 101
