@@ -12,6 +12,7 @@ from tests.events.strategies import content, events
 
 from likewise.errors import InputError, LikewiseError
 from likewise.events import BadRecord, Event, decode_line, decode_lines, encode_line
+from likewise.events._jsonl import event_of_object, parse_json
 
 
 def attributes_of(line: str) -> dict[str, object]:
@@ -173,6 +174,13 @@ def test_event_survives_writing_and_reading(event: Event) -> None:
 def test_second_writing_gives_the_same_bytes(event: Event) -> None:
     line = encode_line(event)
     assert encode_line(decode_line(line)) == line
+
+
+@given(events(), st.booleans())
+def test_the_fast_and_the_slow_look_agree(event: Event, zulu: bool) -> None:
+    line = encode_line(event) if zulu else encode_line(event).replace(b'Z"', b'"')
+    slow = event_of_object(parse_json(line), default_id="x")
+    assert content(decode_line(line)) == content(slow)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), 2**63, "\ud800"])

@@ -17,7 +17,6 @@ Instant: TypeAlias = int
 """A point in event time: microseconds since 1970-01-01 UTC."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
 
 
 def to_instant(moment: datetime) -> Instant:
@@ -27,7 +26,8 @@ def to_instant(moment: datetime) -> Instant:
     1000000
     """
     aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-    return (aware - _EPOCH) // _MICROSECOND
+    since = aware - _EPOCH
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
 
 def to_datetime(instant: Instant) -> datetime:

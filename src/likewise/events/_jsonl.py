@@ -90,7 +90,7 @@ def decode_batch(lines: Iterable[bytes], first: int, intake: Intake) -> Iterator
             if len(line) > MAX_TEXT:
                 raise ValueError  # only the slow look checks the length of each text
             record = _decode(line)
-            event = _event(record) if record.id else _named(record, intake.source, number)
+            event = _event(record) if record.id else _named(record, default_id(intake.source, number))
         except _UNUSUAL:
             if not line.strip():
                 continue
@@ -108,22 +108,20 @@ def decode_batch(lines: Iterable[bytes], first: int, intake: Intake) -> Iterator
 
 
 def _event(record: _Line) -> Event:
+    """The event of a line of the usual shape; a ValueError asks for the slow look."""
     tuples: list[tuple[str, Value]] = []
-    append = tuples.append
     for name, value in record.attributes.items():
         if isinstance(value, list):
             tuples.extend([(name, parse_text(item) if isinstance(item, str) else item) for item in value])
         elif isinstance(value, str) and len(value) > 18 and value[10] == "T":
-            append((name, parse_text(value)))
+            tuples.append((name, parse_text(value)))
         else:
-            append((name, value))
-    if not tuples or "" in record.attributes:
-        raise ValueError  # the slow look says which
+            tuples.append((name, value))
     theme = record.theme
-    if theme:
+    if not tuples or "" in record.attributes or "" in theme:
+        raise ValueError
+    if len(theme) > 1 and len({*theme}) < len(theme):
         theme = tuple(dict.fromkeys(theme))
-        if "" in theme:
-            raise ValueError
     start = end = None
     if record.time is not None:
         start = end = _instant("time", record.time)
@@ -132,8 +130,8 @@ def _event(record: _Line) -> Event:
     return Event(record.id, tuple(tuples), theme, start, end)
 
 
-def _named(record: _Line, source: str, number: int) -> Event:
-    record.id = default_id(source, number)
+def _named(record: _Line, id: str) -> Event:
+    record.id = id
     return _event(record)
 
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from urllib.parse import quote, unquote
 
+import msgspec
+
 from likewise.errors import InputError
 from likewise.events._encode import written_instant, written_moment, written_value
 from likewise.events._event import Event, Instant, Value
@@ -42,8 +44,7 @@ _BOOLEAN = {"true": True, "1": True, "false": False, "0": False}
 _PLAIN_ID = re.compile(r"(?:https?://|urn:(?!likewise:))[^\x00-\x20<>\"{}|^`\\\x7f-\x9f]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(msgspec.Struct, frozen=True, gc=False):
     """One place of a statement: an IRI, a blank node, or a literal with its type or language."""
 
     text: str
@@ -58,7 +59,7 @@ class Draft:
 
     subject: Node
     line: int | None = None
-    tuples: dict[str, tuple[str, Value]] = field(default_factory=dict)
+    tuples: dict[tuple[str, type, Value], tuple[str, Value]] = field(default_factory=dict)
     theme: list[str] = field(default_factory=list)
     start: Instant | None = None
     end: Instant | None = None
@@ -79,9 +80,9 @@ class Draft:
             self.end = parse_instant("end", value.text)
         elif not _is_foreign(value.language):
             name = f"{prefix} {named(predicate)}" if prefix else named(predicate)
-            item = name, _value(name, value)
-            # A graph is a set: the same statement twice is one.
-            self.tuples.setdefault(repr(item), item)
+            item = _value(name, value)
+            # A graph is a set: the same statement twice is one. 1, 1.0 and true are not the same.
+            self.tuples.setdefault((name, item.__class__, item), (name, item))
 
     def event(self) -> Event:
         """The whole event."""
