@@ -11,6 +11,10 @@ from likewise.language._format import (
 from likewise.language._format_pattern import (
     format_pattern,
 )
+from likewise.language._format_profile import (
+    format_predicate,
+    format_profile,
+)
 from likewise.language._members import (
     labels,
     members,
@@ -90,6 +94,8 @@ __all__ = [
     "format_event",
     "format_file",
     "format_pattern",
+    "format_predicate",
+    "format_profile",
     "format_subscription",
     "labels",
     "members",

@@ -1,0 +1,130 @@
+"""`likewise match`: events against subscriptions."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from likewise.cli._output import errors, output, print_json
+from likewise.errors import BuildError, InputError
+
+if TYPE_CHECKING:
+    from likewise.engine import Notification
+    from likewise.events import Event
+    from likewise.language import Subscription
+
+BATCH = 1000
+
+
+def register(app: typer.Typer) -> None:
+    """Add the `match` command."""
+    app.command("match")(match)
+
+
+def match(
+    events: Annotated[str, typer.Argument(help="File of events (JSON lines, CloudEvents, RDF), or - for stdin.")],
+    subscriptions: Annotated[str, typer.Argument(help="File of subscriptions, or - for stdin.")],
+    *,
+    approach: Annotated[str | None, typer.Option(help="exact, approximate, thematic, …")] = None,
+    threshold: Annotated[float, typer.Option(min=0, max=1, help="Least score of a match.")] = 0.5,
+    top: Annotated[int, typer.Option(min=1, help="So many mappings for each match.")] = 1,
+    dead_letter: Annotated[Path | None, typer.Option(help="Bad records go here and the good ones go on.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON line for each match.")] = False,
+) -> None:
+    """Match events with subscriptions and print each match with its mapping.
+
+    Example: `likewise match events.jsonl subscriptions.txt --approach exact`
+    """
+    if events == subscriptions == "-":
+        raise BuildError("events and subscriptions cannot both come from stdin", hint="give one of them as a file")
+    from likewise.engine import Engine
+
+    engine = Engine(approach=approach, threshold=threshold, top_k=top)
+    engine.subscribe(_read_subscriptions(subscriptions))
+    read = found = 0
+    for batch in _batches(_read_events(events, dead_letter)):
+        read += len(batch)
+        for told in engine.publish_batch(batch):
+            found += 1
+            print_json(_as_json(told)) if as_json else _show(told)
+    if not as_json:
+        errors.print(f"{found:,} matches of {read:,} events with {len(engine.subscriptions):,} subscriptions")
+
+
+def _read_subscriptions(source: str) -> list[Subscription]:
+    from likewise.language import parse
+
+    name = "<stdin>" if source == "-" else source
+    try:
+        raw = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
+        text = raw.decode("utf-8-sig")
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", source=name, hint="check the path") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"not valid UTF-8 at byte {error.start + 1}", source=name) from None
+    found = parse(text, source=name)
+    if not found:
+        raise InputError("no subscriptions in it", source=name, hint="write one, such as {type = parking}")
+    return found
+
+
+def _read_events(source: str, dead_letter: Path | None) -> Iterator[Event]:
+    from likewise.events import DeadLetters, read_events
+
+    with DeadLetters(dead_letter) if dead_letter is not None else nullcontext() as letters:
+        yield from read_events(source, on_error=letters)
+        if letters is not None and letters.count:
+            errors.print(f"{letters.count:,} bad records in {dead_letter}")
+
+
+def _batches(events: Iterable[Event]) -> Iterator[list[Event]]:
+    """Events in batches, with progress on long input."""
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.completed:,.0f} events"), TimeElapsedColumn())
+    waiting = iter(events)
+    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as progress:
+        task = progress.add_task("events", total=None)
+        while batch := list(islice(waiting, BATCH)):
+            yield batch
+            progress.advance(task, len(batch))
+
+
+def _show(told: Notification) -> None:
+    from likewise.language import format_predicate
+
+    output.print(f"[bold]{told.subscription}[/] matches {told.event.id}  score {told.score:.3f}", soft_wrap=True)
+    for mapping in told.match.mappings:
+        output.print(f"  mapping with probability {mapping.probability:.3f}")
+        for pair in mapping.correspondences:
+            name, value = pair.tuple
+            line = f"    {format_predicate(pair.predicate)}  ↔  {name}: {value}"
+            output.print(f"{line}  similarity {pair.similarity:.3f}", markup=False, soft_wrap=True)
+
+
+def _as_json(told: Notification) -> dict[str, Any]:
+    from likewise.language import format_predicate
+
+    mappings = [
+        {
+            "probability": mapping.probability,
+            "correspondences": [
+                {
+                    "predicate": format_predicate(pair.predicate),
+                    "attribute": pair.tuple[0],
+                    "value": pair.tuple[1],
+                    "similarity": pair.similarity,
+                    "probability": pair.probability,
+                }
+                for pair in mapping.correspondences
+            ],
+        }
+        for mapping in told.match.mappings
+    ]
+    return {"subscription": told.subscription, "event": told.event.id, "score": told.score, "mappings": mappings}

@@ -1,0 +1,180 @@
+"""The compiled heart of exact matching: access one predicate by index, then verify the others."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+EQUAL: Final = 0
+WITHIN: Final = 1
+DIFFER: Final = 2
+
+
+class Tuples(NamedTuple):
+    """What the kernel knows of every distinct event tuple."""
+
+    key: NDArray[np.int32]
+    attribute: NDArray[np.int32]
+    kind: NDArray[np.int8]
+    number: NDArray[np.float64]
+
+
+class Postings(NamedTuple):
+    """Per key, where the tests of the profiles begin that are reached through it."""
+
+    start: NDArray[np.int64]
+    length: NDArray[np.int32]
+    tests: NDArray[np.int32]
+
+
+class Segments(NamedTuple):
+    """Per attribute, sorted runs of bounds; run r holds candidates where width <= key - x <= 0."""
+
+    of_start: NDArray[np.int64]
+    of_length: NDArray[np.int32]
+    of: NDArray[np.int32]
+    start: NDArray[np.int64]
+    length: NDArray[np.int32]
+    key: NDArray[np.float64]
+    tests: NDArray[np.int32]
+    sign: NDArray[np.float64]
+    width: NDArray[np.float64]
+
+
+TEST: Final = np.dtype(
+    [
+        ("time", np.int64),
+        ("low", np.float64),
+        ("high", np.float64),
+        ("attribute", np.int32),
+        ("key", np.int32),
+        ("profile", np.int32),
+        ("length", np.int16),
+        ("operator", np.int8),
+        ("kind", np.int8),
+    ]
+)
+"""One predicate; a profile's stand in a row, and the first says how many and when it was last looked at.
+
+One record and not one array per field: a candidate then costs one visit to memory, not six.
+"""
+
+
+class Scratch(NamedTuple):
+    """Working memory of the kernel; `chain` links the tuples of an event that share an attribute."""
+
+    clock: NDArray[np.int64]
+    head: NDArray[np.int32]
+    head_time: NDArray[np.int64]
+    chain: NDArray[np.int32]
+
+
+@numba.njit(cache=True, nogil=True)
+def _satisfied(tests: Any, begin: int, ids: NDArray[np.int32], tuples: Tuples, scratch: Scratch) -> bool:
+    """Whether an event not yet tried on this profile meets all its predicates."""
+    now = scratch.clock[0]
+    if tests[begin].time == now:
+        return False
+    tests[begin].time = now
+    for q in range(begin, begin + tests[begin].length):
+        test = tests[q]
+        if scratch.head_time[test.attribute] != now:
+            return False
+        at = scratch.head[test.attribute]
+        while at >= 0:
+            t = ids[at]
+            if test.operator == WITHIN:
+                if test.low <= tuples.number[t] <= test.high and tuples.kind[t] == test.kind:
+                    break
+            elif (tuples.key[t] == test.key) == (test.operator == EQUAL):
+                break
+            at = scratch.chain[at]
+        if at < 0:
+            return False
+    return True
+
+
+@numba.njit(cache=True, nogil=True)
+def _link(ids: NDArray[np.int32], tuples: Tuples, scratch: Scratch) -> None:
+    """Make the tuples of an event reachable by their attribute."""
+    now = scratch.clock[0]
+    for at in range(len(ids)):
+        attribute = tuples.attribute[ids[at]]
+        scratch.chain[at] = scratch.head[attribute] if scratch.head_time[attribute] == now else -1
+        scratch.head[attribute] = at
+        scratch.head_time[attribute] = now
+
+
+@numba.njit(cache=True, nogil=True)
+def _lower_bound(key: NDArray[np.float64], begin: int, end: int, bound: float) -> int:
+    while begin < end:
+        middle = (begin + end) >> 1
+        if key[middle] < bound:
+            begin = middle + 1
+        else:
+            end = middle
+    return begin
+
+
+@numba.njit(cache=True, nogil=True)
+def match_exact(  # noqa: PLR0917
+    ids: NDArray[np.int32],
+    starts: NDArray[np.int64],
+    first: int,
+    tuples: Tuples,
+    postings: Postings,
+    segments: Segments,
+    tests: Any,
+    scratch: Scratch,
+    out_event: NDArray[np.int32],
+    out_profile: NDArray[np.int32],
+) -> tuple[int, int]:
+    """Pairs of event and profile that match, from event `first` on.
+
+    Gives the event to go on with (all, when it is the number of events) and how many pairs were
+    written; an event that finds the output full is taken back whole.
+    """
+    count = 0
+    keys = len(postings.length)
+    attributes = len(segments.of_length)
+    for event in range(first, len(starts) - 1):
+        mine = ids[starts[event] : starts[event + 1]]
+        scratch.clock[0] += 1
+        _link(mine, tuples, scratch)
+        before = count
+        for t in mine:
+            key = tuples.key[t]
+            if key < keys:
+                at = postings.start[key]
+                for place in range(at, at + postings.length[key]):
+                    begin = postings.tests[place]
+                    if _satisfied(tests, begin, mine, tuples, scratch):
+                        if count == len(out_event):
+                            return event, before
+                        out_event[count] = event
+                        out_profile[count] = tests[begin].profile
+                        count += 1
+            attribute = tuples.attribute[t]
+            if attribute >= attributes:
+                continue
+            own = segments.of_start[attribute]
+            for which in range(own, own + segments.of_length[attribute]):
+                segment = segments.of[which]
+                # Text stands below every bound: only "differs" reaches it there.
+                x = -np.inf if tuples.kind[t] == 0 else segments.sign[segment] * tuples.number[t]
+                at = segments.start[segment]
+                end = at + segments.length[segment]
+                for place in range(_lower_bound(segments.key, at, end, x - segments.width[segment]), end):
+                    if segments.key[place] > x:
+                        break
+                    begin = segments.tests[place]
+                    if _satisfied(tests, begin, mine, tuples, scratch):
+                        if count == len(out_event):
+                            return event, before
+                        out_event[count] = event
+                        out_profile[count] = tests[begin].profile
+                        count += 1
+    return len(starts) - 1, count

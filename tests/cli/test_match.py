@@ -1,0 +1,75 @@
+"""`likewise match` on files, pipes and bad input."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+EVENT = {
+    "id": "e1",
+    "theme": ["energy", "appliances", "building"],
+    "attributes": {
+        "type": "increased energy consumption event",
+        "measurement unit": "kilowatt hour",
+        "device": "computer",
+        "office": "room 112",
+    },
+}
+INTEREST = "{power, computers} {type= increased energy consumption event, device= computer, office= room 112}\n"
+
+
+@pytest.fixture
+def files(tmp_path):
+    events, interest = tmp_path / "events.jsonl", tmp_path / "interest.txt"
+    events.write_text(json.dumps(EVENT) + "\n")
+    interest.write_text(INTEREST)
+    return str(events), str(interest)
+
+
+def run(*arguments, stdin=""):
+    code = "from likewise.cli import main; main()"
+    return subprocess.run(
+        [sys.executable, "-c", code, "match", *arguments], input=stdin, capture_output=True, text=True, check=False
+    )
+
+
+def test_the_papers_example_prints_the_mapping(files):
+    done = run(*files)
+    assert done.returncode == 0, done.stderr
+    assert "s1 matches e1  score 1.000" in done.stdout
+    assert "office = room 112  ↔  office: room 112" in done.stdout
+
+
+def test_machine_output_from_stdin(files):
+    done = run("-", files[1], "--json", stdin=json.dumps(EVENT))
+    told = json.loads(done.stdout)
+    assert (told["subscription"], told["event"], told["score"]) == ("s1", "e1", 1.0)
+    assert [c["attribute"] for c in told["mappings"][0]["correspondences"]] == ["type", "device", "office"]
+
+
+def test_bad_records_go_to_dead_letters_and_good_ones_go_on(files, tmp_path):
+    letters = tmp_path / "bad.jsonl"
+    done = run("-", files[1], "--json", "--dead-letter", str(letters), stdin="{broken\n" + json.dumps(EVENT))
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["event"] == "e1"
+    assert json.loads(letters.read_text())["line"] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stdin", "message"),
+    [
+        (("-", "-"), "", "both"),
+        (("EVENTS", "missing.txt"), "", "cannot be read"),
+        (("EVENTS", "-"), "{type~ = energy~}", "~"),
+        (("EVENTS", "-"), "{type = }", "^"),
+        (("EVENTS", "-"), "", "no subscriptions"),
+        (("EVENTS", "INTEREST", "--approach", "exakt"), "", "did you mean 'exact'"),
+    ],
+)
+def test_bad_usage_exits_2_with_a_message(files, arguments, stdin, message):
+    known = {"EVENTS": files[0], "INTEREST": files[1]}
+    done = run(*(known.get(word, word) for word in arguments), stdin=stdin)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
