@@ -28,7 +28,7 @@ def test_context_extensions_and_data_are_tuples() -> None:
         theme="transport, city%2C parking,",
         datacontenttype="application/json",
         dataschema="urn:schema",
-        data={"free": True, "lot": {"name": "North"}, "slots": [1, 2], "note": None},
+        data={"free": True, "lot": {"name": "North"}, "slots": [1, 2], "note": None, "more": [{"x": None}]},
     )
     assert event == Event(
         "1",
@@ -86,6 +86,8 @@ def test_null_context_attribute_is_absent() -> None:
         ({"data_base64": "eA=="}, "not valid JSON"),
         ({"data": {"a": [[1]]}}, "list inside a list"),
         ({"data": {"a": "x" * 1_000_000}}, "1,000,000 characters"),
+        ({"id": "x" * 70_000}, "id has a text of 70,000 characters"),
+        ({"theme": "x" * 70_000}, "theme has a text of 70,000 characters"),
         ({"endtime": "1970-01-01T00:00:01Z"}, "an end but no time"),
     ],
 )

@@ -16,7 +16,7 @@ from likewise.errors import InputError
 from likewise.events._encode import to_json, written_attributes, written_instant
 from likewise.events._event import Event, Value
 from likewise.events._jsonl import parse_json
-from likewise.events._values import check_span, flatten, parse_instant, parse_value
+from likewise.events._values import check_span, check_text, flatten, parse_instant, parse_value
 
 __all__ = ["encode_cloudevent", "event_of_cloudevent", "unique_key"]
 
@@ -72,6 +72,7 @@ def _check_required(fields: dict[str, Any]) -> None:
     for name in ("id", *_CONTEXT[:2]):
         if not isinstance(fields.get(name), str) or not fields[name]:
             raise InputError(f"{name} is missing or is no text", hint="CloudEvents need id, source and type")
+        check_text(name, fields[name])
     if not isinstance(fields.get("subject", ""), str):
         raise InputError("subject is no text")
 
@@ -79,14 +80,13 @@ def _check_required(fields: dict[str, Any]) -> None:
 def _tuples(fields: dict[str, Any]) -> Iterator[tuple[str, Value]]:
     for name in _CONTEXT:
         if name in fields and fields[name] != {"type": TYPE, "source": SOURCE}.get(name):
-            parse_value(name, fields[name])
-            yield name, fields[name]
+            yield name, check_text(name, fields[name])
     for name, value in fields.items():
         if name not in _SPECIAL:
             yield name, parse_value(name, value)
     data = _data(fields)
     if data is not None:
-        yield from flatten(_without_nulls(data) if isinstance(data, dict) else {"data": data})
+        yield from flatten(data if isinstance(data, dict) else {"data": data}, skip_nulls=True)
 
 
 def _data(fields: dict[str, Any]) -> object:
@@ -102,16 +102,12 @@ def _data(fields: dict[str, Any]) -> object:
     return parse_json(raw) if isinstance(kind, str) and "json" in kind else None
 
 
-def _without_nulls(data: dict[str, Any]) -> dict[str, object]:
-    return {name: value for name, value in data.items() if value is not None}
-
-
 def _theme(value: object) -> tuple[str, ...]:
     if value is None:
         return ()
     if not isinstance(value, str):
         raise InputError("theme is no text", hint="tags divided by commas")
-    tags = (tag.strip().replace("%2C", ",").replace("%25", "%") for tag in value.split(","))
+    tags = (check_text("theme", tag.strip()).replace("%2C", ",").replace("%25", "%") for tag in value.split(","))
     return tuple(dict.fromkeys(tag for tag in tags if tag))
 
 

@@ -9,7 +9,7 @@ import msgspec
 
 from likewise.errors import InputError
 from likewise.events._event import Event, Instant, Value, to_datetime
-from likewise.events._values import MAX_INTEGER, MIN_INTEGER
+from likewise.events._values import MAX_INTEGER, MIN_INTEGER, check_text
 
 __all__ = ["encode_line"]
 
@@ -48,6 +48,8 @@ def written_attributes(event: Event) -> dict[str, object]:
         raise InputError(f"event {event.id!r} has no attributes", hint="no format carries an event that says nothing")
     grouped: dict[str, list[Value]] = {}
     for name, value in event.tuples:
+        if not name:
+            raise InputError(f"event {event.id!r} has an attribute with an empty name")
         grouped.setdefault(name, []).append(written_value(event, name, value))
     return {name: values[0] if len(values) == 1 else values for name, values in grouped.items()}
 
@@ -58,6 +60,8 @@ def written_value(event: Event, name: str, value: Value) -> Value:
         raise InputError(f"event {event.id!r}: attribute {name!r} is {value}", hint="numbers must be finite")
     if isinstance(value, int) and not MIN_INTEGER <= value <= MAX_INTEGER:
         raise InputError(f"event {event.id!r}: attribute {name!r} has an integer beyond 64 bits")
+    if isinstance(value, str):
+        return check_text(f"attribute {name!r}", value)
     return written_moment(value) if isinstance(value, datetime) else value
 
 

@@ -25,6 +25,7 @@ from likewise.events._values import (
     MAX_TEXT,
     MIN_INTEGER,
     check_span,
+    check_text,
     flatten,
     parse_instant,
     parse_text,
@@ -188,9 +189,7 @@ def _checked_id(value: object, default: str) -> str:
         return default
     if not isinstance(value, str):
         raise InputError(f"id is a JSON {_kind(value)}, not text", hint="put it in quotes")
-    if len(value) > MAX_TEXT:
-        raise InputError(f"id has {len(value):,} characters", hint=f"at most {MAX_TEXT:,}")
-    return value
+    return check_text("id", value)
 
 
 def _checked_tuples(value: object) -> tuple[tuple[str, Value], ...]:

@@ -18,7 +18,7 @@ from likewise.errors import InputError
 from likewise.events._encode import written_instant, written_moment, written_value
 from likewise.events._event import Event, Instant, Value
 from likewise.events._terms import normalise
-from likewise.events._values import check_span, parse_instant, parse_value
+from likewise.events._values import check_span, check_text, parse_instant, parse_value
 
 __all__ = ["Draft", "Node", "event_statements", "named"]
 
@@ -73,7 +73,7 @@ class Draft:
     def add(self, predicate: str, value: Node, *, prefix: str = "") -> None:
         """Take one statement, or raise an InputError that says what is wrong with it."""
         if predicate == THEME:
-            self.theme.append(value.text)
+            self.theme.append(check_text("theme", value.text))
         elif predicate == TIME:
             self.start = parse_instant("time", value.text)
         elif predicate == END:
@@ -89,7 +89,9 @@ class Draft:
         if not self.tuples:
             raise InputError(f"event {self.id[:80]!r} has no attributes", hint="all may be in another language")
         theme = tuple(dict.fromkeys(self.theme))
-        return Event(self.id, tuple(self.tuples.values()), theme, self.start, check_span(self.start, self.end))
+        return Event(
+            check_text("id", self.id), tuple(self.tuples.values()), theme, self.start, check_span(self.start, self.end)
+        )
 
 
 def _is_foreign(language: str) -> bool:
@@ -101,7 +103,7 @@ def named(iri: str) -> str:
     name = unquote(iri.removeprefix(TERM)) if iri.startswith(TERM) else normalise(iri)
     if not name:
         raise InputError("an attribute has an empty name")
-    return name
+    return check_text("a name", name)
 
 
 def _value(name: str, node: Node) -> Value:

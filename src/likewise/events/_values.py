@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from likewise.errors import InputError
 from likewise.events._event import Instant, Value, to_instant
 
-__all__ = ["check_span", "flatten", "parse_instant", "parse_text", "parse_value"]
+__all__ = ["check_span", "check_text", "flatten", "parse_instant", "parse_text", "parse_value"]
 
 MAX_TEXT = 65_536
 MAX_DEPTH = 32
@@ -39,7 +39,7 @@ def parse_text(text: str) -> str | datetime:
 def parse_value(name: str, value: object) -> Value:
     """One scalar with its type kept, or the reason why it cannot be a value."""
     if isinstance(value, str):
-        return parse_text(_short(name, value))
+        return parse_text(check_text(f"attribute {_shown(name)}", value))
     if isinstance(value, bool):
         return value
     if isinstance(value, int):
@@ -53,7 +53,16 @@ def parse_value(name: str, value: object) -> Value:
     raise InputError(f"attribute {_shown(name)} is of type {type(value).__name__}, not a number, boolean or text")
 
 
-def flatten(attributes: dict[str, object], *, prefix: str = "", depth: int = 1) -> Iterator[tuple[str, Value]]:
+def check_text(name: str, text: str) -> str:
+    """The text, if it is not too long to be a term."""
+    if len(text) <= MAX_TEXT:
+        return text
+    raise InputError(f"{name} has a text of {len(text):,} characters", hint=f"at most {MAX_TEXT:,}")
+
+
+def flatten(
+    attributes: dict[str, object], *, skip_nulls: bool = False, prefix: str = "", depth: int = 1
+) -> Iterator[tuple[str, Value]]:
     """Tuples of attributes; a nested object's members are named by their path.
 
     >>> list(flatten({"room": {"name": "101", "floor": [1, 2]}}))
@@ -65,13 +74,13 @@ def flatten(attributes: dict[str, object], *, prefix: str = "", depth: int = 1) 
         if not key:
             raise InputError("an attribute has an empty name")
         name = f"{prefix} {key}" if prefix else key
-        _short("name", name)
+        check_text("an attribute's name", name)
         for item in value if isinstance(value, list) else (value,):
             if isinstance(item, dict):
-                yield from flatten(item, prefix=name, depth=depth + 1)
+                yield from flatten(item, skip_nulls=skip_nulls, prefix=name, depth=depth + 1)
             elif isinstance(item, list):
                 raise InputError(f"attribute {_shown(name)} has a list inside a list", hint="give one flat list")
-            else:
+            elif item is not None or not skip_nulls:
                 yield name, parse_value(name, item)
 
 
@@ -118,12 +127,6 @@ def _within(name: str, value: int) -> int:
     if MIN_INTEGER <= value <= MAX_INTEGER:
         return value
     raise InputError(f"attribute {_shown(name)} has an integer beyond 64 bits", hint="give it as text or as a float")
-
-
-def _short(name: str, text: str) -> str:
-    if len(text) <= MAX_TEXT:
-        return text
-    raise InputError(f"attribute {_shown(name)} has a text of {len(text):,} characters", hint=f"at most {MAX_TEXT:,}")
 
 
 def _shown(text: str) -> str:
