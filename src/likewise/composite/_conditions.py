@@ -1,0 +1,139 @@
+"""Conditions between members (binding predicates, 003 section 2.2): exact, numeric, and by meaning."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from likewise.composite._instance import Filled, Weighted
+from likewise.events import Value, normalise
+from likewise.language import Operator
+from likewise.matching._vocabulary import canonical
+
+Relate: TypeAlias = Callable[[str, str], float]
+"""Relatedness of two terms, or 0 where it is too low to count."""
+
+_COMPARE: Final[dict[Operator, Callable[[Any, Any], bool]]] = {
+    Operator.EQ: operator.eq,
+    Operator.NE: operator.ne,
+    Operator.LT: operator.lt,
+    Operator.LE: operator.le,
+    Operator.GT: operator.gt,
+    Operator.GE: operator.ge,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side of a condition: the roles meant, their attribute, and a number to add."""
+
+    roles: frozenset[str]
+    attribute: str
+    offset: float = 0.0
+
+    def filled(self, filled: Iterable[Filled]) -> bool:
+        """Whether any of the roles is filled."""
+        return any(one.role in self.roles for one in filled)
+
+    def values(self, filled: Iterable[Filled]) -> list[list[Weighted]]:
+        """The values of each event that fills one of the roles and has the attribute."""
+        mine = (values_of(one, self.attribute) for one in filled if one.role in self.roles)
+        return [values for values in mine if values]
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One binding predicate, with its names resolved to roles."""
+
+    left: Side
+    operator: Operator
+    right: Side | Value
+    approximate: bool = False
+
+    @property
+    def roles(self) -> frozenset[str]:
+        """All roles that it speaks of."""
+        return self.left.roles | self.right.roles if isinstance(self.right, Side) else self.left.roles
+
+    @property
+    def joins(self) -> bool:
+        """Whether it is a plain equality of two attributes, so that instances can be found by key."""
+        right = self.right
+        return (
+            isinstance(right, Side)
+            and self.operator is Operator.EQ
+            and not (self.approximate or self.left.offset or right.offset)
+        )
+
+    def factor(self, filled: Iterable[Filled], relate: Relate | None) -> float:
+        """0 if it fails, 1 if it holds, and in between by meaning or by an unlikely mapping.
+
+        A member that stays empty (in another branch of `or`) is not asked about.
+        """
+        everything = tuple(filled)
+        sides = (self.left, self.right) if isinstance(self.right, Side) else (self.left,)
+        if not all(side.filled(everything) for side in sides):
+            return 1.0
+        left = self.left.values(everything)
+        if not isinstance(self.right, Side):
+            return min((self._best(one, [(self.right, 1.0)], relate) for one in left), default=0.0)
+        right = self.right.values(everything)
+        return min((self._best(x, y, relate) for x in left for y in right), default=0.0)
+
+    def _best(self, left: list[Weighted], right: list[Weighted], relate: Relate | None) -> float:
+        return max(wx * wy * self._compare(x, y, relate) for x, wx in left for y, wy in right)
+
+    def _compare(self, x: Value, y: Value, relate: Relate | None) -> float:
+        if self.approximate:
+            related = relate(str(x), str(y)) if relate is not None else float(canonical(x) == canonical(y))
+            return related if self.operator is Operator.EQ else 1.0 - related
+        shift = self.right.offset if isinstance(self.right, Side) else 0.0
+        return float(compare(self.operator, moved(x, self.left.offset), moved(y, shift)))
+
+
+def moved(value: Value | None, offset: float) -> Value | None:
+    """The value plus a number; what is no number has none."""
+    if not offset:
+        return value
+    return value + offset if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def compare(how: Operator, x: Value | None, y: Value | None) -> bool:
+    """Compare two values as exact matching does: text by normalised spelling, kinds never mixed.
+
+    >>> compare(Operator.EQ, "Room_101", "room 101"), compare(Operator.LT, 1, "2")
+    (True, False)
+    """
+    if x is None or y is None:
+        return False
+    (kind, left), (other, right) = canonical(x), canonical(y)
+    if kind != other:
+        return how is Operator.NE
+    return _COMPARE[how](left, right)
+
+
+def values_of(filled: Filled, attribute: str) -> list[Weighted]:
+    """The event's values of an attribute, or those that the match mapped to it."""
+    wanted = normalise(attribute)
+    found: list[Weighted] = [(v, 1.0) for name, v in filled.token.event.tuples if normalise(name) == wanted]
+    return found or list((filled.mapped or {}).get(wanted, ()))
+
+
+def key_of(filled: Iterable[Filled], sides: tuple[Side, ...]) -> tuple[Any, ...]:
+    """What tells duplicates of one member apart: the values that `=` conditions look at."""
+    everything = tuple(filled)
+    return tuple(tuple(canonical(value) for values in side.values(everything) for value, _ in values) for side in sides)
+
+
+UNFILLED: Final = ("unfilled",)
+"""The key of an instance in which the member asked about stays empty."""
+
+
+def keys_of(filled: Iterable[Filled], side: Side) -> set[Any]:
+    """Every key under which an instance can be joined."""
+    everything = tuple(filled)
+    if not side.filled(everything):
+        return {UNFILLED}
+    return {canonical(value) for values in side.values(everything) for value, _ in values}

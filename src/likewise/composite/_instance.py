@@ -1,0 +1,96 @@
+"""Instances: events that fill the roles of a pattern, in part or in whole."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from likewise.events import Event, Instant, Value
+
+Weighted: TypeAlias = tuple[Value, float]
+"""A value and how likely it is the one meant, against the best mapping."""
+
+
+class Token:
+    """One event as one pattern sees it: its place in the order, and whether a detection consumed it."""
+
+    __slots__ = ("event", "rank", "taken", "time")
+
+    def __init__(self, event: Event, rank: int, time: Instant, *, taken: bool = False) -> None:
+        self.event = event
+        self.rank = rank
+        self.time = time
+        self.taken = taken
+
+
+class Filled:
+    """A role with the event that fills it."""
+
+    __slots__ = ("mapped", "probability", "role", "token")
+
+    def __init__(
+        self, role: str, token: Token, probability: float, mapped: dict[str, tuple[Weighted, ...]] | None = None
+    ) -> None:
+        self.role = role
+        self.token = token
+        self.probability = probability
+        self.mapped = mapped
+
+
+class Instance:
+    """Whatever an operator found; `time` is when it is known, `phase` 1 if a timer completed it.
+
+    `first` is the time of its earliest event, by which a sequence tells what came after what;
+    `start` and `end` are the interval that its events span.
+    """
+
+    __slots__ = ("end", "first", "node", "parts", "phase", "probability", "ranks", "roles", "start", "time")
+
+    def __init__(
+        self,
+        node: int,
+        *,
+        time: Instant,
+        phase: int,
+        first: Instant,
+        start: Instant,
+        end: Instant,
+        probability: float,
+        roles: tuple[Filled, ...] = (),
+        parts: tuple[Instance, ...] = (),
+    ) -> None:
+        self.node = node
+        self.time = time
+        self.phase = phase
+        self.first = first
+        self.start = start
+        self.end = end
+        self.probability = probability
+        self.roles = roles
+        self.parts = parts
+        self.ranks = tuple(sorted(filled.token.rank for filled in roles if filled.token.rank >= 0))
+
+    @property
+    def taken(self) -> bool:
+        """Whether an earlier detection consumed any of its events."""
+        return any(filled.token.taken for filled in self.roles)
+
+    @property
+    def order(self) -> tuple[object, ...]:
+        """Sorts instances that become known in the same step: earliest events first."""
+        roles = tuple((filled.role, filled.token.rank) for filled in self.roles)
+        return self.ranks, roles, self.start, -self.probability
+
+
+def joined(node: int, parts: tuple[Instance, ...], *, time: Instant, phase: int, probability: float) -> Instance:
+    """The instance that parts make together."""
+    return Instance(
+        node,
+        time=time,
+        phase=phase,
+        first=min(part.first for part in parts),
+        start=min(part.start for part in parts),
+        end=max(part.end for part in parts),
+        probability=probability,
+        roles=tuple(filled for part in parts for filled in part.roles),
+        parts=parts,
+    )

@@ -1,0 +1,193 @@
+"""Plans: patterns with every name resolved, each condition at the operator that decides it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from likewise.composite._conditions import Condition, Side
+from likewise.language import Allen, Consumption, Duplicates, Duration, Options, Profile
+
+
+@dataclass(slots=True, kw_only=True)
+class Node:
+    """One operator or leaf; `free` ones stand under a negation, where nothing is consumed.
+
+    `roles` are all below it, `hidden` those that nothing above may speak of, as they must not happen.
+    """
+
+    id: int
+    depth: int
+    free: bool
+    roles: frozenset[str]
+    hidden: frozenset[str] = frozenset()
+    text: str = ""
+
+    @property
+    def visible(self) -> frozenset[str]:
+        """Roles that an instance fills."""
+        return self.roles - self.hidden
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        """The nodes directly below."""
+        return ()
+
+
+@dataclass(slots=True, kw_only=True)
+class Part:
+    """A node as part of an operator: which duplicates it keeps, and how it is joined to what stands before."""
+
+    node: Node
+    keep: Duplicates
+    conditions: list[Condition] = field(default_factory=list)
+    key: tuple[Side, ...] = ()
+    join: tuple[Side, Side] | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Absence:
+    """What must not happen: after step `after` (-1: before the first), or for a time of its own."""
+
+    node: Node
+    after: int
+    within: Duration | None = None
+    conditions: list[Condition] = field(default_factory=list)
+    join: tuple[Side, Side] | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class LeafNode(Node):
+    """A primitive profile."""
+
+    profile: Profile
+    options: Options
+    role: str
+    conditions: list[Condition] = field(default_factory=list)
+
+
+@dataclass(slots=True, kw_only=True)
+class TimeNode(Node):
+    """A time event: every `period`, `shift` after midnight."""
+
+    period: Duration
+    shift: Duration
+    role: str
+
+
+Step: TypeAlias = Part | Absence
+
+
+@dataclass(slots=True, kw_only=True)
+class SequenceNode(Node):
+    """Steps in order (an absence with its own time is one), and absences in between."""
+
+    steps: tuple[Step, ...]
+    guards: tuple[Absence, ...]
+    within: Duration | None
+    deferred: bool
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return tuple(step.node for step in self.steps) + tuple(guard.node for guard in self.guards)
+
+
+@dataclass(slots=True, kw_only=True)
+class JointNode(Node):
+    """A conjunction, or two parts in one of Allen's relations."""
+
+    parts: tuple[Part, ...]
+    guards: tuple[Absence, ...]
+    within: Duration | None
+    relation: Allen | None = None
+    conditions: list[Condition] = field(default_factory=list)
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return tuple(part.node for part in self.parts) + tuple(guard.node for guard in self.guards)
+
+
+@dataclass(slots=True, kw_only=True)
+class DisjunctionNode(Node):
+    """Any of several."""
+
+    parts: tuple[Node, ...]
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return self.parts
+
+
+@dataclass(slots=True, kw_only=True)
+class ExclusiveNode(Node):
+    """One without the others."""
+
+    parts: tuple[Node, ...]
+    within: Duration
+    conditions: list[Condition] = field(default_factory=list)
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return self.parts
+
+
+@dataclass(slots=True, kw_only=True)
+class SilenceNode(Node):
+    """Nothing for a time, again and again."""
+
+    part: Node
+    within: Duration
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return (self.part,)
+
+
+@dataclass(slots=True, kw_only=True)
+class SelectionNode(Node):
+    """The i-th."""
+
+    part: Node
+    index: int
+    within: Duration | None
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return (self.part,)
+
+
+@dataclass(slots=True, kw_only=True)
+class RepetitionNode(Node):
+    """Several in a row."""
+
+    part: Node
+    least: int
+    most: int | None
+    within: Duration | None
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return (self.part,)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A pattern ready to run."""
+
+    name: str
+    root: Part
+    consumption: Consumption
+    threshold: float
+    nodes: tuple[Node, ...]
+    conditions: tuple[Condition, ...]
+
+    @property
+    def leaves(self) -> Iterator[LeafNode]:
+        """The primitive profiles."""
+        return (node for node in self.nodes if isinstance(node, LeafNode))
+
+    @property
+    def approximate(self) -> bool:
+        """Whether a condition compares by meaning."""
+        return any(condition.approximate for condition in self.conditions)

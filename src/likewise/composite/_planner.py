@@ -1,0 +1,348 @@
+"""From a pattern to its plan; what cannot work is refused here, with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Final
+
+from likewise.composite import _plan as plan
+from likewise.composite._checks import check_keep, check_length, check_relation, check_sequence, check_time
+from likewise.composite._conditions import Condition, Side
+from likewise.composite._placing import complete, place
+from likewise.errors import BuildError
+from likewise.language import (
+    Binding,
+    Composite,
+    Conjunction,
+    Consumption,
+    Disjunction,
+    Duplicates,
+    ExclusiveOr,
+    Field,
+    Member,
+    Negation,
+    Operator,
+    Options,
+    Pattern,
+    Profile,
+    Reference,
+    Relation,
+    Repetition,
+    Selection,
+    Sequence,
+    Subscription,
+    TimeEvent,
+)
+
+NEAR: Final = 0.1
+"""Down to this probability, what might be the thing that must not happen counts against it."""
+
+DAY: Final = 86_400_000_000
+_ALL: Final = Duplicates()
+
+
+def build_plan(subscription: Subscription, known: Mapping[str, Subscription] | None = None) -> plan.Plan:
+    """Resolve and check a pattern; `known` are the subscriptions that it may refer to."""
+    body = subscription.body
+    composite = body if isinstance(body, Composite) else Composite(Member(body, "event"))
+    planner = Planner(subscription, known or {})
+    root = planner.part(composite, options=subscription.options)
+    for part in planner.parts:
+        complete(part, planner.conditions)
+    threshold = subscription.options.threshold
+    return plan.Plan(
+        subscription.name,
+        root,
+        composite.consumption or Consumption.ALL_PAIRS,
+        0.0 if threshold is None else threshold,
+        tuple(planner.nodes),
+        tuple(planner.conditions),
+    )
+
+
+class Planner:
+    """Builds the nodes of one pattern; names are resolved in the scope of the composite they stand in."""
+
+    def __init__(self, subscription: Subscription, known: Mapping[str, Subscription]) -> None:
+        self.known = known
+        self.stack = [subscription.name]
+        self.nodes: list[plan.Node] = []
+        self.parts: list[plan.Part] = []
+        self.conditions: list[Condition] = []
+        self._options = subscription.options
+        self._prefix = ""
+        self._scope: dict[str, set[str]] = {}
+        self._unnamed = 0
+
+    def part(self, composite: Composite, *, options: Options, depth: int = 0, free: bool = False) -> plan.Part:
+        """A whole composite with its conditions."""
+        saved = self._options, self._scope
+        self._options, self._scope = options, {}
+        keep = getattr(composite.root, "duplicates", None) or _ALL
+        check_keep(keep)
+        if keep.keep.value == "last":
+            raise BuildError("the last of a single member is never known", hint="put it into a sequence with `within`")
+        node = self._node(composite.root, depth, free)
+        for binding in composite.where:
+            condition = self._condition(binding)
+            self.conditions.append(condition)
+            place(condition, node)
+        self._options, self._scope = saved
+        part = plan.Part(node=node, keep=keep)
+        self.parts.append(part)
+        return part
+
+    def _condition(self, binding: Binding) -> Condition:
+        if binding.operator is Operator.IN:
+            raise BuildError("a condition between members cannot use `in`", hint="use two conditions, >= and <=")
+        if binding.approximate and binding.operator not in (Operator.EQ, Operator.NE):
+            raise BuildError(f"`{binding.operator.value}` cannot be decided by meaning", hint="drop the ~")
+        right = self._side(binding.right) if isinstance(binding.right, Field) else binding.right
+        return Condition(self._side(binding.left), binding.operator, right, binding.approximate)
+
+    def _side(self, wanted: Field) -> Side:
+        roles = self._scope.get(wanted.alias)
+        if roles is None:
+            close = get_close_matches(wanted.alias, self._scope, n=1)
+            guess = f"did you mean {close[0]!r}?" if close else f"members: {', '.join(self._scope) or 'none'}"
+            raise BuildError(f"no member is named {wanted.alias!r}", hint=guess)
+        return Side(frozenset(roles), wanted.attribute, wanted.offset)
+
+    def _register(self, node: plan.Node) -> plan.Node:
+        node.id = len(self.nodes)
+        self.nodes.append(node)
+        return node
+
+    def _node(self, pattern: Pattern, depth: int, free: bool) -> plan.Node:
+        build = getattr(self, f"_{type(pattern).__name__.lower()}")
+        node: plan.Node = self._register(build(pattern, depth, free))
+        node.text = node.text or type(pattern).__name__.lower()
+        return node
+
+    def _child(self, pattern: Pattern, depth: int, free: bool) -> plan.Node:
+        """A part whose duplicates nobody chooses among."""
+        keep = getattr(pattern, "duplicates", None)
+        if keep is not None and keep != _ALL:
+            raise BuildError(
+                f"`{keep.keep.value}` has nothing to choose from here",
+                hint="choose duplicates of direct parts of `then`, `and` or a relation",
+            )
+        return self._node(pattern, depth + 1, free)
+
+    def _chosen(self, pattern: Pattern, depth: int, free: bool) -> plan.Part:
+        keep = getattr(pattern, "duplicates", None) or _ALL
+        check_keep(keep)
+        part = plan.Part(node=self._node(pattern, depth + 1, free), keep=keep)
+        self.parts.append(part)
+        return part
+
+    # leaves
+
+    def _role(self, alias: str | None) -> str:
+        if alias is None:
+            self._unnamed += 1
+            return f"{self._prefix}e{self._unnamed}"
+        role = self._prefix + alias
+        self._scope.setdefault(alias, set()).add(role)
+        return role
+
+    def _member(self, member: Member, depth: int, free: bool) -> plan.Node:
+        return self._leaf(member.profile, self._role(member.alias), self._options, depth, free)
+
+    def _leaf(self, profile: Profile, role: str, options: Options, depth: int, free: bool) -> plan.Node:
+        if not profile.predicates:
+            raise BuildError("a member needs at least one predicate", hint="write {attribute = value}")
+        threshold = NEAR if free else options.threshold
+        return plan.LeafNode(
+            id=0,
+            depth=depth,
+            free=free,
+            roles=frozenset({role}),
+            profile=profile,
+            options=Options(threshold, options.top_k, options.approach),
+            role=role,
+        )
+
+    def _timeevent(self, event: TimeEvent, depth: int, free: bool) -> plan.Node:
+        check_time(event)
+        role = self._role(event.alias)
+        period, shift = (event.every, 0) if event.every is not None else (DAY, event.at)
+        return plan.TimeNode(
+            id=0, depth=depth, free=free, roles=frozenset({role}), period=period or DAY, shift=shift or 0, role=role
+        )
+
+    def _reference(self, reference: Reference, depth: int, free: bool) -> plan.Node:
+        target = self.known.get(reference.name)
+        if reference.name in self.stack:
+            raise BuildError(
+                f"pattern {reference.name!r} refers to itself: {' -> '.join([*self.stack, reference.name])}",
+                hint="a pattern can only be built from others",
+            )
+        if target is None:
+            close = get_close_matches(reference.name, self.known, n=1)
+            raise BuildError(
+                f"no subscription is named {reference.name!r}",
+                hint=f"did you mean {close[0]!r}?" if close else "define it before the pattern that uses it",
+            )
+        alias = reference.alias or reference.name
+        if isinstance(target.body, Profile):
+            return self._leaf(target.body, self._role(alias), target.options, depth, free)
+        return self._expanded(target, alias, depth, free)
+
+    def _expanded(self, target: Subscription, alias: str, depth: int, free: bool) -> plan.Node:
+        assert isinstance(target.body, Composite)
+        saved = self._prefix
+        self.stack.append(target.name)
+        self._prefix = f"{saved}{alias}."
+        inner = self.part(target.body, options=target.options, depth=depth, free=free)
+        self._prefix = saved
+        self.stack.pop()
+        if inner.keep != _ALL:
+            raise BuildError(f"{target.name!r} chooses duplicates of a lone member", hint="choose where it is used")
+        self._scope.setdefault(alias, set()).update(inner.node.visible)
+        # The node is registered again under its parent's call: give that a copy-free place.
+        self.nodes.pop()
+        return inner.node
+
+    # operators
+
+    def _sequence(self, sequence: Sequence, depth: int, free: bool) -> plan.Node:
+        steps: list[plan.Step] = []
+        guards: list[plan.Absence] = []
+        for pattern in sequence.parts:
+            if isinstance(pattern, Negation) and (pattern.within is None or steps):
+                absence = self._absence(pattern, len(steps) - 1, depth)
+                (guards if pattern.within is None else steps).append(absence)
+            else:
+                steps.append(self._chosen(pattern, depth, free))
+        deferred = check_sequence(steps, guards, sequence.within)
+        node = plan.SequenceNode(
+            id=0,
+            depth=depth,
+            free=free,
+            roles=frozenset(),
+            steps=tuple(steps),
+            guards=tuple(guards),
+            within=sequence.within,
+            deferred=deferred,
+        )
+        absent = [step for step in (*steps, *guards) if isinstance(step, plan.Absence)]
+        return _with_roles(node, absent)
+
+    def _absence(self, negation: Negation, after: int, depth: int) -> plan.Absence:
+        check_length(negation.within, "`not … for`")
+        node = self._child(negation.part, depth, True)
+        return plan.Absence(node=node, after=after, within=negation.within)
+
+    def _conjunction(self, conjunction: Conjunction, depth: int, free: bool) -> plan.Node:
+        guards, parts = [], []
+        for pattern in conjunction.parts:
+            if isinstance(pattern, Negation) and pattern.within is None:
+                guards.append(self._absence(pattern, -1, depth))
+            else:
+                parts.append(self._chosen(pattern, depth, free))
+        if not parts:
+            raise BuildError("a conjunction needs a part that happens", hint="use `not … for` a time on its own")
+        if guards and conjunction.within is None:
+            raise BuildError("`and not` needs a window", hint="add `within`, or write `not … for` a time")
+        check_length(conjunction.within, "`and`", least=0)
+        node = plan.JointNode(
+            id=0,
+            depth=depth,
+            free=free,
+            roles=frozenset(),
+            parts=tuple(parts),
+            guards=tuple(guards),
+            within=conjunction.within,
+        )
+        return _with_roles(node, guards)
+
+    def _relation(self, relation: Relation, depth: int, free: bool) -> plan.Node:
+        parts = (self._chosen(relation.left, depth, free), self._chosen(relation.right, depth, free))
+        check_relation(relation, parts)
+        node = plan.JointNode(
+            id=0,
+            depth=depth,
+            free=free,
+            roles=frozenset(),
+            parts=parts,
+            guards=(),
+            within=relation.within,
+            relation=relation.relation,
+        )
+        return _with_roles(node, [])
+
+    def _disjunction(self, disjunction: Disjunction, depth: int, free: bool) -> plan.Node:
+        parts = tuple(self._child(pattern, depth, free) for pattern in disjunction.parts)
+        return _with_roles(plan.DisjunctionNode(id=0, depth=depth, free=free, roles=frozenset(), parts=parts), [])
+
+    def _exclusiveor(self, exclusive: ExclusiveOr, depth: int, free: bool) -> plan.Node:
+        if exclusive.within is None:
+            raise BuildError("`xor` needs a window", hint="add `within`: only then the other is known to be absent")
+        check_length(exclusive.within, "`xor`", least=0)
+        parts = tuple(self._child(pattern, depth, free) for pattern in exclusive.parts)
+        node = plan.ExclusiveNode(id=0, depth=depth, free=free, roles=frozenset(), parts=parts, within=exclusive.within)
+        return _with_roles(node, [])
+
+    def _negation(self, negation: Negation, depth: int, free: bool) -> plan.Node:
+        if negation.within is None:
+            raise BuildError("a negation needs a window", hint="write `not … for 30 minutes`, or use it in a sequence")
+        check_length(negation.within, "`not … for`")
+        part = self._child(negation.part, depth, True)
+        return plan.SilenceNode(
+            id=0, depth=depth, free=free, roles=part.roles, hidden=part.roles, part=part, within=negation.within
+        )
+
+    def _selection(self, selection: Selection, depth: int, free: bool) -> plan.Node:
+        if selection.index < 1:
+            raise BuildError(f"there is no instance number {selection.index}", hint="instances count from 1")
+        check_length(selection.within, "the i-th")
+        part = self._child(selection.part, depth, free)
+        node = plan.SelectionNode(
+            id=0,
+            depth=depth,
+            free=free,
+            roles=frozenset(),
+            part=part,
+            index=selection.index,
+            within=selection.within,
+        )
+        return _with_roles(node, [])
+
+    def _repetition(self, repetition: Repetition, depth: int, free: bool) -> plan.Node:
+        if repetition.least < 1 or (repetition.most is not None and repetition.most < repetition.least):
+            raise BuildError(
+                f"cannot repeat {repetition.least} to {repetition.most} times", hint="counts begin at 1 and rise"
+            )
+        if repetition.most is None and repetition.within is None:
+            raise BuildError("a repetition without an end needs a window", hint="add `within` or a largest count")
+        check_length(repetition.within, "a repetition", least=0)
+        part = self._child(repetition.part, depth, free)
+        node = plan.RepetitionNode(
+            id=0,
+            depth=depth,
+            free=free,
+            roles=frozenset(),
+            part=part,
+            least=repetition.least,
+            most=repetition.most,
+            within=repetition.within,
+        )
+        return _with_roles(node, [])
+
+
+def _with_roles(node: plan.Node, absent: list[plan.Absence]) -> plan.Node:
+    """Collect the roles below; only alternatives may use the same name twice."""
+    shared = isinstance(node, plan.DisjunctionNode | plan.ExclusiveNode)
+    roles: set[str] = set()
+    hidden: set[str] = set()
+    for child in node.children:
+        if not shared and (twice := roles & child.roles):
+            raise BuildError(f"two members are named {min(twice)!r}", hint="give each its own name with `as`")
+        roles |= child.roles
+        hidden |= child.hidden
+    for absence in absent:
+        hidden |= absence.node.roles
+    node.roles, node.hidden = frozenset(roles), frozenset(hidden)
+    return node

@@ -1,0 +1,219 @@
+"""Processes: operators at work. Each belongs to a node of the plan and was activated at some moment.
+
+In every step (an event, or a moment at which timers are due) the deepest processes go first, so that an
+operator has all that its parts found before it acts; what parts find is handled in a fixed order, and
+timers after events, so that the result does not depend on who was asked first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from likewise.composite._conditions import Condition
+from likewise.composite._instance import Filled, Instance, Token, Weighted
+from likewise.composite._plan import LeafNode, Node, TimeNode
+from likewise.events import Event, Instant
+
+if TYPE_CHECKING:
+    from likewise.composite._run import Run
+    from likewise.composite._state import Dump, Load
+
+EVENTS: Final = 0
+TIMERS: Final = 1
+TERMINATORS: Final = 2
+
+
+class Parent(Protocol):
+    """Whoever takes what a process finds."""
+
+    def accept(self, slot: Any, instance: Instance) -> None:
+        """Take an instance of the part at `slot`."""
+        ...
+
+
+class Process:
+    """One activation of a node; it emits instances to its parent."""
+
+    __slots__ = ("after", "alive", "due", "inbox", "marked", "node", "origin", "parent", "run", "slot")
+
+    node: Node
+
+    def __init__(
+        self, run: Run, node: Node, *, parent: Parent, slot: Any, after: Instant, origin: Instant, fresh: bool = True
+    ) -> None:
+        self.run = run
+        self.node = node
+        self.parent = parent
+        self.slot = slot
+        self.after = after
+        self.origin = origin
+        self.inbox: list[tuple[Any, Instance]] = []
+        self.due: list[Any] = []
+        self.marked = False
+        self.alive = True
+        self.begin(fresh=fresh)
+
+    def begin(self, *, fresh: bool) -> None:
+        """Start the parts; one that is not fresh is about to be loaded."""
+
+    def spawn(self, node: Node, *, slot: Any, after: Instant | None = None, fresh: bool = True) -> Process:
+        """Activate a part, from now on or from this process's own start."""
+        moment = self.after if after is None else after
+        origin = self.origin if after is None else after
+        return self.run.spawn(node, parent=self, slot=slot, after=moment, origin=origin, fresh=fresh)
+
+    def accept(self, slot: Any, instance: Instance) -> None:
+        """Take an instance of a part; it is handled when this step comes to this depth."""
+        if self.alive:
+            self.inbox.append((slot, instance))
+            self.run.mark(self)
+
+    def ring(self, item: Any) -> None:
+        """A timer of this process is due."""
+        if self.alive:
+            self.due.append(item)
+            self.run.mark(self)
+
+    def step(self) -> None:
+        """Handle what came in, then what is due."""
+        inbox, self.inbox = self.inbox, []
+        inbox.sort(key=_order)
+        self.handle(inbox)
+        while self.due and self.alive:
+            due, self.due = self.due, []
+            for item in due:
+                self.fire(item)
+
+    def handle(self, inbox: list[tuple[Any, Instance]]) -> None:
+        """Act on instances of the parts, in order."""
+
+    def fire(self, item: Any) -> None:
+        """Act on a timer."""
+
+    def expire(self, item: Any) -> None:
+        """A terminator: drop what can no longer contribute [003 sec 4]."""
+
+    def emit(self, instance: Instance) -> None:
+        """Hand an instance on, unless it is impossible or made of what is consumed."""
+        if instance.probability > 0.0 and (self.node.free or not instance.taken):
+            self.parent.accept(self.slot, instance)
+
+    def wake(self, time: Instant, item: Any) -> None:
+        """Ask for a timer; one of this very moment rings within the step."""
+        if time == self.run.now and self.run.phase == TIMERS:
+            self.due.append(item)
+            self.run.mark(self)
+        else:
+            self.run.wake(time, TIMERS, self, item)
+
+    def factor(self, conditions: list[Condition], roles: tuple[Filled, ...]) -> float:
+        """The product of conditions; 0 if one fails."""
+        product = 1.0
+        for condition in conditions:
+            product *= condition.factor(roles, self.run.relate)
+            if product == 0.0:
+                break
+        return product
+
+    def close(self) -> None:
+        """Stop: nothing below can contribute any more."""
+        self.alive = False
+
+    def size(self) -> int:
+        """How many instances are held here and below."""
+        return 0
+
+    def dump(self, dump: Dump) -> Any:  # noqa: ARG002
+        """The state as plain values."""
+        return None
+
+    def load(self, state: Any, load: Load) -> None:
+        """Take a dumped state."""
+
+
+def _order(entry: tuple[Any, Instance]) -> tuple[object, ...]:
+    return entry[1].order
+
+
+class LeafProcess(Process):
+    """A primitive profile: it is in the pool only while it listens."""
+
+    __slots__ = ("listening",)
+
+    node: LeafNode
+
+    def begin(self, *, fresh: bool) -> None:  # noqa: ARG002
+        self.listening = False
+        self.listen()
+
+    def listen(self) -> None:
+        """Enter the pool."""
+        if not self.listening:
+            self.listening = True
+            self.run.listen(self)
+
+    def rest(self) -> None:
+        """Leave the pool."""
+        if self.listening:
+            self.listening = False
+            self.run.unlisten(self)
+
+    def receive(self, token: Token, probability: float, mapped: dict[str, tuple[Weighted, ...]] | None) -> None:
+        """An event that matches the profile."""
+        if token.time <= self.after:
+            return
+        filled = (Filled(self.node.role, token, probability, mapped),)
+        start, end = token.event.span
+        self.emit(
+            Instance(
+                self.node.id,
+                time=end,
+                phase=EVENTS,
+                first=end,
+                start=start,
+                end=end,
+                probability=probability * self.factor(self.node.conditions, filled),
+                roles=filled,
+            )
+        )
+
+    def close(self) -> None:
+        self.rest()
+        super().close()
+
+
+class TimeProcess(Process):
+    """A time event: a moment of every period, in step with midnight UTC."""
+
+    __slots__ = ()
+
+    node: TimeNode
+
+    def begin(self, *, fresh: bool) -> None:
+        if fresh:
+            self._plan_next(self.after)
+
+    def _plan_next(self, after: Instant) -> None:
+        period, shift = self.node.period, self.node.shift
+        self.run.wake((after - shift) // period * period + period + shift, TIMERS, self, None)
+
+    def fire(self, item: Any) -> None:  # noqa: ARG002
+        now = self.run.now
+        token = Token(Event("", (), (), now, now), -1, now)
+        self.emit(
+            Instance(
+                self.node.id,
+                time=now,
+                phase=TIMERS,
+                first=now,
+                start=now,
+                end=now,
+                probability=1.0,
+                roles=(Filled(self.node.role, token, 1.0),),
+            )
+        )
+        self._plan_next(now)
+
+    def load(self, state: Any, load: Load) -> None:  # noqa: ARG002
+        # What lies before the snapshot has been.
+        self._plan_next(max(self.after, self.run.clock))

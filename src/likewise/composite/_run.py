@@ -1,0 +1,253 @@
+"""A pattern at work: its processes, its steps, and what became of its instances."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+
+from likewise.composite._absence import SilenceProcess
+from likewise.composite._alternatives import DisjunctionProcess, ExclusiveProcess
+from likewise.composite._choice import Chooser
+from likewise.composite._conditions import Relate
+from likewise.composite._counting import RepetitionProcess, SelectionProcess
+from likewise.composite._instance import Filled, Instance, Token
+from likewise.composite._joint import Held, JointProcess
+from likewise.composite._plan import Node, Plan
+from likewise.composite._process import EVENTS, LeafProcess, Parent, Process, TimeProcess
+from likewise.composite._sequence import Prefix, SequenceProcess
+from likewise.events import Event, Instant
+from likewise.language import Consumption
+
+if TYPE_CHECKING:
+    from likewise.composite._pool import Pool, Timers
+
+_PROCESSES: Final[dict[str, type[Process]]] = {
+    "LeafNode": LeafProcess,
+    "TimeNode": TimeProcess,
+    "SequenceNode": SequenceProcess,
+    "JointNode": JointProcess,
+    "DisjunctionNode": DisjunctionProcess,
+    "ExclusiveNode": ExclusiveProcess,
+    "SilenceNode": SilenceProcess,
+    "SelectionNode": SelectionProcess,
+    "RepetitionNode": RepetitionProcess,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much one pattern may hold, and what happens then: the oldest goes, or the newest is refused."""
+
+    instances: int = 100_000
+    policy: Literal["drop oldest", "refuse"] = "drop oldest"
+
+
+class Holder(Protocol):
+    """Something that waits with events in it."""
+
+    def __hash__(self) -> int: ...
+
+    def consume(self) -> None:
+        """A detection took one of them."""
+        ...
+
+
+@dataclass(slots=True)
+class Stop:
+    """Where and why a partial instance ended."""
+
+    node: int
+    level: int
+    why: str
+    roles: tuple[Filled, ...]
+    time: Instant
+
+
+@dataclass(slots=True)
+class Record:
+    """What became of the instances of a pattern: counts, and the one that came furthest."""
+
+    stops: Counter[tuple[int, int, str]] = field(default_factory=Counter)
+    furthest: Stop | None = None
+
+
+class Run:
+    """One pattern: tokens for events, processes by depth, detections at the root."""
+
+    def __init__(
+        self, plan: Plan, *, number: int, pool: Pool, timers: Timers, relate: Relate | None, limits: Limits
+    ) -> None:
+        self.plan = plan
+        self.number = number
+        self.limits = limits
+        self.relate = relate
+        self.now: Instant = 0
+        self.phase = EVENTS
+        self.held = 0
+        self.dropped = 0
+        self.detected = 0
+        self.record = Record()
+        self.root: Process | None = None
+        self.started: Instant | None = None
+        self._pool = pool
+        self._timers = timers
+        self._chooser = Chooser(plan.root)
+        self._found: list[Instance] = []
+        self._marked: list[tuple[int, int, Process]] = []
+        self._tickets = 0
+        self._unique = plan.consumption is Consumption.UNIQUE
+        self._holders: dict[int, dict[Holder, None]] = {}
+        self._token: Token | None = None
+
+    @property
+    def clock(self) -> Instant:
+        """All timers up to here have rung."""
+        return self._timers.clock
+
+    def start(self, moment: Instant, *, fresh: bool = True) -> None:
+        """Activate the whole pattern: it sees `moment` and all later."""
+        self.started = moment
+        self.root = self.spawn(self.plan.root.node, parent=self, slot=0, after=moment - 1, origin=moment, fresh=fresh)
+
+    def spawn(
+        self, node: Node, *, parent: Parent, slot: Any, after: Instant, origin: Instant, fresh: bool = True
+    ) -> Process:
+        """A process for a node."""
+        kind = _PROCESSES[type(node).__name__]
+        return kind(self, node, parent=parent, slot=slot, after=after, origin=origin, fresh=fresh)
+
+    # steps
+
+    def begin_step(self, now: Instant, phase: int) -> None:
+        """Everything until `end_step` happens at once."""
+        self.now, self.phase = now, phase
+        self._token = None
+
+    def token(self, event: Event, rank: int) -> Token:
+        """The event of this step, one token for all roles that it may fill."""
+        if self._token is None:
+            self._token = Token(event, rank, event.span[1])
+        return self._token
+
+    def mark(self, process: Process) -> None:
+        """A process has something to do in this step."""
+        if not process.marked:
+            process.marked = True
+            heapq.heappush(self._marked, (-process.node.depth, self.ticket(), process))
+
+    def accept(self, _slot: Any, instance: Instance) -> None:
+        """A whole instance."""
+        self._found.append(instance)
+
+    def end_step(self) -> list[Instance]:
+        """Let the marked processes act, deepest first, and decide on what they found."""
+        while self._marked:
+            process = heapq.heappop(self._marked)[2]
+            process.marked = False
+            if process.alive:
+                process.step()
+        if not self._found:
+            return []
+        found, self._found = self._found, []
+        found.sort(key=lambda instance: instance.order)
+        return [instance for instance in found if self._detect(instance)]
+
+    def _detect(self, instance: Instance) -> bool:
+        if not self._chooser.admit(instance, None):
+            return False
+        if instance.probability < self.plan.threshold:
+            self.note(Stop(instance.node, 1 << 16, "below the threshold", instance.roles, instance.time))
+            return False
+        if self._unique:
+            if instance.taken:
+                return False
+            self._consume(instance)
+        self.detected += 1
+        return True
+
+    def _consume(self, instance: Instance) -> None:
+        taken = [filled.token for filled in instance.roles if filled.token.rank >= 0]
+        for token in taken:
+            token.taken = True
+        for token in taken:
+            for holder in list(self._holders.get(token.rank, ())):
+                holder.consume()
+
+    # what processes ask for
+
+    def ticket(self) -> int:
+        """A number never used before."""
+        self._tickets += 1
+        return self._tickets
+
+    def listen(self, leaf: LeafProcess) -> None:
+        """Insert a profile into the primitive pool."""
+        self._pool.insert(self, leaf)
+
+    def unlisten(self, leaf: LeafProcess) -> None:
+        """Take it out."""
+        self._pool.remove(self, leaf)
+
+    def wake(self, time: Instant, phase: int, process: Process, item: Any) -> None:
+        """Insert a timer or a terminator into the temporal pool."""
+        self._timers.insert(time, phase, self, process, item)
+
+    def room(self, process: SequenceProcess | JointProcess) -> bool:
+        """Whether one more may wait; at the limit the policy decides."""
+        if self.held >= self.limits.instances:
+            self.dropped += 1
+            if self.limits.policy != "drop oldest" or not process.give_up():
+                return False
+        self.held += 1
+        return True
+
+    def let_go(self, count: int) -> None:
+        """So many wait no longer."""
+        self.held -= count
+
+    def keep(self, holder: Holder, roles: tuple[Filled, ...], *, free: bool) -> None:
+        """Remember who waits with which events, so that consumption finds them."""
+        if self._unique and not free:
+            for filled in roles:
+                self._holders.setdefault(filled.token.rank, {})[holder] = None
+
+    def unkeep(self, holder: Holder, roles: tuple[Filled, ...]) -> None:
+        """It waits no longer."""
+        for filled in roles if self._unique else ():
+            holders = self._holders.get(filled.token.rank)
+            if holders is not None:
+                holders.pop(holder, None)
+                if not holders:
+                    del self._holders[filled.token.rank]
+
+    # what became of instances
+
+    def stopped(self, node: Node, level: int, why: str, holder: Prefix | Held, instance: Instance | None) -> None:
+        """A partial instance ended, or one more event did not fit."""
+        roles = holder.roles if isinstance(holder, Prefix) else holder.instance.roles
+        extra = instance.roles if instance is not None else ()
+        self.note(Stop(node.id, level, why, roles + extra, self.now))
+
+    def blocked(self, node: Node, by: Node, parts: tuple[Instance, ...], time: Instant) -> None:
+        """All was there but something happened that must not."""
+        roles = tuple(filled for part in parts for filled in part.roles)
+        self.note(Stop(node.id, len(parts), f"{min(by.roles)} happened", roles, time))
+
+    def note(self, stop: Stop) -> None:
+        """Count it, and keep the one that came furthest."""
+        self.record.stops[stop.node, stop.level, stop.why] += 1
+        best = self.record.furthest
+        if best is None or (len(stop.roles), stop.level) >= (len(best.roles), best.level):
+            self.record.furthest = stop
+
+    def close(self) -> None:
+        """Leave all pools."""
+        if self.root is not None:
+            self.root.close()
+            self.root = None
+
+    def size(self) -> int:
+        """How many instances are held."""
+        return 0 if self.root is None else self.root.size()

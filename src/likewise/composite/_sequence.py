@@ -1,0 +1,419 @@
+"""The sequence: one step after the other, with what must not happen in between [003 table 1].
+
+After a step the next profile enters the pool, and a terminator that takes it out when the window is over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from likewise.composite._absence import Blockers
+from likewise.composite._choice import Chooser
+from likewise.composite._conditions import UNFILLED, keys_of
+from likewise.composite._instance import Filled, Instance, joined
+from likewise.composite._plan import Absence, LeafNode, Part, SequenceNode
+from likewise.composite._process import TERMINATORS, TIMERS, LeafProcess, Process
+from likewise.events import Instant
+
+if TYPE_CHECKING:
+    from likewise.composite._state import Dump, Load
+
+
+class Prefix:
+    """The first steps of a sequence, filled, waiting for the next."""
+
+    __slots__ = (
+        "absent",
+        "alive",
+        "child",
+        "chooser",
+        "deadline",
+        "home",
+        "level",
+        "owner",
+        "parts",
+        "probability",
+        "until",
+    )
+
+    def __init__(
+        self, owner: SequenceProcess, *, parts: tuple[Instance, ...], probability: float, deadline: Instant | None
+    ) -> None:
+        self.owner = owner
+        self.level = len(parts) - 1
+        self.parts = parts
+        self.probability = probability
+        self.deadline = deadline
+        self.until: Instant | None = None
+        self.alive = True
+        self.child: Process | None = None
+        self.chooser: Chooser | None = None
+        self.home: Chooser | None = None
+        self.absent: dict[int, Blockers] = {}
+
+    @property
+    def roles(self) -> tuple[Filled, ...]:
+        """All roles filled so far."""
+        return tuple(filled for part in self.parts for filled in part.roles)
+
+    def replace(self, time: Instant) -> None:
+        """A later duplicate came: a next step of the same time may still join."""
+        if self.alive and self.until is None:
+            self.until = time
+            self.owner.run.wake(time, TERMINATORS, self.owner, self)
+
+    def consume(self) -> None:
+        """One of the events was taken by a detection."""
+        self.owner.drop(self, "consumed by a detection")
+
+
+class SequenceProcess(Process):
+    """Prefixes by how many steps they have filled."""
+
+    __slots__ = ("blockers", "children", "chooser", "held", "index", "leaves")
+
+    node: SequenceNode
+
+    def begin(self, *, fresh: bool) -> None:
+        steps = self.node.steps
+        self.held: list[dict[Prefix, None]] = [{} for _ in steps]
+        self.index: list[dict[Any, dict[Prefix, None]]] = [{} for _ in steps]
+        self.leaves: dict[int, LeafProcess] = {}
+        self.blockers: dict[int, Blockers] = {}
+        first = steps[0]
+        assert isinstance(first, Part)
+        self.chooser = Chooser(first)
+        self.children = [self.spawn(first.node, slot=(0, None), fresh=fresh)]
+        for k, guard in enumerate(self.node.guards):
+            if guard.after < 0:
+                # They count for as long before the first step as that may wait for the last.
+                assert self.node.within is not None
+                self.blockers[k] = Blockers(self, guard, k, fresh=fresh, window=2 * self.node.within)
+
+    # what comes in
+
+    def handle(self, inbox: list[tuple[Any, Instance]]) -> None:
+        for (k, prefix), instance in inbox:
+            if k == 0:
+                self._begin_with(instance)
+            else:
+                for owner in self._waiting(k, instance) if prefix is None else (prefix,):
+                    self._offer(k, instance, owner)
+
+    def _begin_with(self, instance: Instance) -> None:
+        within = self.node.within
+        deadline = None if within is None else instance.time + within
+        if self.chooser.admit(instance, deadline):
+            self._advance(instance, None, instance.probability, deadline)
+        if len(self.chooser) > self.run.limits.instances:
+            self.run.dropped += self.chooser.trim(self.run.limits.instances)
+
+    def _waiting(self, k: int, instance: Instance) -> list[Prefix]:
+        step = self.node.steps[k]
+        if step.join is None:
+            return list(self.held[k - 1])
+        index = self.index[k - 1]
+        keys = keys_of(instance.roles, step.join[0])
+        if UNFILLED in keys:
+            return list(self.held[k - 1])
+        found = dict(index.get(UNFILLED, {}))
+        for key in keys:
+            found.update(index.get(key, {}))
+        return list(found)
+
+    def _offer(self, k: int, instance: Instance, owner: Prefix) -> None:
+        if not owner.alive or owner.parts[-1].time >= instance.first:
+            return
+        late = owner.deadline is not None and instance.time > owner.deadline
+        if late or (owner.until is not None and instance.time > owner.until):
+            return
+        step = self.node.steps[k]
+        assert isinstance(step, Part)
+        factor = self.factor(step.conditions, owner.roles + instance.roles) if step.conditions else 1.0
+        if factor == 0.0:
+            self.run.stopped(self.node, k, "a condition failed", owner, instance)
+            return
+        owner.chooser = owner.chooser or Chooser(step)
+        if owner.chooser.admit(instance, owner.deadline):
+            self._advance(instance, owner, instance.probability * factor, owner.deadline)
+
+    # going on
+
+    def _advance(self, instance: Instance, owner: Prefix | None, probability: float, deadline: Instant | None) -> None:
+        parts = (*owner.parts, instance) if owner else (instance,)
+        probability *= owner.probability if owner else 1.0
+        if len(parts) == len(self.node.steps) and not self.node.deferred:
+            self._complete(parts, probability, instance.time, instance.phase, owner.absent if owner else {})
+            return
+        prefix = Prefix(self, parts=parts, probability=probability, deadline=deadline)
+        prefix.home = self.chooser if owner is None else owner.chooser
+        if not self._hold(prefix):
+            return
+        if owner is not None:
+            prefix.absent = {k: blockers.shared() for k, blockers in owner.absent.items()}
+        if prefix.home is not None:
+            prefix.home.waits(instance, prefix)
+        self._activate(prefix)
+
+    def _hold(self, prefix: Prefix) -> bool:
+        if not self.run.room(self):
+            return False
+        self.held[prefix.level][prefix] = None
+        self._enter(prefix)
+        self.run.keep(prefix, prefix.roles, free=self.node.free)
+        return True
+
+    def _enter(self, prefix: Prefix) -> None:
+        """Index, and terminator."""
+        step = self._next(prefix)
+        if step is not None and step.join is not None:
+            for key in keys_of(prefix.roles, step.join[1]):
+                self.index[prefix.level].setdefault(key, {})[prefix] = None
+        if prefix.deadline is not None:
+            self.run.wake(prefix.deadline, TERMINATORS, self, prefix)
+
+    def _next(self, prefix: Prefix) -> Part | Absence | None:
+        steps = self.node.steps
+        return steps[prefix.level + 1] if prefix.level + 1 < len(steps) else None
+
+    def _activate(self, prefix: Prefix, *, fresh: bool = True) -> None:
+        """Insert what may come next into the pool."""
+        time = prefix.parts[-1].time
+        for k, guard in enumerate(self.node.guards):
+            if guard.after == prefix.level:
+                self._watch(k, guard, prefix, fresh=fresh)
+        step = self._next(prefix)
+        if step is None:
+            assert prefix.deadline is not None
+            self.wake(prefix.deadline, prefix)
+        elif isinstance(step, Absence):
+            assert step.within is not None
+            if prefix.deadline is None or time + step.within <= prefix.deadline:
+                self._watch(-1 - (prefix.level + 1), step, prefix, fresh=fresh)
+                self.wake(time + step.within, prefix)
+        elif isinstance(step.node, LeafNode):
+            self._leaf(prefix.level + 1, step.node).listen()
+        else:
+            prefix.child = self.spawn(step.node, slot=(prefix.level + 1, prefix), after=time, fresh=fresh)
+
+    def _leaf(self, k: int, node: LeafNode) -> LeafProcess:
+        leaf = self.leaves.get(k)
+        if leaf is None:
+            spawned = self.spawn(node, slot=(k, None))
+            assert isinstance(spawned, LeafProcess)
+            leaf = self.leaves[k] = spawned
+        return leaf
+
+    def _watch(self, k: int, absence: Absence, prefix: Prefix, *, fresh: bool) -> None:
+        """Collect what must not happen: one list for all if it is a profile, else one per prefix."""
+        if isinstance(absence.node, LeafNode):
+            shared = self.blockers.get(k)
+            if shared is None:
+                shared = self.blockers[k] = Blockers(self, absence, k, window=self._window(absence))
+            prefix.absent[k] = shared.shared()
+        else:
+            prefix.absent[k] = Blockers(self, absence, k, after=prefix.parts[-1].time, fresh=fresh).shared()
+
+    def _window(self, absence: Absence) -> int | None:
+        return self.node.within if absence.within is None else absence.within
+
+    # timers
+
+    def fire(self, item: Any) -> None:
+        prefix: Prefix = item
+        if not prefix.alive:
+            return
+        step = self._next(prefix)
+        if step is None:
+            # Replaced at this very moment: the later duplicate is the last.
+            if prefix.until is None:
+                self._complete(prefix.parts, prefix.probability, self.run.now, TIMERS, prefix.absent)
+        elif isinstance(step, Absence) and (prefix.until is None or self.run.now <= prefix.until):
+            self._silent(prefix, step)
+
+    def _silent(self, prefix: Prefix, step: Absence) -> None:
+        now, time = self.run.now, prefix.parts[-1].time
+        blockers = prefix.absent[-1 - (prefix.level + 1)]
+        probability = blockers.factor(prefix.roles, low=time, high=now, closed=True)
+        if probability == 0.0:
+            why = f"{min(step.node.roles)} happened"
+            self.drop(prefix, why, release=False)
+            return
+        silence = Instance(
+            step.node.id, time=now, phase=TIMERS, first=now, start=time, end=now, probability=probability
+        )
+        self._advance(silence, prefix, probability, prefix.deadline)
+        # It fires once; the duplicates' slot stays taken for as long as the window lasts.
+        self.drop(prefix, None, release=False)
+
+    def _complete(
+        self, parts: tuple[Instance, ...], probability: float, time: Instant, phase: int, absent: dict[int, Blockers]
+    ) -> None:
+        whole = joined(self.node.id, parts, time=time, phase=phase, probability=probability)
+        for k, guard in enumerate(self.node.guards):
+            whole.probability *= self._guarded(guard, whole, self.blockers[k] if guard.after < 0 else absent[k])
+            if whole.probability == 0.0:
+                self.run.blocked(self.node, guard.node, parts, time)
+                return
+        self.emit(whole)
+
+    def _guarded(self, guard: Absence, whole: Instance, blockers: Blockers) -> float:
+        parts = whole.parts
+        if guard.after < 0:
+            assert self.node.within is not None
+            first = parts[0].first
+            return blockers.factor(whole.roles, low=first - self.node.within - 1, high=first, closed=False)
+        low = parts[guard.after].time
+        if guard.after == len(parts) - 1:
+            return blockers.factor(whole.roles, low=low, high=whole.time, closed=True)
+        return blockers.factor(whole.roles, low=low, high=parts[guard.after + 1].first, closed=False)
+
+    # leaving
+
+    def expire(self, item: Any) -> None:
+        prefix: Prefix = item
+        replaced = prefix.until is not None and prefix.until <= self.run.now
+        self.drop(prefix, "replaced by a later duplicate" if replaced else "the window was over")
+
+    def drop(self, prefix: Prefix, why: str | None, *, release: bool = True) -> None:
+        """A prefix can no longer contribute: take out all that waits for it."""
+        if not prefix.alive:
+            return
+        prefix.alive = False
+        del self.held[prefix.level][prefix]
+        self.run.let_go(1)
+        self.run.unkeep(prefix, prefix.roles)
+        if why is not None:
+            self.run.stopped(self.node, prefix.level + 1, why, prefix, None)
+        step = self._next(prefix)
+        if step is not None and step.join is not None:
+            self._unindex(prefix, keys_of(prefix.roles, step.join[1]))
+        if prefix.child is not None:
+            prefix.child.close()
+        if release and prefix.home is not None:
+            prefix.home.release(prefix.parts[-1], prefix)
+        for blockers in prefix.absent.values():
+            blockers.release()
+        if not self.held[prefix.level] and (leaf := self.leaves.get(prefix.level + 1)) is not None:
+            leaf.rest()
+
+    def _unindex(self, prefix: Prefix, keys: Iterable[Any]) -> None:
+        index = self.index[prefix.level]
+        for key in keys:
+            bucket = index[key]
+            del bucket[prefix]
+            if not bucket:
+                del index[key]
+
+    def give_up(self) -> bool:
+        """Drop the oldest of the shortest prefixes, to make room."""
+        oldest = next((next(iter(level)) for level in self.held if level), None)
+        if oldest is not None:
+            self.drop(oldest, "the limit was reached")
+        return oldest is not None
+
+    def close(self) -> None:
+        super().close()
+        for level in self.held:
+            for prefix in list(level):
+                self.drop(prefix, None)
+        for process in (*self.children, *self.leaves.values()):
+            process.close()
+        for blockers in self.blockers.values():
+            blockers.close()
+
+    def size(self) -> int:
+        own = sum(len(level) for level in self.held)
+        below = sum(prefix.child.size() for level in self.held for prefix in level if prefix.child is not None)
+        watched = sum(blockers.size() for blockers in self.blockers.values())
+        return own + below + watched + sum(child.size() for child in self.children)
+
+    # snapshots
+
+    def dump(self, dump: Dump) -> Any:
+        prefixes = [prefix for level in self.held for prefix in level]
+        return {
+            "prefixes": [self._dump_prefix(prefix, dump) for prefix in prefixes],
+            "chooser": [dump.chooser(self.chooser), self.chooser.dump(dump)],
+            "first": self.children[0].dump(dump),
+            "shared": {k: blockers.dump(dump) for k, blockers in self.blockers.items() if blockers.needed},
+        }
+
+    def _dump_prefix(self, prefix: Prefix, dump: Dump) -> Any:
+        return {
+            "id": dump.waiting(prefix),
+            "home": dump.chooser(prefix.home),
+            "parts": [dump.instance(part) for part in prefix.parts],
+            "p": prefix.probability,
+            "deadline": prefix.deadline,
+            "until": prefix.until,
+            "child": None if prefix.child is None else prefix.child.dump(dump),
+            "chooser": [dump.chooser(prefix.chooser), None if prefix.chooser is None else prefix.chooser.dump(dump)],
+            "absent": {
+                k: [dump.blockers(b), None if b is self.blockers.get(k) else b.dump(dump)]
+                for k, b in prefix.absent.items()
+            },
+        }
+
+    def load(self, state: Any, load: Load) -> None:
+        number, entries = state["chooser"]
+        load.define_chooser_as(number, self.chooser)
+        for k, blockers in state["shared"].items():
+            self._load_shared(int(k), blockers, load)
+        choosers: list[tuple[Chooser, Any]] = [(self.chooser, entries)]
+        for entry in state["prefixes"]:
+            self._load_prefix(entry, load, choosers)
+        # Entries name the prefixes that wait, so those come first.
+        for chooser, entries in choosers:
+            chooser.load(entries, load)
+        self.children[0].load(state["first"], load)
+
+    def _load_shared(self, k: int, state: Any, load: Load) -> None:
+        absence = self.node.guards[k] if k >= 0 else self.node.steps[-1 - k]
+        assert isinstance(absence, Absence)
+        if k not in self.blockers:
+            self.blockers[k] = Blockers(self, absence, k, window=self._window(absence))
+        self.blockers[k].load(state, load)
+
+    def _load_prefix(self, entry: Any, load: Load, choosers: list[tuple[Chooser, Any]]) -> None:
+        parts = tuple(load.known(part) for part in entry["parts"])
+        prefix = Prefix(self, parts=parts, probability=entry["p"], deadline=entry["deadline"])
+        load.define_waiting(entry["id"], prefix)
+        number, entries = entry["chooser"]
+        step = self._next(prefix)
+        if number is not None and isinstance(step, Part):
+            prefix.chooser = load.define_chooser_as(number, Chooser(step))
+            choosers.append((prefix.chooser, entries))
+        prefix.home = load.chooser(entry["home"])
+        self.held[prefix.level][prefix] = None
+        self._enter(prefix)
+        self.run.keep(prefix, prefix.roles, free=self.node.free)
+        self.run.held += 1
+        self._activate(prefix, fresh=False)
+        if entry["until"] is not None:
+            prefix.replace(entry["until"])
+        for k, (number, blockers) in entry["absent"].items():
+            self._load_absent(int(k), prefix, number, blockers, load)
+        if prefix.child is not None:
+            prefix.child.load(entry["child"], load)
+
+    def _load_absent(self, k: int, prefix: Prefix, number: int, state: Any, load: Load) -> None:
+        """Blockers may be shared with a shorter prefix that was loaded before."""
+        known = load.blockers(number)
+        mine = prefix.absent.get(k)
+        if state is None:
+            if mine is None:
+                prefix.absent[k] = self.blockers[k].shared()
+        elif known is not None:
+            if mine is not None:
+                mine.release()
+            prefix.absent[k] = known.shared()
+        else:
+            if mine is None:
+                absence = self.node.guards[k] if k >= 0 else self.node.steps[-1 - k]
+                assert isinstance(absence, Absence)
+                moment = prefix.parts[absence.after].time
+                mine = prefix.absent[k] = Blockers(self, absence, k, after=moment, fresh=False).shared()
+            mine.load(state, load)
+            load.define_blockers(number, mine)

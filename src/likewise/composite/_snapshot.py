@@ -1,0 +1,111 @@
+"""Snapshots of a detector: versioned bytes, from which it goes on as if it had never stopped."""
+
+from __future__ import annotations
+
+import heapq
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from likewise.composite._codec import from_plain, to_plain
+from likewise.composite._run import Limits, Run
+from likewise.composite._state import Dump, Load, dump_event, load_event
+from likewise.errors import InputError
+
+if TYPE_CHECKING:
+    from likewise.composite.detector import Detector
+
+FORMAT: Final = "likewise-detector"
+VERSION: Final = 1
+
+
+def write(detector: Detector) -> bytes:
+    """Everything a detector knows, apart from its matcher and measure."""
+    return msgspec.msgpack.encode(
+        {
+            "format": FORMAT,
+            "version": VERSION,
+            "lateness": detector.lateness,
+            "limits": [detector.limits.instances, detector.limits.policy],
+            "max_jump": detector.max_jump,
+            "relatedness": detector.relatedness,
+            "late": detector.late,
+            "clock": detector._timers.clock,
+            "seen": detector._seen,
+            "now": detector._now,
+            "ranks": detector._ranks,
+            "known": [to_plain(subscription) for subscription in detector._known.values()],
+            "buffer": [dump_event(entry[-1]) for entry in sorted(detector._buffer, key=lambda e: e[:4])],
+            "runs": [_dump_run(run) for run in detector._runs.values()],
+        }
+    )
+
+
+def _dump_run(run: Run) -> dict[str, Any]:
+    dump = Dump()
+    root = None if run.root is None else run.root.dump(dump)
+    chooser = run._chooser.dump(dump)
+    return {
+        "name": run.plan.name,
+        "started": run.started,
+        "detected": run.detected,
+        "dropped": run.dropped,
+        "root": root,
+        "chooser": chooser,
+        "instances": dump.instances,
+        "tokens": dump.tokens,
+    }
+
+
+def read(kind: type[Detector], data: bytes, **parts: Any) -> Detector:
+    """A detector from a snapshot; matcher and measure are given anew."""
+    state = _decode(data)
+    instances, policy = state["limits"]
+    detector = kind(
+        relatedness=state["relatedness"],
+        lateness=state["lateness"],
+        limits=Limits(instances, policy),
+        max_jump=state["max_jump"],
+        **parts,
+    )
+    detector.late = state["late"]
+    detector._timers.clock = state["clock"]
+    for plain in state["known"]:
+        detector.define(from_plain(plain))
+    for entry in state["runs"]:
+        _load_run(detector, entry)
+    detector._seen, detector._now, detector._ranks = state["seen"], state["now"], state["ranks"]
+    for event in map(load_event, state["buffer"]):
+        start, end = event.span
+        detector._arrivals += 1
+        heapq.heappush(detector._buffer, (end, start, event.id, detector._arrivals, event))
+    return detector
+
+
+def _load_run(detector: Detector, entry: dict[str, Any]) -> None:
+    subscription = detector._known[entry["name"]]
+    run = detector._build(subscription)
+    detector._install(run)
+    run.detected, run.dropped = entry["detected"], entry["dropped"]
+    if entry["started"] is None:
+        return
+    detector._unstarted.remove(run)
+    run.start(entry["started"], fresh=False)
+    load = Load(entry["instances"], entry["tokens"])
+    assert run.root is not None
+    run.root.load(entry["root"], load)
+    run._chooser.load(entry["chooser"], load)
+
+
+def _decode(data: bytes) -> dict[str, Any]:
+    try:
+        state = msgspec.msgpack.decode(data, strict=False)
+    except (msgspec.DecodeError, ValueError) as error:
+        raise InputError(f"this is not a snapshot: {error}", hint="it may be cut short") from None
+    if not isinstance(state, dict) or state.get("format") != FORMAT:
+        raise InputError("this is not a snapshot of a detector")
+    if state["version"] != VERSION:
+        raise InputError(
+            f"the snapshot has version {state['version']}, this is {VERSION}", hint="replay the events instead"
+        )
+    return state

@@ -1,0 +1,169 @@
+"""Plain values for snapshots: instances and whoever waits are written once and referred to by number."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from likewise.composite._instance import Filled, Instance, Token
+from likewise.events import Event, Value
+
+if TYPE_CHECKING:
+    from likewise.composite._absence import Blockers
+    from likewise.composite._choice import Chooser, Waiting
+
+
+def dump_event(event: Event) -> list[Any]:
+    """An event as plain values; datetimes keep their zone."""
+    return [event.id, [[name, _plain(v)] for name, v in event.tuples], list(event.theme), event.start, event.end]
+
+
+def load_event(state: Any) -> Event:
+    """The event back."""
+    name, tuples, theme, start, end = state
+    return Event(name, tuple((attribute, _value(v)) for attribute, v in tuples), tuple(theme), start, end)
+
+
+def _plain(value: Value) -> Any:
+    return {"t": value.isoformat()} if isinstance(value, datetime) else value
+
+
+def _value(value: Any) -> Value:
+    return datetime.fromisoformat(value["t"]) if isinstance(value, dict) else value
+
+
+class Dump:
+    """Collects the objects of one pattern."""
+
+    def __init__(self) -> None:
+        self.instances: list[Any] = []
+        self.tokens: list[Any] = []
+        self._numbers: dict[int, int] = {}
+        self._kept: list[object] = []
+
+    def _number(self, thing: object, count: int) -> tuple[int, bool]:
+        known = self._numbers.get(id(thing))
+        if known is not None:
+            return known, False
+        self._numbers[id(thing)] = count
+        self._kept.append(thing)
+        return count, True
+
+    def token(self, token: Token) -> int:
+        """The number of a token."""
+        number, new = self._number(token, len(self.tokens))
+        if new:
+            self.tokens.append([dump_event(token.event), token.rank, token.time, token.taken])
+        return number
+
+    def instance(self, instance: Instance | None) -> int | None:
+        """The number of an instance."""
+        if instance is None:
+            return None
+        if id(instance) in self._numbers:
+            return self._numbers[id(instance)]
+        parts = [self.instance(part) for part in instance.parts]
+        roles = [[f.role, self.token(f.token), f.probability, _dump_mapped(f)] for f in instance.roles]
+        number, _ = self._number(instance, len(self.instances))
+        self.instances.append(
+            [
+                instance.node,
+                instance.time,
+                instance.phase,
+                instance.first,
+                instance.start,
+                instance.end,
+                instance.probability,
+                roles,
+                parts,
+            ]
+        )
+        return number
+
+    def waiting(self, waiting: Waiting | None) -> int | None:
+        """The number of someone who waits."""
+        return None if waiting is None else self._number(waiting, len(self._kept))[0]
+
+    def chooser(self, chooser: Chooser | None) -> int | None:
+        """The number of a chooser."""
+        return None if chooser is None else self._number(chooser, len(self._kept))[0]
+
+    def blockers(self, blockers: Blockers) -> int:
+        """The number of blockers that several prefixes share."""
+        return self._number(blockers, len(self._kept))[0]
+
+
+class Load:
+    """Gives the objects of a dump back, each once."""
+
+    def __init__(self, instances: list[Any], tokens: list[Any]) -> None:
+        self._tokens = [Token(load_event(event), rank, time, taken=taken) for event, rank, time, taken in tokens]
+        self._instances: list[Instance] = []
+        for entry in instances:
+            self._instances.append(self._instance(entry))
+        self._waiting: dict[int, Any] = {}
+        self._choosers: dict[int, Chooser] = {}
+        self._blockers: dict[int, Blockers] = {}
+
+    def _instance(self, entry: Any) -> Instance:
+        node, time, phase, first, start, end, probability, roles, parts = entry
+        return Instance(
+            node,
+            time=time,
+            phase=phase,
+            first=first,
+            start=start,
+            end=end,
+            probability=probability,
+            roles=tuple(Filled(role, self._tokens[t], p, _load_mapped(mapped)) for role, t, p, mapped in roles),
+            parts=tuple(self._instances[part] for part in parts),
+        )
+
+    def known(self, number: int) -> Instance:
+        """An instance by its number."""
+        return self._instances[number]
+
+    def instance(self, number: int | None) -> Instance | None:
+        """An instance, or none."""
+        return None if number is None else self._instances[number]
+
+    def define_waiting(self, number: int, waiting: Any) -> None:
+        """This is the one with that number."""
+        self._waiting[number] = waiting
+
+    def waiting(self, number: int | None) -> Any:
+        """Who has that number; one that is gone by now has none."""
+        return None if number is None else self._waiting.get(number)
+
+    def define_chooser_as(self, number: int, chooser: Chooser) -> Chooser:
+        """This is the chooser with that number."""
+        self._choosers[number] = chooser
+        return chooser
+
+    def chooser(self, number: int | None, default: Chooser | None = None) -> Chooser | None:
+        """The chooser of that number."""
+        return default if number is None else self._choosers.get(number, default)
+
+    def define_blockers(self, number: int, blockers: Blockers) -> None:
+        """These are the blockers of that number."""
+        self._blockers[number] = blockers
+
+    def blockers(self, number: int) -> Blockers | None:
+        """The blockers of that number, if they are loaded."""
+        return self._blockers.get(number)
+
+    def key(self, key: Any) -> Any:
+        """Lists back to the tuples that can be keys."""
+        return tuple(self.key(part) for part in key) if isinstance(key, list | tuple) else key
+
+
+def _dump_mapped(filled: Filled) -> Any:
+    if filled.mapped is None:
+        return None
+    return [[name, [[_plain(v), w] for v, w in values]] for name, values in filled.mapped.items()]
+
+
+def _load_mapped(state: Any) -> dict[str, tuple[tuple[Value, float], ...]] | None:
+    if state is None:
+        return None
+    return {name: tuple((_value(v), w) for v, w in values) for name, values in state}

@@ -1,0 +1,99 @@
+"""The trace of a detection: every role, from activation to the event that filled it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from likewise.composite._instance import Filled, Instance, Token
+from likewise.composite._plan import JointNode, LeafNode, Node, Plan, SequenceNode, SilenceNode, TimeNode
+from likewise.events import Event, Instant
+
+
+class Line(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One role: active from `activated` to `terminated`, filled at `time` by `event`."""
+
+    role: str
+    what: str
+    time: Instant
+    probability: float
+    event: str | None = None
+    start: Instant | None = None
+    activated: Instant | None = None
+    terminated: Instant | None = None
+
+
+def trace_of(plan: Plan, instance: Instance | None, names: tuple[str, ...], members: tuple[Event, ...]) -> list[Line]:
+    """The lines of a detection, in the order of the pattern."""
+    whole = instance if instance is not None else _flat(plan, names, members)
+    return list(_walk(plan, whole, None, None))
+
+
+def _flat(plan: Plan, names: tuple[str, ...], members: tuple[Event, ...]) -> Instance:
+    """A detection of the compiled path is a flat sequence or conjunction of profiles: build its instance."""
+    leaves = {node.role: node for node in plan.leaves}
+    parts = []
+    for rank, (name, event) in enumerate(zip(names, members, strict=True)):
+        start, end = event.span
+        filled = (Filled(name, Token(event, rank, end), 1.0),)
+        node = leaves[name].id
+        parts.append(Instance(node, time=end, phase=0, first=end, start=start, end=end, probability=1.0, roles=filled))
+    if isinstance(plan.root.node, LeafNode):
+        return parts[0]
+    time = max(part.time for part in parts)
+    return Instance(
+        plan.root.node.id,
+        time=time,
+        phase=0,
+        first=min(part.time for part in parts),
+        start=min(part.start for part in parts),
+        end=max(part.end for part in parts),
+        probability=1.0,
+        roles=tuple(filled for part in parts for filled in part.roles),
+        parts=tuple(parts),
+    )
+
+
+def _walk(plan: Plan, instance: Instance, activated: Instant | None, terminated: Instant | None) -> Iterator[Line]:
+    node = plan.nodes[instance.node]
+    if not instance.parts:
+        yield _line(node, instance, activated, terminated)
+        return
+    for k, part in enumerate(instance.parts):
+        opened, closed = activated, terminated
+        if isinstance(node, SequenceNode) and k > 0:
+            opened = instance.parts[k - 1].time
+            closed = None if node.within is None else instance.parts[0].time + node.within
+        elif isinstance(node, JointNode) and node.within is not None:
+            earliest = min(other.time for other in instance.parts)
+            closed = earliest + node.within if part.time > earliest else terminated
+        yield from _walk(plan, part, opened, closed)
+
+
+def _line(node: Node, instance: Instance, activated: Instant | None, terminated: Instant | None) -> Line:
+    if instance.roles:
+        filled = instance.roles[0]
+        what = "time" if isinstance(node, TimeNode) else "event"
+        event = filled.token.event
+        return Line(
+            filled.role,
+            what,
+            filled.token.time,
+            filled.probability,
+            event.id,
+            event.start,
+            activated,
+            terminated,
+        )
+    absent = node.part if isinstance(node, SilenceNode) else node
+    return Line(
+        ", ".join(sorted(absent.roles)),
+        "absence",
+        instance.time,
+        instance.probability,
+        None,
+        instance.start,
+        instance.start,
+        instance.time,
+    )

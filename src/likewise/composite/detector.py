@@ -1,0 +1,317 @@
+"""The detector: events in, detections out, in event time."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from likewise.composite._detection import Detection
+from likewise.composite._planner import build_plan
+from likewise.composite._pool import Pool, ProfileMatcher, Timers, Variant
+from likewise.composite._process import TERMINATORS
+from likewise.composite._relate import relate_by
+from likewise.composite._run import Limits, Run
+from likewise.errors import BuildError
+from likewise.events import Event, Instant
+from likewise.language import Composite, Options, Profile, Subscription
+from likewise.matching import Matcher
+from likewise.semantics import Measure
+
+__all__ = ["Detector", "PatternState", "Refused"]
+
+YEAR = 366 * 86_400_000_000
+_KEPT_REFUSALS = 10_000
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """An event that was not taken, and why."""
+
+    event: Event
+    reason: str
+
+
+class PatternState(msgspec.Struct, frozen=True):
+    """What a pattern holds and what became of its instances."""
+
+    name: str
+    held: int
+    detected: int
+    dropped: int
+    started: Instant | None
+    furthest: str
+    stops: dict[str, int]
+
+
+class Detector:
+    """Runs patterns over a stream of events in a single step per event [003 sec 4].
+
+    Events may come out of order by up to `lateness`; later ones are refused. Detections are the same
+    whatever the order of arrival inside that.
+
+    >>> from likewise.language import Member, Operator, Predicate, Sequence
+    >>> def kind(name):
+    ...     return Member(Profile((Predicate("type", Operator.EQ, name),)), name)
+    >>> detector = Detector()
+    >>> detector.add("break in", Composite(Sequence((kind("window"), kind("presence")), within=600_000_000)))
+    >>> detector.publish(Event("1", (("type", "window"),), (), 0, 0))
+    []
+    >>> [found] = detector.publish(Event("2", (("type", "presence"),), (), 600_000_000, 600_000_000))
+    >>> found.pattern, sorted(found.events)
+    ('break in', ['presence', 'window'])
+    """
+
+    def __init__(
+        self,
+        patterns: Iterable[Subscription] = (),
+        *,
+        matcher: ProfileMatcher | None = None,
+        measure: Measure | None = None,
+        relatedness: float = 0.5,
+        lateness: int = 0,
+        limits: Limits | None = None,
+        max_jump: int | None = YEAR,
+        variant: Variant = "mark",
+        refuse: Callable[[Refused], None] | None = None,
+    ) -> None:
+        if lateness < 0:
+            raise BuildError("lateness cannot be negative", hint="0 takes events as they come")
+        self.lateness = lateness
+        self.limits = limits or Limits()
+        self.max_jump = max_jump
+        self.relatedness = relatedness
+        self.late = 0
+        self.refused: list[Refused] = []
+        self._refuse = refuse or self._keep_refusal
+        self._relate = relate_by(measure, relatedness)
+        self._timers = Timers()
+        self._pool = Pool(matcher if matcher is not None else Matcher(), variant=variant)
+        self._runs: dict[str, Run] = {}
+        self._known: dict[str, Subscription] = {}
+        self._unstarted: list[Run] = []
+        self._buffer: list[tuple[Instant, Instant, str, int, Event]] = []
+        self._numbers = 0
+        self._ranks = 0
+        self._arrivals = 0
+        self._seen: Instant | None = None
+        self._now: Instant | None = None
+        listed = list(patterns)
+        for subscription in listed:
+            self.define(subscription)
+        for subscription in listed:
+            self.add(subscription.name, subscription.body, subscription.options)
+
+    # patterns
+
+    def define(self, subscription: Subscription) -> None:
+        """Let other patterns refer to a subscription, without running it."""
+        self._known[subscription.name] = subscription
+
+    def add(self, name: str, body: Composite | Profile, options: Options | None = None) -> None:
+        """Run a pattern from now on."""
+        if name in self._runs:
+            raise BuildError(f"a pattern {name!r} is running already", hint="use replace, or another name")
+        subscription = Subscription(name, body, options or Options())
+        run = self._build(subscription)
+        self._known[name] = subscription
+        self._install(run)
+
+    def _build(self, subscription: Subscription) -> Run:
+        plan = build_plan(subscription, self._known)
+        if plan.approximate and self._relate is None:
+            raise BuildError(
+                f"pattern {subscription.name!r} compares members by meaning and there is no measure",
+                hint="give the detector a measure, or compare with =",
+            )
+        self._numbers += 1
+        return Run(
+            plan,
+            number=self._numbers,
+            pool=self._pool,
+            timers=self._timers,
+            relate=self._relate,
+            limits=self.limits,
+        )
+
+    def _install(self, run: Run) -> None:
+        self._pool.register(run)
+        self._runs[run.plan.name] = run
+        if self._now is None:
+            self._unstarted.append(run)
+        else:
+            run.start(self._now)
+
+    def remove(self, name: str) -> None:
+        """Stop a pattern and forget what it holds."""
+        run = self._run(name)
+        run.close()
+        self._timers.forget(run)
+        self._pool.unregister(run)
+        self._unstarted = [other for other in self._unstarted if other is not run]
+        del self._runs[name]
+        del self._known[name]
+
+    def replace(self, name: str, body: Composite | Profile, options: Options | None = None) -> None:
+        """Change a pattern; the new one begins with nothing, and if it is refused the old one stays."""
+        self._run(name)
+        self._build(Subscription(name, body, options or Options()))
+        self.remove(name)
+        self.add(name, body, options)
+
+    def _run(self, name: str) -> Run:
+        try:
+            return self._runs[name]
+        except KeyError:
+            raise BuildError(f"no pattern {name!r} is running", hint=f"running: {', '.join(self._runs)}") from None
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """The names of the running patterns."""
+        return tuple(self._runs)
+
+    @property
+    def active(self) -> int:
+        """How many profiles are in the primitive pool."""
+        return len(self._pool)
+
+    # events
+
+    def publish(self, event: Event) -> list[Detection]:
+        """Take one event; gives what it, and the time that passed, completed."""
+        reason = self._reason(event)
+        if reason is not None:
+            self._refuse(Refused(event, reason))
+            return []
+        start, end = event.span
+        self._seen = end if self._seen is None else max(self._seen, end)
+        if not self.lateness:
+            return self._process(event, end)
+        self._arrivals += 1
+        heapq.heappush(self._buffer, (end, start, event.id, self._arrivals, event))
+        return self._release(self._seen - self.lateness, closed=False)
+
+    def publish_batch(self, events: Sequence[Event]) -> list[Detection]:
+        """Take many events at once."""
+        return [detection for event in events for detection in self.publish(event)]
+
+    def _reason(self, event: Event) -> str | None:
+        if event.start is None:
+            return "it has no time"
+        start, end = event.span
+        if end < start:
+            return "it ends before it starts"
+        if self._seen is not None and self.max_jump is not None and end > self._seen + self.max_jump:
+            return "its clock jumps too far ahead"
+        if end <= self._timers.clock:
+            self.late += 1
+            return "it is too late"
+        return None
+
+    def _keep_refusal(self, refused: Refused) -> None:
+        if len(self.refused) < _KEPT_REFUSALS:
+            self.refused.append(refused)
+
+    def _release(self, watermark: Instant, *, closed: bool) -> list[Detection]:
+        """Everything before the watermark (and at it, if closed), in order; then the timers up to there."""
+        out: list[Detection] = []
+        while self._buffer and (self._buffer[0][0] < watermark or (closed and self._buffer[0][0] == watermark)):
+            end, _, _, _, event = heapq.heappop(self._buffer)
+            out += self._process(event, end)
+        limit = watermark if closed else watermark - 1
+        if limit > self._timers.clock and self._now is not None:
+            out += self._ring(limit)
+        return out
+
+    def _process(self, event: Event, end: Instant) -> list[Detection]:
+        out = self._ring(end - 1) if end - 1 > self._timers.clock else []
+        self._start(end)
+        rank = self._ranks
+        self._ranks += 1
+        touched: dict[Run, list[Any]] = {}
+        for entry, probability, mapped in self._pool.match(event):
+            for run, leaves in entry.listeners.items():
+                touched.setdefault(run, []).extend((leaf, probability, mapped) for leaf in leaves)
+        for run in sorted(touched, key=_number):
+            run.begin_step(end, 0)
+            token = run.token(event, rank)
+            for leaf, probability, mapped in touched[run]:
+                leaf.receive(token, probability, mapped)
+            out += [Detection.of(run.plan, instance) for instance in run.end_step()]
+        return out
+
+    def _start(self, moment: Instant) -> None:
+        self._now = moment if self._now is None else max(self._now, moment)
+        if self._unstarted:
+            for run in self._unstarted:
+                run.start(moment)
+            self._unstarted = []
+
+    def _ring(self, limit: Instant) -> list[Detection]:
+        """All timers and terminators up to a moment, in order."""
+        out: list[Detection] = []
+        while (due := self._timers.next(limit)) is not None:
+            time, phase, run, items = due
+            run.begin_step(time, phase)
+            for process, item in items:
+                if phase == TERMINATORS:
+                    process.expire(item)
+                else:
+                    process.ring(item)
+            out += [Detection.of(run.plan, instance) for instance in run.end_step()]
+        self._timers.clock = max(limit, self._timers.clock)
+        return out
+
+    def advance(self, instant: Instant) -> list[Detection]:
+        """Say that all up to and including `instant` has come; timers ring up to there."""
+        if instant <= self._timers.clock:
+            return []
+        out = self._release(instant, closed=True)
+        self._seen = instant if self._seen is None else max(self._seen, instant)
+        if self._now is None or self._unstarted:
+            self._start(instant)
+            out += self._ring(instant)
+        self._now = instant if self._now is None else max(self._now, instant)
+        self._timers.clock = max(instant, self._timers.clock)
+        return out
+
+    def flush(self) -> list[Detection]:
+        """Take all that is still buffered, and ring timers up to the latest event."""
+        return [] if self._seen is None else self.advance(self._seen)
+
+    # what it holds
+
+    def state(self) -> list[PatternState]:
+        """What each pattern holds, and how far its instances came."""
+        from likewise.composite._explain import furthest_of, stops_of
+
+        return [
+            PatternState(name, run.size(), run.detected, run.dropped, run.started, furthest_of(run), stops_of(run))
+            for name, run in self._runs.items()
+        ]
+
+    def snapshot(self) -> bytes:
+        """All state, with the patterns, as bytes of a versioned format."""
+        from likewise.composite._snapshot import write
+
+        return write(self)
+
+    @classmethod
+    def restore(
+        cls,
+        data: bytes,
+        *,
+        matcher: ProfileMatcher | None = None,
+        measure: Measure | None = None,
+        variant: Variant = "mark",
+        refuse: Callable[[Refused], None] | None = None,
+    ) -> Detector:
+        """A detector that goes on where the snapshot was taken."""
+        from likewise.composite._snapshot import read
+
+        return read(cls, data, matcher=matcher, measure=measure, variant=variant, refuse=refuse)
+
+
+def _number(run: Run) -> int:
+    return run.number

@@ -1,0 +1,447 @@
+"""What a pattern means, in the simplest words: slow, recomputed from nothing, sharing no code with the detectors.
+
+`found(pattern)` follows docs/composite.md line by line [003 sec 2.2, tables 1 and 2]: the instances of a pattern that
+is activated at a moment are computed as one sorted list, and the trace is gone through once per detection to see
+what earlier detections have consumed.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from likewise.events import Event
+from likewise.language import _model as m
+
+DAY = 86_400_000_000
+INF = math.inf
+Step = tuple[float, int, int]
+
+
+@dataclass(frozen=True)
+class Found:
+    """One instance: when it is known, the times it spans, which event (by rank) fills which role."""
+
+    time: int
+    phase: int
+    first: int
+    start: int
+    end: int
+    roles: tuple[tuple[str, int | None, Event], ...]
+    p: float
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        return tuple(sorted(rank for _, rank, _ in self.roles if rank is not None))
+
+    @property
+    def step(self) -> Step:
+        return (self.time, 0, max(self.ranks)) if self.phase == 0 else (self.time, 1, 0)
+
+    @property
+    def order(self) -> tuple[object, ...]:
+        roles = tuple((a, -1 if r is None else r) for a, r, _ in self.roles)
+        return (self.step, self.ranks, roles, self.start, -self.p)
+
+
+def values(event: Event, attribute: str) -> list[object]:
+    return [v for name, v in event.tuples if name == attribute]
+
+
+def aliases(node: m.Pattern) -> set[str]:
+    """The roles a positive or negated node speaks of."""
+    match node:
+        case m.Member(alias=a) | m.TimeEvent(alias=a) | m.Reference(alias=a):
+            return {a} if a else set()
+        case m.Negation(part=p) | m.Selection(part=p) | m.Repetition(part=p):
+            return aliases(p)
+        case m.Relation(left=a, right=b):
+            return aliases(a) | aliases(b)
+        case _:
+            return set().union(*(aliases(p) for p in node.parts))
+
+
+class Trace:
+    """A pattern over a finished trace."""
+
+    def __init__(
+        self,
+        composite: m.Composite,
+        events: Sequence[Event],
+        *,
+        match: Callable[[m.Profile, Event], float],
+        horizon: int,
+        start: int | None = None,
+        threshold: float = 0.0,
+        relate: Callable[[str, str], float] | None = None,
+    ) -> None:
+        self.composite = composite
+        self.events = events
+        self.match = match
+        self.horizon = horizon
+        self.start = start if start is not None else (events[0].span[1] if events else horizon)
+        self.threshold = threshold
+        self.relate = relate
+        self.consumed: dict[int, Step] = {}
+
+    def detections(self) -> list[Found]:
+        """Step by step: what is complete, sure enough, and not made of what an earlier detection took."""
+        if self.composite.consumption is not m.Consumption.UNIQUE:
+            return [f for f in self._root() if f.p > 0 and f.p >= self.threshold]
+        out: list[Found] = []
+        done: Step = (-INF, 0, 0)
+        while True:
+            fresh = [f for f in self._root() if f.step > done and f.p > 0 and f.p >= self.threshold]
+            if not fresh:
+                return out
+            done = fresh[0].step
+            for f in fresh:
+                if f.step == done and not any(r in self.consumed for r in f.ranks):
+                    out.append(f)
+                    self.consumed.update(dict.fromkeys(f.ranks, done))
+
+    def _root(self) -> list[Found]:
+        found = self.found(self.composite.root, self.start - 1, self.start, False)
+        dup = getattr(self.composite.root, "duplicates", None)
+        return [c for c, _ in self._select(found, self.composite.root, dup, lambda _: INF, False)]
+
+    def found(self, node: m.Pattern, after: int, origin: int, free: bool) -> list[Found]:
+        """Every instance of `node`, activated at `after`; `free` ones do not care for consumption."""
+        name = type(node).__name__.lower()
+        out: list[Found] = getattr(self, f"_{name}")(node, after, origin, free)
+        out = [f for f in out if f.p > 0 and f.time <= self.horizon]
+        if not free:
+            out = [f for f in out if all(self.consumed.get(r, (INF, 0, 0)) >= f.step for r in f.ranks)]
+        return sorted(out, key=lambda f: f.order)
+
+    def _member(self, node: m.Member, after: int, origin: int, free: bool) -> list[Found]:
+        out = []
+        for rank, e in enumerate(self.events):
+            start, end = e.span
+            if end > after:
+                f = Found(end, 0, end, start, end, ((node.alias or "?", rank, e),), self.match(node.profile, e))
+                out.append(replace(f, p=f.p * self._bound(node, [], f.roles)))
+        return out
+
+    def _timeevent(self, node: m.TimeEvent, after: int, origin: int, free: bool) -> list[Found]:
+        step, shift = (node.every, 0) if node.every is not None else (DAY, node.at)
+        assert step is not None
+        assert shift is not None
+        out = []
+        t = (after - shift) // step * step + step + shift
+        while t <= self.horizon:
+            out.append(Found(t, 1, t, t, t, ((node.alias or "?", None, Event("", start=t, end=t)),), 1.0))
+            t += step
+        return out
+
+    # operators
+
+    def _sequence(self, node: m.Sequence, after: int, origin: int, free: bool) -> list[Found]:
+        steps: list[m.Pattern] = []
+        guards: list[tuple[int, m.Negation]] = []
+        for part in node.parts:
+            if isinstance(part, m.Negation) and part.within is None:
+                guards.append((len(steps) - 1, part))
+            else:
+                steps.append(part)
+        within = INF if node.within is None else node.within
+        out: list[Found] = []
+
+        def finish(prefix: list[Found], until: float) -> None:
+            last_duplicates = getattr(steps[-1], "duplicates", None)
+            last = last_duplicates is not None and last_duplicates.keep is m.Keep.LAST
+            trailing = any(k == len(steps) - 1 for k, _ in guards)
+            time, phase = prefix[-1].time, prefix[-1].phase
+            if last or trailing:
+                time, phase = prefix[0].time + node.within, 1
+                if time > self.horizon or (last and not until > time):
+                    return
+            roles = tuple(r for f in prefix for r in f.roles)
+            p = math.prod(f.p for f in prefix)
+            for k, guard in guards:
+                low = prefix[k].time if k >= 0 else after
+                for j in self.found(guard.part, low, low if k >= 0 else origin, True):
+                    if k == len(steps) - 1:
+                        inside = j.time <= time
+                    else:
+                        inside = j.time < prefix[k + 1].first and (k >= 0 or j.time >= prefix[0].first - within)
+                    if inside:
+                        p *= 1 - j.p * self._bound(node, [roles], j.roles)
+            out.append(_joined(prefix, time, phase, p))
+
+        def extend(prefix: list[Found], until: float, k: int) -> None:
+            if k == len(steps):
+                finish(prefix, until)
+                return
+            step = steps[k]
+            low = prefix[-1].time if prefix else after
+            deadline = prefix[0].time + within if prefix else INF
+            roles = tuple(r for f in prefix for r in f.roles)
+            if isinstance(step, m.Negation) and prefix:
+                time = low + (step.within or 0)
+                if time <= min(deadline, self.horizon) and time <= until:
+                    p = 1.0
+                    for j in self.found(step.part, low, low, True):
+                        if j.time <= time:
+                            p *= 1 - j.p * self._bound(node, [roles], j.roles)
+                    if p > 0:
+                        extend([*prefix, Found(time, 1, time, low, time, (), p)], INF, k + 1)
+                return
+            candidates = []
+            for c in self.found(step, low, low if prefix else origin, free):
+                p = c.p * (self._bound(node, [roles], c.roles) if prefix else 1.0)
+                if c.time <= deadline and p > 0:
+                    candidates.append(replace(c, p=p))
+            hold = (lambda _: deadline) if prefix else (lambda c: c.time + within)
+            for c, new_until in self._select(candidates, step, getattr(step, "duplicates", None), hold, free):
+                if c.time <= until:
+                    extend([*prefix, c], new_until, k + 1)
+
+        extend([], INF, 0)
+        return out
+
+    def _conjunction(
+        self, node: m.Conjunction | m.Relation, after: int, origin: int, free: bool, relation: m.Allen | None = None
+    ) -> list[Found]:
+        parts = (node.left, node.right) if isinstance(node, m.Relation) else node.parts
+        guards = [p for p in parts if isinstance(p, m.Negation) and p.within is None]
+        positive = [p for p in parts if p not in guards]
+        within = INF if node.within is None else node.within
+        chosen = []
+        for part in positive:
+            found = self.found(part, after, origin, free)
+            dup = getattr(part, "duplicates", None)
+            chosen.append(self._select(found, part, dup, lambda c: c.time + within, free))
+        out = []
+        for combination in itertools.product(*chosen):
+            fs = [f for f, _ in combination]
+            ranks = [r for f in fs for r in f.ranks]
+            low, high = min(f.time for f in fs), max(f.time for f in fs)
+            if len(ranks) != len(set(ranks)) or high - low > within or any(u < high for _, u in combination):
+                continue
+            if relation is not None and allen(fs[0], fs[1]) is not relation:
+                continue
+            p = math.prod(f.p for f in fs) * self._bound(node, [f.roles for f in fs[:-1]], fs[-1].roles)
+            time, phase = high, max(f.phase for f in fs if f.time == high)
+            if guards:
+                time, phase = low + node.within, 1
+            roles = tuple(r for f in fs for r in f.roles)
+            for guard in guards:
+                for j in self.found(guard.part, after, origin, True):
+                    if max(high, j.time) - min(low, j.time) <= within:
+                        p *= 1 - j.p * self._bound(node, [roles], j.roles)
+            out.append(_joined(fs, time, phase, p))
+        return out
+
+    def _relation(self, node: m.Relation, after: int, origin: int, free: bool) -> list[Found]:
+        return self._conjunction(node, after, origin, free, node.relation)
+
+    def _disjunction(self, node: m.Disjunction, after: int, origin: int, free: bool) -> list[Found]:
+        groups: dict[object, list[Found]] = {}
+        for part in node.parts:
+            for f in self.found(part, after, origin, free):
+                groups.setdefault((f.time, f.phase, f.ranks), []).append(f)
+        out = []
+        for group in groups.values():
+            best = max(group, key=lambda f: f.p)
+            out.append(replace(best, p=1 - math.prod(1 - f.p for f in group)))
+        return out
+
+    def _exclusiveor(self, node: m.ExclusiveOr, after: int, origin: int, free: bool) -> list[Found]:
+        assert node.within is not None
+        each = [self.found(part, after, origin, free) for part in node.parts]
+        out = []
+        for k, found in enumerate(each):
+            for f in found:
+                p = f.p
+                for other in [j for i, js in enumerate(each) if i != k for j in js]:
+                    if abs(other.time - f.time) <= node.within:
+                        p *= 1 - other.p * self._bound(node, [f.roles], other.roles)
+                out.append(replace(f, time=f.time + node.within, phase=1, p=p))
+        return out
+
+    def _negation(self, node: m.Negation, after: int, origin: int, free: bool) -> list[Found]:
+        assert node.within is not None
+        blockers = self.found(node.part, after, origin, True)
+        anchors = [(origin, 1.0, -1)] + [(j.time, j.p, k) for k, j in enumerate(blockers)]
+        out = []
+        for moment, sure, k in anchors:
+            time, p = moment + node.within, sure
+            for j in blockers[k + 1 :]:
+                if j.time <= time:
+                    p *= 1 - j.p
+            out.append(Found(time, 1, time, moment, time, (), p))
+        return out
+
+    def _selection(self, node: m.Selection, after: int, origin: int, free: bool) -> list[Found]:
+        found = self.found(node.part, after, origin, free)
+        if node.within is None:
+            return found[node.index - 1 : node.index]
+        out = []
+        while found:
+            run = [f for f in found if f.time <= found[0].time + node.within]
+            out += run[node.index - 1 : node.index]
+            found = found[len(run) :]
+        return out
+
+    def _repetition(self, node: m.Repetition, after: int, origin: int, free: bool) -> list[Found]:
+        found = self.found(node.part, after, origin, free)
+        within = INF if node.within is None else node.within
+        out = []
+        for i in range(len(found)):
+            for size in range(node.least, min(node.most or len(found), len(found) - i) + 1):
+                run = found[i : i + size]
+                in_a_row = all(a.time < b.first for a, b in itertools.pairwise(run))
+                if in_a_row and run[-1].time - run[0].time <= within:
+                    out.append(_joined(run, run[-1].time, run[-1].phase, math.prod(f.p for f in run)))
+        return out
+
+    # instance selection [003 table 2] and binding predicates
+
+    def _select(
+        self,
+        found: list[Found],
+        node: m.Pattern,
+        duplicates: m.Duplicates | None,
+        hold: Callable[[Found], float],
+        free: bool,
+    ) -> list[tuple[Found, float]]:
+        keep = duplicates.keep if duplicates else m.Keep.ALL
+        if keep is m.Keep.ALL:
+            return [(f, INF) for f in found]
+        out: list[tuple[Found, float]] = []
+        classes: dict[object, list[Found]] = {}
+        for f in found:
+            classes.setdefault(self._class(node, f), []).append(f)
+        for group in classes.values():
+            if keep is m.Keep.LAST:
+                out += [(f, g.time) for f, g in itertools.pairwise(group)] + [(group[-1], INF)]
+                continue
+            n = 1 if keep is m.Keep.FIRST else (duplicates.nth if duplicates else None)
+            held: Found | None = None
+            count = 0
+            for f in group:
+                if held is not None and (f.time > hold(held) or (not free and self._taken(held, f.step))):
+                    held, count = None, 0
+                if held is None:
+                    count += 1
+                    if count == n:
+                        held = f
+                        out.append((f, INF))
+        return sorted(out, key=lambda pair: pair[0].order)
+
+    def _taken(self, held: Found, step: Step) -> bool:
+        return any(self.consumed.get(r, (INF, 0, 0)) < step for r in held.ranks)
+
+    def _class(self, node: m.Pattern, f: Found) -> object:
+        key = []
+        for b in self.composite.where:
+            if b.operator is m.Operator.EQ and not b.approximate and isinstance(b.right, m.Field):
+                mine = [side for side in (b.left, b.right) if side.alias == getattr(node, "alias", None)]
+                key += [tuple(v for _, _, e in f.roles for v in values(e, side.attribute)) for side in mine]
+        return tuple(key)
+
+    def _bound(self, node: m.Pattern, others: list[tuple[object, ...]], mine: tuple[object, ...]) -> float:
+        """The factor of all conditions that are first decidable at `node`, between parts already joined."""
+        everything = [*others, mine]
+        p = 1.0
+        for b in self.composite.where:
+            names = {b.left.alias} | ({b.right.alias} if isinstance(b.right, m.Field) else set())
+            if isinstance(node, m.Member):
+                if names == {node.alias}:
+                    p *= self._holds(b, dict.fromkeys(names, mine))
+                continue
+            if len(names) < 2:
+                continue
+            place = {a: k for k, part in enumerate(everything) for a, _, _ in part if a in names}
+            crossing = any(names <= aliases(child) for child in _children(node))
+            if crossing or set(place) != names:
+                continue
+            # With the prefix in one bag, pairs inside the bag were judged when they were joined.
+            if len(set(place.values())) == 1:
+                continue
+            p *= self._holds(b, {a: everything[k] for a, k in place.items()})
+        return p
+
+    def _holds(self, b: m.Binding, roles: dict[str, tuple[object, ...]]) -> float:
+        left = [e for a, _, e in roles[b.left.alias] if a == b.left.alias and values(e, b.left.attribute)]
+        if not left:
+            return 0.0
+        if not isinstance(b.right, m.Field):
+            return min(self._best(b, values(e, b.left.attribute), [b.right]) for e in left)
+        right = [e for a, _, e in roles[b.right.alias] if a == b.right.alias and values(e, b.right.attribute)]
+        if not right:
+            return 0.0
+        return min(
+            self._best(b, values(x, b.left.attribute), values(y, b.right.attribute)) for x in left for y in right
+        )
+
+    def _best(self, b: m.Binding, left: list[object], right: list[object]) -> float:
+        return max(self._compare(b, x, y) for x in left for y in right)
+
+    def _compare(self, b: m.Binding, x: object, y: object) -> float:
+        if b.approximate:
+            assert self.relate is not None
+            return self.relate(str(x), str(y))
+        shift = b.right.offset if isinstance(b.right, m.Field) else 0.0
+        if b.left.offset:
+            x = x + b.left.offset  # type: ignore[operator]
+        if shift:
+            y = y + shift  # type: ignore[operator]
+        return float(
+            {
+                "=": lambda: x == y,
+                "!=": lambda: x != y,
+                "<": lambda: x < y,  # type: ignore[operator]
+                "<=": lambda: x <= y,  # type: ignore[operator]
+                ">": lambda: x > y,  # type: ignore[operator]
+                ">=": lambda: x >= y,  # type: ignore[operator]
+            }[b.operator]()
+        )
+
+
+def _children(node: m.Pattern) -> list[m.Pattern]:
+    match node:
+        case m.Negation(part=p) | m.Selection(part=p) | m.Repetition(part=p):
+            return [p]
+        case m.Relation(left=a, right=b):
+            return [a, b]
+        case m.Member() | m.TimeEvent() | m.Reference():
+            return []
+        case _:
+            return list(node.parts)
+
+
+def _joined(parts: list[Found], time: int, phase: int, p: float) -> Found:
+    roles = tuple(r for f in parts for r in f.roles)
+    return Found(
+        time,
+        phase,
+        min(f.first for f in parts),
+        min(f.start for f in parts),
+        max(f.end for f in parts),
+        roles,
+        p,
+    )
+
+
+def allen(a: Found, b: Found) -> m.Allen:
+    """Which of the thirteen relations holds; a point at an interval's edge starts or finishes it."""
+
+    def sign(x: int, y: int) -> int:
+        return (x > y) - (x < y)
+
+    starts, ends = sign(a.start, b.start), sign(a.end, b.end)
+    if starts == 0:
+        return {0: m.Allen.EQUALS, -1: m.Allen.STARTS, 1: m.Allen.STARTED_BY}[ends]
+    if ends == 0:
+        return m.Allen.FINISHED_BY if starts < 0 else m.Allen.FINISHES
+    if starts < 0 < ends:
+        return m.Allen.CONTAINS
+    if ends < 0 < starts:
+        return m.Allen.DURING
+    if starts < 0:
+        return {-1: m.Allen.BEFORE, 0: m.Allen.MEETS, 1: m.Allen.OVERLAPS}[sign(a.end, b.start)]
+    return {1: m.Allen.AFTER, 0: m.Allen.MET_BY, -1: m.Allen.OVERLAPPED_BY}[sign(a.start, b.end)]
