@@ -16,7 +16,10 @@ from likewise.semantics._space_format import Manifest
 from likewise.semantics._space_writer import SpaceWriter, write_space
 from likewise.semantics._text import tokens
 from likewise.semantics._thematic import Thematic
+from likewise.semantics._themes import Suggestion
+from likewise.semantics._themes import suggest as suggest_themes
 from likewise.semantics._thesaurus import Thesaurus
+from likewise.semantics._vocabulary import Neighbour, Vocabulary
 from likewise.semantics._weighting import DEFAULT_WEIGHTING, WEIGHTINGS, Weighting
 from likewise.semantics._wordnet import Sense, Synset, WordNet
 
@@ -36,15 +39,18 @@ __all__ = [
     "Manifest",
     "Matrix",
     "Measure",
+    "Neighbour",
     "Prepared",
     "Rows",
     "Sense",
     "Shared",
     "Space",
     "SpaceWriter",
+    "Suggestion",
     "Synset",
     "Thematic",
     "Thesaurus",
+    "Vocabulary",
     "Weighting",
     "WordNet",
     "find_space",
@@ -55,6 +61,7 @@ __all__ = [
     "prepare",
     "space_path",
     "spaces_folder",
+    "suggest_themes",
     "tokens",
     "write_space",
 ]

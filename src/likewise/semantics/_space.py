@@ -128,6 +128,11 @@ class Space:
             freq[indptr[row] : indptr[row + 1]] = self._freq[start:end]
         return indptr, concepts, freq
 
+    def span(self, first: int, last: int) -> Rows:
+        """Raw postings of the terms from `first` to before `last`, as they lie: nothing is copied."""
+        start, end = self.indptr[first], self.indptr[last]
+        return self.indptr[first : last + 1] - start, self._concepts[start:end], self._freq[start:end]
+
     def term_matrix(
         self,
         term_ids: Sequence[int] | NDArray[np.integer],

@@ -1,0 +1,96 @@
+"""`likewise evaluate`: run an experiment and show its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from likewise.cli._output import errors, output, print_json
+from likewise.errors import BuildError
+
+if TYPE_CHECKING:
+    from likewise.evaluation.experiment import Cell, Report
+
+
+WIDE = 160
+
+
+def register(app: typer.Typer) -> None:
+    """Add the `evaluate` command."""
+    app.command("evaluate")(evaluate)
+
+
+def evaluate(
+    name: Annotated[str, typer.Argument(metavar="EXPERIMENT", help="Which experiment; `list` names them all.")],
+    *,
+    space: Annotated[list[str] | None, typer.Option(help="Space by name or path; may be given several times.")] = None,
+    data: Annotated[Path | None, typer.Option(help="Folder of the data sets (LIKEWISE_DATA).")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A smaller run, for a first look.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Folder for charts and tables.")] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="An option of this experiment.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document instead of tables.")] = False,
+) -> None:
+    """Run an experiment of the papers and show its figures beside their targets.
+
+    Example: `likewise evaluate relatedness --space wordnet`
+    """
+    from likewise.evaluation.experiment import Settings, experiments, find_experiment
+
+    if name == "list":
+        _list({each.name: each.summary for each in experiments().values()}, as_json=as_json)
+        return
+    chosen = Settings(
+        spaces=tuple(space or ()),
+        data=data,
+        quick=quick,
+        out=out,
+        options=dict(map(_pair, settings or ())),
+        say=lambda message: errors.print(message, style="dim"),
+    )
+    reports = find_experiment(name).run(chosen)
+    if as_json:
+        print_json({"experiment": name, "reports": reports})
+    else:
+        _show(reports)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, sign, value = text.partition("=")
+    if not sign or not key:
+        raise BuildError(f"--set takes KEY=VALUE, not {text!r}", hint="for example --set seed=2")
+    return key, value
+
+
+def _list(summaries: dict[str, str], *, as_json: bool) -> None:
+    if as_json:
+        print_json(summaries)
+        return
+    for name, summary in summaries.items():
+        output.print(f"{name:<14} {summary}")
+
+
+def _show(reports: Sequence[Report]) -> None:
+    from rich.table import Table
+
+    for report in reports:
+        table = Table(title=report.title, title_justify="left")
+        for column in report.columns:
+            numeric = all(not isinstance(row.get(column), str) for row in report.rows)
+            table.add_column(column, justify="right" if numeric else "left")
+        for row in report.rows:
+            table.add_row(*(_cell(row.get(column)) for column in report.columns))
+        # A pipe has no width of its own: rather long lines there than cut figures.
+        output.print(table, width=None if output.is_terminal else WIDE, crop=False)
+        for note in report.notes:
+            output.print(note, style="dim")
+
+
+def _cell(value: Cell) -> str:
+    if value is None:
+        return ""
+    return f"{value:.3f}" if isinstance(value, float) else str(value)

@@ -1,0 +1,120 @@
+"""relate, nearest, themes and evaluate, as a user calls them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from likewise.cli._app import build
+from likewise.errors import BuildError, LikewiseError, MissingError
+from likewise.semantics import write_space
+
+TEXTS = [
+    ("Car park", "parking garage car vehicle parking space street"),
+    ("Garage", "garage car repair vehicle parking door"),
+    ("Traffic", "car vehicle street road traffic speed"),
+    ("Power station", "energy power electricity coal station"),
+    ("Energy use", "energy consumption usage electricity meter appliance"),
+    ("Laptop", "laptop computer notebook battery power screen"),
+    ("Computer", "computer laptop processor memory office electricity"),
+    ("Street", "street garage parking car vehicle traffic"),
+    ("Meter", "energy electricity meter power"),
+]
+
+
+@pytest.fixture(scope="module")
+def app() -> typer.Typer:
+    return build()
+
+
+@pytest.fixture
+def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    write_space(tmp_path / "spaces" / "wordnet", TEXTS)
+    monkeypatch.setenv("LIKEWISE_SPACES", str(tmp_path / "spaces"))
+    return tmp_path / "spaces"
+
+
+def run(app: typer.Typer, *arguments: str) -> str:
+    result = CliRunner().invoke(app, list(arguments))
+    if isinstance(result.exception, LikewiseError):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_relate_gives_the_score_and_the_shared_concepts(app: typer.Typer, shelf: Path) -> None:
+    """000 sec 3.1: parking is nearer to garage than to energy."""
+    near = json.loads(run(app, "relate", "parking", "garage", "--json"))
+    far = json.loads(run(app, "relate", "parking", "energy", "--json"))
+    assert near["score"] > far["score"]
+    assert near["reasons"][0]["concept"] in {"Car park", "Garage", "Street"}
+    assert "Garage" in run(app, "relate", "parking", "garage")
+
+
+def test_relate_projects_by_themes(app: typer.Typer, shelf: Path) -> None:
+    found = json.loads(run(app, "relate", "parking", "garage", "--theme", "street", "--theme-b", "car", "--json"))
+    assert found["measure"] == "thematic"
+    assert found["subscription_theme"] == ["street"]
+    assert found["event_theme"] == ["street", "car"]
+
+
+def test_relate_contrasts_and_reads_thesauri(app: typer.Typer, shelf: Path, tmp_path: Path) -> None:
+    options = ["--measure", "esa+contrast", "--competitor", "garage", "--json"]
+    assert json.loads(run(app, "relate", "street", "parking", *options))["measure"] == "esa+contrast"
+    (tmp_path / "t.yaml").write_text("concepts: {1: {prefLabel: {en: car}, altLabel: {en: [auto]}}}")
+    options = ["--measure", "concept", "--thesaurus", str(tmp_path / "t.yaml"), "--json"]
+    assert json.loads(run(app, "relate", "car", "auto", *options))["score"] == 1
+
+
+def test_nearest_lists_words_with_reasons(app: typer.Typer, shelf: Path) -> None:
+    found = json.loads(run(app, "nearest", "parking", "-n", "3", "--json"))
+    assert found["nearest"][0]["word"] == "garage"
+    assert found["nearest"][0]["concepts"]
+    assert "garage" in run(app, "nearest", "parking", "--why")
+
+
+def test_themes_of_a_subscription_and_of_events(app: typer.Typer, shelf: Path, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("likewise.semantics._themes.SMALLEST_BASIS", 1)
+    found = json.loads(run(app, "themes", "--subscription", "{type = parking~, place~ = street~}", "--json"))
+    assert {"car", "vehicle"} & {each["tag"] for each in found["tags"]}
+    (tmp_path / "e.jsonl").write_text('{"id":"1","attributes":{"type":"parking","place":["street","garage"],"n":4}}\n')
+    assert "{" in run(app, "themes", str(tmp_path / "e.jsonl"))
+
+
+def test_themes_needs_one_source(app: typer.Typer, shelf: Path) -> None:
+    with pytest.raises(BuildError, match="one of them"):
+        run(app, "themes")
+
+
+def test_without_a_space_the_command_to_build_one_is_said(
+    app: typer.Typer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LIKEWISE_SPACES", str(tmp_path / "none"))
+    with pytest.raises(MissingError, match="likewise space build --corpus wordnet --out wordnet"):
+        run(app, "relate", "parking", "garage")
+
+
+def test_without_wordnet_the_first_space_is_read(app: typer.Typer, shelf: Path) -> None:
+    (shelf / "wordnet").rename(shelf / "other")
+    assert json.loads(run(app, "nearest", "parking", "--json"))["nearest"]
+
+
+def test_evaluate_lists_and_runs_experiments(app: typer.Typer, shelf: Path, tmp_path: Path) -> None:
+    assert "relatedness" in run(app, "evaluate", "list")
+    assert "relatedness" in json.loads(run(app, "evaluate", "list", "--json"))
+    folder = tmp_path / "data" / "relatedness"
+    folder.mkdir(parents=True)
+    (folder / "EN-RG-65.txt").write_text("parking\tgarage\t9\nparking\tenergy\t1\n")
+    options = ["--data", str(tmp_path / "data"), "--quick"]
+    assert "RG-65" in run(app, "evaluate", "relatedness", *options)
+    report = json.loads(run(app, "evaluate", "relatedness", *options, "--json"))["reports"][0]
+    assert report["rows"][0]["RG-65"] == 1.0
+
+
+def test_a_setting_has_a_key_and_a_value(app: typer.Typer, shelf: Path) -> None:
+    with pytest.raises(BuildError, match="KEY=VALUE"):
+        run(app, "evaluate", "relatedness", "--set", "seed")
