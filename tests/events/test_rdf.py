@@ -78,6 +78,7 @@ def test_literal_keeps_its_type(format: str, literal: str, expected: object) -> 
         ('<urn:v#a> "soon"^^<{}dateTime>', "is no dateTime"),
         ("<urn:v#a> _:b", "blank node"),
         ('<urn:v#a> "' + "x" * 70_000 + '"', "a text of 70,000 characters"),
+        ('<urn:v#a> "' + "1" * 70_000 + 'x"^^<{}double>', "is no double"),
         ("<urn:v#" + "x" * 70_000 + '> "1"', "a text of 70,000 characters"),
         ('<urn:likewise:theme> "' + "x" * 70_000 + '"', "theme has a text of 70,000 characters"),
         ('<urn:likewise:time> "soon"', "time 'soon'"),

@@ -146,3 +146,12 @@ def test_words_are_the_tokens_of_the_normal_form() -> None:
 @given(st.text())
 def test_words_are_lower_case_and_not_empty(term: str) -> None:
     assert all(word and " " not in word for word in words(term))
+
+
+@pytest.mark.parametrize("piece", ["x", "X", "xX", "_", "-", "s", "http://", "urn:", "#", "%41", "é", "'s ", "ses"])
+def test_very_long_terms_are_no_trouble(piece: str) -> None:
+    """A cost that grows with the square of the length would not end here."""
+    for start in ("", "urn:v#", "http://a/"):
+        long = start + piece * (150_000 // len(piece))
+        assert normalise(normalise(long)) == normalise(long)
+        assert isinstance(words(long), tuple)

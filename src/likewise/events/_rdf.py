@@ -38,7 +38,7 @@ _INTEGERS = frozenset(
 )
 _FLOATS = frozenset((XSD + "double", XSD + "float", XSD + "decimal"))
 _INTEGER = re.compile(r"[+-]?\d{1,20}", re.ASCII)
-_FLOAT = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_FLOAT = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _BOOLEAN = {"true": True, "1": True, "false": False, "0": False}
 # Ids that can stand as they are; all others are quoted under Likewise's own name.
 _PLAIN_ID = re.compile(r"(?:https?://|urn:(?!likewise:))[^\x00-\x20<>\"{}|^`\\\x7f-\x9f]+")
