@@ -120,12 +120,23 @@ def batch_of(events: Iterable[Event], flaws: Sequence[BadRecord] = ()) -> pa.Rec
 
 def events_of(batch: pa.RecordBatch | pa.Table) -> Iterator[Event]:
     """The events of a batch; rows without attributes are none."""
-    starts, ends = (instants(batch.column(name)).to_pylist() for name in ("time", "end"))
-    columns = (batch.column(name).to_pylist() for name in ("id", "theme", "attributes"))
-    for key, theme, tuples, start, end in zip(*columns, starts, ends, strict=True):
-        if tuples:
-            pairs = tuple((each["name"], parsed(each["value"], each["kind"])) for each in tuples)
-            yield Event(key, pairs, tuple(theme or ()), start, start if end is None else end)
+    columns = [_whole(batch.column(name)) for name in ("id", "theme", "attributes", "time", "end")]
+    ids, themes = columns[0].to_pylist(), columns[1].to_pylist()
+    starts, ends = (instants(column).to_pylist() for column in columns[3:])
+    sizes = columns[2].value_lengths().to_pylist()
+    # Three flat lists of text instead of a dict for every tuple: several times faster.
+    parts = (part.to_pylist() for part in columns[2].flatten().flatten()[:3])
+    pairs = [(name, value if kind == "text" else parsed(value, kind)) for name, value, kind in zip(*parts, strict=True)]
+    place = 0
+    for key, theme, size, start, end in zip(ids, themes, sizes, starts, ends, strict=True):
+        if size:
+            tuples = tuple(pairs[place : place + size])
+            place += size
+            yield Event(key, tuples, tuple(theme) if theme else (), start, start if end is None else end)
+
+
+def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
 def instants(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:

@@ -1,0 +1,128 @@
+"""What a worker process needs to match: made once from a small recipe, then kept as long as the process lives.
+
+Spaces travel as paths and are memory-mapped by every process, so all of a machine share one copy; they are never
+pickled. The recipe is all that goes over the wire.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, TypeAlias, TypeVar
+
+from likewise.errors import BuildError
+from likewise.language import Composite, Profile, Subscription, parse
+from likewise.matching import Matcher
+
+Interests: TypeAlias = str | Path | Subscription | Iterable[Subscription]
+"""Subscriptions: as text, as the path of a file, or ready."""
+
+Made = TypeVar("Made")
+
+KEPT: Final = 8
+_made: OrderedDict[Hashable, Any] = OrderedDict()
+
+
+def once(key: Hashable, make: Callable[[], Made]) -> Made:
+    """The thing of this key, made at the first call in this process; the least used are dropped."""
+    if key not in _made:
+        _made[key] = make()
+        while len(_made) > KEPT:
+            _made.popitem(last=False)
+    _made.move_to_end(key)
+    return _made[key]  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to make the same matcher anywhere: the subscriptions, the measure with its spaces, and the options."""
+
+    subscriptions: tuple[Subscription, ...]
+    measure: str | None = None
+    spaces: tuple[str, ...] = ()
+    options: tuple[tuple[str, Any], ...] = field(default=())
+
+    @classmethod
+    def of(
+        cls,
+        interests: Interests,
+        *,
+        measure: str | None = None,
+        spaces: str | Path | Sequence[str | Path] = (),
+        options: Mapping[str, Any] | None = None,
+    ) -> Recipe:
+        """Read the subscriptions and find the spaces, here on the driver, so that mistakes show at once."""
+        given = tuple(sorted((key, value) for key, value in (options or {}).items() if value is not None))
+        return cls(tuple(subscriptions_of(interests)), measure, tuple(_paths(spaces)), given)
+
+    @cached_property
+    def key(self) -> str:
+        """Tells recipes apart, in any process."""
+        content = pickle.dumps((self.subscriptions, self.measure, self.spaces, self.options))
+        return hashlib.sha256(content).hexdigest()
+
+    @property
+    def profiles(self) -> tuple[Subscription, ...]:
+        """The subscriptions to single events."""
+        return tuple(each for each in self.subscriptions if isinstance(each.body, Profile))
+
+    @property
+    def patterns(self) -> tuple[Subscription, ...]:
+        """The composite ones."""
+        return tuple(each for each in self.subscriptions if isinstance(each.body, Composite))
+
+    def matcher_options(self) -> dict[str, Any]:
+        """The arguments of a `Matcher` or an `Engine`."""
+        return {**dict(self.options), **self._measure_options()}
+
+    def matcher(self) -> Matcher:
+        """A matcher with every subscription to single events; made once in a process."""
+        return once((self.key, "matcher"), self._make_matcher)
+
+    def _make_matcher(self) -> Matcher:
+        matcher = Matcher(**self.matcher_options())
+        for subscription in self.profiles:
+            assert isinstance(subscription.body, Profile)
+            matcher.add(subscription.body, options=subscription.options, key=subscription.name)
+        return matcher
+
+    def _measure_options(self) -> dict[str, Any]:
+        if not self.spaces and self.measure is None:
+            return {}
+        from likewise.semantics._registry import measure
+
+        return {
+            "measure": once((self.measure, self.spaces), lambda: measure(self.measure or "esa", spaces=self.spaces))
+        }
+
+
+def subscriptions_of(interests: Interests) -> Iterable[Subscription]:
+    """Subscriptions from text, from a file (`.lw`), or as they are."""
+    if isinstance(interests, Subscription):
+        return (interests,)
+    if isinstance(interests, Path):
+        return _read(interests)
+    if isinstance(interests, str):
+        return parse(interests) if "{" in interests or "\n" in interests else _read(Path(interests))
+    return interests
+
+
+def _read(path: Path) -> Iterable[Subscription]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BuildError(f"the subscriptions {path} cannot be read: {error}") from None
+    return parse(text, source=str(path))
+
+
+def _paths(spaces: str | Path | Sequence[str | Path]) -> Iterable[str]:
+    from likewise.semantics import space_path
+
+    for space in (spaces,) if isinstance(spaces, str | Path) else spaces:
+        folder = space_path(space)
+        yield str((folder if folder.is_dir() else Path(space)).resolve())
