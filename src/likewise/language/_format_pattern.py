@@ -52,7 +52,7 @@ def _write(pattern: Pattern) -> str:
     if isinstance(pattern, Member | Reference | TimeEvent):
         return _leaf(pattern)
     if isinstance(pattern, Negation):
-        return f"not {_operand(pattern.part)}" + _bound(pattern.within, " for ")
+        return f"not {_single(pattern.part)}" + _bound(pattern.within, " for ")
     if isinstance(pattern, Disjunction):
         return _joined(pattern)
     return _unbounded(pattern) + _bound(pattern.within, " within ")
@@ -62,9 +62,9 @@ def _unbounded(pattern: Sequence | Conjunction | ExclusiveOr | Relation | Select
     if isinstance(pattern, Relation):
         return f"{_operand(pattern.left)} {pattern.relation} {_operand(pattern.right)}"
     if isinstance(pattern, Selection):
-        return f"{_ordinal(pattern.index)} {_operand(pattern.part)}"
+        return f"{_ordinal(pattern.index)} {_single(pattern.part)}"
     if isinstance(pattern, Repetition):
-        return f"{_count(pattern)} times {_operand(pattern.part)}"
+        return f"{_count(pattern)} times {_single(pattern.part)}"
     return _joined(pattern)
 
 
@@ -75,12 +75,15 @@ def _joined(pattern: Sequence | Conjunction | ExclusiveOr | Disjunction) -> str:
 
 
 def _operand(pattern: Pattern) -> str:
-    simple = isinstance(pattern, Member | Reference | TimeEvent) or (
-        isinstance(pattern, Negation)
-        and pattern.within is None
-        and isinstance(pattern.part, Member | Reference | TimeEvent)
-    )
-    return _write(pattern) if simple else f"({_write(pattern)})"
+    """A part of a chain: members and `not` of a member stand bare, the rest in parentheses."""
+    if isinstance(pattern, Negation) and pattern.within is None:
+        return f"not {_single(pattern.part)}"
+    return _single(pattern)
+
+
+def _single(pattern: Pattern) -> str:
+    """What `not` or a count is said of: a member, or parentheses."""
+    return _leaf(pattern) if isinstance(pattern, Member | Reference | TimeEvent) else f"({_write(pattern)})"
 
 
 def _leaf(pattern: Member | Reference | TimeEvent) -> str:

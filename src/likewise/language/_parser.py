@@ -13,6 +13,7 @@ from likewise.language._statements import Statement, StatementReader
 
 _STARTS_ANYWHERE = re.compile(r"[^\S\n]*+(?:\w[\w.\-]*+|\"[^\"\n]*+\")\s*+:\s*+[{(]")
 _STARTS_OUTSIDE = re.compile(r"[^\S\n]*+(?:(?:\w[\w.\-]*+|\"[^\"\n]*+\")\s*+:|\{|\??event\s|\w[\w.\-]*+\s*+=\s*+[({])")
+_BLANK_LINE = re.compile(r"[^\S\n]*+\n")
 _BRACKETS = re.compile(r"[\"“][^\"”\n]*+[\"”]?|[{(\[]|[})\]]|\n")
 
 
@@ -87,7 +88,8 @@ def _outcomes(reader: StatementReader) -> Iterator[Statement | ParseError]:
             yield reader.statement()
         except ParseError as error:
             stopped = scan.pos
-            yield reader.explain(error, start)
+            # Thousands of errors must not keep the frames they came from.
+            yield reader.explain(error.with_traceback(None), start)
             scan.pos = _next_start(scan.text, start, stopped)
         except RecursionError:
             hint = f"nest at most {MOST_NESTED} levels"
@@ -96,7 +98,11 @@ def _outcomes(reader: StatementReader) -> Iterator[Statement | ParseError]:
 
 
 def _next_start(text: str, start: int, stopped: int) -> int:
-    """Where reading can go on after a mistake: past `stopped`, where a line clearly starts a subscription."""
+    """Where reading can go on after a mistake: at a line that clearly starts a subscription.
+
+    `name: {` at the start of a line does so anywhere, since braces do not nest; a mere `name:` could be a
+    predicate and does so only outside brackets; and a blank line past the mistake ends every statement.
+    """
     depth = 0
     for found in _BRACKETS.finditer(text, start):
         sign = found[0]
@@ -104,11 +110,12 @@ def _next_start(text: str, start: int, stopped: int) -> int:
             depth += 1
         elif sign in "})]":
             depth -= 1
-        elif sign == "\n" and found.end() > stopped:
+        elif sign == "\n":
             after = found.end()
-            blank = text[after : after + 1] == "\n"
+            if _STARTS_ANYWHERE.match(text, after):
+                return after
             outside = depth <= 0 and _STARTS_OUTSIDE.match(text, after)
-            if blank or outside or _STARTS_ANYWHERE.match(text, after):
+            if after > stopped and (outside or _BLANK_LINE.match(text, after)):
                 return after
     return len(text)
 

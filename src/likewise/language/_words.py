@@ -28,7 +28,7 @@ def suggestion(word: str, candidates: Iterable[str]) -> str | None:
     """
     if not 2 <= len(word) <= 40:
         return None
-    close = get_close_matches(word.lower(), tuple(candidates), n=1, cutoff=0.7)
+    close = get_close_matches(word.lower(), tuple(candidates), n=1, cutoff=0.66)
     return f"did you mean `{close[0]}`?" if close and close[0] != word else None
 
 
