@@ -59,7 +59,9 @@ _INVARIANT = _words(
     this thus plus does goes hers ours yours theirs themselves ourselves yourselves
     physics mathematics economics politics electronics logistics gymnastics robotics ethics genetics linguistics
     acoustics optics thermodynamics dynamics aerobics hydraulics informatics analytics semantics
-    diabetes herpes rabies scabies mumps measles billiards
+    athletics astrophysics acrobatics phonetics olympics
+    diabetes herpes rabies scabies mumps measles billiards clothes odds remains whereabouts binoculars biceps triceps
+    quadriceps rhinoceros fracas massachusetts moses holmes pisces
     """
 )
 
