@@ -52,10 +52,10 @@ _GRAMMAR = r"""
     option: "threshold" NUMBER | "top" NUMBER
     TILDE: "~"
     OPERATOR: "=" | "!=" | "<=" | ">=" | "<" | ">"
-    NAME: /\\w+(?=:)/
+    NAME: /\w+(?=:)/
     NUMBER: /[0-9.]+/
-    TERM: /[^\\s{}~=<>!,:][^{}~=<>!,:\\n]*/
-    %ignore /\\s+/
+    TERM: /[^\s{}~=<>!,:][^{}~=<>!,:\n]*/
+    %ignore /\s+/
 """
 
 

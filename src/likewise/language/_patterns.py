@@ -23,6 +23,7 @@ from likewise.language._model import (
     Member,
     Negation,
     Pattern,
+    Profile,
     Reference,
     Relation,
     Repetition,
@@ -63,9 +64,13 @@ class PatternReader:
         """A whole pattern; options and conditions after it are left unread."""
         return self._expression(1, claimed=False)
 
-    def _expression(self, floor: int, *, claimed: bool) -> Pattern:
+    def pattern_from(self, profile: Profile) -> Pattern:
+        """The rest of a pattern whose first profile has been read."""
+        return self._expression(1, claimed=False, left=self._after(Member(profile)))
+
+    def _expression(self, floor: int, *, claimed: bool, left: Pattern | None = None) -> Pattern:
         """Operators of level `floor` and tighter; `claimed`: a `within` after a lone operand is not its own."""
-        left = self._operand()
+        left = left or self._operand()
         if not claimed:
             left = self._bounded(left)
         while (kind := self._joiner()) is not None and _LEVELS[kind] >= floor:

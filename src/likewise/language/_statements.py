@@ -10,7 +10,6 @@ from likewise.language._clauses import CLAUSE_STARTS, ClauseReader
 from likewise.language._members import members
 from likewise.language._model import Composite, Member, Operator, Options, Pattern, Predicate, Profile
 from likewise.language._patterns import PatternReader
-from likewise.language._profiles import ProfileReader
 from likewise.language._scanner import Scanner, Token
 from likewise.language._words import CLAUSES, FOLLOWERS, JOINERS, PREFIXES, suggestion
 
@@ -85,17 +84,17 @@ class StatementReader:
     def _body(self, clauses: ClauseReader) -> Profile | Pattern:
         """A profile, or a pattern if an operator follows it."""
         scan, patterns = self.scanner, PatternReader(self.scanner)
-        start = scan.pos
-        if _PROFILE_ALONE.match(self.text, start):
-            profile = ProfileReader(scan).profile()
-            if self._ends_here(scan.peek()) or self._is_clause(scan.peek()):
-                self._clauses(clauses, patterns)
-                return profile
-            # An operator or an alias: read it again as the first member of a pattern.
-            scan.pos = start
-        pattern = patterns.pattern()
+        body: Profile | Pattern
+        if _PROFILE_ALONE.match(self.text, scan.pos):
+            body = patterns.profiles.profile()
+            if not self._ends_here(scan.peek()) and not self._is_clause(scan.peek()):
+                body = patterns.pattern_from(body)
+                if isinstance(body, Member) and body.alias is None:
+                    body = body.profile
+        else:
+            body = patterns.pattern()
         self._clauses(clauses, patterns)
-        return pattern
+        return body
 
     def _clauses(self, clauses: ClauseReader, patterns: PatternReader | None) -> None:
         scan = self.scanner
