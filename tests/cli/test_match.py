@@ -1,6 +1,7 @@
 """`likewise match` on files, pipes and bad input."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -30,7 +31,12 @@ def files(tmp_path):
 def run(*arguments, stdin=""):
     code = "from likewise.cli import main; main()"
     return subprocess.run(
-        [sys.executable, "-c", code, "match", *arguments], input=stdin, capture_output=True, text=True, check=False
+        [sys.executable, "-c", code, "match", *arguments],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"LIKEWISE_SPACES": "no-such-folder"},
     )
 
 

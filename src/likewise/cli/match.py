@@ -34,6 +34,7 @@ def match(
     approach: Annotated[str | None, typer.Option(help="exact, approximate, thematic, …")] = None,
     threshold: Annotated[float, typer.Option(min=0, max=1, help="Least score of a match.")] = 0.5,
     top: Annotated[int, typer.Option(min=1, help="So many mappings for each match.")] = 1,
+    space: Annotated[list[str] | None, typer.Option(help="Space for `~`, by name or path; may be repeated.")] = None,
     dead_letter: Annotated[Path | None, typer.Option(help="Bad records go here and the good ones go on.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON line for each match.")] = False,
 ) -> None:
@@ -45,8 +46,9 @@ def match(
         raise BuildError("events and subscriptions cannot both come from stdin", hint="give one of them as a file")
     from likewise.engine import Engine
 
-    engine = Engine(approach=approach, threshold=threshold, top_k=top)
-    engine.subscribe(_read_subscriptions(subscriptions))
+    interests = _read_subscriptions(subscriptions)
+    engine = Engine(approach=approach, threshold=threshold, top_k=top, spaces=space or _shelf(interests, approach))
+    engine.subscribe(interests)
     read = found = 0
     for batch in _batches(_read_events(events, dead_letter)):
         read += len(batch)
@@ -72,6 +74,21 @@ def _read_subscriptions(source: str) -> list[Subscription]:
     if not found:
         raise InputError("no subscriptions in it", source=name, hint="write one, such as {type = parking}")
     return found
+
+
+def _shelf(interests: list[Subscription], approach: str | None) -> list[str]:
+    """Without a choice, the space on the shelf that knows most, if there is any `~` to answer."""
+    from likewise.language import Member, Profile, members
+    from likewise.matching import is_approximate
+    from likewise.semantics import Manifest, list_spaces
+
+    profiles = [one.body for one in interests if isinstance(one.body, Profile)]
+    patterns = [one.body.root for one in interests if not isinstance(one.body, Profile)]
+    profiles += [leaf.profile for root in patterns for leaf in members(root) if isinstance(leaf, Member)]
+    if approach == "exact" or not any(map(is_approximate, profiles)):
+        return []
+    found = [(manifest.size, str(path)) for path, manifest in list_spaces() if isinstance(manifest, Manifest)]
+    return [max(found)[1]] if found else []
 
 
 def _read_events(source: str, dead_letter: Path | None) -> Iterator[Event]:

@@ -1,10 +1,21 @@
 """Matching: one event against many subscriptions."""
 
 from likewise.matching._aggregation import Aggregation
-from likewise.matching._approach import APPROACHES, Approach
+from likewise.matching._approach import APPROACHES, Approach, is_approximate
 from likewise.matching._mapping import Correspondence, Mapping
 from likewise.matching._match import Match
-from likewise.matching._matcher import Matcher
+from likewise.matching._matcher import Matcher, Scores
 from likewise.matching._vocabulary import Encoded
 
-__all__ = ["APPROACHES", "Aggregation", "Approach", "Correspondence", "Encoded", "Mapping", "Match", "Matcher"]
+__all__ = [
+    "APPROACHES",
+    "Aggregation",
+    "Approach",
+    "Correspondence",
+    "Encoded",
+    "Mapping",
+    "Match",
+    "Matcher",
+    "Scores",
+    "is_approximate",
+]

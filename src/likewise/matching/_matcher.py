@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +13,20 @@ from numpy.typing import NDArray
 from likewise.errors import BuildError
 from likewise.events import Event
 from likewise.language import Options, Profile
-from likewise.matching._aggregation import Aggregation
+from likewise.matching._aggregation import Aggregation, aggregate
 from likewise.matching._approach import Approach, Settings, resolve
+from likewise.matching._dense import DenseGroup
 from likewise.matching._exact import ExactIndex
+from likewise.matching._mapping import best_assignments
 from likewise.matching._match import Match
+from likewise.matching._measures import Measures
 from likewise.matching._vocabulary import Encoded, Vocabulary
+from likewise.semantics import Competitors, Measure, Space
+from likewise.semantics import Contrast as _Contrast
 
 DEFAULT_THRESHOLD = 0.5
+
+GroupKey: TypeAlias = tuple[Approach, tuple[str, ...]]
 
 
 class Scores(NamedTuple):
@@ -31,11 +39,12 @@ class Scores(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """A profile as the matcher holds it."""
+    """A profile as the matcher holds it; without a group it is exact."""
 
     key: Hashable
     profile: Profile
     settings: Settings
+    group: DenseGroup | None
 
 
 class Matcher:
@@ -51,59 +60,80 @@ class Matcher:
 
     def __init__(
         self,
+        measure: Measure | Mapping[str, Measure] | None = None,
         *,
+        spaces: Sequence[Space | str | Path] = (),
         approach: str | None = None,
         threshold: float = DEFAULT_THRESHOLD,
         aggregation: str | Aggregation | None = None,
         top_k: int = 1,
         distinct: bool = False,
+        competitors: Competitors | None = None,
+        temperature: float | None = None,
         vocabulary: Vocabulary | None = None,
     ) -> None:
+        """`measure` is one for all approaches or one for each by name; `spaces` make those not given.
+
+        `distinct` lets one tuple answer one predicate only. `competitors` fixes the terms of contrast,
+        which otherwise are those of the profiles registered at the moment.
+        """
+        self._measures = Measures(measure, spaces=spaces)
         self._approach = None if approach is None else Approach.parse(approach)
         self._threshold = threshold
         self._aggregation = None if aggregation is None else Aggregation(aggregation)
         self._top_k = top_k
         self._distinct = distinct
+        self._competitors = competitors
+        self._temperature = temperature
         self.vocabulary = vocabulary or Vocabulary()
         self._registrations: dict[int, Registration] = {}
         self._next = 0
         self._exact = ExactIndex(self.vocabulary)
+        self._groups: dict[GroupKey, DenseGroup] = {}
 
     def __len__(self) -> int:
         return len(self._registrations)
 
     def add(self, profile: Profile, *, options: Options | None = None, key: Hashable = None) -> int:
         """Register a profile, active, and give its handle."""
-        settings = resolve(
+        settings = self.settings(profile, options)
+        handle = self._next
+        group = None if settings.approach.base == "exact" else self._group(settings.approach, profile)
+        if group is None:
+            self._exact.add(handle, profile)
+        else:
+            group.add(handle, profile, settings)
+        self._next += 1
+        self._registrations[handle] = Registration(handle if key is None else key, profile, settings, group)
+        return handle
+
+    def settings(self, profile: Profile, options: Options | None = None) -> Settings:
+        """What a profile with these options would be matched with."""
+        return resolve(
             profile,
             options or Options(),
             approach=self._approach,
             threshold=self._threshold,
             top_k=self._top_k,
             aggregation=self._aggregation,
-            has_measure=False,
+            has_measure=bool(self._measures),
         )
-        handle = self._next
-        self._exact.add(handle, profile)
-        self._next += 1
-        self._registrations[handle] = Registration(handle if key is None else key, profile, settings)
-        return handle
 
     def remove(self, handle: int) -> None:
         """Forget a profile."""
-        self._known(handle)
-        self._exact.remove(handle)
+        group = self._known(handle).group
+        (self._exact if group is None else group).remove(handle)
         del self._registrations[handle]
 
     def activate(self, handle: int) -> None:
         """Let a profile take part again."""
-        self._known(handle)
-        self._exact.activate(handle)
+        group = self._known(handle).group
+        (self._exact if group is None else group).activate(handle)
 
     def deactivate(self, handle: int) -> None:
         """Let a profile rest: it costs nothing until it is active again."""
-        self._known(handle)
-        self._exact.deactivate(handle)
+        group = self._known(handle).group
+        (self._exact if group is None else group).deactivate(handle)
 
     def encode(self, events: Sequence[Event]) -> Encoded:
         """Events as numbers, for the batch calls."""
@@ -114,27 +144,71 @@ class Matcher:
         return self.match_batch((event,))[0]
 
     def match_batch(self, events: Sequence[Event]) -> list[list[Match]]:
-        """The matches of every event, in the order of the events."""
+        """The matches of every event, best score first, in the order of the events."""
         out: list[list[Match]] = [[] for _ in events]
-        for at, handle, score in zip(*map(_plain, self.score_batch(self.encode(events))), strict=True):
-            entry = self._registrations[handle]
-            out[at].append(
-                Match(
-                    entry.key,
-                    events[at],
-                    score,
-                    profile=entry.profile,
-                    threshold=entry.settings.threshold,
-                    top_k=entry.settings.top_k,
-                    distinct=self._distinct,
-                )
-            )
+        encoded = self.encode(events)
+        for at, handle, score in zip(*map(_plain, self.score_batch(encoded)), strict=True):
+            match = self._match(encoded, at, handle, score)
+            if match is not None:
+                out[at].append(match)
+        for matches in out:
+            if len(matches) > 1:
+                matches.sort(key=_descending)
         return out
 
     def score_batch(self, encoded: Encoded) -> Scores:
         """The scores at or above the thresholds, without building any match."""
         which, handles = self._exact.match(encoded)
-        return Scores(which, handles, np.ones(len(which), dtype=np.float32))
+        parts = [Scores(which, handles, np.ones(len(which), dtype=np.float32))]
+        parts += [Scores(*group.match(encoded)) for group in self._groups.values()]
+        return parts[0] if len(parts) == 1 else Scores(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+
+    def _match(self, encoded: Encoded, at: int, handle: int, score: float) -> Match | None:
+        entry = self._registrations[handle]
+        matrix = None if entry.group is None else entry.group.matrix(encoded, at, handle)
+        if self._distinct:
+            # The kernel's score is the best without that condition, so nothing can be missed.
+            score = self._distinct_score(entry, encoded.events[at], matrix)
+            if score < entry.settings.threshold or score <= 0:
+                return None
+        return Match(
+            entry.key,
+            encoded.events[at],
+            score,
+            profile=entry.profile,
+            threshold=entry.settings.threshold,
+            matrix=matrix,
+            top_k=entry.settings.top_k,
+            distinct=self._distinct,
+        )
+
+    def _distinct_score(self, entry: Registration, event: Event, matrix: NDArray[np.float32] | None) -> float:
+        whole = Match(entry.key, event, 1.0, profile=entry.profile, matrix=matrix).matrix
+        best = best_assignments(whole, 1, distinct=True)
+        if not best:
+            return 0.0
+        return aggregate([float(whole[i, j]) for i, j in enumerate(best[0][0])], entry.settings.aggregation)
+
+    def _group(self, approach: Approach, profile: Profile) -> DenseGroup:
+        thematic = approach.base == "thematic"
+        theme = profile.theme if thematic else ()
+        key = (approach, tuple(sorted(set(theme))))
+        if key not in self._groups:
+            measure = self._measures.of(approach.base)
+            fixed = None if self._competitors is None else (self._competitors.terms, self._competitors.terms)
+            self._groups[key] = DenseGroup(
+                self.vocabulary,
+                measure,
+                theme=key[1],
+                thematic=thematic,
+                temperature=self._tau(measure) if approach.contrast else None,
+                competitors=fixed if approach.contrast else None,
+            )
+        return self._groups[key]
+
+    def _tau(self, measure: Measure) -> float:
+        """The temperature given, or the one that suits the measure."""
+        return _Contrast(measure, Competitors.of(()), temperature=self._temperature).temperature
 
     def _known(self, handle: int) -> Registration:
         try:
@@ -145,3 +219,7 @@ class Matcher:
 
 def _plain(column: NDArray[Any]) -> list[Any]:
     return list(column.tolist())
+
+
+def _descending(match: Match) -> float:
+    return -match.score

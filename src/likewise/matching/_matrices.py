@@ -6,7 +6,6 @@ This is the definition: compiled kernels must give the same numbers, and tests h
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from typing import TypeAlias
 
 import numpy as np
@@ -15,27 +14,10 @@ from numpy.typing import NDArray
 from likewise.events import Event, Value, normalise
 from likewise.language import Operator, Predicate, Profile, Range
 from likewise.matching._bounds import bounds
-from likewise.matching._vocabulary import TEXT, canonical, kind_of, number_of
+from likewise.matching._vocabulary import TEXT, canonical, kind_of, number_of, term_of
 
 Relate: TypeAlias = Callable[[Sequence[str], Sequence[str]], NDArray[np.float32]]
 """Relatedness of subscription terms (rows) and event terms (columns), with themes already chosen."""
-
-
-def term_of(value: Value | Range) -> str:
-    """The term that a value is for a measure.
-
-    >>> term_of("Parking_Slots"), term_of(3.0), term_of(True)
-    ('parking slot', '3', 'true')
-    """
-    if isinstance(value, str):
-        return normalise(value)
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, float):
-        return str(int(value)) if value.is_integer() else repr(value)
-    return str(value) if isinstance(value, int) else ""
 
 
 def attribute_matrix(profile: Profile, event: Event, relate: Relate | None) -> NDArray[np.float64]:
@@ -57,7 +39,8 @@ def attribute_matrix(profile: Profile, event: Event, relate: Relate | None) -> N
 def value_matrix(profile: Profile, event: Event, relate: Relate | None) -> NDArray[np.float64]:
     """Exact times approximate value matrix [004 eq 2, 4], with operators.
 
-    `!=` holds for a value that differs; with `~` it is one minus the relatedness.
+    `!=` holds for a value that differs; with `~` it is one minus the relatedness. Only text has a
+    meaning to compare: with `~`, the text "112" equals the number 112, and nothing more.
     """
     out = np.zeros((len(profile.predicates), len(event.tuples)))
     for i, predicate in enumerate(profile.predicates):
@@ -76,18 +59,15 @@ def combined_matrix(profile: Profile, event: Event, relate: Relate | None = None
     return attribute_matrix(profile, event, relate) * value_matrix(profile, event, relate)
 
 
-def is_semantic(predicate: Predicate) -> bool:
-    """Whether the value is compared by meaning: `=` or `!=` with `~`."""
-    return predicate.value_approximate and predicate.operator in (Operator.EQ, Operator.NE)
-
-
 def _value_entry(predicate: Predicate, value: Value, relate: Relate | None) -> float:
     if predicate.operator not in (Operator.EQ, Operator.NE):
         kind, low, high = bounds(predicate)
         return float(kind_of(value) == kind and low <= number_of(value) <= high)
     assert not isinstance(predicate.value, Range)
-    equal = float(canonical(predicate.value) == canonical(value))
-    textual = TEXT in (kind_of(predicate.value), kind_of(value))
-    if relate is not None and predicate.value_approximate and textual:
+    if relate is None or not predicate.value_approximate:
+        equal = float(canonical(predicate.value) == canonical(value))
+    elif kind_of(predicate.value) == kind_of(value) == TEXT:
         equal = float(relate([term_of(predicate.value)], [term_of(value)])[0, 0])
+    else:
+        equal = float(term_of(predicate.value) == term_of(value))
     return equal if predicate.operator is Operator.EQ else 1.0 - equal

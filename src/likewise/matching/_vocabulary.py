@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.events import Event, Value, normalise, to_instant
+from likewise.events import Event, Value, normalise, to_datetime, to_instant
 from likewise.matching._lists import grown
 
 TEXT: Final = 0
@@ -51,14 +51,30 @@ def number_of(value: Value) -> float:
         return np.inf if value > 0 else -np.inf
 
 
-def canonical(value: Value) -> tuple[int, Any]:
-    """What exact comparison compares: the kind, and the normalised text or the number.
+def term_of(value: Value) -> str:
+    """The term of a value: normalised text, or the one spelling of a number, a boolean or a time.
+
+    >>> term_of("Parking_Slots"), term_of(3.0), term_of(True)
+    ('parking slot', '3', 'true')
+    """
+    if isinstance(value, str):
+        return normalise(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, datetime):
+        return to_datetime(to_instant(value)).isoformat()
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() else repr(value)
+    return str(value) if value.bit_length() < 10_000 else hex(value)
+
+
+def canonical(value: Value) -> tuple[int, str]:
+    """What exact comparison compares: the kind and the term.
 
     >>> canonical("Parking_Slots") == canonical("parking slot"), canonical(1) == canonical(True)
     (True, False)
     """
-    kind = kind_of(value)
-    return kind, normalise(str(value)) if kind == TEXT else number_of(value) if kind != NUMBER else value
+    return kind_of(value), term_of(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +117,13 @@ class Vocabulary:
         self.capacity = capacity
         self.generation = 0
         self._attributes: dict[str, int] = {}
-        self._keys: dict[tuple[int, int, Any], int] = {}
+        self._values: dict[str, int] = {}
+        self._keys: dict[tuple[int, int, int], int] = {}
         self._pinned_attributes: dict[str, int] = {}
-        self._pinned_keys: dict[tuple[int, int, Any], int] = {}
-        self._next_attribute = 0
+        self._pinned_values: dict[str, int] = {}
+        self._pinned_keys: dict[tuple[int, int, int], int] = {}
+        self.attribute_terms: list[str] = []
+        self.value_terms: list[str] = []
         self._next_key = 0
         self._themes: _Ids = _Ids(self._intern_theme)
         self.themes: list[tuple[str, ...]] = []
@@ -116,6 +135,7 @@ class Vocabulary:
         self.pairs: list[tuple[str, Value]] = []
         self.key = np.zeros(1024, dtype=np.int32)
         self.attribute = np.zeros(1024, dtype=np.int32)
+        self.value = np.zeros(1024, dtype=np.int32)
         self.kind = np.zeros(1024, dtype=np.int8)
         self.number = np.zeros(1024, dtype=np.float64)
 
@@ -125,7 +145,7 @@ class Vocabulary:
     @property
     def attributes(self) -> int:
         """How many attribute numbers are in use."""
-        return self._next_attribute
+        return len(self.attribute_terms)
 
     @property
     def keys(self) -> int:
@@ -150,7 +170,9 @@ class Vocabulary:
         self.generation += 1
         self._attributes = dict(self._pinned_attributes)
         self._keys = dict(self._pinned_keys)
-        self._next_attribute = max(self._attributes.values(), default=-1) + 1
+        self._values = dict(self._pinned_values)
+        del self.attribute_terms[max(self._attributes.values(), default=-1) + 1 :]
+        del self.value_terms[max(self._values.values(), default=-1) + 1 :]
         self._next_key = max(self._keys.values(), default=-1) + 1
         self._themes = _Ids(self._intern_theme)
         self.themes = []
@@ -159,25 +181,22 @@ class Vocabulary:
     def pin_attribute(self, attribute: str) -> int:
         """The number of a predicate's attribute."""
         term = normalise(attribute)
-        number = self._attribute(term)
-        self._pinned_attributes[term] = number
+        number = self._pinned_attributes[term] = _number(term, self._attributes, self.attribute_terms)
+        return number
+
+    def pin_value(self, value: Value) -> int:
+        """The number of a predicate's value, whatever its kind."""
+        term = term_of(value)
+        number = self._pinned_values[term] = _number(term, self._values, self.value_terms)
         return number
 
     def pin_key(self, attribute: str, value: Value) -> int:
         """The key that tuples must have to equal this attribute and value."""
-        key = (self.pin_attribute(attribute), *canonical(value))
-        number = self._key(key)
-        self._pinned_keys[key] = number
+        key = (self.pin_attribute(attribute), kind_of(value), self.pin_value(value))
+        number = self._pinned_keys[key] = self._key(key)
         return number
 
-    def _attribute(self, term: str) -> int:
-        number = self._attributes.get(term)
-        if number is None:
-            number = self._attributes[term] = self._next_attribute
-            self._next_attribute += 1
-        return number
-
-    def _key(self, key: tuple[int, int, Any]) -> int:
+    def _key(self, key: tuple[int, int, int]) -> int:
         number = self._keys.get(key)
         if number is None:
             number = self._keys[key] = self._next_key
@@ -211,11 +230,21 @@ class Vocabulary:
         number = len(self.pairs)
         self.pairs.append((name, value))
         if number >= len(self.key):
-            self.key, self.attribute = grown(self.key, number + 1), grown(self.attribute, number + 1)
-            self.kind, self.number = grown(self.kind, number + 1), grown(self.number, number + 1)
-        attribute = self._attribute(normalise(name))
+            for name_of in ("key", "attribute", "value", "kind", "number"):
+                setattr(self, name_of, grown(getattr(self, name_of), number + 1))
+        attribute = _number(normalise(name), self._attributes, self.attribute_terms)
+        meaning = _number(term_of(value), self._values, self.value_terms)
         self.attribute[number] = attribute
+        self.value[number] = meaning
         self.kind[number] = kind_of(value)
         self.number[number] = number_of(value)
-        self.key[number] = self._key((attribute, *canonical(value)))
+        self.key[number] = self._key((attribute, kind_of(value), meaning))
         return number
+
+
+def _number(term: str, numbers: dict[str, int], terms: list[str]) -> int:
+    number = numbers.get(term)
+    if number is None:
+        number = numbers[term] = len(terms)
+        terms.append(term)
+    return number

@@ -2,7 +2,7 @@
 
 from likewise.semantics._combined import Combined
 from likewise.semantics._concept import Concept
-from likewise.semantics._contrast import Competitors, Contrast
+from likewise.semantics._contrast import Competitors, Contrast, contrasted
 from likewise.semantics._embedding import Embedding
 from likewise.semantics._esa import Esa, EsaEuclidean
 from likewise.semantics._hybrid import Hybrid
@@ -53,6 +53,7 @@ __all__ = [
     "Vocabulary",
     "Weighting",
     "WordNet",
+    "contrasted",
     "find_space",
     "list_spaces",
     "measure",

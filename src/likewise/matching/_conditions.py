@@ -1,0 +1,117 @@
+"""Conditions: the distinct predicates of a group of profiles, as columns of numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise.errors import BuildError
+from likewise.events import normalise
+from likewise.language import Operator, Predicate, Range
+from likewise.matching._bounds import bounds
+from likewise.matching._dense_kernel import RELATED, UNRELATED, Conditions
+from likewise.matching._exact_kernel import DIFFER, EQUAL, WITHIN
+from likewise.matching._lists import grown
+from likewise.matching._relations import Columns
+from likewise.matching._vocabulary import TEXT, Vocabulary, kind_of, term_of
+
+_DTYPES = (np.int8, np.int32, np.int32, np.int32, np.int32, np.int8, np.float64, np.float64)
+
+
+class ConditionTable:
+    """Each distinct predicate once, however many profiles share it.
+
+    `version` changes when rows worked out before no longer say all: with a new predicate and, as
+    competitors come from the predicates in use, with one that nobody uses any more.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, *, attributes: Columns, values: Columns) -> None:
+        self._vocabulary = vocabulary
+        self._attributes = attributes
+        self._values = values
+        self._numbers: dict[Predicate, int] = {}
+        self._predicates: list[Predicate] = []
+        self._uses: list[int] = []
+        columns: list[NDArray[Any]] = [np.zeros(16, dtype=dtype) for dtype in _DTYPES]
+        self._arrays = Conditions(*columns)
+        self.version = 1
+        self.unused = 0
+
+    def __len__(self) -> int:
+        return len(self._predicates)
+
+    @property
+    def arrays(self) -> Conditions:
+        """What the kernels read."""
+        return self._arrays
+
+    def uses(self, number: int) -> int:
+        """How many profiles have this predicate."""
+        return self._uses[number]
+
+    def add(self, predicate: Predicate) -> int:
+        """The number of a predicate, counted as used once more."""
+        number = self._numbers.get(predicate)
+        if number is None:
+            number = self._append(predicate)
+        elif not self._uses[number]:
+            self.unused -= 1
+            self.version += 1
+            self._count(number, 1)
+        self._uses[number] += 1
+        return number
+
+    def release(self, number: int) -> None:
+        """Count a predicate as used once less."""
+        self._uses[number] -= 1
+        if not self._uses[number]:
+            self.unused += 1
+            self.version += 1
+            self._count(number, -1)
+
+    def _count(self, number: int, step: int) -> None:
+        """Let the terms of a predicate compete, or not."""
+        for column, columns in (
+            (int(self._arrays.attribute_column[number]), self._attributes),
+            (int(self._arrays.value_column[number]), self._values),
+        ):
+            if column >= 0:
+                columns.uses[column] += step
+
+    def _append(self, predicate: Predicate) -> int:
+        record = self._compile(predicate)
+        number = len(self._predicates)
+        if number >= len(self._arrays.operator):
+            self._arrays = Conditions(*(grown(array, number + 1) for array in self._arrays))
+        columns: tuple[NDArray[Any], ...] = self._arrays
+        for array, value in zip(columns, record, strict=True):
+            array[number] = value
+        self._numbers[predicate] = number
+        self._predicates.append(predicate)
+        self._uses.append(0)
+        self.version += 1
+        return number
+
+    def _compile(self, predicate: Predicate) -> Sequence[float]:
+        words = self._vocabulary
+        if predicate.operator not in (Operator.EQ, Operator.NE):
+            kind, low, high = bounds(predicate)
+            return (WITHIN, *self._attribute(predicate), -1, -1, kind, low, high)
+        if isinstance(predicate.value, Range):
+            raise BuildError(f"{predicate.attribute!r} cannot equal a range", hint="use `in` with a range")
+        equal = predicate.operator is Operator.EQ
+        value, kind = words.pin_value(predicate.value), kind_of(predicate.value)
+        if not predicate.value_approximate:
+            return (EQUAL if equal else DIFFER, *self._attribute(predicate), value, -1, kind, math.nan, math.nan)
+        column = self._values.add(term_of(predicate.value)) if kind == TEXT else -1
+        operator = RELATED if equal else UNRELATED
+        return (operator, *self._attribute(predicate), value, column, kind, math.nan, math.nan)
+
+    def _attribute(self, predicate: Predicate) -> tuple[int, int]:
+        number = self._vocabulary.pin_attribute(predicate.attribute)
+        loose = predicate.attribute_approximate
+        return number, self._attributes.add(normalise(predicate.attribute)) if loose else -1

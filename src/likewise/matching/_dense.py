@@ -1,0 +1,245 @@
+"""Profiles with approximation, all scored for every event: right and quick up to some thousands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise.language import Profile
+from likewise.matching._aggregation import Aggregation
+from likewise.matching._approach import Settings
+from likewise.matching._conditions import ConditionTable
+from likewise.matching._dense_kernel import GEOMETRIC, MEAN, PRODUCT, Profiles, Said, fill_rows, score_dense
+from likewise.matching._lists import Lists, grown
+from likewise.matching._relations import Columns, Relations
+from likewise.matching._vocabulary import Encoded, Vocabulary
+from likewise.semantics import Measure
+
+ROW_BUDGET = 256 << 20
+"""Bytes of rows kept before all are dropped and worked out again as they are needed."""
+
+TOLERANCE = 1e-6
+"""Scores are 32-bit: a score that misses the threshold by no more than this reaches it."""
+
+_CODES = {Aggregation.PRODUCT: PRODUCT, Aggregation.GEOMETRIC: GEOMETRIC, Aggregation.MEAN: MEAN}
+
+
+class Hits(NamedTuple):
+    """Event, profile and score of every match."""
+
+    event: NDArray[np.int32]
+    profile: NDArray[np.int32]
+    score: NDArray[np.float32]
+
+    def head(self, count: int) -> Hits:
+        """A copy of the first so many."""
+        return Hits(self.event[:count].copy(), self.profile[:count].copy(), self.score[:count].copy())
+
+
+def bound_of(settings: Settings, length: int) -> float:
+    """What the product (or, for a mean, the sum) of the entries must reach."""
+    limit = settings.threshold
+    if settings.aggregation is Aggregation.MEAN:
+        return limit * length - TOLERANCE
+    return float((limit if settings.aggregation is Aggregation.PRODUCT else limit**length) * (1 - TOLERANCE))
+
+
+class DenseGroup:
+    """Profiles that share a measure, a theme and a contrast.
+
+    A row per event tuple holds its entry with every distinct predicate. It is filled when the tuple
+    is first seen, or first seen after the predicates changed, and then only read.
+    """
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        measure: Measure,
+        *,
+        theme: Sequence[str] = (),
+        thematic: bool = False,
+        temperature: float | None = None,
+        competitors: tuple[Sequence[str], Sequence[str]] | None = None,
+    ) -> None:
+        self._vocabulary = vocabulary
+        self._thematic = thematic
+        self._temperature = temperature
+        fixed = (None, None) if competitors is None else competitors
+        self._attributes = Relations(Columns(measure, theme=theme, competitors=fixed[0]))
+        self._values = Relations(Columns(measure, theme=theme, competitors=fixed[1]))
+        self.conditions = ConditionTable(vocabulary, attributes=self._attributes.columns, values=self._values.columns)
+        self._profiles = Lists(np.int32)
+        self._bound = np.zeros(16, dtype=np.float64)
+        self._aggregation = np.zeros(16, dtype=np.int8)
+        self._active: dict[int, None] = {}
+        self._active_array: NDArray[np.int32] = np.zeros(0, dtype=np.int32)
+        self._out = Hits(np.zeros(4096, np.int32), np.zeros(4096, np.int32), np.zeros(4096, np.float32))
+        self._forget()
+
+    def add(self, slot: int, profile: Profile, settings: Settings) -> None:
+        """Compile a profile under a number of the caller's choice and make it active."""
+        conditions: list[int] = []
+        try:
+            conditions.extend(self.conditions.add(predicate) for predicate in profile.predicates)
+        except Exception:
+            for number in conditions:
+                self.conditions.release(number)
+            raise
+        self._profiles.set(slot, conditions)
+        self._bound, self._aggregation = grown(self._bound, slot + 1), grown(self._aggregation, slot + 1)
+        self._bound[slot] = bound_of(settings, len(conditions))
+        self._aggregation[slot] = _CODES[settings.aggregation]
+        self.activate(slot)
+
+    def remove(self, slot: int) -> None:
+        """Forget a profile."""
+        self.deactivate(slot)
+        for number in self._profiles[slot].tolist():
+            self.conditions.release(number)
+        self._profiles.clear(slot)
+
+    def activate(self, slot: int) -> None:
+        """Let a profile take part again."""
+        self._active[slot] = None
+        self._active_array = np.zeros(0, dtype=np.int32)
+
+    def deactivate(self, slot: int) -> None:
+        """Let a profile rest."""
+        self._active.pop(slot, None)
+        self._active_array = np.zeros(0, dtype=np.int32)
+
+    def match(self, encoded: Encoded) -> Hits:
+        """Every match of a batch."""
+        if not (self._active and len(encoded)):
+            return self._out.head(0)
+        if encoded.generation != self._generation:
+            self._forget()
+        if len(self._active_array) != len(self._active):
+            self._active_array = np.fromiter(self._active, dtype=np.int32, count=len(self._active))
+        parts = [part for context, events in self._contexts(encoded) for part in self._score(encoded, context, events)]
+        return parts[0] if len(parts) == 1 else Hits(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+    def matrix(self, encoded: Encoded, event: int, profile: int) -> NDArray[np.float32]:
+        """The combined matrix of one profile with one event of the batch that was matched last."""
+        ids = encoded.ids[encoded.starts[event] : encoded.starts[event + 1]]
+        slots = self._slots[self._context_of(encoded, event)][ids]
+        return np.ascontiguousarray(self._rows[slots][:, self._profiles[profile]].T)
+
+    def _forget(self) -> None:
+        """Drop everything that was worked out about event tuples."""
+        self._generation = self._vocabulary.generation
+        self._attributes.forget()
+        self._values.forget()
+        self._drop_rows()
+
+    def _drop_rows(self) -> None:
+        self._slots: dict[int, NDArray[np.int32]] = {}
+        self._used = 0
+        self._rows = np.zeros((64, max(16, len(self.conditions))), dtype=np.float32)
+        self._row_version = np.zeros(64, dtype=np.int64)
+
+    def _context_of(self, encoded: Encoded, event: int) -> int:
+        return int(encoded.themes[event]) if self._thematic else 0
+
+    def _contexts(self, encoded: Encoded) -> Iterator[tuple[int, NDArray[np.int64]]]:
+        """Events by what else, beside a tuple, decides the tuple's row."""
+        if not self._thematic:
+            yield 0, np.arange(len(encoded))
+            return
+        for theme in np.unique(encoded.themes).tolist():
+            yield theme, np.flatnonzero(encoded.themes == theme)
+
+    def _score(self, encoded: Encoded, context: int, events: NDArray[np.int64]) -> Iterator[Hits]:
+        slots = self._ensure(encoded, context, events)
+        profiles = Profiles(
+            self._profiles.start, self._profiles.length, self._profiles.fields[0], self._bound, self._aggregation
+        )
+        first = 0
+        while first < len(events):
+            first, count = score_dense(
+                encoded.ids,
+                encoded.starts,
+                events,
+                first,
+                slots,
+                self._rows,
+                len(self.conditions),
+                self._active_array,
+                profiles,
+                *self._out,
+            )
+            yield self._out.head(count)
+            if not count and first < len(events):
+                self._out = Hits(*(grown(part, 2 * len(part)) for part in self._out))
+
+    def _ensure(self, encoded: Encoded, context: int, events: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Rows for all tuples of these events; gives the slots of tuples in this context."""
+        ids = encoded.ids if len(events) == len(encoded) else _gather(encoded, events)
+        slots = self._slots_of(context)
+        places = slots[ids]
+        stale = (places < 0) | (self._row_version[places] != self.conditions.version)
+        if stale.any():
+            todo = np.unique(ids[stale])
+            if (self._used + len(todo)) * 4 * self._rows.shape[1] > ROW_BUDGET:
+                self._drop_rows()
+                slots, todo = self._slots_of(context), np.unique(ids)
+            self._fill(todo, slots, context)
+        return slots
+
+    def _slots_of(self, context: int) -> NDArray[np.int32]:
+        slots = self._slots.get(context)
+        if slots is None:
+            slots = np.full(max(64, len(self._vocabulary)), -1, dtype=np.int32)
+        slots = self._slots[context] = grown(slots, len(self._vocabulary), fill=-1)
+        return slots
+
+    def _fill(self, ids: NDArray[np.int32], slots: NDArray[np.int32], context: int) -> None:
+        new = ids[slots[ids] < 0]
+        slots[new] = np.arange(self._used, self._used + len(new))
+        self._used += len(new)
+        if len(self.conditions) > self._rows.shape[1]:
+            # Rows of before are all out of date: room for more columns, nothing to copy.
+            self._rows = np.zeros((len(self._rows), 2 * len(self.conditions)), dtype=np.float32)
+            self._row_version[:] = 0
+        self._rows, self._row_version = grown(self._rows, self._used), grown(self._row_version, self._used)
+        places = slots[ids].astype(np.int64)
+        said, attributes, values = self._said(ids, context)
+        fill_rows(self._rows, places, self.conditions.arrays, len(self.conditions), said, attributes, values)
+        self._row_version[places] = self.conditions.version
+
+    def _said(self, ids: NDArray[np.int32], context: int) -> tuple[Said, NDArray[np.float32], NDArray[np.float32]]:
+        words = self._vocabulary
+        theme = words.themes[context] if self._thematic else ()
+        attribute, value = words.attribute[ids], words.value[ids]
+        attribute_row, attributes = self._relate(self._attributes, attribute, words.attribute_terms, context, theme)
+        textual = words.kind[ids] == 0
+        value_row = np.zeros(len(ids), dtype=np.int64)
+        value_row[textual], values = self._relate(self._values, value[textual], words.value_terms, context, theme)
+        said = Said(attribute, value, words.kind[ids], words.number[ids], attribute_row, value_row)
+        return said, attributes, values
+
+    def _relate(
+        self,
+        relations: Relations,
+        numbers: NDArray[np.int32],
+        terms: list[str],
+        context: int,
+        theme: Sequence[str],
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """For each event term the row of its scores, and the rows."""
+        if not len(relations.columns):
+            return np.zeros(len(numbers), dtype=np.int64), np.zeros((1, 1), dtype=np.float32)
+        once, back = np.unique(numbers, return_inverse=True)
+        wanted = once.tolist()
+        places = relations.rows(wanted, [terms[number] for number in wanted], context=context, theme=theme)
+        return back.astype(np.int64), relations.scores(places, temperature=self._temperature)
+
+
+def _gather(encoded: Encoded, events: NDArray[np.int64]) -> NDArray[np.int32]:
+    """The tuples of some events."""
+    lengths = encoded.starts[events + 1] - encoded.starts[events]
+    offsets = np.repeat(encoded.starts[events] - np.cumsum(lengths) + lengths, lengths)
+    return encoded.ids[offsets + np.arange(int(lengths.sum()))]

@@ -1,0 +1,163 @@
+"""The compiled heart of approximate matching of moderately many profiles: every score of an event."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise.matching._exact_kernel import DIFFER, EQUAL, WITHIN
+
+RELATED: Final = 3
+UNRELATED: Final = 4
+
+PRODUCT: Final = 0
+GEOMETRIC: Final = 1
+MEAN: Final = 2
+
+_TEXT: Final = 0
+
+
+class Conditions(NamedTuple):
+    """Every distinct predicate: a column for a term compared by meaning, -1 for one compared exactly."""
+
+    operator: NDArray[np.int8]
+    attribute: NDArray[np.int32]
+    attribute_column: NDArray[np.int32]
+    value: NDArray[np.int32]
+    value_column: NDArray[np.int32]
+    kind: NDArray[np.int8]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+
+class Said(NamedTuple):
+    """Tuples of events: what they say, and where the rows of their terms stand."""
+
+    attribute: NDArray[np.int32]
+    value: NDArray[np.int32]
+    kind: NDArray[np.int8]
+    number: NDArray[np.float64]
+    attribute_row: NDArray[np.int64]
+    value_row: NDArray[np.int64]
+
+
+class Profiles(NamedTuple):
+    """The predicates of every profile, and what its score must reach before it is a score."""
+
+    start: NDArray[np.int64]
+    length: NDArray[np.int32]
+    condition: NDArray[np.int32]
+    bound: NDArray[np.float64]
+    aggregation: NDArray[np.int8]
+
+
+@numba.njit(cache=True, nogil=True)
+def _value_factor(c: int, t: int, conditions: Conditions, said: Said, values: NDArray[np.float32]) -> float:
+    operator = conditions.operator[c]
+    if operator == WITHIN:
+        number = said.number[t]
+        inside = said.kind[t] == conditions.kind[c] and conditions.low[c] <= number <= conditions.high[c]
+        return 1.0 if inside else 0.0
+    same = said.value[t] == conditions.value[c]
+    if operator in (EQUAL, DIFFER):
+        same = same and said.kind[t] == conditions.kind[c]
+        return 1.0 if same == (operator == EQUAL) else 0.0
+    textual = said.kind[t] == _TEXT and conditions.kind[c] == _TEXT
+    related = values[said.value_row[t], conditions.value_column[c]] if textual else (1.0 if same else 0.0)
+    return related if operator == RELATED else 1.0 - related
+
+
+@numba.njit(cache=True, nogil=True)
+def fill_rows(  # noqa: PLR0917
+    out: NDArray[np.float32],
+    places: NDArray[np.int64],
+    conditions: Conditions,
+    count: int,
+    said: Said,
+    attributes: NDArray[np.float32],
+    values: NDArray[np.float32],
+) -> None:
+    """The combined matrix [004 eq 1-4] of tuples with all conditions, a row per tuple."""
+    for t in range(len(places)):
+        row = out[places[t]]
+        for c in range(count):
+            column = conditions.attribute_column[c]
+            if column >= 0:
+                factor = attributes[said.attribute_row[t], column]
+            else:
+                factor = np.float32(1.0 if said.attribute[t] == conditions.attribute[c] else 0.0)
+            row[c] = factor * _value_factor(c, t, conditions, said, values) if factor > 0 else 0.0
+
+
+@numba.njit(cache=True, nogil=True)
+def _reached(best: NDArray[np.float32], profile: int, profiles: Profiles) -> float:
+    """The product or the sum of a profile's best entries; -1 as soon as it cannot reach its bound."""
+    begin = profiles.start[profile]
+    end = begin + profiles.length[profile]
+    bound = profiles.bound[profile]
+    if profiles.aggregation[profile] == MEAN:
+        total = 0.0
+        for place in range(begin, end):
+            total += best[profiles.condition[place]]
+        return total if total >= bound else -1.0
+    product = 1.0
+    for place in range(begin, end):
+        product *= best[profiles.condition[place]]
+        if product < bound:
+            return -1.0
+    return product
+
+
+@numba.njit(cache=True, nogil=True)
+def _score(reached: float, length: int, aggregation: int) -> float:
+    if aggregation == MEAN:
+        return reached / length
+    return reached if aggregation == PRODUCT or length == 1 else reached ** (1.0 / length)
+
+
+@numba.njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
+def _maximise(best: NDArray[np.float32], row: NDArray[np.float32]) -> None:
+    for c in range(len(best)):
+        best[c] = max(best[c], row[c])
+
+
+@numba.njit(cache=True, nogil=True)
+def score_dense(  # noqa: PLR0917
+    ids: NDArray[np.int32],
+    starts: NDArray[np.int64],
+    events: NDArray[np.int64],
+    first: int,
+    slot: NDArray[np.int32],
+    rows: NDArray[np.float32],
+    count: int,
+    active: NDArray[np.int32],
+    profiles: Profiles,
+    out_event: NDArray[np.int32],
+    out_profile: NDArray[np.int32],
+    out_score: NDArray[np.float32],
+) -> tuple[int, int]:
+    """Event, profile and score of every match, for the chosen events from the `first` on.
+
+    Gives where to go on and how many were written; an event that finds the output full is taken back.
+    """
+    written = 0
+    best = np.zeros(count, dtype=np.float32)
+    for which in range(first, len(events)):
+        event = events[which]
+        before = written
+        best[:] = 0.0
+        for place in range(starts[event], starts[event + 1]):
+            _maximise(best, rows[slot[ids[place]], :count])
+        for profile in active:
+            reached = _reached(best, profile, profiles)
+            if reached > 0.0:
+                if written == len(out_event):
+                    return which, before
+                out_event[written] = event
+                out_profile[written] = profile
+                out_score[written] = _score(reached, profiles.length[profile], profiles.aggregation[profile])
+                written += 1
+    return len(events), written

@@ -1,0 +1,66 @@
+"""Which measure answers for which approach."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from likewise.errors import LikewiseError, MissingError
+from likewise.semantics import Measure, Space, Thematic, measure
+
+NAMES: Final = {
+    "approximate": "esa",
+    "clustered": "esa",
+    "concept": "concept",
+    "hybrid": "hybrid",
+    "thematic": "thematic",
+}
+"""The measure that each approach has when nobody says another."""
+
+
+class Measures:
+    """The measures of a matcher: given ones first, then those that can be made from the spaces."""
+
+    def __init__(
+        self,
+        given: Measure | Mapping[str, Measure] | None = None,
+        *,
+        spaces: Sequence[Space | str | Path] = (),
+    ) -> None:
+        self._made: dict[str, Measure] = dict(given) if isinstance(given, Mapping) else {}
+        self._one = None if isinstance(given, Mapping) else given
+        self._spaces = tuple(spaces)
+
+    def __bool__(self) -> bool:
+        return bool(self._one or self._made or self._spaces)
+
+    def of(self, approach: str) -> Measure:
+        """The measure of an approach, or an error that says what is missing."""
+        if approach not in self._made:
+            self._made[approach] = self._make(approach)
+        return self._made[approach]
+
+    def _make(self, approach: str) -> Measure:
+        one = self._one
+        if one is not None and self._fits(one, approach):
+            return one
+        if approach == "thematic" and isinstance(getattr(one, "space", None), Space):
+            return Thematic(one.space)  # type: ignore[union-attr]
+        if not self._spaces and approach != "concept":
+            raise MissingError(
+                f"the approach {approach} needs a space or a measure, and there is none",
+                hint="give one (likewise space build makes it), or choose the approach exact",
+            )
+        try:
+            return measure(NAMES[approach], spaces=self._spaces)
+        except LikewiseError as error:
+            raise MissingError(f"the approach {approach} cannot be had: {error.message}", hint=error.hint) from error
+
+    @staticmethod
+    def _fits(one: Measure, approach: str) -> bool:
+        """A measure of one's own serves every approach; a known one serves its own, and approximate ones."""
+        if approach in ("approximate", "clustered"):
+            return True
+        known = set(NAMES.values()) | {"esa-euclidean", "combined", "embedding", "jiang-conrath"}
+        return one.name == NAMES[approach] or one.name.removesuffix("+contrast") not in known
