@@ -42,7 +42,7 @@ class Found:
 
     @property
     def order(self) -> tuple[object, ...]:
-        roles = tuple((a, -1 if r is None else r) for a, r, _ in self.roles)
+        roles = tuple((a, -1 if r is None else r, e.end) for a, r, e in self.roles)
         return (self.step, self.ranks, roles, self.start, -self.p)
 
 
@@ -192,12 +192,11 @@ class Trace:
             candidates = []
             for c in self.found(step, low, low if prefix else origin, free):
                 p = c.p * (self._bound(node, [roles], c.roles) if prefix else 1.0)
-                if c.time <= deadline and p > 0:
+                if c.time <= min(deadline, until) and p > 0:
                     candidates.append(replace(c, p=p))
             hold = (lambda _: deadline) if prefix else (lambda c: c.time + within)
             for c, new_until in self._select(candidates, step, getattr(step, "duplicates", None), hold, free):
-                if c.time <= until:
-                    extend([*prefix, c], new_until, k + 1)
+                extend([*prefix, c], new_until, k + 1)
 
         extend([], INF, 0)
         return out

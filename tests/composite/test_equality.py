@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from worlds import SimpleMatcher, composites, match, relate, traces
 
 from likewise.composite import Detector
+from likewise.composite.two_step import TwoStepDetector
 from likewise.errors import BuildError
 from likewise.events import Event
 from likewise.language import Composite, Options
@@ -37,8 +38,11 @@ def defined(composite: Composite, trace: list[Event], horizon: int, threshold: f
     ]
 
 
-def detector(composite: Composite, *, threshold: float | None = None, **options: object) -> Detector:
-    made = Detector(matcher=SimpleMatcher(), measure=Rooms(), relatedness=0.1, **options)  # type: ignore[arg-type]
+def detector(
+    composite: Composite, *, threshold: float | None = None, kind: type[Detector] = Detector, **options: object
+) -> Detector:
+    given_options = {"matcher": SimpleMatcher(), "measure": Rooms(), "relatedness": 0.1} | options
+    made = kind(**given_options)  # type: ignore[arg-type]
     try:
         made.add("p", composite, Options(threshold=threshold))
     except BuildError:
@@ -66,3 +70,57 @@ def test_single_step_is_the_definition_with_probabilities(
     horizon = (trace[-1].end if trace else 10) + 9
     single = detected(detector(composite, threshold=threshold), trace, horizon)
     assert single == defined(composite, trace, horizon, threshold)
+
+
+@EXAMPLES
+@given(composites(meaning=True), traces(doubtful=True))
+def test_two_steps_are_the_definition(composite: Composite, trace: list[Event]) -> None:
+    horizon = (trace[-1].end if trace else 10) + 9
+    assert detected(detector(composite, kind=TwoStepDetector), trace, horizon) == defined(composite, trace, horizon)
+
+
+@EXAMPLES
+@given(composites(meaning=True), traces(doubtful=True), st.integers(0, 9))
+def test_a_restart_changes_nothing(composite: Composite, trace: list[Event], cut: int) -> None:
+    """Snapshot, restore, replay the rest: the same as never having stopped."""
+    horizon = (trace[-1].end if trace else 10) + 9
+    made = detector(composite)
+    before = [found.signature for event in trace[:cut] for found in made.publish(event)]
+    again = Detector.restore(made.snapshot(), matcher=SimpleMatcher(), measure=Rooms())
+    assert again.snapshot() == made.snapshot()
+    assert before + detected(again, trace[cut:], horizon) == defined(composite, trace, horizon)
+
+
+@EXAMPLES
+@given(composites(), traces(), st.randoms(use_true_random=False), st.integers(0, 9))
+def test_arrival_order_inside_the_lateness_changes_nothing(
+    composite: Composite, trace: list[Event], random: object, cut: int
+) -> None:
+    """Any arrival order in which nobody is later than allowed, with a restart in the middle."""
+    lateness = 6
+    horizon = (trace[-1].end if trace else 10) + 9
+    shuffled = sorted(trace, key=lambda event: event.end + random.uniform(0, lateness))  # type: ignore[attr-defined]
+    made = detector(composite, lateness=lateness)
+    out = [found.signature for event in shuffled[:cut] for found in made.publish(event)]
+    made = Detector.restore(made.snapshot(), matcher=SimpleMatcher(), measure=Rooms())
+    assert out + detected(made, shuffled[cut:], horizon) == defined(composite, trace, horizon)
+    assert made.late == 0
+
+
+@EXAMPLES
+@given(composites(), traces(), st.sampled_from(("insert", "reference")))
+def test_every_pool_variant_gives_the_same(composite: Composite, trace: list[Event], variant: str) -> None:
+    horizon = (trace[-1].end if trace else 10) + 9
+    assert detected(detector(composite, variant=variant), trace, horizon) == defined(composite, trace, horizon)
+
+
+@EXAMPLES
+@given(composites(), traces())
+def test_nothing_is_left_when_a_pattern_is_removed(composite: Composite, trace: list[Event]) -> None:
+    matcher = SimpleMatcher()
+    made = detector(composite, matcher=matcher)
+    for event in trace:
+        made.publish(event)
+    made.remove("p")
+    assert not matcher.profiles
+    assert not len(made._timers)

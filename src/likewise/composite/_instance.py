@@ -77,7 +77,7 @@ class Instance:
     @property
     def order(self) -> tuple[object, ...]:
         """Sorts instances that become known in the same step: earliest events first."""
-        roles = tuple((filled.role, filled.token.rank) for filled in self.roles)
+        roles = tuple((filled.role, filled.token.rank, filled.token.time) for filled in self.roles)
         return self.ranks, roles, self.start, -self.probability
 
 

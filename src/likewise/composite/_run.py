@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol
 
 from likewise.composite._absence import SilenceProcess
 from likewise.composite._alternatives import DisjunctionProcess, ExclusiveProcess
@@ -23,7 +23,7 @@ from likewise.language import Consumption
 if TYPE_CHECKING:
     from likewise.composite._pool import Pool, Timers
 
-_PROCESSES: Final[dict[str, type[Process]]] = {
+PROCESSES: Final[dict[str, type[Process]]] = {
     "LeafNode": LeafProcess,
     "TimeNode": TimeProcess,
     "SequenceNode": SequenceProcess,
@@ -76,6 +76,8 @@ class Record:
 class Run:
     """One pattern: tokens for events, processes by depth, detections at the root."""
 
+    processes: ClassVar[dict[str, type[Process]]] = PROCESSES
+
     def __init__(
         self, plan: Plan, *, number: int, pool: Pool, timers: Timers, relate: Relate | None, limits: Limits
     ) -> None:
@@ -115,8 +117,9 @@ class Run:
         self, node: Node, *, parent: Parent, slot: Any, after: Instant, origin: Instant, fresh: bool = True
     ) -> Process:
         """A process for a node."""
-        kind = _PROCESSES[type(node).__name__]
-        return kind(self, node, parent=parent, slot=slot, after=after, origin=origin, fresh=fresh)
+        return self.processes[type(node).__name__](
+            self, node, parent=parent, slot=slot, after=after, origin=origin, fresh=fresh
+        )
 
     # steps
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -62,6 +62,8 @@ class Detector:
     >>> found.pattern, sorted(found.events)
     ('break in', ['presence', 'window'])
     """
+
+    _kind: ClassVar[type[Run]] = Run
 
     def __init__(
         self,
@@ -126,7 +128,7 @@ class Detector:
                 hint="give the detector a measure, or compare with =",
             )
         self._numbers += 1
-        return Run(
+        return self._kind(
             plan,
             number=self._numbers,
             pool=self._pool,
@@ -220,7 +222,7 @@ class Detector:
             end, _, _, _, event = heapq.heappop(self._buffer)
             out += self._process(event, end)
         limit = watermark if closed else watermark - 1
-        if limit > self._timers.clock and self._now is not None:
+        if limit > self._timers.clock:
             out += self._ring(limit)
         return out
 

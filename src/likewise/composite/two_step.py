@@ -1,0 +1,87 @@
+"""The two-step method, as 003 describes it for trees [003 sec 3, 4]: the reference and the baseline.
+
+First every event is matched against all profiles, whether they can contribute or not; then the matches go to
+the composite pool, where an operator keeps what each of its parts ever found and checks the complete list.
+The results are those of the single step; the work is not.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, ClassVar, Final
+
+from likewise.composite._instance import Instance
+from likewise.composite._plan import LeafNode, Part
+from likewise.composite._process import LeafProcess, Process
+from likewise.composite._run import PROCESSES, Run
+from likewise.composite._sequence import Prefix, SequenceProcess
+from likewise.composite.detector import Detector
+
+__all__ = ["TwoStepDetector"]
+
+_KEPT: Final = 1000
+
+
+class TreeLeaf(LeafProcess):
+    """A profile that never leaves the pool while its pattern runs."""
+
+    __slots__ = ()
+
+    def rest(self) -> None:
+        pass
+
+    def close(self) -> None:
+        super().rest()
+        super().close()
+
+
+class TreeSequence(SequenceProcess):
+    """A parent node: all its leaves report from the start, and each report meets the whole list of the others."""
+
+    __slots__ = ("seen",)
+
+    def begin(self, *, fresh: bool) -> None:
+        super().begin(fresh=fresh)
+        self.seen: dict[int, deque[Instance]] = {}
+        for k, step in enumerate(self.node.steps):
+            if k and isinstance(step, Part) and isinstance(step.node, LeafNode):
+                self.seen[k] = deque(maxlen=_KEPT)
+                self._leaf(k, step.node)
+
+    def handle(self, inbox: list[tuple[Any, Instance]]) -> None:
+        for (k, _), instance in inbox:
+            if k in self.seen:
+                self._store(k, instance)
+        super().handle(inbox)
+
+    def _store(self, k: int, instance: Instance) -> None:
+        """Keep what the part found for as long as the window reaches."""
+        seen, within = self.seen[k], self.node.within
+        seen.append(instance)
+        while within is not None and seen[0].time < instance.time - within:
+            seen.popleft()
+
+    def _waiting(self, k: int, instance: Instance) -> list[Prefix]:  # noqa: ARG002
+        return list(self.held[k - 1])
+
+    def _activate(self, prefix: Prefix, *, fresh: bool = True) -> None:
+        super()._activate(prefix, fresh=fresh)
+        # A tree compares a new match of the left with all of the right; only later ones can follow it.
+        for instance in self.seen.get(prefix.level + 1, ()):
+            if instance.time > prefix.parts[-1].time:
+                self._offer(prefix.level + 1, instance, prefix)
+
+
+class TreeRun(Run):
+    """A pattern whose parts never leave the pools."""
+
+    processes: ClassVar[dict[str, type[Process]]] = PROCESSES | {"LeafNode": TreeLeaf, "SequenceNode": TreeSequence}
+
+
+class TwoStepDetector(Detector):
+    """Same patterns, same detections as `Detector`, found in two steps."""
+
+    _kind: ClassVar[type[Run]] = TreeRun
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **{"variant": "reference"} | options)

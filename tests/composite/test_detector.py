@@ -1,0 +1,247 @@
+"""The detector: event time, refusals, limits, live changes, what it tells of itself."""
+
+from __future__ import annotations
+
+import pytest
+from worlds import event, events, member
+
+from likewise.composite import Detector, Limits
+from likewise.errors import BuildError, InputError
+from likewise.events import Event
+from likewise.language import (
+    Binding,
+    Composite,
+    Consumption,
+    Field,
+    Negation,
+    Operator,
+    Options,
+    Repetition,
+    Sequence,
+    TimeEvent,
+    parse,
+)
+
+A, B, C = (member(kind) for kind in "ABC")
+PAIR = Composite(Sequence((A, B), 10))
+SAME_ROOM = (Binding(Field("a", "room"), Operator.EQ, Field("b", "room")),)
+
+
+def ids(found: list) -> list[str]:
+    return ["".join(e.id for e in one.members) for one in found]
+
+
+class TestEventTime:
+    def test_events_wait_for_late_ones(self) -> None:
+        detector = Detector(lateness=3)
+        detector.add("p", PAIR)
+        assert detector.publish(event("B", 5)) == []
+        assert detector.publish(event("A", 4)) == []
+        assert ids(detector.publish(event("C", 9))) == ["A4B5"]
+
+    def test_later_ones_are_refused_with_the_reason(self) -> None:
+        detector = Detector(lateness=3)
+        detector.publish(event("A", 10))
+        detector.publish(event("A", 7))
+        detector.publish(event("A", 6))
+        assert [(one.event.id, one.reason) for one in detector.refused] == [("A6", "it is too late")]
+        assert detector.late == 1
+
+    def test_timers_ring_by_event_time(self) -> None:
+        detector = Detector()
+        detector.add("p", Composite(Sequence((A, Negation(B)), 5)))
+        detector.publish(event("A", 1))
+        assert detector.publish(event("C", 6)) == []
+        assert ids(detector.publish(event("C", 7))) == ["A1"]
+
+    def test_advance_rings_timers_up_to_and_at_the_moment(self) -> None:
+        detector = Detector()
+        detector.add("p", Composite(Sequence((A, Negation(B)), 5)))
+        detector.publish(event("A", 1))
+        assert detector.advance(5) == []
+        assert ids(detector.advance(6)) == ["A1"]
+
+    def test_what_an_advance_has_passed_is_late(self) -> None:
+        detector = Detector()
+        detector.advance(5)
+        detector.publish(event("A", 5))
+        assert detector.late == 1
+
+    def test_flush_takes_what_is_buffered(self) -> None:
+        detector = Detector(lateness=100)
+        detector.add("p", PAIR)
+        detector.publish_batch(events("A1 B2"))
+        assert ids(detector.flush()) == ["A1B2"]
+
+    def test_time_events(self) -> None:
+        detector = Detector()
+        detector.add("p", Composite(TimeEvent(every=10, alias="t")))
+        detector.publish(event("A", 5))
+        assert [one.time for one in detector.advance(30)] == [10, 20, 30]
+
+    @pytest.mark.parametrize(
+        ("bad", "why"),
+        [
+            (Event("x"), "it has no time"),
+            (Event("x", (), (), 5, 4), "it ends before it starts"),
+            (Event("x", (), (), 10**18, 10**18), "its clock jumps too far ahead"),
+        ],
+    )
+    def test_bad_times_are_refused(self, bad: Event, why: str) -> None:
+        refused: list = []
+        detector = Detector(refuse=refused.append)
+        detector.publish(event("A", 1))
+        assert detector.publish(bad) == []
+        assert [(one.event, one.reason) for one in refused] == [(bad, why)]
+
+
+class TestBoundedState:
+    def test_windows_expire(self) -> None:
+        detector = Detector()
+        detector.add("p", PAIR)
+        detector.publish_batch(events("A1 A2 A3"))
+        assert detector.state()[0].held == 3
+        detector.publish(event("C", 50))
+        assert detector.state()[0].held == 0
+        assert detector.active == 1
+
+    def test_at_the_limit_the_oldest_goes(self) -> None:
+        detector = Detector(limits=Limits(2))
+        detector.add("p", Composite(Sequence((A, B))))
+        assert ids(detector.publish_batch(events("A1 A2 A3 B4"))) == ["A2B4", "A3B4"]
+        assert detector.state()[0].dropped == 1
+
+    def test_at_the_limit_the_newest_is_refused(self) -> None:
+        detector = Detector(limits=Limits(2, "refuse"))
+        detector.add("p", Composite(Sequence((A, B))))
+        assert ids(detector.publish_batch(events("A1 A2 A3 B4"))) == ["A1B4", "A2B4"]
+        assert detector.state()[0].dropped == 1
+
+    def test_unique_pairs_without_a_window_free_what_matched(self) -> None:
+        detector = Detector()
+        detector.add("p", Composite(Sequence((A, B)), (), Consumption.UNIQUE))
+        detector.publish_batch(events("A1 B2 A3 B4"))
+        assert detector.state()[0].held == 0
+
+
+class TestLiveChanges:
+    def test_a_new_pattern_sees_what_comes_after(self) -> None:
+        detector = Detector()
+        detector.publish(event("A", 1))
+        detector.add("p", PAIR)
+        assert detector.publish(event("B", 2)) == []
+        assert ids(detector.publish_batch(events("A3 B4"))) == ["A3B4"]
+
+    def test_a_silence_is_counted_from_when_the_pattern_came(self) -> None:
+        detector = Detector()
+        detector.publish(event("A", 10))
+        detector.add("p", Composite(Negation(B, 5)))
+        assert [one.time for one in detector.advance(100)] == [15]
+
+    def test_a_removed_pattern_is_silent(self) -> None:
+        detector = Detector()
+        detector.add("p", PAIR)
+        detector.publish(event("A", 1))
+        detector.remove("p")
+        assert detector.publish(event("B", 2)) == []
+        with pytest.raises(BuildError, match="no pattern 'p'"):
+            detector.remove("p")
+
+    def test_a_bad_replacement_leaves_the_old_one(self) -> None:
+        detector = Detector()
+        detector.add("p", PAIR)
+        detector.publish(event("A", 1))
+        with pytest.raises(BuildError):
+            detector.replace("p", Composite(Negation(A)))
+        assert ids(detector.publish(event("B", 2))) == ["A1B2"]
+
+    def test_a_name_runs_once(self) -> None:
+        detector = Detector()
+        detector.add("p", PAIR)
+        with pytest.raises(BuildError, match="running already"):
+            detector.add("p", PAIR)
+
+
+class TestSnapshots:
+    @pytest.mark.parametrize("data", [b"", b"\x81\xa1a\x01", b"not a snapshot"])
+    def test_foreign_bytes_are_refused(self, data: bytes) -> None:
+        with pytest.raises(InputError, match="not a snapshot"):
+            Detector.restore(data)
+
+    def test_another_version_is_refused(self) -> None:
+        data = Detector().snapshot().replace(b"\xa7version\x01", b"\xa7version\x7f")
+        with pytest.raises(InputError, match="version 127"):
+            Detector.restore(data)
+
+    def test_names_and_settings_come_back(self) -> None:
+        detector = Detector(parse("a: {kind= A}\np: a then {kind= B} within 10 s threshold 0.4"), lateness=7)
+        again = Detector.restore(detector.snapshot())
+        assert again.patterns == ("a", "p")
+        assert again.lateness == 7
+        again.add("q", parse("q: p then {kind= C}")[0].body)
+
+
+class TestProbability:
+    def test_members_multiply_and_the_threshold_decides(self) -> None:
+        from worlds import SimpleMatcher
+
+        detector = Detector(matcher=SimpleMatcher())
+        detector.add("weak", PAIR, Options(threshold=0.3))
+        detector.add("strong", PAIR, Options(threshold=0.5))
+        detector.publish(event("A", 1, p=0.75))
+        [found] = detector.publish(event("B", 2, p=0.5))
+        assert (found.pattern, found.probability) == ("weak", 0.75 * 0.5)
+
+    def test_mapped_names_are_used_by_conditions(self) -> None:
+        """An event that says `zone` for `room` can still be joined on `room`."""
+        from likewise.composite._conditions import values_of
+        from likewise.composite._instance import Filled, Token
+
+        token = Token(Event("1", (("zone", "kitchen"),), (), 1, 1), 0, 1)
+        filled = Filled("a", token, 0.9, {"room": (("kitchen", 1.0), ("hall", 0.4))})
+        assert values_of(filled, "Room") == [("kitchen", 1.0), ("hall", 0.4)]
+        assert values_of(filled, "zone") == [("kitchen", 1.0)]
+
+
+class TestExplain:
+    def test_the_trace_says_when_each_profile_was_active(self) -> None:
+        detector = Detector()
+        detector.add("p", PAIR)
+        detector.publish(event("A", 1))
+        [found] = detector.publish(event("B", 5))
+        first, second = found.trace
+        assert (first.role, first.event, first.time, first.activated) == ("a", "A1", 1, None)
+        assert (second.role, second.event, second.activated, second.terminated) == ("b", "B5", 1, 1 + 10)
+
+    def test_an_absence_has_its_line(self) -> None:
+        detector = Detector()
+        detector.add("p", Composite(Negation(A, 5)))
+        detector.publish(event("B", 1))
+        [found] = detector.advance(9)
+        [line] = found.trace
+        assert (line.what, line.role, line.start, line.time) == ("absence", "a", 1, 6)
+
+    def test_a_repeated_member_has_several_events(self) -> None:
+        detector = Detector()
+        detector.add("p", Composite(Repetition(A, 2, 2)))
+        [found] = detector.publish_batch(events("A1 A2"))
+        assert [e.id for e in found.events["a"]] == ["A1", "A2"]
+        assert [line.event for line in found.trace] == ["A1", "A2"]
+
+    def test_how_far_it_came_and_why_it_stopped(self) -> None:
+        detector = Detector()
+        detector.add("p", Composite(Sequence((A, B), 10), SAME_ROOM))
+        detector.publish(event("A", 1, room="hall"))
+        detector.publish(event("C", 50))
+        [state] = detector.state()
+        assert state.stops == {"at b: the window was over": 1}
+        assert state.furthest.startswith("had a = A1; at b: the window was over")
+
+    def test_a_failed_condition_is_told(self) -> None:
+        detector = Detector()
+        where = (Binding(Field("b", "level"), Operator.GT, Field("a", "level", 5.0)),)
+        detector.add("p", Composite(Sequence((A, B), 10), where))
+        detector.publish(event("A", 1, level=1))
+        assert detector.publish(event("B", 2, level=6)) == []
+        assert ids(detector.publish(event("B", 3, level=7))) == ["A1B3"]
+        assert detector.state()[0].stops == {"at b: a condition failed": 1}
