@@ -17,10 +17,9 @@ PACKAGES = sorted(
 
 
 @pytest.mark.parametrize("name", PACKAGES)
-def test_every_public_name_resolves_and_is_sorted(name: str) -> None:
+def test_every_public_name_resolves(name: str) -> None:
     package = import_module(name)
     public = getattr(package, "__all__", [])
-    assert list(public) == sorted(public)
     for item in public:
         assert hasattr(package, item), f"{name}.{item}"
 
