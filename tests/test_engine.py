@@ -6,7 +6,7 @@ from likewise.engine import Engine
 from likewise.errors import BuildError, LikewiseError, MissingError
 from likewise.events import Event
 from likewise.language import Operator, Predicate, Profile, Subscription
-from likewise.testing import ManualClock
+from likewise.testing import ManualClock, TableMeasure
 
 EVENT = Event.of(
     {
@@ -95,3 +95,38 @@ def test_batches_keep_the_order_of_events():
     engine.subscribe("s: {a > 0}")
     told = engine.publish_batch([{"a": n} for n in (3, -1, 2, 1)])
     assert [dict(one.event.tuples)["a"] for one in told] == [3, 2, 1]
+
+
+def test_patterns_and_single_events_side_by_side():
+    engine = Engine(clock=ManualClock())
+    names = engine.subscribe(
+        "open: {type = window open}\nbreakin: open as w then {type = presence} as p within 10 minutes"
+    )
+    assert names == ["open", "breakin"]
+    minute = 60_000_000
+    [first] = engine.publish(Event("1", (("type", "window open"),), (), 0, 0))
+    assert first.subscription == "open"
+    [second] = engine.publish(Event("2", (("type", "presence"),), (), minute, minute))
+    assert (second.subscription, [event.id for event in second.events], second.score) == ("breakin", ["1", "2"], 1.0)
+    engine.unsubscribe("breakin")
+    engine.publish(Event("3", (("type", "window open"),), (), 2 * minute, 2 * minute))
+    assert engine.publish(Event("4", (("type", "presence"),), (), 3 * minute, 3 * minute)) == []
+
+
+def test_absence_is_told_when_time_has_come():
+    engine = Engine()
+    engine.subscribe("left_open: {type = open} as o then not {type = closed} within 5 minutes")
+    engine.publish(Event("1", (("type", "open"),), (), 0, 0))
+    assert engine.advance(4 * 60_000_000) == []
+    assert [told.subscription for told in engine.advance(6 * 60_000_000)] == ["left_open"]
+
+
+def test_a_pattern_competes_in_the_same_vocabulary():
+    measure = TableMeasure({("laptop", "computer"): 0.6, ("server", "computer"): 0.9})
+    engine = Engine(measure=measure, approach="contrast", temperature=0.1, threshold=0.1)
+    engine.subscribe("single: {device~ = laptop~}")
+    [alone] = engine.publish({"device": "computer"})
+    engine.subscribe("both: {device~ = server~} then {device~ = server~} within 1 minute")
+    assert engine.publish({"device": "computer"}) == []
+    assert alone.score == pytest.approx(0.6)
+    assert "server" in engine.matcher.competitors[1].terms

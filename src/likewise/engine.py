@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from likewise.composite import Detection, Detector, Limits
 from likewise.errors import BuildError
 from likewise.events import Event, Instant, Value
-from likewise.language import Composite, Options, Profile, Subscription
+from likewise.language import Composite, Duration, Subscription, parse
 from likewise.matching import Match, Matcher
 
 Clock: TypeAlias = Callable[[], Instant]
@@ -26,56 +27,82 @@ def system_clock() -> Instant:
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """What a subscriber is told: which subscription, which events, how sure, and why."""
+    """What a subscriber is told: which subscription, which events, how sure, and why.
+
+    A single event comes with its match, a pattern with its detection.
+    """
 
     subscription: str
     events: tuple[Event, ...]
     score: float
-    matches: tuple[Match, ...]
+    match: Match | None = None
+    detection: Detection | None = None
 
     @property
     def event(self) -> Event:
         """The event, or the last one of a pattern."""
         return self.events[-1]
 
-    @property
-    def match(self) -> Match:
-        """The match, or the last one of a pattern."""
-        return self.matches[-1]
-
 
 class Engine:
     """Subscriptions in, events through, notifications out, all in this process.
 
     >>> engine = Engine()
-    >>> from likewise.language import Operator, Predicate
-    >>> parking = Profile((Predicate("slots", Operator.GT, 0), Predicate("city", Operator.EQ, "Galway")))
-    >>> engine.subscribe(Subscription("parking", parking))
+    >>> engine.subscribe("parking: {slots > 0, city = Galway}")
     ['parking']
     >>> [told.subscription for told in engine.publish({"city": "galway", "slot": 3})]
     ['parking']
     """
 
-    def __init__(self, *, clock: Clock = system_clock, matcher: Matcher | None = None, **options: Any) -> None:
-        """Options are those of `Matcher`, unless a ready matcher is given."""
+    def __init__(
+        self,
+        *,
+        clock: Clock = system_clock,
+        matcher: Matcher | None = None,
+        lateness: Duration = 0,
+        limits: Limits | None = None,
+        **options: Any,
+    ) -> None:
+        """Options are those of `Matcher`, unless a ready matcher is given.
+
+        `lateness` is how far out of order events may come for patterns; `limits` bound what patterns hold.
+        """
         if matcher is not None and options:
             raise BuildError(f"the matcher is already made, so {', '.join(options)} cannot be set", hint="drop one")
         self.matcher = matcher if matcher is not None else Matcher(**options)
         self._clock = clock
-        self._now: Instant = -(1 << 62)
+        self._lateness = lateness
+        self._limits = limits
         self._handles: dict[str, int] = {}
         self._subscriptions: dict[str, Subscription] = {}
+        self._detector: Detector | None = None
 
     @property
     def subscriptions(self) -> dict[str, Subscription]:
         """What is subscribed, by name."""
         return dict(self._subscriptions)
 
+    @property
+    def detector(self) -> Detector:
+        """What runs the patterns; made with the first one."""
+        if self._detector is None:
+            self._detector = Detector(
+                matcher=self.matcher.sibling(),
+                measure=self.matcher.measure,
+                lateness=self._lateness,
+                limits=self._limits,
+            )
+        return self._detector
+
     def subscribe(self, interest: str | Subscription | Iterable[Subscription]) -> list[str]:
         """Add subscriptions, given as text or ready; all of them or, on an error, none."""
+        wanted = list(_subscriptions_of(interest))
         added: list[str] = []
         try:
-            for subscription in _subscriptions_of(interest):
+            if any(isinstance(one.body, Composite) for one in wanted):
+                for one in (*self._subscriptions.values(), *wanted):
+                    self.detector.define(one)
+            for subscription in wanted:
                 self._subscribe(subscription)
                 added.append(subscription.name)
         except Exception:
@@ -86,9 +113,13 @@ class Engine:
 
     def unsubscribe(self, name: str) -> None:
         """Take a subscription out by its name."""
-        if name not in self._subscriptions:
+        subscription = self._subscriptions.get(name)
+        if subscription is None:
             raise BuildError(f"there is no subscription {name!r}", hint=f"there are {len(self._subscriptions)} others")
-        self.matcher.remove(self._handles.pop(name))
+        if isinstance(subscription.body, Composite):
+            self.detector.remove(name)
+        else:
+            self.matcher.remove(self._handles.pop(name))
         del self._subscriptions[name]
 
     def publish(self, event: Event | Mapping[str, Value | Iterable[Value]]) -> list[Notification]:
@@ -98,16 +129,16 @@ class Engine:
     def publish_batch(self, events: Sequence[Event | Mapping[str, Value | Iterable[Value]]]) -> list[Notification]:
         """Send many events through at once; notifications come in the order of the events."""
         ready = [self._stamp(event) for event in events]
-        return [
-            Notification(str(match.subscription), (match.event,), match.score, (match,))
-            for matches in self.matcher.match_batch(ready)
-            for match in matches
-        ]
+        out: list[Notification] = []
+        for event, matches in zip(ready, self.matcher.match_batch(ready), strict=True):
+            out += [Notification(str(match.subscription), (event,), match.score, match) for match in matches]
+            if self._detector is not None:
+                out += map(_notification, self._detector.publish(event))
+        return out
 
     def advance(self, instant: Instant) -> list[Notification]:
         """Tell the engine that event time has come to `instant`, for what patterns wait for."""
-        self._now = max(self._now, instant)
-        return []
+        return [] if self._detector is None else [_notification(found) for found in self._detector.advance(instant)]
 
     def _stamp(self, event: Event | Mapping[str, Value | Iterable[Value]]) -> Event:
         ready = event if isinstance(event, Event) else Event.of(event)
@@ -118,20 +149,20 @@ class Engine:
         if name in self._subscriptions:
             raise BuildError(f"there is already a subscription {name!r}", hint="unsubscribe it first, or rename this")
         if isinstance(body, Composite):
-            raise BuildError(f"{name!r} is a pattern, and this engine matches single events", hint="use a detector")
-        self._handles[name] = self._register(body, subscription.options, name)
+            self.detector.add(name, body, subscription.options)
+        else:
+            self._handles[name] = self.matcher.add(body, options=subscription.options, key=name)
         self._subscriptions[name] = subscription
 
-    def _register(self, profile: Profile, options: Options, name: str) -> int:
-        return self.matcher.add(profile, options=options, key=name)
+
+def _notification(found: Detection) -> Notification:
+    return Notification(found.pattern, found.members, found.probability, detection=found)
 
 
 def _subscriptions_of(interest: str | Subscription | Iterable[Subscription]) -> Iterable[Subscription]:
     if isinstance(interest, Subscription):
         return (interest,)
     if isinstance(interest, str):
-        from likewise.language import parse
-
         return parse(interest)
     return interest
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from likewise.engine import Notification
     from likewise.events import Event
     from likewise.language import Subscription
+    from likewise.matching import Correspondence
 
 BATCH = 1000
 
@@ -114,19 +115,23 @@ def _batches(events: Iterable[Event]) -> Iterator[list[Event]]:
 
 
 def _show(told: Notification) -> None:
-    from likewise.language import format_predicate
-
-    output.print(f"[bold]{told.subscription}[/] matches {told.event.id}  score {told.score:.3f}", soft_wrap=True)
-    for mapping in told.match.mappings:
+    ids = ", ".join(event.id for event in told.events)
+    output.print(f"{told.subscription} matches {ids}  score {told.score:.3f}", markup=False, soft_wrap=True)
+    for mapping in told.match.mappings if told.match is not None else ():
         output.print(f"  mapping with probability {mapping.probability:.3f}")
-        for pair in mapping.correspondences:
-            name, value = pair.tuple
-            line = f"    {format_predicate(pair.predicate)}  ↔  {name}: {value}"
-            output.print(f"{line}  similarity {pair.similarity:.3f}", markup=False, soft_wrap=True)
+        for line in map(_line, mapping.correspondences):
+            output.print(f"    {line}", markup=False, soft_wrap=True)
+
+
+def _line(pair: Correspondence) -> str:
+    from likewise.language._format_profile import format_predicate
+
+    name, value = pair.tuple
+    return f"{format_predicate(pair.predicate)}  ↔  {name}: {value}  similarity {pair.similarity:.3f}"
 
 
 def _as_json(told: Notification) -> dict[str, Any]:
-    from likewise.language import format_predicate
+    from likewise.language._format_profile import format_predicate
 
     mappings = [
         {
@@ -142,6 +147,13 @@ def _as_json(told: Notification) -> dict[str, Any]:
                 for pair in mapping.correspondences
             ],
         }
-        for mapping in told.match.mappings
+        for mapping in (told.match.mappings if told.match is not None else ())
     ]
-    return {"subscription": told.subscription, "event": told.event.id, "score": told.score, "mappings": mappings}
+    ids = [event.id for event in told.events]
+    return {
+        "subscription": told.subscription,
+        "event": ids[-1],
+        "events": ids,
+        "score": told.score,
+        "mappings": mappings,
+    }

@@ -25,8 +25,7 @@ _DTYPES = (np.int8, np.int32, np.int32, np.int32, np.int32, np.int8, np.float64,
 class ConditionTable:
     """Each distinct predicate once, however many profiles share it.
 
-    `version` changes when rows worked out before no longer say all: with a new predicate and, as
-    competitors come from the predicates in use, with one that nobody uses any more.
+    `version` changes when rows worked out before no longer say all, that is, with a new predicate.
     """
 
     def __init__(self, vocabulary: Vocabulary, *, attributes: Columns, values: Columns) -> None:
@@ -60,8 +59,6 @@ class ConditionTable:
             number = self._append(predicate)
         elif not self._uses[number]:
             self.unused -= 1
-            self.version += 1
-            self._count(number, 1)
         self._uses[number] += 1
         return number
 
@@ -70,17 +67,6 @@ class ConditionTable:
         self._uses[number] -= 1
         if not self._uses[number]:
             self.unused += 1
-            self.version += 1
-            self._count(number, -1)
-
-    def _count(self, number: int, step: int) -> None:
-        """Let the terms of a predicate compete, or not."""
-        for column, columns in (
-            (int(self._arrays.attribute_column[number]), self._attributes),
-            (int(self._arrays.value_column[number]), self._values),
-        ):
-            if column >= 0:
-                columns.uses[column] += step
 
     def _append(self, predicate: Predicate) -> int:
         record = self._compile(predicate)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from likewise.language import Profile
 from likewise.matching._aggregation import Aggregation
 from likewise.matching._approach import Settings
+from likewise.matching._competition import Competition
 from likewise.matching._conditions import ConditionTable
 from likewise.matching._dense_kernel import GEOMETRIC, MEAN, PRODUCT, Profiles, Said, fill_rows, score_dense
 from likewise.matching._lists import Lists, grown
@@ -62,18 +63,20 @@ class DenseGroup:
         theme: Sequence[str] = (),
         thematic: bool = False,
         temperature: float | None = None,
-        competitors: tuple[Sequence[str], Sequence[str]] | None = None,
+        competition: Competition | None = None,
     ) -> None:
         self._vocabulary = vocabulary
         self._thematic = thematic
         self._temperature = temperature
-        fixed = (None, None) if competitors is None else competitors
-        self._attributes = Relations(Columns(measure, theme=theme, competitors=fixed[0]))
-        self._values = Relations(Columns(measure, theme=theme, competitors=fixed[1]))
+        self._competition = competition if competition is not None and temperature is not None else Competition()
+        self._attributes = Relations(Columns(measure, theme=theme))
+        self._values = Relations(Columns(measure, theme=theme))
         self.conditions = ConditionTable(vocabulary, attributes=self._attributes.columns, values=self._values.columns)
         self._profiles = Lists(np.int32)
         self._bound = np.zeros(16, dtype=np.float64)
         self._aggregation = np.zeros(16, dtype=np.int8)
+        self._contested = -1
+        self._rivals = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
         self._active: dict[int, None] = {}
         self._active_array: NDArray[np.int32] = np.zeros(0, dtype=np.int32)
         self._out = Hits(np.zeros(4096, np.int32), np.zeros(4096, np.int32), np.zeros(4096, np.float32))
@@ -117,6 +120,8 @@ class DenseGroup:
             return self._out.head(0)
         if encoded.generation != self._generation:
             self._forget()
+        if self._contested != self._competition.version:
+            self._contest()
         if len(self._active_array) != len(self._active):
             self._active_array = np.fromiter(self._active, dtype=np.int32, count=len(self._active))
         parts = [part for context, events in self._contexts(encoded) for part in self._score(encoded, context, events)]
@@ -134,6 +139,19 @@ class DenseGroup:
         self._attributes.forget()
         self._values.forget()
         self._drop_rows()
+
+    @property
+    def _version(self) -> int:
+        """Grows whenever rows that were worked out before are no longer right."""
+        return self.conditions.version + self._competition.version
+
+    def _contest(self) -> None:
+        """Give a column to every competitor."""
+        self._contested = self._competition.version
+        self._rivals = (
+            np.array([self._attributes.columns.add(term) for term in self._competition.attributes], dtype=np.int64),
+            np.array([self._values.columns.add(term) for term in self._competition.values], dtype=np.int64),
+        )
 
     def _drop_rows(self) -> None:
         self._slots: dict[int, NDArray[np.int32]] = {}
@@ -180,7 +198,7 @@ class DenseGroup:
         ids = encoded.ids if len(events) == len(encoded) else _gather(encoded, events)
         slots = self._slots_of(context)
         places = slots[ids]
-        stale = (places < 0) | (self._row_version[places] != self.conditions.version)
+        stale = (places < 0) | (self._row_version[places] != self._version)
         if stale.any():
             todo = np.unique(ids[stale])
             if (self._used + len(todo)) * 4 * self._rows.shape[1] > ROW_BUDGET:
@@ -208,34 +226,35 @@ class DenseGroup:
         places = slots[ids].astype(np.int64)
         said, attributes, values = self._said(ids, context)
         fill_rows(self._rows, places, self.conditions.arrays, len(self.conditions), said, attributes, values)
-        self._row_version[places] = self.conditions.version
+        self._row_version[places] = self._version
 
     def _said(self, ids: NDArray[np.int32], context: int) -> tuple[Said, NDArray[np.float32], NDArray[np.float32]]:
         words = self._vocabulary
         theme = words.themes[context] if self._thematic else ()
         attribute, value = words.attribute[ids], words.value[ids]
-        attribute_row, attributes = self._relate(self._attributes, attribute, words.attribute_terms, context, theme)
+        attribute_row, attributes = self._relate(0, attribute, words.attribute_terms, context, theme)
         textual = words.kind[ids] == 0
         value_row = np.zeros(len(ids), dtype=np.int64)
-        value_row[textual], values = self._relate(self._values, value[textual], words.value_terms, context, theme)
+        value_row[textual], values = self._relate(1, value[textual], words.value_terms, context, theme)
         said = Said(attribute, value, words.kind[ids], words.number[ids], attribute_row, value_row)
         return said, attributes, values
 
     def _relate(
         self,
-        relations: Relations,
+        side: int,
         numbers: NDArray[np.int32],
         terms: list[str],
         context: int,
         theme: Sequence[str],
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """For each event term the row of its scores, and the rows."""
+        """For each event term the row of its scores, and the rows, on the side of attributes (0) or values (1)."""
+        relations = (self._attributes, self._values)[side]
         if not len(relations.columns):
             return np.zeros(len(numbers), dtype=np.int64), np.zeros((1, 1), dtype=np.float32)
         once, back = np.unique(numbers, return_inverse=True)
         wanted = once.tolist()
         places = relations.rows(wanted, [terms[number] for number in wanted], context=context, theme=theme)
-        return back.astype(np.int64), relations.scores(places, temperature=self._temperature)
+        return back.astype(np.int64), relations.scores(places, rivals=self._rivals[side], temperature=self._temperature)
 
 
 def _gather(encoded: Encoded, events: NDArray[np.int64]) -> NDArray[np.int32]:

@@ -15,6 +15,7 @@ from likewise.events import Event
 from likewise.language import Options, Profile
 from likewise.matching._aggregation import Aggregation, aggregate
 from likewise.matching._approach import Approach, Settings, resolve
+from likewise.matching._competition import Competition
 from likewise.matching._dense import DenseGroup
 from likewise.matching._exact import ExactIndex
 from likewise.matching._mapping import best_assignments
@@ -68,7 +69,7 @@ class Matcher:
         aggregation: str | Aggregation | None = None,
         top_k: int = 1,
         distinct: bool = False,
-        competitors: Competitors | None = None,
+        competitors: Competitors | tuple[Competitors, Competitors] | None = None,
         temperature: float | None = None,
         vocabulary: Vocabulary | None = None,
     ) -> None:
@@ -83,7 +84,7 @@ class Matcher:
         self._aggregation = None if aggregation is None else Aggregation(aggregation)
         self._top_k = top_k
         self._distinct = distinct
-        self._competitors = competitors
+        self._competition = Competition(competitors)
         self._temperature = temperature
         self.vocabulary = vocabulary or Vocabulary()
         self._registrations: dict[int, Registration] = {}
@@ -94,6 +95,24 @@ class Matcher:
     def __len__(self) -> int:
         return len(self._registrations)
 
+    @property
+    def measure(self) -> Measure | None:
+        """The measure of the approximate approach, if there is one to be had."""
+        return self._measures.of("approximate") if self._measures else None
+
+    def sibling(self) -> Matcher:
+        """An empty matcher that scores as this one does: the same measures, options and competitors."""
+        twin = Matcher(
+            threshold=self._threshold,
+            aggregation=self._aggregation,
+            top_k=self._top_k,
+            distinct=self._distinct,
+            temperature=self._temperature,
+            vocabulary=self.vocabulary,
+        )
+        twin._approach, twin._measures, twin._competition = self._approach, self._measures, self._competition
+        return twin
+
     def add(self, profile: Profile, *, options: Options | None = None, key: Hashable = None) -> int:
         """Register a profile, active, and give its handle."""
         settings = self.settings(profile, options)
@@ -103,6 +122,8 @@ class Matcher:
             self._exact.add(handle, profile)
         else:
             group.add(handle, profile, settings)
+            if settings.approach.contrast:
+                self._competition.enter(profile)
         self._next += 1
         self._registrations[handle] = Registration(handle if key is None else key, profile, settings, group)
         return handle
@@ -121,8 +142,10 @@ class Matcher:
 
     def remove(self, handle: int) -> None:
         """Forget a profile."""
-        group = self._known(handle).group
-        (self._exact if group is None else group).remove(handle)
+        entry = self._known(handle)
+        (self._exact if entry.group is None else entry.group).remove(handle)
+        if entry.settings.approach.contrast:
+            self._competition.leave(entry.profile)
         del self._registrations[handle]
 
     def activate(self, handle: int) -> None:
@@ -134,6 +157,11 @@ class Matcher:
         """Let a profile rest: it costs nothing until it is active again."""
         group = self._known(handle).group
         (self._exact if group is None else group).deactivate(handle)
+
+    @property
+    def competitors(self) -> tuple[Competitors, Competitors]:
+        """The attributes and the values that compete now; with the same ones, others score alike."""
+        return self._competition.competitors
 
     def encode(self, events: Sequence[Event]) -> Encoded:
         """Events as numbers, for the batch calls."""
@@ -195,14 +223,13 @@ class Matcher:
         key = (approach, tuple(sorted(set(theme))))
         if key not in self._groups:
             measure = self._measures.of(approach.base)
-            fixed = None if self._competitors is None else (self._competitors.terms, self._competitors.terms)
             self._groups[key] = DenseGroup(
                 self.vocabulary,
                 measure,
                 theme=key[1],
                 thematic=thematic,
                 temperature=self._tau(measure) if approach.contrast else None,
-                competitors=fixed if approach.contrast else None,
+                competition=self._competition,
             )
         return self._groups[key]
 

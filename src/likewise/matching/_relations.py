@@ -25,35 +25,23 @@ class Columns:
     (0, 1, 0)
     """
 
-    def __init__(
-        self, measure: Measure, *, theme: Sequence[str] = (), competitors: Sequence[str] | None = None
-    ) -> None:
+    def __init__(self, measure: Measure, *, theme: Sequence[str] = ()) -> None:
         self.measure = measure
         self.theme = tuple(theme)
         self.terms: list[str] = []
         self._numbers: dict[str, int] = {}
-        self.uses = np.zeros(16, dtype=np.int32)
         self._slices: list[tuple[int, int, Prepared]] = []
-        self._fixed = None if competitors is None else [self.add(term) for term in competitors]
 
     def __len__(self) -> int:
         return len(self.terms)
 
     def add(self, term: str) -> int:
-        """The column of a term, counted as used once more."""
+        """The column of a term."""
         number = self._numbers.get(term)
         if number is None:
             number = self._numbers[term] = len(self.terms)
             self.terms.append(term)
-            self.uses = grown(self.uses, number + 1)
-        self.uses[number] += 1
         return number
-
-    @property
-    def rivals(self) -> NDArray[np.int64]:
-        """The columns that compete: the fixed ones, or those in use."""
-        used = np.flatnonzero(self.uses[: len(self.terms)] > 0)
-        return used if self._fixed is None else np.array(self._fixed, dtype=np.int64)
 
     def slices(self) -> list[tuple[int, int, Prepared]]:
         """First and last column and the prepared terms of every slice, all terms included."""
@@ -105,13 +93,14 @@ class Relations:
         self._fill(places, terms, theme)
         return places
 
-    def scores(self, places: NDArray[np.int64], *, temperature: float | None) -> NDArray[np.float32]:
-        """The rows at these places, contrasted if there is a temperature."""
+    def scores(
+        self, places: NDArray[np.int64], *, rivals: NDArray[np.int64], temperature: float | None
+    ) -> NDArray[np.float32]:
+        """The rows at these places; with a temperature, contrasted with the columns of their rivals."""
         raw = self.table[places, : max(1, len(self.columns))]
         if temperature is None or not len(self.columns):
             return raw
-        rivals = raw[:, self.columns.rivals].max(axis=1, initial=0.0)
-        return contrasted(raw, rivals, temperature)
+        return contrasted(raw, raw[:, rivals].max(axis=1, initial=0.0), temperature)
 
     def _reserve(self) -> None:
         rows, columns = len(self._rows), len(self.columns)

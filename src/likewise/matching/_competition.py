@@ -1,0 +1,78 @@
+"""Competition: the terms that contrast sets against each other, and the version they are at."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from likewise.events import normalise
+from likewise.language import Operator, Profile
+from likewise.matching._vocabulary import term_of
+from likewise.semantics import Competitors
+
+
+class Competition:
+    """The approximate terms of all registered profiles, attributes and values apart, or fixed ones.
+
+    Attributes compete with attributes and values with values. Scores depend on who competes, so
+    `version` grows with every change, and matchers that must score alike share one competition.
+
+    >>> competition = Competition(Competitors.of(["Spain", "Ireland"]))
+    >>> competition.values
+    ('Ireland', 'Spain')
+    """
+
+    def __init__(self, fixed: Competitors | tuple[Competitors, Competitors] | None = None) -> None:
+        both = (fixed, fixed) if isinstance(fixed, Competitors) else fixed
+        self.fixed = both is not None
+        self.version = 0
+        self._attributes: Counter[str] = Counter()
+        self._values: Counter[str] = Counter()
+        if both is not None:
+            self._attributes.update(both[0].terms)
+            self._values.update(both[1].terms)
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The attributes that compete."""
+        return tuple(self._attributes)
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The values that compete."""
+        return tuple(self._values)
+
+    @property
+    def competitors(self) -> tuple[Competitors, Competitors]:
+        """Both vocabularies with the versions that tell them from others."""
+        return Competitors.of(self._attributes), Competitors.of(self._values)
+
+    def enter(self, profile: Profile) -> None:
+        """Let the terms of a profile compete."""
+        if not self.fixed:
+            self._count(self._attributes, _attributes(profile), 1)
+            self._count(self._values, _values(profile), 1)
+
+    def leave(self, profile: Profile) -> None:
+        """Take the terms of a profile out, unless another has them too."""
+        if not self.fixed:
+            self._count(self._attributes, _attributes(profile), -1)
+            self._count(self._values, _values(profile), -1)
+
+    def _count(self, counter: Counter[str], terms: Iterable[str], step: int) -> None:
+        for term in terms:
+            before = counter[term]
+            counter[term] = before + step
+            if not counter[term]:
+                del counter[term]
+            self.version += not before or before + step == 0
+
+
+def _attributes(profile: Profile) -> Iterable[str]:
+    return (normalise(one.attribute) for one in profile.predicates if one.attribute_approximate)
+
+
+def _values(profile: Profile) -> Iterable[str]:
+    for one in profile.predicates:
+        if one.value_approximate and one.operator in (Operator.EQ, Operator.NE) and isinstance(one.value, str):
+            yield term_of(one.value)
