@@ -56,6 +56,8 @@ def test_did_you_mean(text: str, word: str) -> None:
         ("{a=b} threshold 0.5 threshold 0.6", "given twice", 21),
         ("{a=b} top 1 top-k 2", "given twice", 13),
         ("{a~=b} approach exact", "contradicts", 8),
+        ("{a=b} approach exact+contrast", "takes no `+contrast`", 21),
+        ("{a=b} approach thematic+contrst", "unexpected `contrst`", 25),
         ("{a~=b} then c approach exact", "contradicts", 15),
         ("{a=b} where a.x = 1", "is for patterns", 7),
         ("{a=b} consume unique", "is for patterns", 7),

@@ -11,9 +11,8 @@ from likewise.language._format import (
 from likewise.language._format_pattern import (
     format_pattern,
 )
-from likewise.language._format_profile import (
-    format_predicate,
-    format_profile,
+from likewise.language._literals import (
+    ordered_literal,
 )
 from likewise.language._members import (
     labels,
@@ -94,11 +93,10 @@ __all__ = [
     "format_event",
     "format_file",
     "format_pattern",
-    "format_predicate",
-    "format_profile",
     "format_subscription",
     "labels",
     "members",
+    "ordered_literal",
     "parse",
     "parse_event",
     "parse_lenient",

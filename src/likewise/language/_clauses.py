@@ -92,10 +92,17 @@ class ClauseReader:
         self.options["top_k"] = self.scanner.whole("how many mappings to give")
 
     def _approach(self) -> None:
-        token = self.scanner.peek()
-        if token.kind != "word" or token.text not in APPROACHES:
-            self.scanner.unexpected(tuple(f"`{name}`" for name in APPROACHES), candidates=APPROACHES)
-        self.options["approach"] = self.scanner.take().text
+        """`thematic`, `thematic+contrast`, or `contrast` alone."""
+        scan, names = self.scanner, (*APPROACHES, "contrast")
+        token = scan.peek()
+        if token.kind != "word" or token.text not in names:
+            scan.unexpected(tuple(f"`{name}`" for name in names), candidates=names)
+        approach = scan.take().text
+        if plus := scan.accept("+"):
+            if approach in ("exact", "contrast"):
+                scan.fail(f"`{approach}` takes no `+contrast`", at=plus.start)
+            approach += "+" + scan.require("contrast").text
+        self.options["approach"] = approach
 
     def _consume(self) -> None:
         scan = self.scanner

@@ -65,8 +65,8 @@ class Options:
     approach: str | None = None
 
 
-APPROACHES: tuple[str, ...] = ("exact", "concept", "approximate", "thematic", "clustered")
-"""How terms are compared: the rows of the papers' tables [000 table 1] and 004's clusters."""
+APPROACHES: tuple[str, ...] = ("exact", "concept", "approximate", "thematic", "clustered", "hybrid")
+"""How terms are compared: the rows of the papers' tables; all but `exact` can be written with `+contrast`."""
 
 
 class Keep(StrEnum):

@@ -75,7 +75,7 @@ class ProfileReader(TermReader):
         scan, start = self.scanner, self.scanner.pos
         found = _TAGS.match(self.text, start)
         if found is None:
-            return self._careful_tags() or None
+            return None if _PREDICATE.match(self.text, start + 1) else self._careful_tags() or None
         scan.pos = found.end()
         tags = [" ".join(tag.split()) for tag in found[1].split(",")] if found[1].strip() else []
         if "" in tags:
