@@ -75,8 +75,11 @@ def _list(summaries: dict[str, str], *, as_json: bool) -> None:
 
 
 def _show(reports: Sequence[Report]) -> None:
+    from rich.console import Console
     from rich.table import Table
 
+    # A pipe has no width of its own: rather long lines there than cut figures.
+    console = output if output.is_terminal else Console(width=WIDE, highlight=False)
     for report in reports:
         table = Table(title=report.title, title_justify="left")
         for column in report.columns:
@@ -84,10 +87,9 @@ def _show(reports: Sequence[Report]) -> None:
             table.add_column(column, justify="right" if numeric else "left")
         for row in report.rows:
             table.add_row(*(_cell(row.get(column)) for column in report.columns))
-        # A pipe has no width of its own: rather long lines there than cut figures.
-        output.print(table, width=None if output.is_terminal else WIDE, crop=False)
+        console.print(table)
         for note in report.notes:
-            output.print(note, style="dim")
+            console.print(note, style="dim")
 
 
 def _cell(value: Cell) -> str:

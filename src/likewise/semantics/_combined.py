@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from likewise.errors import BuildError
 from likewise.semantics._measure import Matrix, Measure, Prepared, Shared, prepare
-from likewise.semantics._phrase import mark_identical
+from likewise.semantics._phrase import Names
 
 
 class Combined:
@@ -81,6 +81,7 @@ class PreparedCombined:
         self, terms: tuple[str, ...], parts: Sequence[Prepared], shares: NDArray[np.float32], power: float
     ) -> None:
         self.terms = terms
+        self._names = Names(terms)
         self._parts = parts
         self._shares = shares
         self._power = np.float32(power)
@@ -91,4 +92,4 @@ class PreparedCombined:
         for part, share in zip(self._parts, self._shares, strict=True):
             total += share * np.power(part.rows(event_terms, event_theme=event_theme), self._power)
         # Shares add up to 1 only up to rounding.
-        return mark_identical(np.minimum(total, np.float32(1)), event_terms, self.terms)
+        return self._names.mark(np.minimum(total, np.float32(1)), event_terms)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from likewise.errors import MissingError
 from likewise.events import normalise
 from likewise.semantics._measure import Matrix, Shared
-from likewise.semantics._phrase import mark_identical
+from likewise.semantics._phrase import Names
 
 BATCH = 16
 KEPT_TERMS = 100_000
@@ -105,13 +105,14 @@ class PreparedEmbedding:
 
     def __init__(self, measure: Embedding, terms: Sequence[str]) -> None:
         self.terms = tuple(terms)
+        self._names = Names(terms)
         self._measure = measure
         self._columns = measure.vectors(terms)
 
     def rows(self, event_terms: Sequence[str], *, event_theme: Sequence[str] = ()) -> Matrix:  # noqa: ARG002
         """Cosine of every event term (row) with every prepared term (column)."""
         scores = self._measure.vectors(event_terms) @ self._columns.T
-        return mark_identical(np.clip(scores, 0.0, 1.0), event_terms, self.terms)
+        return self._names.mark(np.clip(scores, 0.0, 1.0), event_terms)
 
 
 def _find(package: str, path: str) -> Path:

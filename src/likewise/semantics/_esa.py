@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from likewise.semantics._measure import Matrix, Shared
-from likewise.semantics._phrase import mark_identical
+from likewise.semantics._phrase import Names
+from likewise.semantics._product import dense_product
 from likewise.semantics._space import Space
 from likewise.semantics._vectors import Vectors, norms, unit
 from likewise.semantics._weighting import Weighting
@@ -77,6 +78,7 @@ class PreparedEsa:
 
     def __init__(self, terms: Sequence[str], vectors: Vectors) -> None:
         self.terms = tuple(terms)
+        self._names = Names(terms)
         self._vectors = vectors
         self._columns = csr_matrix(unit(vectors.rows(terms)).T)
 
@@ -84,7 +86,7 @@ class PreparedEsa:
         """Cosine of every event term (row) with every prepared term (column)."""
         scores = dense_product(unit(self._vectors.rows(event_terms)), self._columns)
         np.clip(scores, 0.0, 1.0, out=scores)
-        return mark_identical(scores, event_terms, self.terms)
+        return self._names.mark(scores, event_terms)
 
 
 class EsaEuclidean(Esa):
@@ -123,6 +125,7 @@ class PreparedEuclidean(PreparedEsa):
 
     def __init__(self, terms: Sequence[str], vectors: Vectors, *, normalise: bool) -> None:
         self.terms = tuple(terms)
+        self._names = Names(terms)
         self._vectors = vectors
         self._normalise = normalise
         rows = self._rows(terms)
@@ -133,7 +136,7 @@ class PreparedEuclidean(PreparedEsa):
         """Relatedness of every event term (row) with every prepared term (column)."""
         rows = self._rows(event_terms)
         scores = relatedness(dense_product(rows, self._columns), norms(rows), self._norms)
-        return mark_identical(scores, event_terms, self.terms)
+        return self._names.mark(scores, event_terms)
 
     def _rows(self, terms: Sequence[str]) -> csr_matrix[np.float32]:
         rows = self._vectors.rows(terms)
@@ -149,11 +152,6 @@ def relatedness(products: Matrix, left: NDArray[np.float32], right: NDArray[np.f
     squares = left[:, None] ** 2 + right[None, :] ** 2 - 2 * products
     scores = 1.0 / (1.0 + np.sqrt(np.maximum(squares, 0.0)))
     return np.where((left > 0)[:, None] & (right > 0)[None, :], scores, 0.0).astype(np.float32)
-
-
-def dense_product(rows: csr_matrix[np.float32], columns: csr_matrix[np.float32]) -> Matrix:
-    """rows @ columns as a dense matrix; only concepts that both sides hold cost time."""
-    return np.asarray((rows @ columns).toarray(), np.float32)
 
 
 def shared_concepts(rows: csr_matrix[np.float32], space: Space, *, score: float, limit: int) -> list[Shared]:

@@ -24,19 +24,29 @@ def key(term: str) -> str:
     return " ".join(tokens(term)) or fold(term).strip().casefold()
 
 
-def mark_identical(matrix: Matrix, subscription_terms: Sequence[str], event_terms: Sequence[str]) -> Matrix:
-    """Set the entries of equal terms to 1, in place: every measure's identity.
+class Names:
+    """Terms as the columns of a matrix, found again by what makes them the same."""
 
-    >>> mark_identical(np.zeros((1, 2), np.float32), ["park"], ["parks", "car"]).tolist()
-    [[1.0, 0.0]]
-    """
-    columns: dict[str, list[int]] = {}
-    for column, term in enumerate(event_terms):
-        columns.setdefault(key(term), []).append(column)
-    for row, term in enumerate(subscription_terms):
-        if equal := columns.get(key(term)):
-            matrix[row, equal] = 1.0
-    return matrix
+    def __init__(self, terms: Sequence[str]) -> None:
+        self._columns: dict[str, list[int]] = {}
+        for column, term in enumerate(terms):
+            self._columns.setdefault(key(term), []).append(column)
+
+    def mark(self, matrix: Matrix, rows: Sequence[str]) -> Matrix:
+        """Set the entries of equal terms to 1, in place: every measure's identity.
+
+        >>> Names(["parks", "car"]).mark(np.zeros((1, 2), np.float32), ["park"]).tolist()
+        [[1.0, 0.0]]
+        """
+        for row, term in enumerate(rows):
+            if equal := self._columns.get(key(term)):
+                matrix[row, equal] = 1.0
+        return matrix
+
+
+def mark_identical(matrix: Matrix, subscription_terms: Sequence[str], event_terms: Sequence[str]) -> Matrix:
+    """Set the entries of equal terms to 1, in place, for a matrix that is asked for once."""
+    return Names(event_terms).mark(matrix, subscription_terms)
 
 
 def best_of(scores: Matrix, rows: Sequence[int], columns: Sequence[int]) -> Matrix:

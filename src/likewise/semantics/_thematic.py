@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from likewise.semantics._esa import dense_product, relatedness, shared_concepts
+from likewise.semantics._esa import relatedness, shared_concepts
 from likewise.semantics._measure import Matrix, Shared
-from likewise.semantics._phrase import mark_identical
+from likewise.semantics._phrase import Names
+from likewise.semantics._product import dense_product
 from likewise.semantics._space import Space
 from likewise.semantics._vectors import Row, Vectors, norms, unit
 from likewise.semantics._weighting import Weighting
@@ -107,6 +108,7 @@ class PreparedThematic:
 
     def __init__(self, measure: Thematic, terms: Sequence[str], theme: Sequence[str]) -> None:
         self.terms = tuple(terms)
+        self._names = Names(terms)
         self._measure = measure
         rows = measure.project(terms, theme)
         self._norms = norms(rows)
@@ -116,7 +118,7 @@ class PreparedThematic:
         """Thematic relatedness of every event term (row) with every prepared term (column)."""
         rows = self._measure.project(event_terms, event_theme)
         scores = relatedness(dense_product(rows, self._columns), norms(rows), self._norms)
-        return mark_identical(scores, event_terms, self.terms)
+        return self._names.mark(scores, event_terms)
 
 
 def _project(row: Row, basis: Basis, size: int) -> Row:

@@ -1,0 +1,57 @@
+"""The one product that all vector measures live on: sparse rows times sparse columns, as a dense matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from likewise.semantics._measure import Matrix
+
+MANY = 20_000_000
+"""Multiplications from which compiled code for a dense result is worth its loading."""
+
+
+def dense_product(rows: csr_matrix[np.float32], columns: csr_matrix[np.float32]) -> Matrix:
+    """rows @ columns as a dense matrix; only concepts that both sides hold cost time.
+
+    Both ways add the same numbers in the same order, so a large matrix has the same bits as its parts.
+    """
+    if _multiplications(rows, columns) < MANY:
+        return np.asarray((rows @ columns).toarray(), np.float32)
+    out = np.zeros((rows.shape[0], columns.shape[1]), np.float32)
+    _scatter()(rows.indptr, rows.indices, rows.data, columns.indptr, columns.indices, columns.data, out)
+    return out
+
+
+def _multiplications(rows: csr_matrix[np.float32], columns: csr_matrix[np.float32]) -> int:
+    return int(np.diff(columns.indptr)[rows.indices].sum()) if rows.nnz else 0
+
+
+@lru_cache(maxsize=1)
+def _scatter() -> Callable[..., None]:
+    """Compiled at first use: numba takes longer to load than a small product takes."""
+    from numba import njit
+
+    compiled: Callable[..., None] = njit(cache=True, nogil=True)(_add_products)
+    return compiled
+
+
+def _add_products(
+    row_bounds: NDArray[np.integer],
+    row_concepts: NDArray[np.integer],
+    row_weights: NDArray[np.float32],
+    column_bounds: NDArray[np.integer],
+    column_terms: NDArray[np.integer],
+    column_weights: NDArray[np.float32],
+    out: Matrix,
+) -> None:
+    for row in range(len(row_bounds) - 1):
+        for at in range(row_bounds[row], row_bounds[row + 1]):
+            concept = row_concepts[at]
+            weight = row_weights[at]
+            for entry in range(column_bounds[concept], column_bounds[concept + 1]):
+                out[row, column_terms[entry]] += weight * column_weights[entry]
