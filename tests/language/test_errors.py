@@ -80,6 +80,7 @@ def test_did_you_mean(text: str, word: str) -> None:
         ("{a= 1, b}", "no operator", 9),
         ("{a, b= 1}", "in one set", 6),
         ("{a= }", "a value is missing", 5),
+        ("{device ~ laptop}", "compares nothing by itself", 9),
         ("{= b}", "is missing", 2),
         ("{type: a device: b}", "holds a colon", 16),
         ("{a= b", "ends too early", 6),

@@ -156,6 +156,10 @@ class ProfileReader(TermReader):
         ranged = self._range_start(left)
         if ranged is not None:
             return self._range(*ranged)
+        if left.approximate and not _OPERATOR_HERE.match(self.text, self.scanner.pos):
+            hint = f"write `{left.text[:40]}~= value~`"
+            at = self.scanner.pos - 1
+            self.scanner.fail("`~` marks a term and compares nothing by itself", at=at, expected=("`=`",), hint=hint)
         operator, _ = self.operator(left.text)
         right = self.value()
         if operator not in _FLIPPED:
