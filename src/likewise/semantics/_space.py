@@ -14,6 +14,7 @@ from scipy.sparse import csr_matrix
 
 from likewise.errors import SpaceError
 from likewise.semantics._space_format import ARRAYS, HINT_REBUILD, Manifest, check_files, read_manifest
+from likewise.semantics._space_tables import Titles, read_counts
 from likewise.semantics._strings import Strings
 from likewise.semantics._text import tokens
 from likewise.semantics._weighting import Weighting, inverse_document_frequency, term_frequency
@@ -38,9 +39,7 @@ class Space:
         self._concepts: NDArray[np.int32] = arrays["concepts"]
         self._freq: NDArray[np.uint16] = arrays["freq"]
         self._terms = Strings(arrays["term_offsets"], folder / "terms.bin")
-        self._titles = Strings(arrays["title_offsets"], folder / "titles.bin")
-        self._words = Strings(arrays["word_offsets"], folder / "words.bin")
-        self._word_counts: NDArray[np.int64] = arrays["word_counts"]
+        self._titles = Titles(folder / "titles.parquet")
         self._check()
 
     @classmethod
@@ -96,13 +95,12 @@ class Space:
     @cached_property
     def word_counts(self) -> Mapping[str, int]:
         """How often each unstemmed word stands in the corpus, for information content [002]."""
-        counts = self._word_counts.tolist()
-        return MappingProxyType(dict(zip(self._words, counts, strict=True)))
+        return MappingProxyType(read_counts(self._folder / "words.parquet"))
 
     @cached_property
     def word_total(self) -> int:
         """Words of the whole corpus that are not stop words."""
-        return int(self._word_counts.sum())
+        return sum(self.word_counts.values())
 
     def title(self, concept: int) -> str:
         """What a concept is called: the title of its article, or the lemmas of its synset."""
@@ -193,10 +191,9 @@ class Space:
 
     def _check(self) -> None:
         lengths = {
-            "concepts": {len(self.length), len(self.max_freq), len(self._titles)},
+            "concepts": {len(self.length), len(self.max_freq)},
             "terms": {len(self.df), len(self.indptr) - 1, len(self._terms)},
             "postings": {len(self._concepts), len(self._freq), int(self.indptr[-1]) if len(self.indptr) else -1},
-            "words": {len(self._words), len(self._word_counts)},
         }
         for what, found in lengths.items():
             if found != {self.manifest.counts.get(what)}:

@@ -1,8 +1,9 @@
 """The files of a space folder: their names, types, manifest and checks.
 
 Postings stand once, in rows by term: `indptr[t]:indptr[t+1]` is the slice of term t in `concepts` (ascending ids)
-and `freq`. Strings stand one after another in a `.bin` file, cut by an offsets array. The manifest is written last
-and names every other file with its size and SHA-256; its `id` covers all content, so equal ids mean equal spaces.
+and `freq`. Terms, which are searched for, stand one after another in `terms.bin`, cut by an offsets array; titles and
+word counts, which are read seldom, stand in Parquet tables. The manifest is written last and names every other file
+with its size and SHA-256; its `id` covers all content, so equal ids mean equal spaces.
 """
 
 from __future__ import annotations
@@ -27,13 +28,11 @@ ARRAYS: Mapping[str, str] = {
     "freq": "<u2",
     "df": "<i4",
     "term_offsets": "<i8",
-    "title_offsets": "<i8",
     "length": "<u4",
     "max_freq": "<u2",
-    "word_offsets": "<i8",
-    "word_counts": "<i8",
 }
-BLOBS = ("terms", "titles", "words")
+FILES = (*(f"{name}.npy" for name in ARRAYS), "terms.bin", "titles.parquet", "words.parquet")
+"""What every space has; a build may add the table of rejected records."""
 
 HINT_REBUILD = "build it again with `likewise space build`"
 
@@ -111,8 +110,7 @@ def _manifest(body: Any, folder: Path) -> Manifest:
 
 def check_files(folder: Path, manifest: Manifest, *, verify: bool) -> None:
     """Every named file is there in its full length and, with `verify`, byte for byte as written."""
-    needed = [f"{name}.npy" for name in ARRAYS] + [f"{name}.bin" for name in BLOBS]
-    for name in sorted({*needed, *manifest.files}):
+    for name in sorted({*FILES, *manifest.files}):
         entry = manifest.files.get(name)
         path = folder / name
         if entry is None or not path.is_file():

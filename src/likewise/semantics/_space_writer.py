@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from likewise.errors import SpaceError
 from likewise.semantics._space_format import ARRAYS, MANIFEST, Manifest, content_id, describe_file
+from likewise.semantics._space_tables import write_counts, write_titles
 from likewise.semantics._strings import join_strings
 from likewise.semantics._text import is_word, raw_words, stem
 from likewise.semantics._weighting import DEFAULT_WEIGHTING, Weighting
@@ -60,14 +61,15 @@ class SpaceWriter:
         self, titles: Sequence[bytes], *, length: NDArray[np.integer], max_freq: NDArray[np.integer]
     ) -> None:
         """All concepts, in the order of their ids."""
-        self._write_strings("title", titles)
+        self._concepts = len(titles)
+        write_titles(self.folder / "titles.parquet", titles)
         self._write_array("length", length)
         self._write_array("max_freq", np.minimum(max_freq, MOST))
 
     def write_words(self, words: Sequence[bytes], counts: NDArray[np.integer]) -> None:
         """All unstemmed words with their counts, sorted by their bytes."""
-        self._write_strings("word", words)
-        self._write_array("word_counts", counts)
+        self._words = len(words)
+        write_counts(self.folder / "words.parquet", words, counts)
 
     def add_terms(
         self,
@@ -93,10 +95,10 @@ class SpaceWriter:
     ) -> Manifest:
         """Seal the files, write the manifest and move the folder into place."""
         counts = {
-            "concepts": _entries(self.folder / "length.npy"),
+            "concepts": self._concepts,
             "terms": self._open["df"].size,
             "postings": self._postings,
-            "words": _entries(self.folder / "word_counts.npy"),
+            "words": self._words,
         }
         self._close()
         files = {path.name: describe_file(path) for path in sorted(self.folder.iterdir())}
@@ -125,11 +127,6 @@ class SpaceWriter:
         else:
             self.folder.rename(self.path)
         _sync(self.path.parent)
-
-    def _write_strings(self, name: str, items: Sequence[bytes]) -> None:
-        offsets, joined = join_strings(items)
-        self._write_array(f"{name}_offsets", offsets)
-        (self.folder / f"{name}s.bin").write_bytes(joined)
 
     def _write_array(self, name: str, values: NDArray[np.integer]) -> None:
         column = _Column(self.folder / f"{name}.npy", ARRAYS[name])
@@ -203,10 +200,6 @@ def write_space(
                 [term.encode()], df=size, sizes=size, concepts=np.array(list(row)), freq=np.array(list(row.values()))
             )
         return writer.commit(parameters={"weighting": weighting})
-
-
-def _entries(path: Path) -> int:
-    return len(np.load(path, mmap_mode="r"))
 
 
 def _sync(path: Path) -> None:

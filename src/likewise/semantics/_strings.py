@@ -1,10 +1,9 @@
-"""Strings: many sorted or unsorted strings in one mapped file, cut by offsets."""
+"""Strings: many sorted strings in one mapped file, cut by offsets."""
 
 from __future__ import annotations
 
 import mmap
-from collections.abc import Iterable, Iterator
-from itertools import pairwise
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,7 @@ from likewise.semantics._space_format import HINT_REBUILD
 
 
 class Strings:
-    """Read-only strings; `find` needs them sorted by their UTF-8 bytes."""
+    """Read-only strings, sorted by their UTF-8 bytes."""
 
     def __init__(self, offsets: NDArray[np.int64], path: Path) -> None:
         size = path.stat().st_size
@@ -33,11 +32,6 @@ class Strings:
         if not 0 <= index < len(self):
             raise IndexError(index)
         return self._at(index).decode()
-
-    def __iter__(self) -> Iterator[str]:
-        bounds = self._offsets.tolist()
-        for start, end in pairwise(bounds):
-            yield self._bytes[start:end].decode()
 
     def find(self, text: str) -> int:
         """The place of a string by binary search; -1 where it is not."""

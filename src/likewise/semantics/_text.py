@@ -9,6 +9,8 @@ from functools import lru_cache
 
 import Stemmer
 
+from likewise.events import words as split_term
+
 LONGEST_WORD = 40
 """Longer runs of letters are markup, keys or encoded data, not words."""
 
@@ -31,7 +33,6 @@ STOP_WORDS = frozenset(
 """English words that join others and name nothing."""
 
 _WORD = re.compile(r"[a-z0-9]+")
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _MARK = re.compile(r"[\u0300-\u036f]+")
 
 
@@ -73,7 +74,7 @@ def tokens(phrase: str) -> tuple[str, ...]:
     >>> tokens("parkingSpace_occupied")
     ('park', 'space', 'occupi')
     """
-    return tuple(stem(word) for word in raw_words(_HUMP.sub(" ", phrase)) if is_word(word))
+    return tuple(stem(word) for part in split_term(phrase) for word in raw_words(part) if is_word(word))
 
 
 _local = threading.local()

@@ -13,7 +13,7 @@ Weighting: TypeAlias = Literal["augmented", "log"]
 WEIGHTINGS: tuple[Weighting, ...] = get_args(Weighting)
 DEFAULT_WEIGHTING: Weighting = "log"
 
-LENGTH_POWER = 0.5
+LENGTH_POWER = 0.25
 """How strongly long concepts are damped: chosen on the human judgements of docs/spaces.md."""
 
 

@@ -1,0 +1,66 @@
+"""One Spark session, local, on a cluster, or over Spark Connect."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from likewise.errors import BuildError, MissingError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DEFAULT_MASTER = "local[*,4]"
+"""All cores; a task whose worker died is tried again, which plain `local[*]` does not do."""
+
+_QUIET = Path(__file__).with_name("log4j2.properties")
+
+SETTINGS = {
+    "spark.driver.memory": "1g",
+    "spark.driver.maxResultSize": "0",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    # Workers are forked with NumPy, Numba and the rest already loaded: they start in milliseconds.
+    "spark.python.daemon.module": "likewise.pipeline._daemon",
+    "spark.driver.extraJavaOptions": f"-XX:+UseParallelGC -Dlog4j2.configurationFile=file:{_QUIET}",
+}
+
+
+def spark_session(
+    *, master: str | None = None, remote: str | None = None, settings: dict[str, str] | None = None
+) -> SparkSession:
+    """The running session, or a new one: `master` as for spark-submit, or `remote` a Spark Connect address.
+
+    Without either, `SPARK_REMOTE` and then all cores of this machine.
+    """
+    if master and remote:
+        raise BuildError("a session has either a master or a remote address", hint="leave one of them out")
+    _check_installed(java=not remote)
+    from pyspark.sql import SparkSession
+
+    # Workers must be the Python that runs this, not the first one on the path.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName("likewise")
+    if remote or (not master and os.environ.get("SPARK_REMOTE")):
+        builder = builder.remote(remote or os.environ["SPARK_REMOTE"])
+    else:
+        builder = builder.master(master or DEFAULT_MASTER)
+    for key, value in {**SETTINGS, **(settings or {})}.items():
+        if not (remote and not remote.startswith("local") and not key.startswith("spark.sql.")):
+            builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def _check_installed(*, java: bool) -> None:
+    try:
+        import pyspark  # noqa: F401 - only whether it is there
+    except ImportError:
+        raise MissingError("this needs Spark", hint="pip install 'likewise[spark]'") from None
+    if java and not (os.environ.get("JAVA_HOME") or shutil.which("java")):
+        raise MissingError(
+            "Spark needs Java 17 or later", hint="install a Java runtime, or name a server with --remote"
+        )

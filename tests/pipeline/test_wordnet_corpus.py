@@ -1,0 +1,32 @@
+"""Each synset is one document, in which its own words are loudest."""
+
+from __future__ import annotations
+
+import pytest
+
+from likewise.errors import MissingError
+from likewise.pipeline._wordnet_corpus import WORDS, documents, text_of
+from likewise.semantics._text import raw_words
+from likewise.semantics._wordnet import WordNet
+
+
+@pytest.fixture(scope="module")
+def net() -> WordNet:
+    try:
+        return WordNet.load()
+    except MissingError as error:
+        pytest.skip(str(error))
+
+
+def test_every_synset_is_one_document(net: WordNet) -> None:
+    titles = [title for title, text in documents(net) if text]
+    assert len(titles) == len(net)
+
+
+def test_own_words_neighbours_and_gloss_are_told(net: WordNet) -> None:
+    dog = net.senses("dog", part="noun")[0].synset
+    said = raw_words(text_of(net, dog))
+    assert said.count("dog") >= WORDS
+    assert "canine" in said, "the more general synset is named"
+    assert "pack" in said, "the group that it is a member of is told"
+    assert "barked" in said, "an example of its gloss"
