@@ -23,7 +23,7 @@ def dense_product(rows: csr_matrix[np.float32], columns: csr_matrix[np.float32])
     if _multiplications(rows, columns) < MANY:
         return np.asarray((rows @ columns).toarray(), np.float32)
     out = np.zeros((rows.shape[0], columns.shape[1]), np.float32)
-    _scatter()(rows.indptr, rows.indices, rows.data, columns.indptr, columns.indices, columns.data, out)
+    _scatter()(_parts(rows), _parts(columns), out)
     return out
 
 
@@ -40,18 +40,17 @@ def _scatter() -> Callable[..., None]:
     return compiled
 
 
-def _add_products(
-    row_bounds: NDArray[np.integer],
-    row_concepts: NDArray[np.integer],
-    row_weights: NDArray[np.float32],
-    column_bounds: NDArray[np.integer],
-    column_terms: NDArray[np.integer],
-    column_weights: NDArray[np.float32],
-    out: Matrix,
-) -> None:
-    for row in range(len(row_bounds) - 1):
-        for at in range(row_bounds[row], row_bounds[row + 1]):
-            concept = row_concepts[at]
-            weight = row_weights[at]
-            for entry in range(column_bounds[concept], column_bounds[concept + 1]):
-                out[row, column_terms[entry]] += weight * column_weights[entry]
+_Parts = tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.float32]]
+
+
+def _parts(matrix: csr_matrix[np.float32]) -> _Parts:
+    return matrix.indptr, matrix.indices, matrix.data
+
+
+def _add_products(rows: _Parts, columns: _Parts, out: Matrix) -> None:
+    bounds, concepts, weights = rows
+    starts, terms, others = columns
+    for row in range(len(bounds) - 1):
+        for at in range(bounds[row], bounds[row + 1]):
+            for entry in range(starts[concepts[at]], starts[concepts[at] + 1]):
+                out[row, terms[entry]] += weights[at] * others[entry]
