@@ -34,6 +34,7 @@ class Prefix:
         "owner",
         "parts",
         "probability",
+        "spent",
         "until",
     )
 
@@ -47,6 +48,7 @@ class Prefix:
         self.deadline = deadline
         self.until: Instant | None = None
         self.alive = True
+        self.spent = False
         self.child: Process | None = None
         self.chooser: Chooser | None = None
         self.home: Chooser | None = None
@@ -142,6 +144,8 @@ class SequenceProcess(Process):
 
     def _advance(self, instance: Instance, owner: Prefix | None, probability: float, deadline: Instant | None) -> None:
         parts = (*owner.parts, instance) if owner else (instance,)
+        if owner is not None:
+            owner.spent = True
         probability *= owner.probability if owner else 1.0
         if len(parts) == len(self.node.steps) and not self.node.deferred:
             self._complete(parts, probability, instance.time, instance.phase, owner.absent if owner else {})
@@ -226,6 +230,7 @@ class SequenceProcess(Process):
             return
         step = self._next(prefix)
         if step is None:
+            prefix.spent = True
             # Replaced at this very moment: the later duplicate is the last.
             if prefix.until is None:
                 self._complete(prefix.parts, prefix.probability, self.run.now, TIMERS, prefix.absent)
@@ -284,7 +289,7 @@ class SequenceProcess(Process):
         del self.held[prefix.level][prefix]
         self.run.let_go(1)
         self.run.unkeep(prefix, prefix.roles)
-        if why is not None:
+        if why is not None and not prefix.spent:
             self.run.stopped(self.node, prefix.level + 1, why, prefix, None)
         step = self._next(prefix)
         if step is not None and step.join is not None:

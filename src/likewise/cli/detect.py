@@ -1,0 +1,216 @@
+"""`likewise detect`: events against patterns, in event time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from likewise.cli._output import errors, output, print_json
+from likewise.errors import BuildError, InputError
+
+if TYPE_CHECKING:
+    from likewise.composite import Detection, Detector
+    from likewise.events import Event
+    from likewise.language import Subscription
+
+BATCH = 10_000
+
+
+def register(app: typer.Typer) -> None:
+    """Add the `detect` command."""
+    app.command("detect")(detect)
+
+
+def detect(
+    events: Annotated[str, typer.Argument(help="File of events (JSON lines, CloudEvents, RDF), or - for stdin.")],
+    patterns: Annotated[Path, typer.Argument(help="File of patterns and of the subscriptions they refer to.")],
+    *,
+    lateness: Annotated[str, typer.Option(help="How late events may come, such as `30 s` or `5 minutes`.")] = "0 s",
+    max_jump: Annotated[str, typer.Option(help="Events further ahead than this are refused.")] = "366 days",
+    limit: Annotated[int, typer.Option(min=1, help="At most so many instances held per pattern.")] = 100_000,
+    full: Annotated[str, typer.Option(help="At the limit: `drop oldest` or `refuse`.")] = "drop oldest",
+    until: Annotated[str | None, typer.Option(help="Go on to this time after the last event (ISO 8601).")] = None,
+    measure: Annotated[str | None, typer.Option(help="Measure for `~`, such as esa; needs a space.")] = None,
+    space: Annotated[list[str] | None, typer.Option(help="Space of the measure.")] = None,
+    relatedness: Annotated[float, typer.Option(min=0, max=1, help="Least relatedness in `a.x ~ b.x`.")] = 0.5,
+    two_step: Annotated[bool, typer.Option("--two-step", help="Use the two-step method, to compare.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Show the trace of each detection.")] = False,
+    state: Annotated[bool, typer.Option("--state", help="Show what each pattern holds, and why it stopped.")] = False,
+    chart: Annotated[Path | None, typer.Option(help="Write a timeline of the first detections as HTML.")] = None,
+    snapshot: Annotated[Path | None, typer.Option(help="Go on from this snapshot, and write it at the end.")] = None,
+    dead_letter: Annotated[Path | None, typer.Option(help="Bad and late events go here.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON line for each detection.")] = False,
+) -> None:
+    """Detect patterns in a stream of events and print each detection.
+
+    Example: `likewise detect homes.jsonl examples/patterns/homes.lw --explain --state`
+    """
+    from likewise.events import DeadLetters
+
+    refused = DeadLetters(dead_letter) if dead_letter is not None else None
+    detector = _detector(
+        patterns,
+        snapshot=snapshot,
+        refused=refused,
+        two_step=two_step,
+        measure=_measure(measure, space),
+        lateness=_duration(lateness),
+        max_jump=_duration(max_jump),
+        relatedness=relatedness,
+        limits=_limits(limit, full),
+    )
+    shown: list[Detection] = []
+    for detection in _detections(detector, events, until, refused):
+        if len(shown) < 50:
+            shown.append(detection)
+        _print(detection, explain=explain, as_json=as_json)
+    if refused is not None:
+        refused.__exit__(None, None, None)
+    if chart is not None:
+        from likewise.evaluation.timeline import write_timeline
+
+        write_timeline(shown, chart)
+    if snapshot is not None:
+        snapshot.write_bytes(detector.snapshot())
+    _conclude(detector, state=state, as_json=as_json)
+
+
+def _detector(patterns: Path, *, snapshot: Path | None, refused: Any, two_step: bool, **options: Any) -> Detector:
+    from likewise.composite import Detector, Refused
+    from likewise.composite.two_step import TwoStepDetector
+    from likewise.matching import Matcher
+
+    def refuse(one: Refused) -> None:
+        if refused is not None:
+            refused(_bad_record(one))
+
+    measure = options["measure"]
+    matcher = Matcher(measure=measure) if measure is not None else Matcher()
+    if snapshot is not None and snapshot.exists():
+        return Detector.restore(snapshot.read_bytes(), matcher=matcher, measure=measure, refuse=refuse)
+    kind = TwoStepDetector if two_step else Detector
+    detector = kind(matcher=matcher, refuse=refuse, **options)
+    for subscription in _read_patterns(patterns, detector):
+        detector.add(subscription.name, subscription.body, subscription.options)
+    if not detector.patterns:
+        raise InputError("no patterns in it", source=str(patterns), hint="write one, such as `p: a then b within 5 s`")
+    return detector
+
+
+def _bad_record(refused: Any) -> Any:
+    from likewise.events import BadRecord, encode_line
+
+    event = refused.event
+    raw = encode_line(event).rstrip() if event.tuples else repr(event).encode()
+    return BadRecord(source="<detector>", line=None, reason=refused.reason, raw=raw)
+
+
+def _read_patterns(path: Path, detector: Detector) -> list[Subscription]:
+    """Patterns run; profiles are only there to be referred to, unless there is nothing else."""
+    from likewise.language import Composite, parse
+
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", source=str(path), hint="check the path") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"not valid UTF-8 at byte {error.start + 1}", source=str(path)) from None
+    found = parse(text, source=str(path))
+    for subscription in found:
+        detector.define(subscription)
+    return [one for one in found if isinstance(one.body, Composite)] or found
+
+
+def _detections(detector: Detector, source: str, until: str | None, refused: Any) -> Iterator[Detection]:
+    from likewise.events import read_events
+
+    for batch in _batches(read_events(source, on_error=refused)):
+        yield from detector.publish_batch(batch)
+    yield from detector.flush()
+    if until is not None:
+        yield from detector.advance(_instant(until))
+
+
+def _batches(events: Iterable[Event]) -> Iterator[list[Event]]:
+    """Events in batches, with progress on long input."""
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.completed:,.0f} events"), TimeElapsedColumn())
+    waiting = iter(events)
+    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as progress:
+        task = progress.add_task("events", total=None)
+        while batch := list(islice(waiting, BATCH)):
+            yield batch
+            progress.advance(task, len(batch))
+
+
+def _print(detection: Detection, *, explain: bool, as_json: bool) -> None:
+    from likewise.composite._report import detection_lines, detection_plain
+
+    if as_json:
+        print_json(detection_plain(detection, trace=explain))
+        return
+    for line in detection_lines(detection, trace=explain):
+        output.print(line, markup=False, soft_wrap=True)
+
+
+def _conclude(detector: Detector, *, state: bool, as_json: bool) -> None:
+    from likewise.composite._report import state_lines
+
+    states = detector.state()
+    if state and as_json:
+        print_json({"state": states})
+    elif state:
+        for line in state_lines(states):
+            output.print(line, markup=False, soft_wrap=True)
+    if not as_json:
+        total = sum(one.detected for one in states)
+        late = f", {detector.late:,} late events" if detector.late else ""
+        errors.print(f"{total:,} detections of {len(states):,} patterns{late}")
+
+
+def _measure(name: str | None, spaces: list[str] | None) -> Any:
+    if name is None:
+        return None
+    from likewise.cli._spaces import open_spaces
+    from likewise.semantics import measure, needs_space
+
+    return measure(name, spaces=open_spaces(spaces)) if needs_space(name) else measure(name)
+
+
+def _limits(instances: int, policy: str) -> Any:
+    from likewise.composite import Limits
+
+    if policy not in ("drop oldest", "refuse"):
+        raise BuildError(f"unknown policy {policy!r}", hint="`drop oldest` or `refuse`")
+    return Limits(instances, policy)  # type: ignore[arg-type]
+
+
+def _duration(text: str) -> int:
+    from likewise.language import Negation, parse_pattern
+
+    # The language's own durations, so that the command understands what patterns do.
+    try:
+        root = parse_pattern(f"not x for {text}").root
+    except Exception:
+        root = None
+    if text.strip() in ("0", "0 s"):
+        return 0
+    if not isinstance(root, Negation) or root.within is None:
+        raise BuildError(f"{text!r} is not a length of time", hint="such as `30 s`, `5 minutes` or `1 hour`")
+    return root.within
+
+
+def _instant(text: str) -> int:
+    from datetime import datetime
+
+    from likewise.events import to_instant
+
+    try:
+        return to_instant(datetime.fromisoformat(text))
+    except ValueError:
+        raise BuildError(f"{text!r} is not a time", hint="such as 2008-03-24T12:00:00") from None

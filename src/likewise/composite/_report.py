@@ -1,0 +1,78 @@
+"""Detections and states in words and as plain values for JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from likewise.composite._detection import Detection
+from likewise.composite._trace import Line
+from likewise.composite.detector import PatternState
+from likewise.events import Instant, to_datetime
+
+__all__ = ["detection_lines", "detection_plain", "state_lines"]
+
+
+def moment(instant: Instant) -> str:
+    """A moment as people read it; beyond the calendar, its number."""
+    try:
+        return to_datetime(instant).strftime("%Y-%m-%d %H:%M:%S.%f").rstrip("0").rstrip(".")
+    except (OverflowError, ValueError):
+        return str(instant)
+
+
+def detection_plain(detection: Detection, *, trace: bool = False) -> dict[str, Any]:
+    """A detection for JSON."""
+    plain: dict[str, Any] = {
+        "pattern": detection.pattern,
+        "time": moment(detection.time),
+        "start": moment(detection.start),
+        "end": moment(detection.end),
+        "probability": detection.probability,
+        "events": {role: [event.id for event in events] for role, events in detection.events.items()},
+    }
+    if trace:
+        plain["trace"] = [_line_plain(line) for line in detection.trace]
+    return plain
+
+
+def _line_plain(line: Line) -> dict[str, Any]:
+    plain: dict[str, Any] = {"role": line.role, "what": line.what, "probability": line.probability}
+    if line.event is not None:
+        plain["event"] = line.event
+    for name in ("start", "time", "activated", "terminated"):
+        value = getattr(line, name)
+        if value is not None:
+            plain[name] = moment(value)
+    return plain
+
+
+def detection_lines(detection: Detection, *, trace: bool = False) -> Iterator[str]:
+    """A detection in words: one line, and with its trace one line per role."""
+    roles = ", ".join(
+        f"{role} = {' '.join(event.id or '?' for event in events)}" for role, events in detection.events.items()
+    )
+    sure = "" if detection.probability == 1.0 else f"  p = {detection.probability:.3f}"
+    yield f"{moment(detection.time)}  {detection.pattern}{sure}  {roles}".rstrip()
+    if trace:
+        for line in detection.trace:
+            yield f"    {_told(line)}"
+
+
+def _told(line: Line) -> str:
+    if line.what == "absence":
+        begin = moment(line.start if line.start is not None else line.time)
+        return f"no {line.role} from {begin} to {moment(line.time)}  p = {line.probability:.3f}"
+    active = "from the start" if line.activated is None else f"from {moment(line.activated)}"
+    until = "" if line.terminated is None else f" to {moment(line.terminated)}"
+    name = "" if line.what == "time" else f" {line.event or '?'}"
+    return f"{line.role}:{name} at {moment(line.time)}  p = {line.probability:.3f}  (active {active}{until})"
+
+
+def state_lines(states: list[PatternState]) -> Iterator[str]:
+    """What each pattern holds, and why its instances stopped."""
+    for state in states:
+        yield f"{state.name}: {state.detected:,} detected, {state.held:,} held, {state.dropped:,} dropped"
+        yield f"    furthest: {state.furthest}"
+        for why, count in state.stops.items():
+            yield f"    {count:,} x {why}"

@@ -1,0 +1,147 @@
+"""`likewise detect` on small files, and the streams behind its examples."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from likewise.cli import _app
+from likewise.errors import BuildError, InputError
+from likewise.language import parse
+
+ROOT = Path(__file__).parents[2]
+EVENTS = """
+{"id": "w", "time": "2024-01-01T10:00:00Z", "attributes": {"type": "window broken", "room": "101"}}
+{"id": "x", "time": "2024-01-01T10:01:00Z", "attributes": {"type": "presence", "room": "102"}}
+{"id": "y", "time": "2024-01-01T10:10:00Z", "attributes": {"type": "presence", "room": "101"}}
+{"id": "z", "time": "2024-01-01T10:09:00Z", "attributes": {"type": "presence", "room": "101"}}
+"""
+PATTERNS = """
+window: {type = "window broken"}
+presence: {type = presence}
+break-in: window as w then presence as p within 10 minutes where w.room = p.room
+quiet: not presence for 1 hour
+"""
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[str, str]:
+    (tmp_path / "events.jsonl").write_text(EVENTS)
+    (tmp_path / "patterns.lw").write_text(PATTERNS)
+    return str(tmp_path / "events.jsonl"), str(tmp_path / "patterns.lw")
+
+
+def run(*arguments: str) -> str:
+    result = CliRunner().invoke(_app.build(), ["detect", *arguments], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_detections_in_words(files: tuple[str, str]) -> None:
+    assert run(*files).splitlines() == ["2024-01-01 10:10:00  break-in  w = w, p = y"]
+
+
+def test_json_with_the_trace(files: tuple[str, str]) -> None:
+    [found] = [json.loads(line) for line in run(*files, "--json", "--explain").splitlines()]
+    assert found["events"] == {"w": ["w"], "p": ["y"]}
+    assert found["trace"][1]["activated"] == "2024-01-01 10:00:00"
+    assert found["trace"][1]["terminated"] == "2024-01-01 10:10:00"
+
+
+def test_lateness_lets_late_events_in(files: tuple[str, str]) -> None:
+    lines = run(*files, "--lateness", "1 minute").splitlines()
+    assert [line.split()[-1] for line in lines] == ["z", "y"]
+
+
+def test_until_goes_on_after_the_last_event(files: tuple[str, str]) -> None:
+    assert "2024-01-01 11:10:00  quiet" in run(*files, "--until", "2024-01-01T12:00:00")
+
+
+def test_state_tells_why_a_pattern_stopped(files: tuple[str, str]) -> None:
+    out = run(*files, "--state")
+    assert "break-in: 1 detected, 0 held, 0 dropped" in out
+    assert "quiet: 0 detected, 1 held" in out
+
+
+def test_late_events_go_to_the_dead_letters(files: tuple[str, str], tmp_path: Path) -> None:
+    letters = tmp_path / "bad.jsonl"
+    run(*files, "--dead-letter", str(letters))
+    [letter] = [json.loads(line) for line in letters.read_text().splitlines()]
+    assert letter["reason"] == "it is too late"
+    assert json.loads(letter["record"])["id"] == "z"
+
+
+def test_a_snapshot_goes_on(files: tuple[str, str], tmp_path: Path) -> None:
+    lines = EVENTS.strip().splitlines()
+    halves = []
+    for number, part in enumerate((lines[:1], lines[1:])):
+        source = tmp_path / f"half{number}.jsonl"
+        source.write_text("\n".join(part))
+        halves.append(run(str(source), files[1], "--snapshot", str(tmp_path / "state.bin")))
+    assert halves == ["", run(*files)]
+
+
+def test_two_steps_find_the_same(files: tuple[str, str]) -> None:
+    assert run(*files, "--two-step") == run(*files)
+
+
+def test_a_timeline_stands_alone(files: tuple[str, str], tmp_path: Path) -> None:
+    pytest.importorskip("altair")
+    pytest.importorskip("vl_convert")
+    chart = tmp_path / "timeline.html"
+    run(*files, "--chart", str(chart))
+    page = chart.read_text()
+    assert "break-in" in page
+    assert "<script src=" not in page
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [(["--lateness", "soon"], BuildError), (["--full", "panic"], BuildError), (["--until", "later"], BuildError)],
+)
+def test_bad_options(files: tuple[str, str], options: list[str], error: type[Exception]) -> None:
+    with pytest.raises(error):
+        run(*files, *options)
+
+
+def test_a_missing_file(files: tuple[str, str]) -> None:
+    with pytest.raises(InputError, match="cannot be read"):
+        run(files[0], "nowhere.lw")
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples" / "patterns").glob("*.lw")), ids=lambda path: path.stem)
+def test_the_examples_can_be_built(path: Path) -> None:
+    from likewise.composite import Detector
+
+    assert Detector(parse(path.read_text())).patterns
+
+
+@pytest.fixture(scope="module")
+def homes(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = Path(os.environ.get("LIKEWISE_DATA", ROOT / ".." / "shared" / "data"))
+    if not (folder / "streams").exists():
+        pytest.skip(f"no streams at {folder}: set LIKEWISE_DATA")
+    out = tmp_path_factory.mktemp("streams") / "homes.jsonl"
+    arguments = ["dataset", "homes", "--house", "A", "--out", str(out), "--data", str(folder)]
+    assert CliRunner().invoke(_app.build(), arguments, catch_exceptions=False).exit_code == 0
+    return str(out)
+
+
+def counts(events: str, patterns: str) -> dict[str, int]:
+    lines = run(events, str(ROOT / "examples" / "patterns" / patterns), "--json").splitlines()
+    return dict(Counter(json.loads(line)["pattern"] for line in lines))
+
+
+def test_p1_to_p4_on_a_real_home(homes: str) -> None:
+    assert counts(homes, "homes.lw") == {"night-snack": 1, "unused": 8, "meal": 13, "home-to-bed": 3}
+
+
+def test_allen_relations_on_a_real_home(homes: str) -> None:
+    found = counts(homes, "allen.lw")
+    assert found["bath-with-open-bedroom"] == 157
+    assert found["going-out"] == 7
