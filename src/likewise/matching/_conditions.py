@@ -62,6 +62,21 @@ class ConditionTable:
         self._uses[number] += 1
         return number
 
+    def numbers(self, predicates: Sequence[Predicate]) -> list[int]:
+        """The numbers of predicates that are there."""
+        return [self._numbers[predicate] for predicate in predicates]
+
+    def add_all(self, predicates: Sequence[Predicate]) -> list[int]:
+        """The numbers of a profile's predicates; on an error none of them is counted."""
+        numbers: list[int] = []
+        try:
+            numbers.extend(self.add(predicate) for predicate in predicates)
+        except Exception:
+            for number in numbers:
+                self.release(number)
+            raise
+        return numbers
+
     def release(self, number: int) -> None:
         """Count a predicate as used once less."""
         self._uses[number] -= 1

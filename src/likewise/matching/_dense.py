@@ -25,7 +25,7 @@ ROW_BUDGET = 256 << 20
 TOLERANCE = 1e-6
 """Scores are 32-bit: a score that misses the threshold by no more than this reaches it."""
 
-_CODES = {Aggregation.PRODUCT: PRODUCT, Aggregation.GEOMETRIC: GEOMETRIC, Aggregation.MEAN: MEAN}
+CODES = {Aggregation.PRODUCT: PRODUCT, Aggregation.GEOMETRIC: GEOMETRIC, Aggregation.MEAN: MEAN}
 
 
 class Hits(NamedTuple):
@@ -84,17 +84,11 @@ class DenseGroup:
 
     def add(self, slot: int, profile: Profile, settings: Settings) -> None:
         """Compile a profile under a number of the caller's choice and make it active."""
-        conditions: list[int] = []
-        try:
-            conditions.extend(self.conditions.add(predicate) for predicate in profile.predicates)
-        except Exception:
-            for number in conditions:
-                self.conditions.release(number)
-            raise
+        conditions = self.conditions.add_all(profile.predicates)
         self._profiles.set(slot, conditions)
         self._bound, self._aggregation = grown(self._bound, slot + 1), grown(self._aggregation, slot + 1)
         self._bound[slot] = bound_of(settings, len(conditions))
-        self._aggregation[slot] = _CODES[settings.aggregation]
+        self._aggregation[slot] = CODES[settings.aggregation]
         self.activate(slot)
 
     def remove(self, slot: int) -> None:
@@ -124,14 +118,18 @@ class DenseGroup:
             self._contest()
         if len(self._active_array) != len(self._active):
             self._active_array = np.fromiter(self._active, dtype=np.int32, count=len(self._active))
-        parts = [part for context, events in self._contexts(encoded) for part in self._score(encoded, context, events)]
+        parts = [
+            part
+            for context, events in contexts_of(encoded, thematic=self._thematic)
+            for part in self._score(encoded, context, events)
+        ]
         return parts[0] if len(parts) == 1 else Hits(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
-    def matrix(self, encoded: Encoded, event: int, profile: int) -> NDArray[np.float32]:
-        """The combined matrix of one profile with one event of the batch that was matched last."""
+    def matrix(self, encoded: Encoded, event: int, profile: Profile) -> NDArray[np.float32]:
+        """The combined matrix of a registered profile with one event of the batch that was matched last."""
         ids = encoded.ids[encoded.starts[event] : encoded.starts[event + 1]]
         slots = self._slots[self._context_of(encoded, event)][ids]
-        return np.ascontiguousarray(self._rows[slots][:, self._profiles[profile]].T)
+        return np.ascontiguousarray(self._rows[slots][:, self.conditions.numbers(profile.predicates)].T)
 
     def _forget(self) -> None:
         """Drop everything that was worked out about event tuples."""
@@ -162,14 +160,6 @@ class DenseGroup:
     def _context_of(self, encoded: Encoded, event: int) -> int:
         return int(encoded.themes[event]) if self._thematic else 0
 
-    def _contexts(self, encoded: Encoded) -> Iterator[tuple[int, NDArray[np.int64]]]:
-        """Events by what else, beside a tuple, decides the tuple's row."""
-        if not self._thematic:
-            yield 0, np.arange(len(encoded))
-            return
-        for theme in np.unique(encoded.themes).tolist():
-            yield theme, np.flatnonzero(encoded.themes == theme)
-
     def _score(self, encoded: Encoded, context: int, events: NDArray[np.int64]) -> Iterator[Hits]:
         slots = self._ensure(encoded, context, events)
         profiles = Profiles(
@@ -195,7 +185,7 @@ class DenseGroup:
 
     def _ensure(self, encoded: Encoded, context: int, events: NDArray[np.int64]) -> NDArray[np.int32]:
         """Rows for all tuples of these events; gives the slots of tuples in this context."""
-        ids = encoded.ids if len(events) == len(encoded) else _gather(encoded, events)
+        ids = encoded.ids if len(events) == len(encoded) else gather(encoded, events)
         slots = self._slots_of(context)
         places = slots[ids]
         stale = (places < 0) | (self._row_version[places] != self._version)
@@ -257,7 +247,16 @@ class DenseGroup:
         return back.astype(np.int64), relations.scores(places, rivals=self._rivals[side], temperature=self._temperature)
 
 
-def _gather(encoded: Encoded, events: NDArray[np.int64]) -> NDArray[np.int32]:
+def contexts_of(encoded: Encoded, *, thematic: bool) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """Events by their theme, where themes decide; else all at once."""
+    if not thematic:
+        yield 0, np.arange(len(encoded))
+        return
+    for theme in np.unique(encoded.themes).tolist():
+        yield theme, np.flatnonzero(encoded.themes == theme)
+
+
+def gather(encoded: Encoded, events: NDArray[np.int64]) -> NDArray[np.int32]:
     """The tuples of some events."""
     lengths = encoded.starts[events + 1] - encoded.starts[events]
     offsets = np.repeat(encoded.starts[events] - np.cumsum(lengths) + lengths, lengths)

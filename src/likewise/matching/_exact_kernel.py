@@ -109,7 +109,7 @@ def _link(ids: NDArray[np.int32], tuples: Tuples, scratch: Scratch) -> None:
 
 
 @numba.njit(cache=True, nogil=True)
-def _lower_bound(key: NDArray[np.float64], begin: int, end: int, bound: float) -> int:
+def _lower_bound(key: NDArray[Any], begin: int, end: int, bound: float) -> int:
     while begin < end:
         middle = (begin + end) >> 1
         if key[middle] < bound:

@@ -21,13 +21,18 @@ from likewise.matching._exact import ExactIndex
 from likewise.matching._mapping import best_assignments
 from likewise.matching._match import Match
 from likewise.matching._measures import Measures
+from likewise.matching._sparse import SparseGroup
 from likewise.matching._vocabulary import Encoded, Vocabulary
 from likewise.semantics import Competitors, Measure, Space
 from likewise.semantics import Contrast as _Contrast
 
 DEFAULT_THRESHOLD = 0.5
 
-GroupKey: TypeAlias = tuple[Approach, tuple[str, ...]]
+DENSE = 1024
+"""Distinct predicates of a group that are scored for every event; profiles that bring more are indexed."""
+
+Group: TypeAlias = DenseGroup | SparseGroup
+GroupKey: TypeAlias = tuple[Approach, tuple[str, ...], type[Group]]
 
 
 class Scores(NamedTuple):
@@ -45,7 +50,7 @@ class Registration:
     key: Hashable
     profile: Profile
     settings: Settings
-    group: DenseGroup | None
+    group: Group | None
 
 
 class Matcher:
@@ -71,12 +76,14 @@ class Matcher:
         distinct: bool = False,
         competitors: Competitors | tuple[Competitors, Competitors] | None = None,
         temperature: float | None = None,
+        dense: int = DENSE,
         vocabulary: Vocabulary | None = None,
     ) -> None:
         """`measure` is one for all approaches or one for each by name; `spaces` make those not given.
 
         `distinct` lets one tuple answer one predicate only. `competitors` fixes the terms of contrast,
-        which otherwise are those of the profiles registered at the moment.
+        which otherwise are those of the profiles registered at the moment. Profiles beyond `dense`
+        distinct predicates are indexed and no longer all scored.
         """
         self._measures = Measures(measure, spaces=spaces)
         self._approach = None if approach is None else Approach.parse(approach)
@@ -86,11 +93,13 @@ class Matcher:
         self._distinct = distinct
         self._competition = Competition(competitors)
         self._temperature = temperature
+        self._dense = dense
         self.vocabulary = vocabulary or Vocabulary()
         self._registrations: dict[int, Registration] = {}
         self._next = 0
         self._exact = ExactIndex(self.vocabulary)
-        self._groups: dict[GroupKey, DenseGroup] = {}
+        self._groups: dict[GroupKey, Group] = {}
+        self._settings: dict[Settings, Settings] = {}
 
     def __len__(self) -> int:
         return len(self._registrations)
@@ -108,6 +117,7 @@ class Matcher:
             top_k=self._top_k,
             distinct=self._distinct,
             temperature=self._temperature,
+            dense=self._dense,
             vocabulary=self.vocabulary,
         )
         twin._approach, twin._measures, twin._competition = self._approach, self._measures, self._competition
@@ -117,7 +127,7 @@ class Matcher:
         """Register a profile, active, and give its handle."""
         settings = self.settings(profile, options)
         handle = self._next
-        group = None if settings.approach.base == "exact" else self._group(settings.approach, profile)
+        group = None if settings.approach.base == "exact" else self._group(settings, profile)
         if group is None:
             self._exact.add(handle, profile)
         else:
@@ -130,7 +140,7 @@ class Matcher:
 
     def settings(self, profile: Profile, options: Options | None = None) -> Settings:
         """What a profile with these options would be matched with."""
-        return resolve(
+        found = resolve(
             profile,
             options or Options(),
             approach=self._approach,
@@ -139,6 +149,8 @@ class Matcher:
             aggregation=self._aggregation,
             has_measure=bool(self._measures),
         )
+        # A million subscriptions have few different settings: each is kept once.
+        return self._settings.setdefault(found, found)
 
     def remove(self, handle: int) -> None:
         """Forget a profile."""
@@ -193,7 +205,7 @@ class Matcher:
 
     def _match(self, encoded: Encoded, at: int, handle: int, score: float) -> Match | None:
         entry = self._registrations[handle]
-        matrix = None if entry.group is None else entry.group.matrix(encoded, at, handle)
+        matrix = None if entry.group is None else entry.group.matrix(encoded, at, entry.profile)
         if self._distinct:
             # The kernel's score is the best without that condition, so nothing can be missed.
             score = self._distinct_score(entry, encoded.events[at], matrix)
@@ -217,17 +229,21 @@ class Matcher:
             return 0.0
         return aggregate([float(whole[i, j]) for i, j in enumerate(best[0][0])], entry.settings.aggregation)
 
-    def _group(self, approach: Approach, profile: Profile) -> DenseGroup:
-        thematic = approach.base == "thematic"
-        theme = profile.theme if thematic else ()
-        key = (approach, tuple(sorted(set(theme))))
+    def _group(self, settings: Settings, profile: Profile) -> Group:
+        """Where a profile belongs: scored for every event while there are few, indexed when there are many."""
+        approach = settings.approach
+        theme = tuple(sorted(set(profile.theme))) if approach.base == "thematic" else ()
+        dense = self._groups.get((approach, theme, DenseGroup))
+        full = dense is not None and len(dense.conditions) >= self._dense
+        kind = SparseGroup if full and SparseGroup.takes(settings, len(profile.predicates)) else DenseGroup
+        key = (approach, theme, kind)
         if key not in self._groups:
             measure = self._measures.of(approach.base)
-            self._groups[key] = DenseGroup(
+            self._groups[key] = kind(
                 self.vocabulary,
                 measure,
-                theme=key[1],
-                thematic=thematic,
+                theme=theme,
+                thematic=approach.base == "thematic",
                 temperature=self._tau(measure) if approach.contrast else None,
                 competition=self._competition,
             )

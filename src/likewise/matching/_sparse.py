@@ -1,0 +1,296 @@
+"""Very many profiles with approximation: an event meets only those that its words lead to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise.language import Profile
+from likewise.matching._aggregation import Aggregation
+from likewise.matching._approach import Settings
+from likewise.matching._competition import Competition
+from likewise.matching._conditions import ConditionTable
+from likewise.matching._dense import CODES, Hits, bound_of, contexts_of, gather
+from likewise.matching._dense_kernel import RELATED, Profiles
+from likewise.matching._exact_kernel import EQUAL, Tuples
+from likewise.matching._lists import Lists, grown
+from likewise.matching._near import FLOOR, STRONG, Neighbours
+from likewise.matching._relations import Columns, Relations
+from likewise.matching._sparse_kernel import Names, Near, Postings, World, fill_matrix, match_sparse
+from likewise.matching._vocabulary import TEXT, Encoded, Vocabulary
+from likewise.semantics import Measure
+
+SELECTIVE = 0.35
+"""An access condition is to be met at least so well, if the threshold allows: few terms are that near."""
+
+
+def access_of(settings: Settings, length: int) -> tuple[int, float]:
+    """Of so many access conditions at least one must be met so well for the profile to match.
+
+    If k conditions all stay below b, the product stays below b**k; so with b**k equal to what the
+    product must reach, one of them reaches b. More conditions to watch allow a higher, rarer b.
+
+    >>> from likewise.matching._approach import Approach
+    >>> access_of(Settings(Approach("approximate"), 0.5, 1, Aggregation.GEOMETRIC), 2)
+    (2, 0.4999...)
+    """
+    bound = bound_of(settings, length)
+    if settings.aggregation is Aggregation.MEAN:
+        return length, max(bound / length, 0.0)
+    for k in range(1, length):
+        if bound ** (1 / k) >= SELECTIVE:
+            return k, bound ** (1 / k)
+    return length, float(bound ** (1 / length))
+
+
+class SparseGroup:
+    """Profiles that share a measure, a theme and a contrast, reached through their rarest predicates.
+
+    Threshold and aggregation say how well at least one of a few predicates must be met. Those wait
+    under their value's column; an event's values have short lists of near columns; what is found
+    there is verified in full. Relatedness below `FLOOR` counts as none.
+    """
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        measure: Measure,
+        *,
+        theme: Sequence[str] = (),
+        thematic: bool = False,
+        temperature: float | None = None,
+        competition: Competition | None = None,
+    ) -> None:
+        self._vocabulary = vocabulary
+        self._thematic = thematic
+        self._temperature = temperature or 0.0
+        self._competition = competition if competition is not None and temperature is not None else Competition()
+        self._names = Relations(Columns(measure, theme=theme))
+        self._near = Neighbours(Columns(measure, theme=theme))
+        self.conditions = ConditionTable(vocabulary, attributes=self._names.columns, values=self._near.columns)
+        self._profiles = Lists(np.int32)
+        self._bound = np.zeros(16, dtype=np.float64)
+        self._aggregation = np.zeros(16, dtype=np.int8)
+        self._access = np.zeros(16, dtype=np.float64)
+        self._watched = np.zeros(16, dtype=np.int8)
+        self._by_meaning, self._by_value, self._by_name = (Lists(np.int32, np.int32) for _ in range(3))
+        self._active: set[int] = set()
+        self._least = 1.0
+        self._contested = -1
+        self._rivals = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+        self._seen = np.zeros(16, dtype=np.int64)
+        self._clock = np.zeros(2, dtype=np.int64)
+        self._candidates = np.zeros(16, dtype=np.int32)
+        self._out = Hits(np.zeros(4096, np.int32), np.zeros(4096, np.int32), np.zeros(4096, np.float32))
+        self._forget()
+
+    @staticmethod
+    def takes(settings: Settings, length: int) -> bool:
+        """Whether a profile's threshold is high enough to leave out what is far."""
+        return access_of(settings, length)[1] >= FLOOR
+
+    @property
+    def verified(self) -> int:
+        """How many candidates were looked at in full so far."""
+        return int(self._clock[1])
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the arrays of profiles and lists (without event terms)."""
+        lists = (self._profiles, self._by_meaning, self._by_value, self._by_name)
+        return sum(one.nbytes for one in lists) + 40 * len(self._bound)
+
+    def add(self, slot: int, profile: Profile, settings: Settings) -> None:
+        """Compile a profile under a number of the caller's choice and make it active."""
+        conditions = self.conditions.add_all(profile.predicates)
+        self._profiles.set(slot, conditions)
+        if slot >= len(self._bound):
+            self._bound, self._aggregation = grown(self._bound, slot + 1), grown(self._aggregation, slot + 1)
+            self._access, self._watched = grown(self._access, slot + 1), grown(self._watched, slot + 1)
+            self._seen, self._candidates = grown(self._seen, slot + 1), grown(self._candidates, slot + 1)
+        watched, access = access_of(settings, len(conditions))
+        self._bound[slot] = bound_of(settings, len(conditions))
+        self._aggregation[slot] = CODES[settings.aggregation]
+        self._access[slot], self._watched[slot] = access, watched
+        self._least = min(self._least, access)
+        self.activate(slot)
+
+    def remove(self, slot: int) -> None:
+        """Forget a profile."""
+        self.deactivate(slot)
+        for number in self._profiles[slot].tolist():
+            self.conditions.release(number)
+        self._profiles.clear(slot)
+
+    def activate(self, slot: int) -> None:
+        """Let a profile take part again."""
+        if slot in self._active:
+            return
+        self._active.add(slot)
+        # The watched conditions stand first, so that resting finds them again.
+        ranked = sorted(set(self._profiles[slot].tolist()), key=self._crowd)
+        rest = sorted(self._profiles[slot].tolist())
+        for number in ranked[: int(self._watched[slot])]:
+            rest.remove(number)
+        watched = ranked[: int(self._watched[slot])]
+        self._profiles.set(slot, [*watched, *rest])
+        self._watched[slot] = len(watched)
+        for number in watched:
+            postings, at, attribute = self._place(number)
+            postings.append(at, attribute, slot)
+
+    def deactivate(self, slot: int) -> None:
+        """Take a profile out of every list."""
+        if slot not in self._active:
+            return
+        self._active.discard(slot)
+        for number in self._profiles[slot][: int(self._watched[slot])].tolist():
+            postings, at, _ = self._place(number)
+            postings.discard(at, slot, field=1)
+
+    def match(self, encoded: Encoded) -> Hits:
+        """Every match of a batch."""
+        if not (self._active and len(encoded)):
+            return self._out.head(0)
+        if encoded.generation != self._generation:
+            self._forget()
+        if self._contested != self._competition.version:
+            self._contest()
+        parts = [
+            part
+            for context, events in contexts_of(encoded, thematic=self._thematic)
+            for part in self._score(encoded, context, events)
+        ]
+        return parts[0] if len(parts) == 1 else Hits(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+    def matrix(self, encoded: Encoded, event: int, profile: Profile) -> NDArray[np.float32]:
+        """The combined matrix of a registered profile with one event of the batch that was matched last."""
+        ids = encoded.ids[encoded.starts[event] : encoded.starts[event + 1]]
+        world = self._worlds[int(encoded.themes[event]) if self._thematic else 0]
+        order = self.conditions.numbers(profile.predicates)
+        out = np.zeros((len(order), len(ids)), dtype=np.float32)
+        fill_matrix(out, np.array(order, dtype=np.int32), ids, world)
+        return out
+
+    def _place(self, number: int) -> tuple[Lists, int, int]:
+        """The list in which a watched condition waits, and the attribute it asks for."""
+        arrays = self.conditions.arrays
+        column = int(arrays.attribute_column[number])
+        attribute = column if column >= 0 else -int(arrays.attribute[number]) - 1
+        operator, value_column = int(arrays.operator[number]), int(arrays.value_column[number])
+        if operator == RELATED and value_column >= 0:
+            return self._by_meaning, value_column, attribute
+        if operator in (RELATED, EQUAL):
+            return self._by_value, int(arrays.value[number]), attribute
+        return self._by_name, column + 1, attribute
+
+    def _crowd(self, number: int) -> float:
+        """How many candidates a condition's list is likely to bring."""
+        postings, at, _ = self._place(number)
+        return len(postings[at]) * (1000 if postings is self._by_name else 1) + (postings is self._by_name)
+
+    def _forget(self) -> None:
+        self._generation = self._vocabulary.generation
+        self._names.forget()
+        self._near.forget()
+        self._name_rival = np.zeros(64, dtype=np.float32)
+        self._name_of: dict[int, NDArray[np.int32]] = {}
+        self._near_of: dict[int, NDArray[np.int32]] = {}
+        self._worlds: dict[int, World] = {}
+
+    def _contest(self) -> None:
+        """Give a column to every competitor."""
+        self._contested = self._competition.version
+        self._rivals = (
+            np.array([self._names.columns.add(term) for term in self._competition.attributes], dtype=np.int64),
+            np.array([self._near.columns.add(term) for term in self._competition.values], dtype=np.int64),
+        )
+
+    def _score(self, encoded: Encoded, context: int, events: NDArray[np.int64]) -> Iterator[Hits]:
+        world = self._world(encoded, context, events)
+        self._worlds[context] = world
+        first = 0
+        while first < len(events):
+            first, count = match_sparse(
+                encoded.ids,
+                encoded.starts,
+                events,
+                first,
+                world,
+                _postings(self._by_meaning),
+                _postings(self._by_value),
+                _postings(self._by_name),
+                self._seen,
+                self._clock,
+                self._candidates,
+                self._out.event,
+                self._out.profile,
+                self._out.score,
+            )
+            yield self._out.head(count)
+            if not count and first < len(events):
+                self._out = Hits(*(grown(part, 2 * len(part)) for part in self._out))
+
+    def _world(self, encoded: Encoded, context: int, events: NDArray[np.int64]) -> World:
+        words, near, strong = self._vocabulary, self._near.lists, self._near.strong
+        name_of, near_of = self._ensure(encoded, context, events)
+        profiles = self._profiles
+        return World(
+            Tuples(words.key, words.attribute, words.kind, words.number),
+            words.value,
+            Names(name_of, self._names.table, self._name_rival),
+            Near(
+                near_of,
+                near.start,
+                near.length,
+                near.fields[0],
+                near.fields[1],
+                strong.start,
+                strong.length,
+                strong.fields[0],
+                strong.fields[1],
+                self._near.rival,
+            ),
+            self.conditions.arrays,
+            Profiles(profiles.start, profiles.length, profiles.fields[0], self._bound, self._aggregation),
+            self._access,
+            self._least,
+            self._least >= STRONG,
+            self._temperature,
+        )
+
+    def _ensure(
+        self, encoded: Encoded, context: int, events: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Rows and neighbours for all terms of these events; gives where they stand in this context."""
+        words = self._vocabulary
+        ids = np.unique(encoded.ids if len(events) == len(encoded) else gather(encoded, events))
+        theme = words.themes[context] if self._thematic else ()
+        name_of = self._name_of[context] = _room(self._name_of.get(context), len(words.attribute_terms))
+        near_of = self._near_of[context] = _room(self._near_of.get(context), len(words.value_terms))
+        names = np.unique(words.attribute[ids]).tolist()
+        places = self._names.rows(names, [words.attribute_terms[n] for n in names], context=context, theme=theme)
+        name_of[names] = places
+        self._contest_names(places)
+        values = np.unique(words.value[ids[words.kind[ids] == TEXT]]).tolist()
+        lists = self._near.rows(values, [words.value_terms[n] for n in values], context=context, theme=theme)
+        near_of[values] = lists
+        if self._temperature:
+            self._near.contest(lists, self._rivals[1], self._contested)
+        return name_of, near_of
+
+    def _contest_names(self, places: NDArray[np.int64]) -> None:
+        self._name_rival = grown(self._name_rival, len(self._names.table))
+        if self._temperature:
+            scores = self._names.table[places][:, self._rivals[0]]
+            self._name_rival[places] = scores.max(axis=1, initial=0.0)
+
+
+def _postings(lists: Lists) -> Postings:
+    return Postings(lists.start, lists.length, lists.fields[0], lists.fields[1])
+
+
+def _room(places: NDArray[np.int32] | None, size: int) -> NDArray[np.int32]:
+    return grown(np.zeros(64, dtype=np.int32) if places is None else places, size)

@@ -1,0 +1,122 @@
+"""The index of many profiles gives what scoring all of them gives."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from likewise.events import Event
+from likewise.language import Operator, Options, Predicate, Profile
+from likewise.matching import Aggregation, Matcher
+from likewise.matching._approach import Approach, Settings
+from likewise.matching._near import FLOOR, Neighbours
+from likewise.matching._relations import Columns
+from likewise.matching._sparse import SparseGroup, access_of
+from likewise.testing import TableMeasure
+
+TERMS = ["alpha", "beta", "gamma", "delta", "epsilon"]
+TERM = st.sampled_from(TERMS)
+VALUE = TERM | st.integers(0, 2)
+PREDICATES = st.builds(
+    Predicate, TERM, st.sampled_from([Operator.EQ, Operator.EQ, Operator.NE]), VALUE, st.booleans(), st.booleans()
+) | st.builds(Predicate, TERM, st.sampled_from([Operator.GT, Operator.LE]), st.integers(0, 2), st.booleans())
+PROFILES = st.lists(st.builds(lambda p: Profile(tuple(p)), st.lists(PREDICATES, min_size=1, max_size=3)), max_size=6)
+EVENTS = st.lists(st.builds(lambda t: Event("e", tuple(t)), st.lists(st.tuples(TERM, VALUE), max_size=5)), max_size=5)
+SCORES = st.sampled_from([0.0, 0.02, 0.1, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9])
+TABLES = st.dictionaries(st.tuples(TERM, TERM), SCORES, max_size=14)
+
+
+def scores(matcher, events):
+    found = matcher.score_batch(matcher.encode(events))
+    return {(e, p): round(s, 5) for e, p, s in zip(*(column.tolist() for column in found), strict=True)}
+
+
+@settings(max_examples=200, deadline=None)
+@given(PROFILES, EVENTS, TABLES, st.sampled_from(list(Aggregation)), st.sampled_from([0.21, 0.5, 0.8]), st.booleans())
+def test_indexed_and_scored_profiles_agree(profiles, events, table, how, threshold, contrast):  # noqa: PLR0917
+    approach = "contrast" if contrast else "approximate"
+    both = [
+        Matcher(
+            TableMeasure(table),
+            approach=approach,
+            threshold=threshold,
+            aggregation=how,
+            temperature=0.3 if contrast else None,
+            dense=dense,
+        )
+        for dense in (0, 10_000)
+    ]
+    for matcher in both:
+        # The first profile opens the dense group; the index begins with the next.
+        for profile in [Profile((Predicate("x", Operator.EQ, 1),)), *profiles]:
+            matcher.add(profile)
+    assert scores(both[0], events) == scores(both[1], events)
+
+
+@settings(max_examples=50, deadline=None)
+@given(PROFILES, EVENTS, TABLES, st.randoms())
+def test_adding_removing_and_resting_while_running(profiles, events, table, chance):
+    both = [
+        Matcher(TableMeasure(table), approach="contrast", threshold=0.3, temperature=0.3, dense=dense)
+        for dense in (0, 10_000)
+    ]
+    for matcher in both:
+        matcher.add(Profile((Predicate("x", Operator.EQ, 1),)))
+    for profile in profiles:
+        handle = {matcher.add(profile) for matcher in both}
+        assert len(handle) == 1
+        assert scores(both[0], events) == scores(both[1], events)
+        if chance.random() < 0.5:
+            change = chance.choice([Matcher.remove, Matcher.deactivate])
+            for matcher in both:
+                change(matcher, min(handle))
+        assert scores(both[0], events) == scores(both[1], events)
+
+
+def test_only_profiles_that_words_lead_to_are_verified():
+    """A thousand interests in other things cost nothing."""
+    measure = TableMeasure({("laptop", "computer"): 0.8})
+    matcher = Matcher(measure, approach="approximate", dense=0)
+    for n in range(1000):
+        matcher.add(Profile((Predicate("device", Operator.EQ, f"thing {n}", True, True),)))
+    handle = matcher.add(Profile((Predicate("device", Operator.EQ, "laptop", True, True),)))
+    [group] = [one for one in matcher._groups.values() if isinstance(one, SparseGroup)]
+    [match] = matcher.match(Event.of({"device": "computer"}))
+    assert match.subscription == handle
+    assert group.verified == 1
+    assert match.matrix.tolist() == [[pytest.approx(0.8)]]
+
+
+def test_access_bounds_by_hand():
+    def geometric(threshold, length):
+        return access_of(Settings(Approach("approximate"), threshold, 1, Aggregation.GEOMETRIC), length)
+
+    assert geometric(0.5, 1) == (1, pytest.approx(0.5, abs=1e-5))
+    assert geometric(0.5, 3) == (2, pytest.approx((0.5**3) ** 0.5, abs=1e-5))
+    assert geometric(0.9, 3) == (1, pytest.approx(0.9**3, abs=1e-5))
+    mean = access_of(Settings(Approach("approximate"), 0.5, 1, Aggregation.MEAN), 3)
+    assert mean == (3, pytest.approx(0.5, abs=1e-5))
+
+
+def test_a_profile_that_takes_everything_is_scored_and_not_indexed():
+    matcher = Matcher(TableMeasure({}), approach="approximate", dense=0)
+    loose = Profile((Predicate("a", Operator.EQ, "b", True, True),))
+    for threshold in (0.5, 0.5, 0.0):
+        matcher.add(loose, options=Options(threshold=threshold))
+    kinds = [type(entry.group).__name__ for entry in matcher._registrations.values()]
+    assert kinds == ["DenseGroup", "SparseGroup", "DenseGroup"]
+
+
+def test_neighbours_keep_what_is_near_and_grow_with_the_columns():
+    measure = TableMeasure({("a", "x"): 0.5, ("b", "x"): FLOOR / 2, ("c", "x"): 0.3})
+    columns = Columns(measure)
+    near = Neighbours(columns)
+    for term in ("a", "b"):
+        columns.add(term)
+    [place] = near.rows([7], ["x"])
+    assert near.lists[place].tolist() == [0]
+    columns.add("c")
+    assert near.rows([7], ["x"]).tolist() == [place]
+    assert near.lists[place].tolist() == [0, 2]
+    near.contest(np.array([place]), np.array([2]), 1)
+    assert near.rival[place] == pytest.approx(0.3)
