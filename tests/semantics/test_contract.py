@@ -43,8 +43,8 @@ def _concept() -> Concept:
 
 MAKERS: dict[str, Make] = {
     "esa": lambda space, _: Esa(space),
-    "esa, papers' weighting": lambda space, _: Esa(space, weighting="augmented", pruning=None),
-    "esa, pruned": lambda space, _: Esa(space, pruning=2, unit_words=True),
+    "esa, papers' weighting": lambda space, _: Esa(space, weighting="augmented", pruning=None, unit_words=False),
+    "esa, pruned": lambda space, _: Esa(space, pruning=2),
     "esa-euclidean": lambda space, _: EsaEuclidean(space),
     "esa-euclidean, normalised": lambda space, _: EsaEuclidean(space, normalise=True),
     "thematic": lambda space, _: Thematic(space),

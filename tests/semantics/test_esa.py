@@ -27,7 +27,7 @@ def test_the_papers_weighting_by_hand(two: Space) -> None:
 
 
 def test_a_phrase_is_the_sum_of_its_words(two: Space) -> None:
-    measure = Esa(two, weighting="augmented")
+    measure = Esa(two, weighting="augmented", unit_words=False)
     car, bus = np.array([1.0, 1.0]) * log(3 / 2), np.array([0.0, 1.0]) * log(3 / 1)
     both = car + bus
     expected = both @ car / sqrt(both @ both) / sqrt(car @ car)
@@ -35,7 +35,7 @@ def test_a_phrase_is_the_sum_of_its_words(two: Space) -> None:
 
 
 def test_unit_words_count_alike_in_a_phrase(two: Space) -> None:
-    measure = Esa(two, weighting="augmented", unit_words=True)
+    measure = Esa(two, weighting="augmented")
     car, bus = np.array([1.0, 1.0]) / sqrt(2), np.array([0.0, 1.0])
     both = car + bus
     assert measure.matrix(["car bus"], ["car"])[0, 0] == pytest.approx(both @ car / sqrt(both @ both))

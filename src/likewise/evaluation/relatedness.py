@@ -99,7 +99,7 @@ def _judges(spaces: Sequence[Space], settings: Settings) -> Iterator[tuple[str, 
     for space in spaces:
         yield "esa", space.name, measure("esa", spaces=[space])
         if not settings.quick:
-            papers: dict[str, Any] = {"weighting": "augmented", "pruning": None}
+            papers: dict[str, Any] = {"weighting": "augmented", "pruning": None, "unit_words": False}
             yield "esa, papers' weighting", space.name, measure("esa", spaces=[space], **papers)
             yield "esa-euclidean", space.name, measure("esa-euclidean", spaces=[space])
     together = " + ".join(sorted(space.name for space in spaces))

@@ -13,8 +13,8 @@ from likewise.errors import BuildError
 from likewise.semantics._measure import Matrix, Measure, Prepared, Shared, prepare
 from likewise.semantics._phrase import key
 
-TEMPERATURES = {"esa": 0.005, "embedding": 0.05, "combined": 0.05}
-"""How sharply each measure's scores are contrasted, on the scale of its own scores."""
+TEMPERATURES = {"combined": 0.01, "embedding": 0.05, "esa": 0.005, "thematic": 0.005}
+"""How sharply each measure's scores are contrasted, on the scale of its own scores; chosen by matching quality."""
 
 _DEFAULT_TEMPERATURE = 0.02
 

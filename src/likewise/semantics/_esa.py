@@ -22,8 +22,8 @@ STRONGEST = 1000
 class Esa:
     """Cosine of tf-idf rows. Themes are not used.
 
-    Rows are pruned to their strongest postings (`pruning=None` keeps all). `weighting="augmented"` is
-    the papers' tf; the space's own default scores better on human judgements.
+    Rows are pruned to their strongest postings, and the words of a phrase count alike: both raise quality, on
+    human judgements and in matching. The papers' own way is `weighting="augmented", pruning=None, unit_words=False`.
     """
 
     name = "esa"
@@ -35,7 +35,7 @@ class Esa:
         *,
         weighting: Weighting | None = None,
         pruning: int | None = STRONGEST,
-        unit_words: bool = False,
+        unit_words: bool = True,
     ) -> None:
         self.space = space
         self._vectors = Vectors(space, weighting=weighting, pruning=pruning, unit_words=unit_words)
