@@ -1,5 +1,6 @@
 """What words mean: spaces, and the measures of relatedness over them."""
 
+from likewise.semantics._background import Ranked
 from likewise.semantics._combined import Combined
 from likewise.semantics._concept import Concept
 from likewise.semantics._contrast import Competitors, Contrast, contrasted
@@ -41,6 +42,7 @@ __all__ = [
     "Measure",
     "Neighbour",
     "Prepared",
+    "Ranked",
     "Rows",
     "Sense",
     "Shared",

@@ -1,0 +1,140 @@
+"""Rank against a vocabulary: what a lone subscription can be measured by, when nobody competes with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise.errors import BuildError
+from likewise.semantics._contrast import Competitors
+from likewise.semantics._measure import Matrix, Measure, Prepared, Shared, prepare
+from likewise.semantics._phrase import key, mark_identical
+
+PATIENCE = 10.0
+"""So many nearer terms halve a side's say: a term has about that many synonyms and relatives that do not count."""
+
+OWN_SIDE = 0.2
+"""The subscription side's share of the exponent; the rest is the event side's."""
+
+_TIE = np.float32(1e-5)  # scores that differ by rounding only are the same
+
+
+class Ranked:
+    """r' = (1 + n_e / k)^-2(1-w) * (1 + n_s / k)^-2w, over any measure.
+
+    n_e is how many terms of the vocabulary are nearer to the event term than the subscription term is, n_s how
+    many are nearer to the subscription term than the event term is. The vocabulary is that of the events seen, so
+    it works for a subscription that is alone, where contrast has no competitors. Only the order of the measure's
+    scores matters, not their scale. What is unrelated stays 0 and identity stays 1. It is not symmetric.
+    """
+
+    symmetric = False
+
+    def __init__(
+        self,
+        measure: Measure,
+        vocabulary: Competitors,
+        *,
+        patience: float = PATIENCE,
+        own_side: float = OWN_SIDE,
+    ) -> None:
+        if not (patience > 0 and 0 <= own_side <= 1):
+            raise BuildError(
+                f"terms cannot be ranked with patience {patience} and an own side of {own_side}",
+                hint="patience is above 0, own_side from 0 to 1",
+            )
+        self._measure = measure
+        self._patience = patience
+        self._own_side = own_side
+        self.vocabulary = vocabulary
+        self._prepared: dict[tuple[str, ...], Prepared] = {}
+
+    @property
+    def name(self) -> str:
+        return f"{self._measure.name}+rank"
+
+    def matrix(
+        self,
+        subscription_terms: Sequence[str],
+        event_terms: Sequence[str],
+        *,
+        subscription_theme: Sequence[str] = (),
+        event_theme: Sequence[str] = (),
+    ) -> Matrix:
+        """Ranked score of every subscription term (row) with every event term (column)."""
+        prepared = self.prepare(subscription_terms, subscription_theme=subscription_theme)
+        return np.ascontiguousarray(prepared.rows(event_terms, event_theme=event_theme).T)
+
+    def prepare(self, subscription_terms: Sequence[str], *, subscription_theme: Sequence[str] = ()) -> PreparedRanked:
+        """The subscription side and, once for each theme, the vocabulary, made ready."""
+        theme = tuple(subscription_theme)
+        if theme not in self._prepared:
+            self._prepared[theme] = prepare(self._measure, self.vocabulary.terms, subscription_theme=theme)
+        own = prepare(self._measure, subscription_terms, subscription_theme=theme)
+        return PreparedRanked(own, self._prepared[theme], patience=self._patience, own_side=self._own_side)
+
+    def reason(
+        self,
+        subscription_term: str,
+        event_term: str,
+        *,
+        subscription_theme: Sequence[str] = (),
+        event_theme: Sequence[str] = (),
+        limit: int = 5,
+    ) -> list[Shared]:
+        """The measure's own reasons, scaled to the ranked score."""
+        themes = {"subscription_theme": subscription_theme, "event_theme": event_theme}
+        before = float(self._measure.matrix([subscription_term], [event_term], **themes)[0, 0])
+        after = float(self.matrix([subscription_term], [event_term], **themes)[0, 0])
+        shared = self._measure.reason(subscription_term, event_term, limit=limit, **themes)
+        return [Shared(each.concept, each.weight * after / before) for each in shared] if before > 0 else []
+
+
+class PreparedRanked:
+    """Subscription terms and vocabulary, both prepared; `rows` gives a row per event term."""
+
+    def __init__(self, own: Prepared, vocabulary: Prepared, *, patience: float, own_side: float) -> None:
+        self._own = own
+        self._vocabulary = vocabulary
+        self._patience = patience
+        self._own_side = own_side
+        self._keys = np.array([key(term) for term in vocabulary.terms], dtype=np.str_)
+        self._of_own: dict[tuple[str, ...], Matrix] = {}
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        return self._own.terms
+
+    def rows(self, event_terms: Sequence[str], *, event_theme: Sequence[str] = ()) -> Matrix:
+        """Ranked score of every event term (row) with every prepared term (column)."""
+        scores = self._own.rows(event_terms, event_theme=event_theme)
+        around = self._without_itself(self._vocabulary.rows(event_terms, event_theme=event_theme), event_terms)
+        event_side = 1 + nearer(around, scores) / self._patience
+        own_side = 1 + nearer(self._around_own(tuple(event_theme)), scores.T).T / self._patience
+        ranked = event_side ** (-2 * (1 - self._own_side)) * own_side ** (-2 * self._own_side)
+        return mark_identical(np.where(scores > 0, ranked, 0).astype(np.float32), event_terms, self.terms)
+
+    def _around_own(self, theme: tuple[str, ...]) -> Matrix:
+        """A row per subscription term: its score with every term of the vocabulary, as a term of an event."""
+        if theme not in self._of_own:
+            scores = self._own.rows(self._vocabulary.terms, event_theme=theme)
+            self._of_own[theme] = self._without_itself(scores.T, self.terms)
+        return self._of_own[theme]
+
+    def _without_itself(self, around: Matrix, terms: Sequence[str]) -> Matrix:
+        """Zero where a term meets itself in the vocabulary: nothing else can be as near."""
+        same = np.array([key(term) for term in terms], dtype=np.str_)[:, None] == self._keys
+        return np.where(same, np.float32(0), around)
+
+
+def nearer(around: Matrix, scores: Matrix) -> NDArray[np.int64]:
+    """For every row, how many of its surroundings are above each of its scores.
+
+    >>> nearer(np.array([[0.1, 0.5, 0.9]], np.float32), np.array([[0.2, 0.5, 0.95]], np.float32)).tolist()
+    [[2, 1, 0]]
+    """
+    ordered = np.sort(around, axis=1)
+    above = [len(row) - np.searchsorted(row, own + _TIE, "right") for row, own in zip(ordered, scores, strict=True)]
+    return np.array(above, np.int64).reshape(scores.shape)
