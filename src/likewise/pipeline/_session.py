@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,20 +40,23 @@ def spark_session(
     """
     if master and remote:
         raise BuildError("a session has either a master or a remote address", hint="leave one of them out")
-    _check_installed(java=not remote)
+    address = remote or (None if master else os.environ.get("SPARK_REMOTE"))
+    far = address is not None and not address.startswith("local")
+    _check_installed(java=not far)
     from pyspark.sql import SparkSession
 
     # Workers must be the Python that runs this, not the first one on the path.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("likewise")
-    if remote or (not master and os.environ.get("SPARK_REMOTE")):
-        builder = builder.remote(remote or os.environ["SPARK_REMOTE"])
-    else:
-        builder = builder.master(master or DEFAULT_MASTER)
+    builder = builder.remote(address) if address else builder.master(master or DEFAULT_MASTER)
     for key, value in {**SETTINGS, **(settings or {})}.items():
-        if not (remote and not remote.startswith("local") and not key.startswith("spark.sql.")):
+        # A server that others started keeps its own settings; only those of the session are ours.
+        if not far or key.startswith("spark.sql."):
             builder = builder.config(key, value)
-    return builder.getOrCreate()
+    with warnings.catch_warnings():
+        # A local Connect server takes its settings when it starts and then warns that it cannot take them again.
+        warnings.filterwarnings("ignore", "Failed to set spark")
+        return builder.getOrCreate()
 
 
 def _check_installed(*, java: bool) -> None:
