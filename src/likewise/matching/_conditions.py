@@ -13,13 +13,13 @@ from likewise.errors import BuildError
 from likewise.events import normalise
 from likewise.language import Operator, Predicate, Range
 from likewise.matching._bounds import bounds
-from likewise.matching._dense_kernel import RELATED, UNRELATED, Conditions
+from likewise.matching._dense_kernel import CONDITION, RELATED, UNRELATED
 from likewise.matching._exact_kernel import DIFFER, EQUAL, WITHIN
 from likewise.matching._lists import grown
 from likewise.matching._relations import Columns
 from likewise.matching._vocabulary import TEXT, Vocabulary, kind_of, term_of
 
-_DTYPES = (np.int8, np.int32, np.int32, np.int32, np.int32, np.int8, np.float64, np.float64)
+_FIELDS = ("operator", "attribute", "attribute_column", "value", "value_column", "kind", "low", "high")
 
 
 class ConditionTable:
@@ -35,18 +35,12 @@ class ConditionTable:
         self._numbers: dict[Predicate, int] = {}
         self._predicates: list[Predicate] = []
         self._uses: list[int] = []
-        columns: list[NDArray[Any]] = [np.zeros(16, dtype=dtype) for dtype in _DTYPES]
-        self._arrays = Conditions(*columns)
+        self.records: NDArray[Any] = np.zeros(16, dtype=CONDITION)
         self.version = 1
         self.unused = 0
 
     def __len__(self) -> int:
         return len(self._predicates)
-
-    @property
-    def arrays(self) -> Conditions:
-        """What the kernels read."""
-        return self._arrays
 
     def uses(self, number: int) -> int:
         """How many profiles have this predicate."""
@@ -86,11 +80,9 @@ class ConditionTable:
     def _append(self, predicate: Predicate) -> int:
         record = self._compile(predicate)
         number = len(self._predicates)
-        if number >= len(self._arrays.operator):
-            self._arrays = Conditions(*(grown(array, number + 1) for array in self._arrays))
-        columns: tuple[NDArray[Any], ...] = self._arrays
-        for array, value in zip(columns, record, strict=True):
-            array[number] = value
+        self.records = grown(self.records, number + 1)
+        for field, value in zip(_FIELDS, record, strict=True):
+            self.records[field][number] = value
         self._numbers[predicate] = number
         self._predicates.append(predicate)
         self._uses.append(0)

@@ -215,7 +215,7 @@ class DenseGroup:
         self._rows, self._row_version = grown(self._rows, self._used), grown(self._row_version, self._used)
         places = slots[ids].astype(np.int64)
         said, attributes, values = self._said(ids, context)
-        fill_rows(self._rows, places, self.conditions.arrays, len(self.conditions), said, attributes, values)
+        fill_rows(self._rows, places, self.conditions.records, len(self.conditions), said, attributes, values)
         self._row_version[places] = self._version
 
     def _said(self, ids: NDArray[np.int32], context: int) -> tuple[Said, NDArray[np.float32], NDArray[np.float32]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numba
 import numpy as np
@@ -20,17 +20,20 @@ MEAN: Final = 2
 _TEXT: Final = 0
 
 
-class Conditions(NamedTuple):
-    """Every distinct predicate: a column for a term compared by meaning, -1 for one compared exactly."""
-
-    operator: NDArray[np.int8]
-    attribute: NDArray[np.int32]
-    attribute_column: NDArray[np.int32]
-    value: NDArray[np.int32]
-    value_column: NDArray[np.int32]
-    kind: NDArray[np.int8]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
+CONDITION: Final = np.dtype(
+    [
+        ("low", np.float64),
+        ("high", np.float64),
+        ("attribute", np.int32),
+        ("attribute_column", np.int32),
+        ("value", np.int32),
+        ("value_column", np.int32),
+        ("operator", np.int8),
+        ("kind", np.int8),
+    ],
+    align=True,
+)
+"""A distinct predicate: a column for a term compared by meaning, -1 for one compared exactly."""
 
 
 class Said(NamedTuple):
@@ -55,18 +58,18 @@ class Profiles(NamedTuple):
 
 
 @numba.njit(cache=True, nogil=True)
-def _value_factor(c: int, t: int, conditions: Conditions, said: Said, values: NDArray[np.float32]) -> float:
-    operator = conditions.operator[c]
+def _value_factor(c: int, t: int, conditions: Any, said: Said, values: NDArray[np.float32]) -> float:
+    operator = conditions[c].operator
     if operator == WITHIN:
         number = said.number[t]
-        inside = said.kind[t] == conditions.kind[c] and conditions.low[c] <= number <= conditions.high[c]
+        inside = said.kind[t] == conditions[c].kind and conditions[c].low <= number <= conditions[c].high
         return 1.0 if inside else 0.0
-    same = said.value[t] == conditions.value[c]
+    same = said.value[t] == conditions[c].value
     if operator in (EQUAL, DIFFER):
-        same = same and said.kind[t] == conditions.kind[c]
+        same = same and said.kind[t] == conditions[c].kind
         return 1.0 if same == (operator == EQUAL) else 0.0
-    textual = said.kind[t] == _TEXT and conditions.kind[c] == _TEXT
-    related = values[said.value_row[t], conditions.value_column[c]] if textual else (1.0 if same else 0.0)
+    textual = said.kind[t] == _TEXT and conditions[c].kind == _TEXT
+    related = values[said.value_row[t], conditions[c].value_column] if textual else (1.0 if same else 0.0)
     return related if operator == RELATED else 1.0 - related
 
 
@@ -74,7 +77,7 @@ def _value_factor(c: int, t: int, conditions: Conditions, said: Said, values: ND
 def fill_rows(  # noqa: PLR0917
     out: NDArray[np.float32],
     places: NDArray[np.int64],
-    conditions: Conditions,
+    conditions: Any,
     count: int,
     said: Said,
     attributes: NDArray[np.float32],
@@ -84,11 +87,11 @@ def fill_rows(  # noqa: PLR0917
     for t in range(len(places)):
         row = out[places[t]]
         for c in range(count):
-            column = conditions.attribute_column[c]
+            column = conditions[c].attribute_column
             if column >= 0:
                 factor = attributes[said.attribute_row[t], column]
             else:
-                factor = np.float32(1.0 if said.attribute[t] == conditions.attribute[c] else 0.0)
+                factor = np.float32(1.0 if said.attribute[t] == conditions[c].attribute else 0.0)
             row[c] = factor * _value_factor(c, t, conditions, said, values) if factor > 0 else 0.0
 
 

@@ -75,7 +75,7 @@ class SparseGroup:
         self._aggregation = np.zeros(16, dtype=np.int8)
         self._access = np.zeros(16, dtype=np.float64)
         self._watched = np.zeros(16, dtype=np.int8)
-        self._by_meaning, self._by_value, self._by_name = (Lists(np.int32, np.int32) for _ in range(3))
+        self._by_meaning, self._by_value, self._by_name = (Lists(np.int32, np.int32, np.float32) for _ in range(3))
         self._active: set[int] = set()
         self._least = 1.0
         self._contested = -1
@@ -139,7 +139,7 @@ class SparseGroup:
         self._watched[slot] = len(watched)
         for number in watched:
             postings, at, attribute = self._place(number)
-            postings.append(at, attribute, slot)
+            postings.append(at, attribute, slot, self._access[slot])
 
     def deactivate(self, slot: int) -> None:
         """Take a profile out of every list."""
@@ -176,14 +176,14 @@ class SparseGroup:
 
     def _place(self, number: int) -> tuple[Lists, int, int]:
         """The list in which a watched condition waits, and the attribute it asks for."""
-        arrays = self.conditions.arrays
-        column = int(arrays.attribute_column[number])
-        attribute = column if column >= 0 else -int(arrays.attribute[number]) - 1
-        operator, value_column = int(arrays.operator[number]), int(arrays.value_column[number])
+        record = self.conditions.records[number]
+        column, value_column = int(record["attribute_column"]), int(record["value_column"])
+        attribute = column if column >= 0 else -int(record["attribute"]) - 1
+        operator = int(record["operator"])
         if operator == RELATED and value_column >= 0:
             return self._by_meaning, value_column, attribute
         if operator in (RELATED, EQUAL):
-            return self._by_value, int(arrays.value[number]), attribute
+            return self._by_value, int(record["value"]), attribute
         return self._by_name, column + 1, attribute
 
     def _crowd(self, number: int) -> float:
@@ -253,9 +253,8 @@ class SparseGroup:
                 strong.fields[1],
                 self._near.rival,
             ),
-            self.conditions.arrays,
+            self.conditions.records,
             Profiles(profiles.start, profiles.length, profiles.fields[0], self._bound, self._aggregation),
-            self._access,
             self._least,
             self._least >= STRONG,
             self._temperature,
@@ -289,7 +288,7 @@ class SparseGroup:
 
 
 def _postings(lists: Lists) -> Postings:
-    return Postings(lists.start, lists.length, lists.fields[0], lists.fields[1])
+    return Postings(lists.start, lists.length, lists.fields[0], lists.fields[1], lists.fields[2])
 
 
 def _room(places: NDArray[np.int32] | None, size: int) -> NDArray[np.int32]:

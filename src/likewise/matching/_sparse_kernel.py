@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.matching._dense_kernel import MEAN, RELATED, UNRELATED, Conditions, Profiles, _score
+from likewise.matching._dense_kernel import MEAN, RELATED, UNRELATED, Profiles, _score
 from likewise.matching._exact_kernel import EQUAL, WITHIN, Tuples, _lower_bound
 
 _TEXT = 0
 
 
 class Postings(NamedTuple):
-    """Lists of (attribute, profile) by a number; an exact attribute a is written as -a - 1."""
+    """Lists of (attribute, profile, bound) by a number; an exact attribute a is written as -a - 1.
+
+    The bound is how well the condition must be met; it stands here, next to what is read anyway.
+    """
 
     start: NDArray[np.int64]
     length: NDArray[np.int32]
     attribute: NDArray[np.int32]
     profile: NDArray[np.int32]
+    bound: NDArray[np.float32]
 
 
 class Near(NamedTuple):
@@ -54,22 +58,21 @@ class World(NamedTuple):
     values: NDArray[np.int32]
     names: Names
     near: Near
-    conditions: Conditions
+    conditions: Any
     profiles: Profiles
-    access: NDArray[np.float64]
     least: float
     strong: bool
     temperature: float
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, inline="always")
 def _contrast(score: float, rival: float, temperature: float) -> float:
     if temperature <= 0.0 or score >= rival or score <= 0.0:
         return score
     return score * math.exp((score - rival) / temperature)
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, inline="always")
 def _name_factor(attribute: int, t: int, world: World) -> float:
     """How well the tuple's attribute answers an attribute column, or exactly -a - 1."""
     if attribute < 0:
@@ -78,7 +81,7 @@ def _name_factor(attribute: int, t: int, world: World) -> float:
     return _contrast(world.names.table[row, attribute], world.names.rival[row], world.temperature)
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, inline="always")
 def _value_score(column: int, t: int, world: World) -> float:
     """How well the tuple's value answers a value column."""
     near = world.near
@@ -91,24 +94,24 @@ def _value_score(column: int, t: int, world: World) -> float:
     return _contrast(near.score[place], near.rival[which], world.temperature)
 
 
-@numba.njit(cache=True, nogil=True)
-def _entry(c: int, t: int, world: World) -> float:
-    """One entry of the combined matrix [004 eq 1-4]."""
+@numba.njit(cache=True, nogil=True, inline="always")
+def _entry(c: int, t: int, least: float, world: World) -> float:
+    """One entry of the combined matrix [004 eq 1-4], or 0 where it is surely not above `least`."""
     conditions, tuples = world.conditions, world.tuples
-    column = conditions.attribute_column[c]
-    factor = _name_factor(column if column >= 0 else -conditions.attribute[c] - 1, t, world)
-    if factor <= 0.0:
+    column = conditions[c].attribute_column
+    factor = _name_factor(column if column >= 0 else -conditions[c].attribute - 1, t, world)
+    if factor <= least:
         return 0.0
-    operator = conditions.operator[c]
+    operator = conditions[c].operator
     if operator == WITHIN:
-        inside = tuples.kind[t] == conditions.kind[c] and conditions.low[c] <= tuples.number[t] <= conditions.high[c]
+        inside = tuples.kind[t] == conditions[c].kind and conditions[c].low <= tuples.number[t] <= conditions[c].high
         return factor if inside else 0.0
-    same = world.values[t] == conditions.value[c]
+    same = world.values[t] == conditions[c].value
     if operator not in (RELATED, UNRELATED):
-        same = same and tuples.kind[t] == conditions.kind[c]
+        same = same and tuples.kind[t] == conditions[c].kind
         return factor if same == (operator == EQUAL) else 0.0
-    if tuples.kind[t] == _TEXT and conditions.kind[c] == _TEXT:
-        related = _value_score(conditions.value_column[c], t, world)
+    if tuples.kind[t] == _TEXT and conditions[c].kind == _TEXT:
+        related = _value_score(conditions[c].value_column, t, world)
     else:
         related = 1.0 if same else 0.0
     return factor * (related if operator == RELATED else 1.0 - related)
@@ -123,10 +126,12 @@ def _verify(profile: int, mine: NDArray[np.int32], world: World) -> float:
     bound = profiles.bound[profile]
     mean = profiles.aggregation[profile] == MEAN
     reached = 0.0 if mean else 1.0
+    # One entry below the bound of a product rules the profile out: no need to know how far below.
+    least = 0.0 if mean else 0.999 * bound
     for at in range(length):
         best = 0.0
         for t in mine:
-            entry = np.float64(np.float32(_entry(profiles.condition[begin + at], t, world)))
+            entry = np.float64(np.float32(_entry(profiles.condition[begin + at], t, max(least, best), world)))
             best = max(best, entry)
         reached = reached + best if mean else reached * best
         if (reached + length - at - 1 if mean else reached) < bound:
@@ -134,7 +139,7 @@ def _verify(profile: int, mine: NDArray[np.int32], world: World) -> float:
     return reached
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, inline="always")
 def _collect(  # noqa: PLR0917
     t: int,
     score: float,
@@ -151,13 +156,13 @@ def _collect(  # noqa: PLR0917
         return count
     begin = postings.start[number]
     for place in range(begin, begin + postings.length[number]):
-        profile = postings.profile[place]
-        if seen[profile] == now or score < world.access[profile]:
-            continue
-        if score * _name_factor(postings.attribute[place], t, world) >= world.access[profile]:
-            seen[profile] = now
-            candidates[count] = profile
-            count += 1
+        bound = postings.bound[place]
+        if score >= bound and score * _name_factor(postings.attribute[place], t, world) >= bound:
+            profile = postings.profile[place]
+            if seen[profile] != now:
+                seen[profile] = now
+                candidates[count] = profile
+                count += 1
     return count
 
 
@@ -226,4 +231,4 @@ def fill_matrix(out: NDArray[np.float32], conditions: NDArray[np.int32], ids: ND
     """The combined matrix of a few conditions with the tuples of one event."""
     for i in range(len(conditions)):
         for j in range(len(ids)):
-            out[i, j] = _entry(conditions[i], ids[j], world)
+            out[i, j] = _entry(conditions[i], ids[j], 0.0, world)
