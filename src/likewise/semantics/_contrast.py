@@ -140,8 +140,8 @@ class PreparedContrast:
 def contrasted(scores: Matrix, rival: NDArray[np.float32], tau: float) -> Matrix:
     """Scores (a row per event term) against the best score of that event term's competitors.
 
-    >>> contrasted(np.array([[0.3, 0.2]], np.float32), np.array([0.3], np.float32), 0.1).round(4).tolist()
-    [[0.3, 0.0736]]
+    >>> contrasted(np.array([[0.5, 0.25]], np.float32), np.array([0.5], np.float32), 0.1).round(2).astype(str).tolist()
+    [['0.5', '0.02']]
     """
     best = np.maximum(scores, rival[:, None])
     return np.asarray(scores * np.exp((scores - best) / np.float32(tau)), np.float32)

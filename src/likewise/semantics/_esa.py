@@ -146,8 +146,8 @@ class PreparedEuclidean(PreparedEsa):
 def relatedness(products: Matrix, left: NDArray[np.float32], right: NDArray[np.float32]) -> Matrix:
     """1 / (1 + distance) from dot products and lengths [000 eq 5, 6]; 0 where a side has no vector.
 
-    >>> relatedness(np.array([[0.0]], np.float32), np.array([3.0]), np.array([4.0])).round(3).tolist()  # 1 / (1 + 5)
-    [[0.167]]
+    >>> relatedness(np.array([[0.5]], np.float32), np.array([1.0]), np.array([1.0])).tolist()  # 1 / (1 + 1)
+    [[0.5]]
     """
     squares = left[:, None] ** 2 + right[None, :] ** 2 - 2 * products
     scores = 1.0 / (1.0 + np.sqrt(np.maximum(squares, 0.0)))

@@ -26,10 +26,6 @@ class JiangConrath:
     (`senses="all"`: the best pair of all its synsets). A phrase that WordNet lists is one term; any other
     is the mean of its best word pairs. Themes are not used. Synsets that nothing is known to subsume
     together, such as adjectives, are 0 unless they are equal.
-
-    >>> measure = JiangConrath()  # doctest: +SKIP
-    >>> measure.matrix(["dog"], ["cat", "energy"]).round(2).tolist()  # doctest: +SKIP
-    [[0.28, 0.06]]
     """
 
     name = "jiang-conrath"

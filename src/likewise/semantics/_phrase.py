@@ -52,8 +52,8 @@ def mark_identical(matrix: Matrix, subscription_terms: Sequence[str], event_term
 def best_of(scores: Matrix, rows: Sequence[int], columns: Sequence[int]) -> Matrix:
     """The maximum of each block, the blocks having these heights and widths (0 where a block is empty).
 
-    >>> best_of(np.array([[0.1, 0.5], [0.9, 0.2]], np.float32), [2], [1, 1]).tolist()[0][0].__round__(1)
-    0.9
+    >>> best_of(np.array([[0.25, 0.5], [0.75, 0.0]], np.float32), [2], [1, 1]).tolist()
+    [[0.75, 0.5]]
     """
     return _blocks(np.maximum, _blocks(np.maximum, scores, rows).T, columns).T
 
@@ -63,9 +63,9 @@ def mean_of_best(scores: Matrix, rows: Sequence[int], columns: Sequence[int]) ->
 
     Each word takes its best partner in the other phrase; both directions are averaged, so it is symmetric.
 
-    >>> words = np.array([[1.0, 0.2], [0.4, 0.6]], np.float32)
-    >>> mean_of_best(words, [2], [2]).round(2).tolist()  # ((1 + .6) / 2 + (1 + .6) / 2) / 2
-    [[0.8]]
+    >>> words = np.array([[1.0, 0.25], [0.5, 0.0]], np.float32)
+    >>> mean_of_best(words, [2], [2]).tolist()  # ((1 + 0.5) / 2 + (1 + 0.25) / 2) / 2
+    [[0.6875]]
     """
     forth = _mean(_blocks(np.maximum, scores.T, columns).T, rows)
     back = _mean(_blocks(np.maximum, scores, rows).T, columns).T

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,7 @@ class Vectors:
         self._unit_words = unit_words
         self._kept: OrderedDict[int, Row] = OrderedDict()
         self._postings = 0
+        self._lock = Lock()
 
     def rows(self, terms: Sequence[str]) -> csr_matrix[np.float32]:
         """One row per term, all concepts as columns; a term without a known word is an empty row."""
@@ -51,12 +53,13 @@ class Vectors:
     def words(self, ids: NDArray[np.int64]) -> list[Row]:
         """The rows of single words, by their ids in the space."""
         wanted = ids.tolist()
-        if missing := [word for word in wanted if word not in self._kept]:
-            self._read(missing)
-        found = [self._kept[word] for word in wanted]
-        for word in wanted:
-            self._kept.move_to_end(word)
-        self._forget(len(ids))
+        with self._lock:
+            if missing := [word for word in wanted if word not in self._kept]:
+                self._read(missing)
+            found = [self._kept[word] for word in wanted]
+            for word in wanted:
+                self._kept.move_to_end(word)
+            self._forget(len(ids))
         return found
 
     def stack(self, rows: Sequence[Row]) -> csr_matrix[np.float32]:
