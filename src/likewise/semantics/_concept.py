@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 from likewise.errors import BuildError
 from likewise.semantics._measure import Matrix, Shared
-from likewise.semantics._phrase import mark_identical
+from likewise.semantics._phrase import Names
 from likewise.semantics._thesaurus import Thesaurus
 
 Grades = Literal["boolean", "graded", "synonyms"]
@@ -46,11 +46,16 @@ class Concept:
         event_theme: Sequence[str] = (),  # noqa: ARG002
     ) -> Matrix:
         """1, the value of related terms, or 0 for every subscription term (row) and event term (column)."""
-        left = self._thesaurus.incidence(subscription_terms)
-        right = csr_array(self._thesaurus.incidence(event_terms).T)
-        scores = np.minimum((left @ self._thesaurus.links @ right).toarray(), 1) * self._related
-        scores = np.maximum(scores, np.minimum((left @ right).toarray(), 1)).astype(np.float32)
-        return mark_identical(scores, subscription_terms, event_terms)
+        return np.ascontiguousarray(self.prepare(subscription_terms).rows(event_terms).T)
+
+    def prepare(
+        self,
+        subscription_terms: Sequence[str],
+        *,
+        subscription_theme: Sequence[str] = (),  # noqa: ARG002
+    ) -> PreparedConcept:
+        """The concepts of the subscription terms and those linked with them, looked up once."""
+        return PreparedConcept(self._thesaurus, subscription_terms, self._related)
 
     def reason(
         self,
@@ -73,3 +78,23 @@ class Concept:
                 for row, column in zip(links.row, links.col, strict=True)
             ]
         return reasons[:limit]
+
+
+class PreparedConcept:
+    """Subscription terms as columns by concept; `rows` gives a row per event term."""
+
+    def __init__(self, thesaurus: Thesaurus, terms: Sequence[str], related: float) -> None:
+        self.terms = tuple(terms)
+        self._names = Names(terms)
+        self._thesaurus = thesaurus
+        self._related = related
+        own = thesaurus.incidence(terms)
+        self._own = csr_array(own.T)
+        self._linked = csr_array((own @ thesaurus.links).T)
+
+    def rows(self, event_terms: Sequence[str], *, event_theme: Sequence[str] = ()) -> Matrix:  # noqa: ARG002
+        """Score of every event term (row) with every prepared term (column)."""
+        named = self._thesaurus.incidence(event_terms)
+        linked = np.minimum((named @ self._linked).toarray(), 1) * self._related
+        scores = np.maximum(linked, np.minimum((named @ self._own).toarray(), 1)).astype(np.float32)
+        return self._names.mark(scores, event_terms)

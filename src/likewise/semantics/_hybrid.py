@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.errors import BuildError
-from likewise.semantics._measure import Matrix, Measure, Shared
+from likewise.semantics._measure import Matrix, Measure, Prepared, Shared, prepare
 from likewise.semantics._phrase import mark_identical
 
 TOP = 5
@@ -43,6 +43,10 @@ class Hybrid:
         return self._esa.matrix(
             subscription_terms, event_terms, subscription_theme=subscription_theme, event_theme=event_theme
         )
+
+    def prepare(self, subscription_terms: Sequence[str], *, subscription_theme: Sequence[str] = ()) -> Prepared:
+        """The subscription's values, made ready by the ESA measure."""
+        return prepare(self._esa, subscription_terms, subscription_theme=subscription_theme)
 
     def property_matrix(
         self,

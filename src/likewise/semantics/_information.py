@@ -27,6 +27,7 @@ class InformationContent:
         if mass.shape != (len(wordnet),):
             raise BuildError(f"{len(mass)} masses for {len(wordnet)} synsets", hint="give one mass for each synset")
         self._wordnet = wordnet
+        self.parts = wordnet.parts()
         self.mass = self._flow(mass)
         self.values = self._content()
 
