@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from likewise.errors import BuildError
 from likewise.matching import Match, Matcher
@@ -79,10 +80,11 @@ def match_with(events: DataFrame, recipe: Recipe, *, explain: bool = True) -> Da
     """The same, with everything said in a recipe."""
     if recipe.patterns:
         raise BuildError(f"{recipe.patterns[0].name!r} is a pattern", hint="patterns are for detect")
-    # Made here once too, so that a mistake shows when the job is built and not when it runs.
-    recipe.matcher()
+    recipe.check()
     columns = as_events(events).where("flaw is null and attributes is not null").drop("flaw", "end")
-    return columns.mapInArrow(MatchTask(recipe, explain), MATCHES_SCHEMA)
+    # One tuple for one predicate is decided only when the mapping is made.
+    explained = explain or bool(dict(recipe.options).get("distinct"))
+    return columns.mapInArrow(MatchTask(recipe, explained), MATCHES_SCHEMA)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,36 +106,40 @@ def match_rows(matcher: Matcher, batch: pa.RecordBatch, names: pa.Array, *, expl
     """The matches of one batch. Handles count up from 0 in the order of subscriptions, so they index `names`."""
     found = matcher.score_batch(encode(matcher, batch))
     order = np.lexsort((found.handle, found.event))
-    which, handle = found.event[order], found.handle[order]
+    which, subscription = found.event[order], names.take(pa.array(found.handle[order]))
+    score, probability = found.score[order].astype(np.float64), pa.nulls(len(which), pa.float64())
+    mapping = pa.nulls(len(which), ARROW_MATCHES.field("mapping").type)
+    if explain:
+        matches = _matches(matcher, batch, which, subscription.to_pylist())
+        kept = np.array([each is not None for each in matches], np.bool_)
+        which, subscription = which[kept], subscription.filter(pa.array(kept))
+        told = [each for each in matches if each is not None]
+        score = np.array([each.score for each in told], np.float64)
+        probability = pa.array([each.mapping.probability if each.mapping else None for each in told], pa.float64())
+        mapping = pa.array([mapping_rows(each) for each in told], mapping.type)
     rows = pa.array(which)
-    probability, mapping = (
-        _explained(matcher, batch, which, names.take(pa.array(handle)).to_pylist())
-        if explain
-        else (pa.nulls(len(which), pa.float64()), pa.nulls(len(which), ARROW_MATCHES.field("mapping").type))
-    )
     columns = [
         batch.column("id").take(rows).cast(pa.string()),
         batch.column("time").take(rows).cast(ARROW_MATCHES.field("time").type),
-        names.take(pa.array(handle)),
-        pa.array(found.score[order].astype(np.float64)),
+        subscription,
+        pa.array(score),
         probability,
         mapping,
     ]
     return pa.RecordBatch.from_arrays(columns, schema=ARROW_MATCHES)
 
 
-def _explained(
-    matcher: Matcher, batch: pa.RecordBatch, which: np.ndarray[Any, Any], names: Sequence[str]
-) -> tuple[pa.Array, pa.Array]:
-    """Probability and mapping of every match; events are made only for rows that matched."""
+def _matches(
+    matcher: Matcher, batch: pa.RecordBatch, which: NDArray[np.int32], names: Sequence[str]
+) -> list[Match | None]:
+    """The match of every pair that scored; events are made only for rows that matched.
+
+    A pair has none where the matcher lets a tuple answer one predicate only and the second look refused it.
+    """
     hit, place = np.unique(which, return_inverse=True)
     events = list(events_of(_with_end(batch).take(pa.array(hit))))
     matches = [{each.subscription: each for each in row} for row in matcher.match_batch(events)]
-    chosen = [matches[at][name] for at, name in zip(place.tolist(), names, strict=True)]
-    probability = pa.array(
-        [None if each.mapping is None else each.mapping.probability for each in chosen], pa.float64()
-    )
-    return probability, pa.array([mapping_rows(each) for each in chosen], ARROW_MATCHES.field("mapping").type)
+    return [matches[at].get(name) for at, name in zip(place.tolist(), names, strict=True)]
 
 
 def _with_end(batch: pa.RecordBatch) -> pa.Table:

@@ -11,13 +11,14 @@ import pickle
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar
 
 from likewise.errors import BuildError
-from likewise.language import Composite, Profile, Subscription, parse
+from likewise.language import Composite, Options, Profile, Subscription, parse
 from likewise.matching import Matcher
+from likewise.semantics import Competitors, Space, measure, space_path
 
 Interests: TypeAlias = str | Path | Subscription | Iterable[Subscription]
 """Subscriptions: as text, as the path of a file, or ready."""
@@ -58,7 +59,7 @@ class Recipe:
     ) -> Recipe:
         """Read the subscriptions and find the spaces, here on the driver, so that mistakes show at once."""
         given = tuple(sorted((key, value) for key, value in (options or {}).items() if value is not None))
-        return cls(tuple(subscriptions_of(interests)), measure, tuple(_paths(spaces)), given)
+        return cls(tuple(subscriptions_of(interests)), measure, tuple(space_paths(spaces)), given)
 
     @cached_property
     def key(self) -> str:
@@ -76,29 +77,50 @@ class Recipe:
         """The composite ones."""
         return tuple(each for each in self.subscriptions if isinstance(each.body, Composite))
 
-    def matcher_options(self) -> dict[str, Any]:
-        """The arguments of a `Matcher` or an `Engine`."""
-        return {**dict(self.options), **self._measure_options()}
+    @cached_property
+    def competitors(self) -> tuple[Competitors, Competitors]:
+        """The terms that compete under contrast, those of all subscriptions, so that every process scores alike."""
+        every = self._empty_matcher()
+        for profile, options in self._all_profiles():
+            every.add(profile, options=options)
+        return every.competitors
 
     def matcher(self) -> Matcher:
         """A matcher with every subscription to single events; made once in a process."""
         return once((self.key, "matcher"), self._make_matcher)
 
+    def bare_matcher(self) -> Matcher:
+        """A new matcher without any subscription, that scores as if it had all."""
+        return self._empty_matcher(competitors=self.competitors)
+
+    def check(self) -> None:
+        """Build everything once, so that a mistake shows where it was made."""
+        _ = self.competitors
+
     def _make_matcher(self) -> Matcher:
-        matcher = Matcher(**self.matcher_options())
+        matcher = self.bare_matcher()
         for subscription in self.profiles:
             assert isinstance(subscription.body, Profile)
             matcher.add(subscription.body, options=subscription.options, key=subscription.name)
         return matcher
 
-    def _measure_options(self) -> dict[str, Any]:
-        if not self.spaces and self.measure is None:
-            return {}
-        from likewise.semantics._registry import measure
+    def _empty_matcher(self, **more: Any) -> Matcher:
+        spaces = [once(("space", path), partial(Space.open, path)) for path in self.spaces]
+        options: dict[str, Any] = {**more, **dict(self.options), "spaces": spaces}
+        if self.measure is not None:
+            name = self.measure
+            options["measure"] = once((name, self.spaces), lambda: measure(name, spaces=spaces))
+        return Matcher(**options)
 
-        return {
-            "measure": once((self.measure, self.spaces), lambda: measure(self.measure or "esa", spaces=self.spaces))
-        }
+    def _all_profiles(self) -> Iterable[tuple[Profile, Options]]:
+        from likewise.composite import build_plan
+
+        known = {each.name: each for each in self.subscriptions}
+        for subscription in self.subscriptions:
+            if isinstance(subscription.body, Profile):
+                yield subscription.body, subscription.options
+            else:
+                yield from ((leaf.profile, leaf.options) for leaf in build_plan(subscription, known).leaves)
 
 
 def subscriptions_of(interests: Interests) -> Iterable[Subscription]:
@@ -120,9 +142,7 @@ def _read(path: Path) -> Iterable[Subscription]:
     return parse(text, source=str(path))
 
 
-def _paths(spaces: str | Path | Sequence[str | Path]) -> Iterable[str]:
-    from likewise.semantics import space_path
-
+def space_paths(spaces: str | Path | Sequence[str | Path]) -> Iterable[str]:
     for space in (spaces,) if isinstance(spaces, str | Path) else spaces:
         folder = space_path(space)
         yield str((folder if folder.is_dir() else Path(space)).resolve())

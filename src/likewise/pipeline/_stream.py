@@ -1,0 +1,196 @@
+"""Streams from end to end: a source, matches or detections, a sink, and dead letters beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from likewise.errors import BuildError
+from likewise.pipeline._detect import detect_with
+from likewise.pipeline._frame import dead_letters
+from likewise.pipeline._match import match_with
+from likewise.pipeline._read import decode_records, read_events
+from likewise.pipeline._sinks import Sink
+from likewise.pipeline._table import Fixed, Source
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+SOURCES = ("files", "rate", "socket", "mqtt")
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """What a stream keeps in its checkpoint folder, beside Spark's own."""
+
+    checkpoint: str
+
+    @property
+    def query(self) -> str:
+        return f"{self.checkpoint}/query"
+
+    @property
+    def letters_query(self) -> str:
+        return f"{self.checkpoint}/letters"
+
+    @property
+    def pins(self) -> str:
+        """Which subscriptions each batch had."""
+        return f"{self.checkpoint}/subscriptions"
+
+    @property
+    def ledger(self) -> str:
+        """Which batch was delivered last."""
+        return f"{self.checkpoint}/delivered"
+
+    @property
+    def spool(self) -> str:
+        """MQTT messages that Spark may ask for again."""
+        return f"{self.checkpoint}/spool"
+
+
+def read_stream(spark: SparkSession, source: str, options: Mapping[str, str], *, places: Places) -> DataFrame:
+    """Events from a source by its name.
+
+    `files`: path, format, and Spark's own (maxFilesPerTrigger). `socket`: host, port; a JSON line each. `mqtt`:
+    broker, topic. `rate`: path of an event file that is told over and over, rowsPerSecond.
+    """
+    if source not in SOURCES:
+        raise BuildError(f"no source {source!r}", hint=f"one of {', '.join(SOURCES)}")
+    given = dict(options)
+    return _READERS[source](spark, given, places)
+
+
+def _need(options: dict[str, str], name: str, source: str) -> str:
+    if not options.get(name):
+        raise BuildError(f"the source {source} needs {name}", hint=f"give {name}=…")
+    return options.pop(name)
+
+
+def _files(spark: SparkSession, options: dict[str, str], places: Places) -> DataFrame:  # noqa: ARG001
+    path, format = _need(options, "path", "files"), options.pop("format", "jsonl")  # noqa: A001
+    stamp = options.pop("stamp", "false").lower() == "true"
+    return read_events(spark, path, format=format, stream=True, stamp=stamp, options=options)
+
+
+def _socket(spark: SparkSession, options: dict[str, str], places: Places) -> DataFrame:  # noqa: ARG001
+    from pyspark.sql import functions as F  # noqa: N812
+
+    host, port = options.pop("host", "localhost"), _need(options, "port", "socket")
+    rows = spark.readStream.format("socket").option("host", host).option("port", port)
+    lines = rows.option("includeTimestamp", "true").load()
+    record = F.col("value").cast("binary").alias("record")
+    name = F.lit(f"{host}:{port}").alias("source")
+    return decode_records(lines.select(record, name, F.col("timestamp").alias("received")), stamp=True)
+
+
+def _mqtt(spark: SparkSession, options: dict[str, str], places: Places) -> DataFrame:
+    from likewise.pipeline._mqtt_source import read_mqtt
+
+    topics = _need(options, "topic", "mqtt").split(",")
+    broker, client = _need(options, "broker", "mqtt"), options.pop("client", "likewise")
+    format = options.pop("format", "jsonl")  # noqa: A001
+    rows = read_mqtt(spark, broker, topics=topics, spool=options.pop("spool", places.spool), client=client)
+    return decode_records(rows, format=format, stamp=True)
+
+
+def _rate(spark: SparkSession, options: dict[str, str], places: Places) -> DataFrame:  # noqa: ARG001
+    """The i-th row is the i-th event of a file, over and over, with a new id and the time of the row."""
+    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql.window import Window
+
+    path = _need(options, "path", "rate")
+    told = read_events(spark, path, format=options.pop("format", "auto")).where("flaw is null")
+    numbered = told.select("*", (F.row_number().over(Window.orderBy("time", "id")) - 1).alias("number")).cache()
+    count = numbered.count()
+    if not count:
+        raise BuildError(f"{path} has no events to tell", hint="give a file with at least one")
+    rate = spark.readStream.format("rate").options(**options).load()
+    rows = rate.withColumn("number", (F.col("value") % count).cast("int")).join(F.broadcast(numbered), "number")
+    name = F.concat_ws("-", "id", "value").alias("id")
+    return rows.select(
+        name, F.col("timestamp").alias("time"), F.col("timestamp").alias("end"), "theme", "attributes", "flaw"
+    )
+
+
+_READERS: dict[str, Callable[[Any, dict[str, str], Places], DataFrame]] = {
+    "files": _files,
+    "mqtt": _mqtt,
+    "rate": _rate,
+    "socket": _socket,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MatchBatch:
+    """Matches one micro-batch with the subscriptions pinned to it; run again it does the same again."""
+
+    source: Source
+    sink: Sink
+    letters: Sink | None = None
+    explain: bool = True
+
+    def __call__(self, rows: DataFrame, batch: int) -> None:
+        recipe = self.source.recipe(batch)
+        if self.letters is None:
+            self.sink(match_with(rows, recipe, explain=self.explain), batch)
+            return
+        held = rows.persist()
+        try:
+            self.sink(match_with(held, recipe, explain=self.explain), batch)
+            write_letters(held, self.letters, batch)
+        finally:
+            held.unpersist()
+
+
+def write_letters(rows: DataFrame, sink: Sink, batch: int) -> None:
+    """Dead letters of a batch, if there are any."""
+    bad = dead_letters(rows)
+    if not bad.isEmpty():
+        sink(bad, batch)
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A stream ready to start: what is read, what is looked for, where it goes.
+
+    `trigger` is Spark's: `{"availableNow": True}` takes what is there and ends, `{"processingTime": "5 seconds"}`
+    goes on for ever.
+    """
+
+    events: DataFrame
+    source: Source
+    sink: Sink
+    checkpoint: str
+    letters: Sink | None = None
+    trigger: Mapping[str, Any] = field(default_factory=dict)
+    explain: bool = True
+    delay: str = "0 seconds"
+
+    def start(self) -> list[StreamingQuery]:
+        """Start the queries: one for matches, one for detections, as the subscriptions ask for them."""
+        places = Places(str(Path(self.checkpoint).absolute()) if "://" not in self.checkpoint else self.checkpoint)
+        recipe = self.source.recipe(None) if isinstance(self.source, Fixed) else None
+        if recipe is not None and recipe.patterns:
+            return self._detections(places)
+        return [self._query(self.events, MatchBatch(self.source, self.sink, self.letters, self.explain), places.query)]
+
+    def start_detections(self) -> list[StreamingQuery]:
+        """Start looking for patterns, whatever the table holds now."""
+        return self._detections(Places(str(Path(self.checkpoint).absolute())))
+
+    def _detections(self, places: Places) -> list[StreamingQuery]:
+        found = detect_with(self.events, self.source, delay=self.delay)
+        queries = [self._query(found, self.sink, places.query)]
+        if self.letters is not None:
+            # Letters never reach the state, so they are a query of their own over the same source.
+            letters = self.letters
+            queries.append(self._query(dead_letters(self.events), letters, places.letters_query))
+        return queries
+
+    def _query(self, rows: DataFrame, sink: Callable[[DataFrame, int], None], checkpoint: str) -> StreamingQuery:
+        writer = rows.writeStream.foreachBatch(sink).option("checkpointLocation", checkpoint)
+        return writer.trigger(**self.trigger).start() if self.trigger else writer.start()

@@ -1,0 +1,171 @@
+"""Subscriptions as a table that may change while a stream runs: read again for every micro-batch.
+
+What a batch was processed with is pinned under its number before it is used, so a batch that is done again
+after a crash, or by several workers, is done with the same subscriptions.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+
+from likewise.errors import BuildError, LikewiseError
+from likewise.language import Subscription, parse
+from likewise.pipeline._worker import Recipe, once
+
+
+class Source(Protocol):
+    """Where a task finds the subscriptions for its batch."""
+
+    def recipe(self, batch: int | None) -> Recipe:
+        """What this batch is processed with."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """Subscriptions that stay as they are."""
+
+    value: Recipe
+
+    def recipe(self, batch: int | None) -> Recipe:  # noqa: ARG002 - the same for all
+        """The recipe."""
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A file of subscriptions (text, or JSON lines with `name` and `subscription`), or a folder with such or Parquet.
+
+    `pins` is a folder of the stream's own; it and the table must be seen by driver and workers alike. A table that
+    cannot be read or parsed does not stop the stream: the last good one stays in force, and `error.txt` in `pins`
+    says why. `arguments` are those of `Recipe.of`.
+    """
+
+    path: str
+    pins: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+    def recipe(self, batch: int | None) -> Recipe:
+        """The subscriptions pinned to a batch; the first who asks pins them."""
+        text = self._pinned(batch if batch is not None else -1)
+        key = (self.path, text, repr(sorted(self.arguments.items())))
+        return once(key, lambda: Recipe.of(parse(text, source=self.path), **self.arguments))
+
+    def _pinned(self, batch: int) -> str:
+        folder = Path(self.pins)
+        pin = folder / f"{batch}.lw"
+        if not pin.exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            part = folder / f".{uuid.uuid4().hex}.part"
+            part.write_text(self._read_good(folder), encoding="utf-8")
+            try:
+                os.link(part, pin)  # fails where another worker was first: then its pin counts
+            except FileExistsError:
+                pass
+            finally:
+                part.unlink()
+            _forget(folder, before=batch - 100)
+        return pin.read_text(encoding="utf-8")
+
+    def _read_good(self, folder: Path) -> str:
+        note = folder / "error.txt"
+        try:
+            text = read_table(self.path)
+            Recipe.of(parse(text, source=self.path), **self.arguments).check()
+        except LikewiseError as error:
+            last = max(folder.glob("*.lw"), key=lambda path: int(path.stem), default=None)
+            if last is None:
+                raise
+            note.write_text(str(error), encoding="utf-8")
+            return last.read_text(encoding="utf-8")
+        note.unlink(missing_ok=True)
+        return text
+
+
+def _forget(folder: Path, *, before: int) -> None:
+    for pin in folder.glob("*.lw"):
+        if int(pin.stem) < before:
+            pin.unlink(missing_ok=True)
+
+
+def read_table(path: str | Path) -> str:
+    """All subscriptions of a table, as text."""
+    place = Path(path)
+    files = sorted(p for p in place.rglob("*") if _counts(p)) if place.is_dir() else [place]
+    try:
+        return "\n".join(_text(file) for file in files)
+    except (OSError, UnicodeDecodeError) as error:
+        raise BuildError(f"the subscriptions {path} cannot be read: {error}") from None
+
+
+def _counts(path: Path) -> bool:
+    hidden = any(part.startswith((".", "_")) for part in path.parts[-2:])
+    return path.is_file() and not hidden and path.suffix in (".lw", ".txt", ".jsonl", ".parquet")
+
+
+def _text(file: Path) -> str:
+    if file.suffix == ".parquet":
+        import pyarrow.parquet as pq
+
+        return "\n".join(_lines(pq.read_table(file).to_pylist(), file))
+    if file.suffix == ".jsonl":
+        return "\n".join(_lines(_json_rows(file), file))
+    return file.read_text(encoding="utf-8")
+
+
+def _json_rows(file: Path) -> Iterator[Any]:
+    for line in file.read_bytes().splitlines():
+        if line.strip():
+            try:
+                yield msgspec.json.decode(line)
+            except msgspec.DecodeError as error:
+                raise BuildError(f"{file}: not JSON: {error}") from None
+
+
+def _lines(rows: Any, file: Path) -> Iterator[str]:
+    for row in rows:
+        text = row.get("subscription") if isinstance(row, dict) else None
+        if not isinstance(text, str):
+            raise BuildError(f"{file} has a row without a subscription", hint="columns: name (optional), subscription")
+        yield f"{row['name']}: {text}" if row.get("name") else text
+
+
+def pattern_versions(recipe: Recipe) -> dict[str, str]:
+    """Each pattern with a digest of itself and of all that it may refer to by name."""
+    from hashlib import blake2b
+
+    known = {each.name: each for each in recipe.subscriptions}
+    out = {}
+    for pattern in recipe.patterns:
+        said = "\n".join(sorted(repr(each) for each in _reachable(pattern, known)))
+        out[pattern.name] = blake2b(said.encode(), digest_size=8).hexdigest()
+    return out
+
+
+def _reachable(pattern: Subscription, known: Mapping[str, Subscription]) -> list[Subscription]:
+    found: dict[str, Subscription] = {}
+    waiting = [pattern]
+    while waiting:
+        each = waiting.pop()
+        if each.name not in found:
+            found[each.name] = each
+            waiting += [known[name] for name in _references(each.body) if name in known]
+    return list(found.values())
+
+
+def _references(part: Any) -> Iterator[str]:
+    from likewise.language import Reference
+
+    if isinstance(part, Reference):
+        yield part.name
+    for name in getattr(type(part), "__dataclass_fields__", ()):
+        value = getattr(part, name)
+        for each in value if isinstance(value, tuple) else (value,):
+            yield from _references(each)

@@ -1,0 +1,92 @@
+"""Detection on Spark gives what the detector gives in process."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+pytest.importorskip("pyspark")
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.pipeline.traces import PATTERNS, SECOND, START, expected, signatures, trace
+
+from likewise.errors import BuildError, LikewiseError
+from likewise.events import Event
+from likewise.pipeline._detect import ARROW_DETECTIONS, DetectTask, RouteTask, detect
+from likewise.pipeline._frame import batch_of
+from likewise.pipeline._table import Fixed
+from likewise.pipeline._worker import Recipe
+
+
+def run(events: list[Event], *, patterns: str = PATTERNS, buckets: int, size: int) -> Counter[Any]:
+    """Both steps as Spark runs them, without Spark: any batches in, a shuffle by place, rows in order of time."""
+    source = Fixed(Recipe.of(patterns))
+    batches = [batch_of(events[at : at + size]) for at in range(0, len(events), size)]
+    routed = pa.Table.from_batches(RouteTask(source, buckets)(batches))
+    rows = routed.sort_by([("at", "ascending"), ("start", "ascending"), ("id", "ascending")])
+    found = list(DetectTask(source, buckets)(rows.to_batches(max_chunksize=size)))
+    return signatures(pa.Table.from_batches(found, schema=ARROW_DETECTIONS))
+
+
+EVENTS = st.lists(
+    st.builds(
+        lambda at, kind, rooms, length: (at, kind, tuple(rooms), length),
+        st.integers(0, 60),
+        st.sampled_from("abc"),
+        st.lists(st.sampled_from(["1", "2", "3"]), max_size=2, unique=True),
+        st.sampled_from([0, 0, 0, 2]),
+    ),
+    min_size=1,
+    max_size=25,
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(EVENTS, st.integers(1, 4), st.integers(1, 10), st.randoms())
+def test_any_split_and_order_gives_what_the_detector_gives(
+    facts: list[Any], buckets: int, size: int, rng: random.Random
+) -> None:
+    """Events with no room or two rooms, with a duration, in any order and any batches."""
+    patterns = "\n".join(line for line in PATTERNS.splitlines() if not line.startswith("first"))
+    events = [
+        Event(
+            f"e{number:02}",
+            (("type", kind), *(("room", room) for room in rooms)),
+            (),
+            START + at * SECOND,
+            START + (at + length) * SECOND,
+        )
+        for number, (at, kind, rooms, length) in enumerate(facts)
+    ]
+    rng.shuffle(events)
+    assert run(events, patterns=patterns, buckets=buckets, size=size) == expected(events, patterns)
+
+
+def test_only_events_that_match_a_member_go_on() -> None:
+    source = Fixed(Recipe.of("p: {type = a} as x then {type = b} as y within 3 seconds"))
+    events = trace(200)
+    routed = pa.Table.from_batches(RouteTask(source, 4)([batch_of(events)])).to_pylist()
+    kinds = Counter(dict(event.tuples)["type"] for event in events)
+    assert sum(row["event"] is not None for row in routed) == kinds["a"] + kinds["b"]
+
+
+@pytest.mark.spark
+def test_a_frame_of_detections_equals_the_detector(spark: Any) -> None:
+    events = trace(300, jitter=30)
+    frame = spark.createDataFrame(pa.Table.from_batches([batch_of(events)])).repartition(3)
+    found = detect(frame, PATTERNS, buckets=4)
+    assert signatures(found.toArrow()) == expected(events)
+
+
+@pytest.mark.spark
+def test_what_cannot_be_detected_is_refused_when_built(spark: Any) -> None:
+    frame = spark.createDataFrame([("a", {"type": "x"})], "id string, attributes map<string, string>")
+    with pytest.raises(BuildError, match="no pattern"):
+        detect(frame, "x: {a = b}")
+    with pytest.raises(LikewiseError, match="measure"):
+        detect(frame, "x: {a = b} as y then {c~ = d~} as w within 1 minute")

@@ -1,0 +1,53 @@
+"""Patterns bound by equality meet by key, all others in one place."""
+
+from __future__ import annotations
+
+import pytest
+
+from likewise.composite import build_plan
+from likewise.events import Event
+from likewise.language import parse
+from likewise.pipeline._routes import Route, key_attributes
+
+
+def route(text: str, *, buckets: int = 8) -> Route:
+    (pattern,) = parse(f"p: {text}")
+    return Route.of(build_plan(pattern), buckets=buckets)
+
+
+@pytest.mark.parametrize(
+    ("text", "attributes"),
+    [
+        ("{t = a} as x then {t = b} as y within 1 minute where x.room = y.room", {"x": "room", "y": "room"}),
+        (
+            "{t = a} as x then {t = b} as y then {t = c} as z within 1 h where x.room = y.place and z.id = y.place",
+            {"x": "room", "y": "place", "z": "id"},
+        ),
+        ("{t = a} as x then {t = b} as y then {t = c} as z within 1 minute where x.room = y.room", None),
+        ("{t = a} as x then {t = b} as y within 1 minute where x.room = y.room + 1", None),
+        ("{t = a} as x then {t = b} as y within 1 minute where x.room != y.room", None),
+        ("{t = a} as x then {t = b} as y within 1 minute", None),
+        ("not {t = a} for 10 seconds", None),
+    ],
+)
+def test_a_key_must_tie_all_members(text: str, attributes: dict[str, str] | None) -> None:
+    (pattern,) = parse(f"p: {text}")
+    assert key_attributes(build_plan(pattern)) == attributes
+
+
+def test_equal_keys_meet_and_an_event_without_a_key_has_a_place_too() -> None:
+    way = route("{t = a} as x then {t = b} as y within 1 minute where x.room = y.room")
+    (pattern,) = parse("p: {t = a} as x then {t = b} as y within 1 minute where x.room = y.room")
+    first, second = build_plan(pattern).leaves
+    one = Event("1", (("t", "a"), ("room", "Room_1")), (), 0, 0)
+    other = Event("2", (("t", "b"), ("room", "room 1")), (), 0, 0)
+    assert way.places(first, one, None) == way.places(second, other, None)
+    assert way.places(first, Event("3", (("t", "a"),), (), 0, 0), None) == {0}
+
+
+def test_two_common_keys_are_told_of_once() -> None:
+    """Events with several values meet in several places; exactly one of them owns the detection."""
+    way = route("{t = a} as x then {t = b} as y within 1 minute where x.room = y.room", buckets=64)
+    both = Event("1", (("room", "1"), ("room", "2"), ("room", "3")), (), 0, 0)
+    pair = [("x", both), ("y", both)]
+    assert sum(way.owns(place, pair) for place in range(64)) == 1
