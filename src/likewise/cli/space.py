@@ -127,7 +127,10 @@ def _build(
     corpus: Corpus, path: Path, *, options: SpaceOptions, overwrite: bool, place: dict[str, str | None]
 ) -> Summary:
     from likewise.pipeline import build_space, spark_session, watch
+    from likewise.semantics import SpaceWriter
 
+    # Refuses a taken place now, not after Spark has started.
+    SpaceWriter(path, overwrite=overwrite)
     with _progress() as progress:
         task = progress.add_task("starting Spark", total=None)
         spark = spark_session(
