@@ -96,23 +96,34 @@ class TestEventTime:
 
 
 class TestBoundedState:
-    def test_windows_expire(self) -> None:
-        detector = Detector()
+    @pytest.mark.parametrize("compiled", [True, False])
+    def test_windows_expire(self, compiled: bool) -> None:
+        detector = Detector(compiled=compiled)
         detector.add("p", PAIR)
         detector.publish_batch(events("A1 A2 A3"))
         assert detector.state()[0].held == 3
         detector.publish(event("C", 50))
         assert detector.state()[0].held == 0
-        assert detector.active == 1
 
-    def test_at_the_limit_the_oldest_goes(self) -> None:
-        detector = Detector(limits=Limits(2))
+    def test_a_profile_is_in_the_pool_only_while_it_can_contribute(self) -> None:
+        detector = Detector(compiled=False)
+        detector.add("p", PAIR)
+        active = []
+        for happened in events("C1 A2 C50"):
+            detector.publish(happened)
+            active.append(detector.active)
+        assert active == [1, 2, 1]
+
+    @pytest.mark.parametrize("compiled", [True, False])
+    def test_at_the_limit_the_oldest_goes(self, compiled: bool) -> None:
+        detector = Detector(limits=Limits(2), compiled=compiled)
         detector.add("p", Composite(Sequence((A, B))))
         assert ids(detector.publish_batch(events("A1 A2 A3 B4"))) == ["A2B4", "A3B4"]
         assert detector.state()[0].dropped == 1
 
-    def test_at_the_limit_the_newest_is_refused(self) -> None:
-        detector = Detector(limits=Limits(2, "refuse"))
+    @pytest.mark.parametrize("compiled", [True, False])
+    def test_at_the_limit_the_newest_is_refused(self, compiled: bool) -> None:
+        detector = Detector(limits=Limits(2, "refuse"), compiled=compiled)
         detector.add("p", Composite(Sequence((A, B))))
         assert ids(detector.publish_batch(events("A1 A2 A3 B4"))) == ["A1B4", "A2B4"]
         assert detector.state()[0].dropped == 1
@@ -229,7 +240,7 @@ class TestExplain:
         assert [line.event for line in found.trace] == ["A1", "A2"]
 
     def test_how_far_it_came_and_why_it_stopped(self) -> None:
-        detector = Detector()
+        detector = Detector(compiled=False)
         detector.add("p", Composite(Sequence((A, B), 10), SAME_ROOM))
         detector.publish(event("A", 1, room="hall"))
         detector.publish(event("C", 50))

@@ -108,7 +108,7 @@ def test_arrival_order_inside_the_lateness_changes_nothing(
 
 
 @EXAMPLES
-@given(composites(), traces(), st.sampled_from(("insert", "reference")))
+@given(composites(), traces(), st.sampled_from(("insert", "mark")))
 def test_every_pool_variant_gives_the_same(composite: Composite, trace: list[Event], variant: str) -> None:
     horizon = (trace[-1].end if trace else 10) + 9
     assert detected(detector(composite, variant=variant), trace, horizon) == defined(composite, trace, horizon)

@@ -53,7 +53,7 @@ class TestExamples:
         asked = {}
         for kind in (Detector, TwoStepDetector):
             matcher = SimpleMatcher()
-            detector = kind(matcher=matcher)
+            detector = kind(matcher=matcher, variant="mark")
             detector.add("p", Composite(Sequence((A, B), 4)))
             found = [[e.id for e in one.members] for e in trace for one in detector.publish(e)]
             assert found == [["A10", "B12"]]
@@ -156,7 +156,7 @@ class TestMoreNegation:
 
 def test_profiles_of_the_same_kind_share_one_place_in_the_pool() -> None:
     matcher = SimpleMatcher()
-    detector = Detector(matcher=matcher)
+    detector = Detector(matcher=matcher, variant="mark")
     for name in "xyz":
         detector.add(name, Composite(Sequence((A, B), 5)))
     assert len(matcher.profiles) == 2

@@ -1,12 +1,13 @@
 """Composite events: patterns over events, detected in event time."""
 
 from likewise.composite._detection import Detection
+from likewise.composite._explain import PatternState
 from likewise.composite._plan import Plan
 from likewise.composite._planner import build_plan
 from likewise.composite._pool import ProfileMatcher
 from likewise.composite._run import Limits
 from likewise.composite._trace import Line
-from likewise.composite.detector import Detector, PatternState, Refused
+from likewise.composite.detector import Detector, Refused
 from likewise.composite.relations import relation_of
 
 __all__ = [

@@ -69,6 +69,11 @@ class Chooser:
             entry.waiting.replace(instance.time)
         entry.waiting = waiting
 
+    def block(self, key: Any, instance: Instance, hold: Instant | None) -> None:
+        """One of this class is held already."""
+        entry = self._entries[key] = _Entry()
+        entry.count, entry.held, entry.hold = 1, instance, hold
+
     def release(self, instance: Instance, waiting: Waiting) -> None:
         """The instance waits no longer: forget its class, so that it costs nothing."""
         if self._part.keep.keep is Keep.ALL:

@@ -34,8 +34,13 @@ class SelectionProcess(Process):
             self.count += 1
             if self.count == self.node.index:
                 self.emit(instance)
-        if within is None and self.count >= self.node.index:
+        if self.done:
             self.child.close()
+
+    @property
+    def done(self) -> bool:
+        """Whether there is nothing more to count."""
+        return self.node.within is None and self.count >= self.node.index
 
     def close(self) -> None:
         super().close()
@@ -45,11 +50,11 @@ class SelectionProcess(Process):
         return self.child.size()
 
     def dump(self, dump: Dump) -> Any:
-        return [self.count, self.opened, self.child.dump(dump)]
+        return [self.count, self.opened, None if self.done else self.child.dump(dump)]
 
     def load(self, state: Any, load: Load) -> None:
         self.count, self.opened, child = state
-        if self.node.within is None and self.count >= self.node.index:
+        if self.done:
             self.child.close()
         else:
             self.child.load(child, load)

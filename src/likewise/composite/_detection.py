@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -10,6 +10,15 @@ from likewise.composite._instance import Instance
 from likewise.composite._plan import Plan
 from likewise.composite._trace import Line, trace_of
 from likewise.events import Event, Instant
+
+
+class Planned(Protocol):
+    """Someone who can tell the plan when it is asked for."""
+
+    @property
+    def plan(self) -> Plan:
+        """The plan of the pattern."""
+        ...
 
 
 class Detection(msgspec.Struct, frozen=True, eq=False):
@@ -22,7 +31,7 @@ class Detection(msgspec.Struct, frozen=True, eq=False):
     probability: float
     names: tuple[str, ...]
     members: tuple[Event, ...]
-    source: tuple[Plan, Instance | None]
+    source: tuple[Plan | Planned, Instance | None]
 
     @classmethod
     def of(cls, plan: Plan, instance: Instance) -> Detection:
@@ -49,7 +58,8 @@ class Detection(msgspec.Struct, frozen=True, eq=False):
     @property
     def trace(self) -> list[Line]:
         """Which event filled which role, when each profile was activated and terminated, and how surely."""
-        plan, instance = self.source
+        origin, instance = self.source
+        plan = origin if isinstance(origin, Plan) else origin.plan
         return trace_of(plan, instance, self.names, self.members)
 
     @property

@@ -3,10 +3,53 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 
+import msgspec
+
+from likewise.composite._flat import FlatPatterns
+from likewise.composite._flat_shape import shape_of
 from likewise.composite._plan import Node, SequenceNode
 from likewise.composite._run import Run, Stop
-from likewise.events import to_datetime
+from likewise.events import Instant, to_datetime
+from likewise.language import Subscription
+
+
+class PatternState(msgspec.Struct, frozen=True):
+    """What a pattern holds and what became of its instances."""
+
+    name: str
+    held: int
+    detected: int
+    dropped: int
+    started: Instant | None
+    furthest: str
+    stops: dict[str, int]
+
+
+def run_state(run: Run) -> PatternState:
+    """The state of a pattern on the general path."""
+    return PatternState(
+        run.plan.name, run.size(), run.detected, run.dropped, run.started, furthest_of(run), stops_of(run)
+    )
+
+
+def flat_state(
+    flat: FlatPatterns, name: str, subscription: Subscription, known: Mapping[str, Subscription]
+) -> PatternState:
+    """The state of a pattern on the compiled path, which counts but keeps no examples."""
+    shape = shape_of(subscription, known)
+    assert shape is not None
+    facts = flat.facts(name)
+    over = f"at {shape.second.name}: the window was over"
+    if facts.expired:
+        furthest = f"had {shape.first.name}; {over}"
+    elif facts.held:
+        furthest = "instances wait for their next event"
+    else:
+        furthest = "detected all that began" if facts.detected else "no event matched its first member"
+    stops = {over: facts.expired} if facts.expired else {}
+    return PatternState(name, facts.held, facts.detected, facts.dropped, facts.started, furthest, stops)
 
 
 def stops_of(run: Run) -> dict[str, int]:

@@ -46,7 +46,7 @@ class ProfileMatcher(Protocol):
 class Entry:
     """A profile in the pool, and who waits for it."""
 
-    __slots__ = ("handle", "listeners", "options", "profile", "users")
+    __slots__ = ("by_meaning", "handle", "listeners", "options", "profile", "users")
 
     def __init__(self, profile: Profile, options: Options) -> None:
         self.profile = profile
@@ -54,15 +54,17 @@ class Entry:
         self.handle: int | None = None
         self.listeners: dict[Run, dict[LeafProcess, None]] = {}
         self.users = 0
+        self.by_meaning = any(predicate.attribute_approximate for predicate in profile.predicates)
 
 
 class Pool:
     """All profiles of all patterns, each once, active while it can contribute."""
 
-    def __init__(self, matcher: ProfileMatcher, *, variant: Variant = "mark") -> None:
+    def __init__(self, matcher: ProfileMatcher, *, variant: Variant = "reference") -> None:
         self.matcher = matcher
         self.variant = variant
         self._entries: dict[tuple[Profile, Options], Entry] = {}
+        self.by_handle: dict[int, Entry] = {}
 
     def __len__(self) -> int:
         """How many profiles are active."""
@@ -90,11 +92,18 @@ class Pool:
             entry.users -= 1
             if not entry.users:
                 if entry.handle is not None:
-                    self.matcher.remove(entry.handle)
+                    self._drop(entry)
                 del self._entries[key]
 
     def _add(self, entry: Entry) -> None:
         entry.handle = self.matcher.add(entry.profile, options=entry.options, key=(entry,))
+        self.by_handle[entry.handle] = entry
+
+    def _drop(self, entry: Entry) -> None:
+        assert entry.handle is not None
+        self.matcher.remove(entry.handle)
+        del self.by_handle[entry.handle]
+        entry.handle = None
 
     def insert(self, run: Run, leaf: LeafProcess) -> None:
         """Someone waits for a profile."""
@@ -115,8 +124,7 @@ class Pool:
             del entry.listeners[run]
         if not entry.listeners and entry.handle is not None:
             if self.variant == "insert":
-                self.matcher.remove(entry.handle)
-                entry.handle = None
+                self._drop(entry)
             elif self.variant == "mark":
                 self.matcher.deactivate(entry.handle)
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from likewise.composite._detection import Detection
+from likewise.composite._explain import PatternState
 from likewise.composite._trace import Line
-from likewise.composite.detector import PatternState
 from likewise.events import Instant, to_datetime
 
 __all__ = ["detection_lines", "detection_plain", "state_lines"]

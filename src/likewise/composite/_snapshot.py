@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from likewise.composite._batch import general
 from likewise.composite._codec import from_plain, to_plain
+from likewise.composite._flat import Facts, FlatPatterns, Kept
+from likewise.composite._flat_shape import shape_of
 from likewise.composite._run import Limits, Run
 from likewise.composite._state import Dump, Load, dump_event, load_event
 from likewise.errors import InputError
@@ -34,9 +37,11 @@ def write(detector: Detector) -> bytes:
             "seen": detector._seen,
             "now": detector._now,
             "ranks": detector._ranks,
+            "numbers": detector._numbers,
             "known": [to_plain(subscription) for subscription in detector._known.values()],
             "buffer": [dump_event(entry[-1]) for entry in sorted(detector._buffer, key=lambda e: e[:4])],
             "runs": [_dump_run(run) for run in detector._runs.values()],
+            "flat": [_dump_flat(detector._flat, name) for name in detector._flat_names],
         }
     )
 
@@ -47,6 +52,7 @@ def _dump_run(run: Run) -> dict[str, Any]:
     chooser = run._chooser.dump(dump)
     return {
         "name": run.plan.name,
+        "number": run.number,
         "started": run.started,
         "detected": run.detected,
         "dropped": run.dropped,
@@ -54,6 +60,17 @@ def _dump_run(run: Run) -> dict[str, Any]:
         "chooser": chooser,
         "instances": dump.instances,
         "tokens": dump.tokens,
+    }
+
+
+def _dump_flat(flat: FlatPatterns | None, name: str) -> dict[str, Any]:
+    assert flat is not None
+    facts = flat.facts(name)
+    return {
+        "name": name,
+        "number": flat.number(name),
+        "facts": list(facts),
+        "kept": [[dump_event(row.event), row.rank, row.probability, row.flag] for row in flat.kept(name)],
     }
 
 
@@ -72,8 +89,11 @@ def read(kind: type[Detector], data: bytes, **parts: Any) -> Detector:
     detector._timers.clock = state["clock"]
     for plain in state["known"]:
         detector.define(from_plain(plain))
+    for entry in state["flat"]:
+        _load_flat(detector, entry)
     for entry in state["runs"]:
         _load_run(detector, entry)
+    detector._numbers = state["numbers"]
     detector._seen, detector._now, detector._ranks = state["seen"], state["now"], state["ranks"]
     for event in map(load_event, state["buffer"]):
         start, end = event.span
@@ -84,7 +104,7 @@ def read(kind: type[Detector], data: bytes, **parts: Any) -> Detector:
 
 def _load_run(detector: Detector, entry: dict[str, Any]) -> None:
     subscription = detector._known[entry["name"]]
-    run = detector._build(subscription)
+    run = detector._build(subscription, entry["number"])
     detector._install(run)
     run.detected, run.dropped = entry["detected"], entry["dropped"]
     if entry["started"] is None:
@@ -95,6 +115,19 @@ def _load_run(detector: Detector, entry: dict[str, Any]) -> None:
     assert run.root is not None
     run.root.load(entry["root"], load)
     run._chooser.load(entry["chooser"], load)
+
+
+def _load_flat(detector: Detector, entry: dict[str, Any]) -> None:
+    """Plain patterns go back to the compiled path, or to the general one if that is switched off."""
+    name, (_, detected, expired, dropped, started) = entry["name"], entry["facts"]
+    kept = [Kept(load_event(event), rank, p, flag) for event, rank, p, flag in entry["kept"]]
+    facts = Facts(len(kept), detected, expired, dropped, started)
+    shape = shape_of(detector._known[name], detector._known)
+    if detector._flat is not None and shape is not None:
+        detector._flat.add(name, shape, number=entry["number"], started=started)
+        detector._flat.load(name, kept, facts)
+    else:
+        general(detector, name, entry["number"], facts, kept)
 
 
 def _decode(data: bytes) -> dict[str, Any]:

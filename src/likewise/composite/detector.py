@@ -7,8 +7,14 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
+from likewise.composite._batch import good_times, take_batch
 from likewise.composite._detection import Detection
+from likewise.composite._explain import PatternState, flat_state, run_state
+from likewise.composite._flat import FlatPatterns
+from likewise.composite._flat_shape import shape_of
 from likewise.composite._planner import build_plan
 from likewise.composite._pool import Pool, ProfileMatcher, Timers, Variant
 from likewise.composite._process import TERMINATORS
@@ -24,6 +30,8 @@ __all__ = ["Detector", "PatternState", "Refused"]
 
 YEAR = 366 * 86_400_000_000
 _KEPT_REFUSALS = 10_000
+_CHUNK = 1 << 17
+_FEW = 8
 
 
 class Refused(msgspec.Struct, frozen=True):
@@ -31,18 +39,6 @@ class Refused(msgspec.Struct, frozen=True):
 
     event: Event
     reason: str
-
-
-class PatternState(msgspec.Struct, frozen=True):
-    """What a pattern holds and what became of its instances."""
-
-    name: str
-    held: int
-    detected: int
-    dropped: int
-    started: Instant | None
-    furthest: str
-    stops: dict[str, int]
 
 
 class Detector:
@@ -75,9 +71,11 @@ class Detector:
         lateness: int = 0,
         limits: Limits | None = None,
         max_jump: int | None = YEAR,
-        variant: Variant = "mark",
+        variant: Variant = "reference",
+        compiled: bool = True,
         refuse: Callable[[Refused], None] | None = None,
     ) -> None:
+        """`compiled` lets plain patterns take the compiled path; `variant` is the pool's [003 sec 5.2]."""
         if lateness < 0:
             raise BuildError("lateness cannot be negative", hint="0 takes events as they come")
         self.lateness = lateness
@@ -91,6 +89,13 @@ class Detector:
         self._timers = Timers()
         self._pool = Pool(matcher if matcher is not None else Matcher(), variant=variant)
         self._runs: dict[str, Run] = {}
+        self._flat: FlatPatterns | None = None
+        self._batch_matcher: Matcher | None = None
+        if isinstance(self._pool.matcher, Matcher) and variant == "reference":
+            self._batch_matcher = self._pool.matcher
+            if compiled:
+                drop = self.limits.policy == "drop oldest"
+                self._flat = FlatPatterns(self._batch_matcher, limit=self.limits.instances, drop=drop)
         self._known: dict[str, Subscription] = {}
         self._unstarted: list[Run] = []
         self._buffer: list[tuple[Instant, Instant, str, int, Event]] = []
@@ -113,24 +118,30 @@ class Detector:
 
     def add(self, name: str, body: Composite | Profile, options: Options | None = None) -> None:
         """Run a pattern from now on."""
-        if name in self._runs:
+        if self._runs_already(name):
             raise BuildError(f"a pattern {name!r} is running already", hint="use replace, or another name")
         subscription = Subscription(name, body, options or Options())
-        run = self._build(subscription)
+        shape = None if self._flat is None else shape_of(subscription, self._known)
+        self._numbers += 1
+        if self._flat is not None and shape is not None:
+            self._flat.add(name, shape, number=self._numbers, started=self._now)
+        else:
+            self._install(self._build(subscription, self._numbers))
         self._known[name] = subscription
-        self._install(run)
 
-    def _build(self, subscription: Subscription) -> Run:
+    def _runs_already(self, name: str) -> bool:
+        return name in self._runs or (self._flat is not None and name in self._flat)
+
+    def _build(self, subscription: Subscription, number: int) -> Run:
         plan = build_plan(subscription, self._known)
         if plan.approximate and self._relate is None:
             raise BuildError(
                 f"pattern {subscription.name!r} compares members by meaning and there is no measure",
                 hint="give the detector a measure, or compare with =",
             )
-        self._numbers += 1
         return self._kind(
             plan,
-            number=self._numbers,
+            number=number,
             pool=self._pool,
             timers=self._timers,
             relate=self._relate,
@@ -147,6 +158,11 @@ class Detector:
 
     def remove(self, name: str) -> None:
         """Stop a pattern and forget what it holds."""
+        if self._flat is not None and name in self._flat:
+            shape = shape_of(self._known.pop(name), self._known)
+            assert shape is not None
+            self._flat.remove(name, shape)
+            return
         run = self._run(name)
         run.close()
         self._timers.forget(run)
@@ -157,8 +173,9 @@ class Detector:
 
     def replace(self, name: str, body: Composite | Profile, options: Options | None = None) -> None:
         """Change a pattern; the new one begins with nothing, and if it is refused the old one stays."""
-        self._run(name)
-        self._build(Subscription(name, body, options or Options()))
+        if not self._runs_already(name):
+            self._run(name)
+        self._build(Subscription(name, body, options or Options()), 0)
         self.remove(name)
         self.add(name, body, options)
 
@@ -166,12 +183,16 @@ class Detector:
         try:
             return self._runs[name]
         except KeyError:
-            raise BuildError(f"no pattern {name!r} is running", hint=f"running: {', '.join(self._runs)}") from None
+            running = ", ".join(self.patterns[:10]) or "none"
+            raise BuildError(f"no pattern {name!r} is running", hint=f"running: {running}") from None
 
     @property
     def patterns(self) -> tuple[str, ...]:
         """The names of the running patterns."""
-        return tuple(self._runs)
+        numbers = {name: run.number for name, run in self._runs.items()}
+        if self._flat is not None:
+            numbers |= {name: self._flat.number(name) for name in self._flat.names}
+        return tuple(sorted(numbers, key=numbers.__getitem__))
 
     @property
     def active(self) -> int:
@@ -189,14 +210,53 @@ class Detector:
         start, end = event.span
         self._seen = end if self._seen is None else max(self._seen, end)
         if not self.lateness:
-            return self._process(event, end)
-        self._arrivals += 1
-        heapq.heappush(self._buffer, (end, start, event.id, self._arrivals, event))
+            return self._take([event])
+        self._push(event, start, end)
         return self._release(self._seen - self.lateness, closed=False)
 
     def publish_batch(self, events: Sequence[Event]) -> list[Detection]:
-        """Take many events at once."""
-        return [detection for event in events for detection in self.publish(event)]
+        """Take many events at once; the same as one after the other, only faster."""
+        out: list[Detection] = []
+        for low in range(0, len(events), _CHUNK):
+            accepted = self._accept(events[low : low + _CHUNK])
+            if not self.lateness:
+                out += self._take(accepted)
+                continue
+            for event in accepted:
+                self._push(event, *event.span)
+            if self._seen is not None:
+                out += self._release(self._seen - self.lateness, closed=False)
+        return out
+
+    def _accept(self, events: Sequence[Event]) -> Sequence[Event]:
+        """Those that are not to be refused; what a batch needs to know of time is known afterwards."""
+        if not events:
+            return events
+        ends = good_times(events, after=self._timers.clock, seen=self._seen, lateness=self.lateness)
+        if ends is not None and (self.max_jump is None or self._near(ends)):
+            latest = int(ends.max())
+            self._seen = latest if self._seen is None else max(self._seen, latest)
+            return events
+        accepted = []
+        for event in events:
+            reason = self._reason(event)
+            if reason is None:
+                end = event.span[1]
+                self._seen = end if self._seen is None else max(self._seen, end)
+                accepted.append(event)
+            else:
+                self._refuse(Refused(event, reason))
+        return accepted
+
+    def _near(self, ends: NDArray[np.int64]) -> bool:
+        """Whether no clock jumps: each event is near to the latest before it."""
+        before = int(ends[0]) if self._seen is None else self._seen
+        latest = np.maximum.accumulate(np.append(np.int64(before), ends))
+        return bool((ends - latest[:-1] <= (self.max_jump or 0)).all())
+
+    def _push(self, event: Event, start: Instant, end: Instant) -> None:
+        self._arrivals += 1
+        heapq.heappush(self._buffer, (end, start, event.id, self._arrivals, event))
 
     def _reason(self, event: Event) -> str | None:
         if event.start is None:
@@ -206,7 +266,8 @@ class Detector:
             return "it ends before it starts"
         if self._seen is not None and self.max_jump is not None and end > self._seen + self.max_jump:
             return "its clock jumps too far ahead"
-        if end <= self._timers.clock:
+        late = self._seen is not None and end < self._seen - self.lateness
+        if late or end <= self._timers.clock:
             self.late += 1
             return "it is too late"
         return None
@@ -217,22 +278,34 @@ class Detector:
 
     def _release(self, watermark: Instant, *, closed: bool) -> list[Detection]:
         """Everything before the watermark (and at it, if closed), in order; then the timers up to there."""
-        out: list[Detection] = []
-        while self._buffer and (self._buffer[0][0] < watermark or (closed and self._buffer[0][0] == watermark)):
-            end, _, _, _, event = heapq.heappop(self._buffer)
-            out += self._process(event, end)
         limit = watermark if closed else watermark - 1
+        ready: list[Event] = []
+        while self._buffer and self._buffer[0][0] <= limit:
+            ready.append(heapq.heappop(self._buffer)[-1])
+        out = self._take(ready)
         if limit > self._timers.clock:
             out += self._ring(limit)
         return out
 
+    def _take(self, events: Sequence[Event]) -> list[Detection]:
+        """Events that are in order and accepted."""
+        compiled = self._flat is not None and len(self._flat) > 0
+        if self._batch_matcher is not None and (compiled or len(events) > _FEW):
+            return take_batch(self, events, self._batch_matcher) if events else []
+        return [found for event in events for found in self._process(event, event.span[1])]
+
     def _process(self, event: Event, end: Instant) -> list[Detection]:
         out = self._ring(end - 1) if end - 1 > self._timers.clock else []
         self._start(end)
-        rank = self._ranks
         self._ranks += 1
+        return out + self._deliver(event, self._ranks - 1, self._pool.match(event))
+
+    def _deliver(self, event: Event, rank: int, hits: Iterable[Any]) -> list[Detection]:
+        """Let those who wait for an event have it."""
+        end = event.span[1]
+        out: list[Detection] = []
         touched: dict[Run, list[Any]] = {}
-        for entry, probability, mapped in self._pool.match(event):
+        for entry, probability, mapped in hits:
             for run, leaves in entry.listeners.items():
                 touched.setdefault(run, []).extend((leaf, probability, mapped) for leaf in leaves)
         for run in sorted(touched, key=_number):
@@ -244,6 +317,8 @@ class Detector:
         return out
 
     def _start(self, moment: Instant) -> None:
+        if self._flat is not None and self._now is None:
+            self._flat.start(moment)
         self._now = moment if self._now is None else max(self._now, moment)
         if self._unstarted:
             for run in self._unstarted:
@@ -286,12 +361,22 @@ class Detector:
 
     def state(self) -> list[PatternState]:
         """What each pattern holds, and how far its instances came."""
-        from likewise.composite._explain import furthest_of, stops_of
+        if self._flat is not None:
+            # All that comes now is later than the clock.
+            self._flat.sweep(self._timers.clock + 1)
+        return [self._state_of(name) for name in self.patterns]
 
-        return [
-            PatternState(name, run.size(), run.detected, run.dropped, run.started, furthest_of(run), stops_of(run))
-            for name, run in self._runs.items()
-        ]
+    def _state_of(self, name: str) -> PatternState:
+        if self._flat is not None and name in self._flat:
+            return flat_state(self._flat, name, self._known[name], self._known)
+        return run_state(self._runs[name])
+
+    def _number_of(self, found: Detection) -> int:
+        return self._runs[found.pattern].number
+
+    @property
+    def _flat_names(self) -> tuple[str, ...]:
+        return () if self._flat is None else self._flat.names
 
     def snapshot(self) -> bytes:
         """All state, with the patterns, as bytes of a versioned format."""
@@ -306,13 +391,14 @@ class Detector:
         *,
         matcher: ProfileMatcher | None = None,
         measure: Measure | None = None,
-        variant: Variant = "mark",
+        variant: Variant = "reference",
+        compiled: bool = True,
         refuse: Callable[[Refused], None] | None = None,
     ) -> Detector:
         """A detector that goes on where the snapshot was taken."""
         from likewise.composite._snapshot import read
 
-        return read(cls, data, matcher=matcher, measure=measure, variant=variant, refuse=refuse)
+        return read(cls, data, matcher=matcher, measure=measure, variant=variant, compiled=compiled, refuse=refuse)
 
 
 def _number(run: Run) -> int:

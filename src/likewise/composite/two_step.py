@@ -84,4 +84,4 @@ class TwoStepDetector(Detector):
     _kind: ClassVar[type[Run]] = TreeRun
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **{"variant": "reference"} | options)
+        super().__init__(*args, **{"compiled": False} | options)

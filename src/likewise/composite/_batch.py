@@ -1,0 +1,177 @@
+"""The way of a batch: matched at once, plain patterns compiled, the others event by event where something matches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise.composite._choice import Chooser
+from likewise.composite._conditions import key_of
+from likewise.composite._detection import Detection
+from likewise.composite._flat import Facts, FlatPatterns, Kept
+from likewise.composite._flat_kernel import SPENT, TAKEN
+from likewise.composite._flat_shape import shape_of
+from likewise.composite._instance import Filled, Instance
+from likewise.composite._plan import LeafNode, Part
+from likewise.composite._run import Run
+from likewise.composite._sequence import Prefix, SequenceProcess
+from likewise.events import Event, Instant
+from likewise.matching import Matcher
+
+if TYPE_CHECKING:
+    from likewise.composite.detector import Detector
+
+_start_of, _end_of = attrgetter("start"), attrgetter("end")
+
+
+def good_times(
+    events: Sequence[Event], *, after: Instant, seen: Instant | None, lateness: int
+) -> NDArray[np.int64] | None:
+    """The times of a batch in which no event is to be refused; None if there may be one."""
+    try:
+        ends = np.fromiter(map(_end_of, events), np.int64, count=len(events))
+        starts = np.fromiter(map(_start_of, events), np.int64, count=len(events))
+    except (TypeError, OverflowError):
+        return None
+    latest = np.maximum.accumulate(ends if seen is None else np.append(np.int64(seen), ends)[:-1])
+    late = ends < latest - lateness
+    return None if late.any() or (ends < starts).any() or ends.min() <= after else ends
+
+
+def take_batch(detector: Detector, events: Sequence[Event], matcher: Matcher) -> list[Detection]:
+    """Ordered and accepted events through all patterns."""
+    times = np.fromiter((event.span[1] for event in events), np.int64, count=len(events))
+    first = int(times[0])
+    out = detector._ring(first - 1) if first - 1 > detector._timers.clock else []
+    detector._start(first)
+    base = detector._ranks
+    detector._ranks += len(events)
+    flat = detector._flat
+    scores: Any = None
+    if detector._runs or (flat is not None and flat.asks_matcher):
+        scores = matcher.score_batch(matcher.encode(events))
+    if flat is None or not len(flat):
+        found = _general(detector, events, times, base, scores)
+    else:
+        hits = flat.hits(*scores) if flat.asks_matcher else None
+        batch = flat.encode(events, times, hits)
+        unfit = flat.unfit(batch)
+        if unfit:
+            for name in unfit:
+                demote(detector, flat, name)
+            scores = matcher.score_batch(matcher.encode(events))
+        plain, places, numbers = flat.process(batch, events, base, detector._known)
+        if not detector._runs:
+            return out + _finish(detector, times, plain)
+        found = _general(detector, events, times, base, scores)
+        found += zip(places.tolist(), numbers.tolist(), plain, strict=True)
+        found.sort(key=lambda row: row[:2])
+    return out + _finish(detector, times, [row[2] for row in found])
+
+
+def _finish(detector: Detector, times: NDArray[np.int64], found: list[Detection]) -> list[Detection]:
+    last = int(times[-1])
+    detector._now = last if detector._now is None else max(detector._now, last)
+    detector._timers.clock = max(detector._timers.clock, last - 1)
+    return found
+
+
+def _general(
+    detector: Detector, events: Sequence[Event], times: NDArray[np.int64], base: int, scores: Any
+) -> list[tuple[float, int, Detection]]:
+    """Detections of the other patterns, with their place among the events and their pattern's number."""
+    if scores is None:
+        return []
+    out: list[tuple[float, int, Detection]] = []
+
+    def ring(limit: Instant) -> None:
+        if limit > detector._timers.clock:
+            rung = detector._ring(limit)
+            places = np.searchsorted(times, [found.time for found in rung], side="right")
+            out.extend((place - 0.5, 0, found) for place, found in zip(places.tolist(), rung, strict=True))
+
+    for at, hits in _groups(detector, events, scores):
+        ring(int(times[at]) - 1)
+        number = detector._number_of
+        out.extend((at, number(found), found) for found in detector._deliver(events[at], base + at, hits))
+    ring(int(times[-1]) - 1)
+    return out
+
+
+def _groups(detector: Detector, events: Sequence[Event], scores: Any) -> Iterator[tuple[int, list[Any]]]:
+    """The events that someone on the general path waits for, in order, with what they match."""
+    pool = detector._pool
+    order = np.argsort(scores.event, kind="stable")
+    rows = zip(scores.event[order].tolist(), scores.handle[order].tolist(), scores.score[order].tolist(), strict=True)
+    at, hits, meaning = -1, list[Any](), False
+    for event, handle, score in rows:
+        if event != at:
+            if hits:
+                yield at, pool.match(events[at]) if meaning else hits
+            at, hits, meaning = event, [], False
+        entry = pool.by_handle.get(handle)
+        if entry is not None:
+            hits.append((entry, min(1.0, score), None))
+            meaning = meaning or entry.by_meaning
+    if hits:
+        yield at, pool.match(events[at]) if meaning else hits
+
+
+def demote(detector: Detector, flat: FlatPatterns, name: str) -> None:
+    """Take a pattern from the compiled path to the general one, with all that it holds."""
+    facts, kept, number = flat.facts(name), flat.kept(name), flat.number(name)
+    shape = shape_of(detector._known[name], detector._known)
+    assert shape is not None
+    flat.remove(name, shape)
+    general(detector, name, number, facts, kept)
+
+
+def general(detector: Detector, name: str, number: int, facts: Facts, kept: list[Kept]) -> None:
+    """Run a plain pattern on the general path, beginning with what it holds."""
+    run = detector._build(detector._known[name], number)
+    detector._pool.register(run)
+    detector._runs[name] = run
+    run.detected, run.dropped = facts.detected, facts.dropped
+    if facts.started is None:
+        detector._unstarted.append(run)
+        return
+    run.start(facts.started)
+    for row in kept:
+        _resume(run, row, detector._timers.clock)
+
+
+def _resume(run: Run, row: Kept, clock: Instant) -> None:
+    process = run.root
+    assert isinstance(process, SequenceProcess)
+    first, second = process.node.steps
+    assert isinstance(first, Part)
+    assert isinstance(second, Part)
+    start, end = row.event.span
+    if process.node.within is not None and end + process.node.within <= clock:
+        return
+    run.begin_step(end, 0)
+    token = run.token(row.event, row.rank)
+    assert isinstance(first.node, LeafNode)
+    filled = (Filled(first.node.role, token, row.probability),)
+    instance = Instance(
+        first.node.id, time=end, phase=0, first=end, start=start, end=end, probability=row.probability, roles=filled
+    )
+    process.handle([((0, None), instance)])
+    prefix = next(reversed(process.held[0]), None)
+    if prefix is None or prefix.parts[0] is not instance or not row.flag:
+        return
+    _spend(process, prefix, second, row.flag)
+
+
+def _spend(process: SequenceProcess, prefix: Prefix, second: Part, flag: int) -> None:
+    """It has had its second event: nobody else's, or only its place is kept."""
+    if flag == TAKEN:
+        process.drop(prefix, None)
+    elif flag == SPENT:
+        mine = tuple(Filled(min(second.node.roles), f.token, 1.0) for f in prefix.parts[0].roles)
+        prefix.chooser = Chooser(second)
+        prefix.chooser.block(key_of(mine, second.key), prefix.parts[0], prefix.deadline)

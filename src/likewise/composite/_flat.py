@@ -1,0 +1,414 @@
+"""Plain patterns on the compiled path: their tables, their state, and the way of a batch through them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from itertools import chain
+from operator import attrgetter
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise.composite._detection import Detection
+from likewise.composite._flat_columns import Columns
+from likewise.composite._flat_kernel import (
+    Batch,
+    Patterns,
+    Postings,
+    detect_sequences,
+    entries_of,
+    new_buckets,
+    new_waiting,
+    purge,
+    repeated_attributes,
+    restore_entry,
+    sweep,
+)
+from likewise.composite._flat_shape import Role, Shape, is_simple
+from likewise.composite._plan import Plan
+from likewise.composite._planner import build_plan
+from likewise.events import Event, Instant
+from likewise.language import Options, Profile, Subscription
+from likewise.matching import Matcher
+
+NEVER: Final = np.iinfo(np.int64).max
+_tuples_of = attrgetter("tuples")
+
+
+class Source:
+    """Where a detection of the compiled path comes from; its plan is built only when asked for."""
+
+    def __init__(self, subscription: Subscription, known: Mapping[str, Subscription]) -> None:
+        self._subscription = subscription
+        self._known = known
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The plan of the pattern."""
+        return build_plan(self._subscription, self._known)
+
+
+class Kept(NamedTuple):
+    """A waiting event of one pattern, for snapshots and for going over to the general path."""
+
+    event: Event
+    rank: int
+    probability: float
+    flag: int
+
+
+class Hits(NamedTuple):
+    """Matches of profiles that a dictionary cannot answer, sorted by event."""
+
+    event: NDArray[np.int64]
+    predicate: NDArray[np.int32]
+    score: NDArray[np.float64]
+
+
+class Facts(NamedTuple):
+    """What one pattern holds and what became of its instances."""
+
+    held: int
+    detected: int
+    expired: int
+    dropped: int
+    started: Instant | None
+
+
+class FlatPatterns:
+    """All plain patterns of a detector."""
+
+    def __init__(self, matcher: Matcher, *, limit: int, drop: bool) -> None:
+        self._matcher = matcher
+        self._limit, self._drop = limit, drop
+        self._columns = Columns()
+        self._index: dict[str, int] = {}
+        self._names: list[str] = []
+        self._roles: list[tuple[str, str]] = []
+        self._free: list[int] = []
+        self._sources: dict[int, Source] = {}
+        self._profiles: dict[tuple[Profile, Options], tuple[int, int]] = {}
+        self._handles: dict[int, int] = {}
+        self._users: dict[int, int] = {}
+        self._numbers = np.zeros(16, np.int64)
+        self._patterns = Patterns(*_columns(_PATTERN_TYPES))
+        self._postings = Postings(
+            np.full(16, -1, np.int32),
+            np.zeros(16, np.int32),
+            np.zeros(16, np.int32),
+            np.zeros(16, np.uint8),
+            np.full(16, -1, np.int64),
+        )
+        self._posted = 0
+        self._waiting = new_waiting(1024)
+        self._buckets = new_buckets(1024)
+        self._scalars = np.array([0, 0, 0, -(1 << 62)], np.int64)
+        self._events: list[Event | None] = []
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._index
+
+    # patterns
+
+    def add(self, name: str, shape: Shape, *, number: int, started: Instant | None) -> None:
+        """Enter a pattern; one that has not started waits for the first event."""
+        index = self._free.pop() if self._free else self._new_index()
+        self._names[index], self._roles[index] = name, (shape.first.name, shape.second.name)
+        self._index[name] = index
+        self._numbers[index] = number
+        self._fill(index, shape, NEVER if started is None else started)
+        for role, member in enumerate((shape.first, shape.second)):
+            self._post(self._predicate(member), index, role)
+
+    def _new_index(self) -> int:
+        index = len(self._names)
+        self._names.append("")
+        self._roles.append(("", ""))
+        if index >= len(self._numbers):
+            self._numbers = _doubled(self._numbers)
+            columns: tuple[Any, ...] = self._patterns
+            self._patterns = Patterns(*map(_doubled, columns))
+        return index
+
+    def _fill(self, index: int, shape: Shape, started: Instant) -> None:
+        attribute = -1 if shape.attribute is None else self._columns.join(shape.attribute)
+        row = (
+            shape.within,
+            started,
+            shape.threshold,
+            shape.keep,
+            shape.keep_next,
+            shape.unique,
+            attribute,
+            -1,
+            0,
+            0,
+            0,
+            0,
+        )
+        columns: tuple[Any, ...] = self._patterns
+        for column, value in zip(columns, row, strict=True):
+            column[index] = value
+
+    def _predicate(self, role: Role) -> int:
+        """The number under which a profile reports."""
+        if is_simple(role):
+            return self._room(self._simple(role))
+        key = (role.profile, role.options)
+        if key not in self._profiles:
+            number = self._columns.number()
+            handle = self._matcher.add(role.profile, options=role.options, key=("flat", number))
+            self._profiles[key] = (number, handle)
+            self._handles[handle] = number
+        number, _ = self._profiles[key]
+        self._users[number] = self._users.get(number, 0) + 1
+        return self._room(number)
+
+    def _simple(self, role: Role) -> int:
+        [predicate] = role.profile.predicates
+        value: Any = predicate.value
+        return self._columns.predicate(predicate.attribute, value)
+
+    def _room(self, number: int) -> int:
+        while number >= len(self._postings.head):
+            head: Any = np.full_like(self._postings.head, -1)
+            seen: Any = np.full_like(self._postings.seen, -1)
+            self._postings = self._postings._replace(
+                head=np.concatenate((self._postings.head, head)), seen=np.concatenate((self._postings.seen, seen))
+            )
+        return number
+
+    def _post(self, predicate: int, index: int, role: int) -> None:
+        if self._posted == len(self._postings.next):
+            _, following, pattern, roles, _ = self._postings
+            self._postings = self._postings._replace(
+                next=_doubled(following), pattern=_doubled(pattern), role=_doubled(roles)
+            )
+        at, postings = self._posted, self._postings
+        self._posted += 1
+        postings.next[at], postings.pattern[at], postings.role[at] = postings.head[predicate], index, role
+        postings.head[predicate] = at
+
+    def remove(self, name: str, shape: Shape) -> None:
+        """Forget a pattern and what it holds."""
+        index = self._index.pop(name)
+        for role in (shape.first, shape.second):
+            self._unpost(role, index)
+        purge(self._waiting, self._buckets, self._scalars, index)
+        self._sources.pop(index, None)
+        self._patterns.started[index] = NEVER
+        self._free.append(index)
+
+    def _unpost(self, role: Role, index: int) -> None:
+        simple = is_simple(role)
+        number = self._simple(role) if simple else self._profiles[role.profile, role.options][0]
+        head, following, pattern, _, _ = self._postings
+        before, at = -1, int(head[number])
+        while at != -1:
+            after = int(following[at])
+            if pattern[at] != index:
+                before = at
+            elif before == -1:
+                head[number] = after
+            else:
+                following[before] = after
+            at = after
+        if not simple:
+            self._release(role, number)
+
+    def _release(self, role: Role, number: int) -> None:
+        self._users[number] -= 1
+        if not self._users[number]:
+            _, handle = self._profiles.pop((role.profile, role.options))
+            del self._handles[handle], self._users[number]
+            self._matcher.remove(handle)
+
+    # events
+
+    @property
+    def asks_matcher(self) -> bool:
+        """Whether some profile needs more than a dictionary."""
+        return bool(self._handles)
+
+    def start(self, moment: Instant) -> None:
+        """Patterns that wait for their first event start now."""
+        live = np.fromiter(self._index.values(), np.int64, count=len(self._index))
+        waiting = live[self._patterns.started[live] == NEVER]
+        self._patterns.started[waiting] = moment
+
+    def hits(self, event: NDArray[Any], handle: NDArray[Any], score: NDArray[Any]) -> Hits:
+        """Those of the matcher's scores that belong to plain patterns, sorted by event."""
+        numbers = np.full(max(int(handle.max(initial=-1)), max(self._handles, default=-1)) + 1, -1, np.int32)
+        numbers[list(self._handles)] = list(self._handles.values())
+        predicate = numbers[handle]
+        mine = np.flatnonzero(predicate >= 0)
+        mine = mine[np.argsort(event[mine], kind="stable")]
+        return Hits(event[mine].astype(np.int64), predicate[mine], np.minimum(score[mine].astype(np.float64), 1.0))
+
+    def encode(self, events: Sequence[Event], times: NDArray[np.int64], hits: Hits | None) -> Batch:
+        """A batch as numbers."""
+        if self._columns.crowded:
+            live = self._buckets.key[self._buckets.head >= 0] & 0xFFFFFFFF
+            self._columns.retain(set(live.tolist()))
+        tuples = list(map(_tuples_of, events))
+        starts = np.zeros(len(tuples) + 1, np.int64)
+        np.cumsum(np.fromiter(map(len, tuples), np.int64, count=len(tuples)), out=starts[1:])
+        ids = self._columns.ids(chain.from_iterable(tuples), int(starts[-1]))
+        hit_starts = np.zeros(len(tuples) + 1, np.int64)
+        if hits is not None:
+            np.cumsum(np.bincount(hits.event, minlength=len(tuples)), out=hit_starts[1:])
+        return Batch(
+            starts,
+            self._columns.predicate_of[ids],
+            self._columns.attribute_of[ids],
+            self._columns.key_of[ids],
+            times,
+            hit_starts,
+            _NO_HITS.predicate if hits is None else hits.predicate,
+            _NO_HITS.score if hits is None else hits.score,
+        )
+
+    def unfit(self, batch: Batch) -> list[str]:
+        """Patterns that join by an attribute of which some event has several values."""
+        if not self._columns.joins:
+            return []
+        several = repeated_attributes(batch, self._columns.joins)
+        if not several.any():
+            return []
+        attribute = self._patterns.attribute
+        return [name for name, at in self._index.items() if attribute[at] >= 0 and several[attribute[at]]]
+
+    def process(
+        self, batch: Batch, events: Sequence[Event], base: int, known: Mapping[str, Subscription]
+    ) -> tuple[list[Detection], NDArray[Any], NDArray[Any]]:
+        """Detections in order, with the event and the number of the pattern that each belongs to."""
+        found, entered, self._waiting, self._buckets = detect_sequences(
+            batch,
+            base,
+            self._waiting,
+            self._buckets,
+            self._scalars,
+            self._patterns,
+            self._postings,
+            self._limit,
+            self._drop,
+        )
+        numbers = self._numbers[found[1]]
+        if len(numbers) and len(self._index) > 1:
+            order = np.lexsort((numbers, found[0]))
+            found, numbers = tuple(column[order] for column in found), numbers[order]
+        detections = self._detections(events, base, found, known)
+        self._remember(events, base, entered)
+        return detections, found[0], numbers
+
+    def _detections(
+        self, events: Sequence[Event], base: int, found: Any, known: Mapping[str, Subscription]
+    ) -> list[Detection]:
+        present = np.unique(found[1]).tolist()
+        for index in present:
+            if index not in self._sources:
+                self._sources[index] = Source(known[self._names[index]], known)
+        heads = {index: (self._names[index], self._roles[index], (self._sources[index], None)) for index in present}
+        held: list[Any] = self._events
+        out = []
+        for at, index, entry, rank, probability in zip(*(column.tolist() for column in found), strict=True):
+            second: Any = events[at]
+            first: Any = events[rank - base] if rank >= base else held[entry]
+            name, roles, source = heads[index]
+            begin = first.start if first.start < second.start else second.start
+            end = second.end
+            out.append(Detection(name, end, begin, end, probability, roles, (first, second), source))
+        return out
+
+    def _remember(self, events: Sequence[Event], base: int, entered: NDArray[np.int32]) -> None:
+        """Keep the events of entries that wait since this batch."""
+        held = self._events
+        if len(held) < len(self._waiting.time):
+            held += [None] * (len(self._waiting.time) - len(held))
+        ranks = self._waiting.rank[entered] - base
+        for at, rank in zip(entered.tolist(), ranks.tolist(), strict=True):
+            held[at] = events[rank]
+
+    # what it holds
+
+    def sweep(self, now: Instant) -> None:
+        """Let go of all whose window is over at `now`."""
+        self._buckets = sweep(self._waiting, self._buckets, self._patterns, self._scalars, now)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the patterns."""
+        return tuple(self._index)
+
+    def number(self, name: str) -> int:
+        """The place of a pattern in the order of all."""
+        return int(self._numbers[self._index[name]])
+
+    def facts(self, name: str) -> Facts:
+        """What one pattern holds."""
+        at, p = self._index[name], self._patterns
+        started = None if p.started[at] == NEVER else int(p.started[at])
+        return Facts(int(p.held[at]), int(p.detected[at]), int(p.expired[at]), int(p.dropped[at]), started)
+
+    def kept(self, name: str) -> list[Kept]:
+        """The waiting events of a pattern, oldest first."""
+        waiting = self._waiting
+        entries = entries_of(waiting, self._buckets, self._index[name]).tolist()
+        rows = [
+            Kept(event, int(waiting.rank[at]), float(waiting.probability[at]), int(waiting.flag[at]))
+            for at in entries
+            if (event := self._events[at]) is not None
+        ]
+        return sorted(rows, key=lambda row: row.rank)
+
+    def load(self, name: str, kept: Sequence[Kept], facts: Facts) -> None:
+        """Take waiting events back, oldest first."""
+        index, p = self._index[name], self._patterns
+        p.detected[index], p.expired[index], p.dropped[index] = facts.detected, facts.expired, facts.dropped
+        for row in kept:
+            attribute = int(p.attribute[index])
+            key = self._columns.keys(row.event.tuples, attribute)[0] if attribute >= 0 else 0
+            end = row.event.span[1]
+            wanted = (index << 32) | key
+            entry, self._waiting, self._buckets = restore_entry(
+                self._waiting,
+                self._buckets,
+                self._scalars,
+                p,
+                wanted,
+                end,
+                row.rank,
+                row.probability,
+                row.flag,
+            )
+            self._remember([row.event], row.rank, np.array([entry], np.int32))
+
+
+_PATTERN_TYPES: Final = (
+    np.int64,
+    np.int64,
+    np.float64,
+    np.uint8,
+    np.uint8,
+    np.uint8,
+    np.int32,
+    np.int64,
+    np.int64,
+    np.int64,
+    np.int64,
+    np.int64,
+)
+_NO_HITS: Final = Hits(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float64))
+
+
+def _columns(kinds: tuple[Any, ...]) -> Any:
+    return (np.zeros(16, kind) for kind in kinds)
+
+
+def _doubled(column: NDArray[Any]) -> NDArray[Any]:
+    return np.concatenate((column, np.zeros_like(column)))

@@ -1,0 +1,150 @@
+"""Tuples as numbers for the compiled path: which predicate each answers, and its key where patterns join."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise.events import Value, normalise
+from likewise.matching._vocabulary import canonical
+
+_MOST_TUPLES: Final = 1 << 20
+MOST_KEYS: Final = 1 << 20
+
+
+class _Ids(dict[tuple[str, Value], int]):
+    """Numbers of tuples; one that is new is looked at once."""
+
+    def __init__(self, columns: Columns) -> None:
+        super().__init__()
+        self._columns = columns
+
+    def __missing__(self, pair: tuple[str, Value]) -> int:
+        return self._columns.look(pair)
+
+
+class Columns:
+    """Number 0 is for all tuples that no pattern asks about."""
+
+    def __init__(self) -> None:
+        self._predicates: dict[tuple[str, Any], int] = {}
+        self._next = 0
+        self._joins: dict[str, int] = {}
+        self._terms: set[str] = set()
+        self._keys: dict[Any, int] = {}
+        self._next_key = 1
+        self._clear()
+
+    def _clear(self) -> None:
+        self._ids = _Ids(self)
+        self._names: dict[str, str | None] = {}
+        self._typed: dict[tuple[str, bool, Value], int] = {}
+        self._count = 1
+        self.predicate_of = np.full(64, -1, np.int32)
+        self.attribute_of = np.full(64, -1, np.int32)
+        self.key_of = np.full(64, -1, np.int32)
+
+    def predicate(self, attribute: str, value: Value) -> int:
+        """The number of an equality."""
+        term = normalise(attribute)
+        key = (term, canonical(value))
+        number = self._predicates.get(key)
+        if number is None:
+            number = self._predicates[key] = self.number()
+            self._learn(term)
+        return number
+
+    def number(self) -> int:
+        """A number for a profile that something else answers."""
+        self._next += 1
+        return self._next - 1
+
+    def join(self, attribute: str) -> int:
+        """The number of an attribute by which patterns join."""
+        number = self._joins.get(attribute)
+        if number is None:
+            number = self._joins[attribute] = len(self._joins)
+            self._learn(attribute)
+        return number
+
+    @property
+    def joins(self) -> int:
+        """How many attributes patterns join by."""
+        return len(self._joins)
+
+    def _learn(self, term: str) -> None:
+        self._terms.add(term)
+        if self._ids or self._typed:
+            # What was of no interest may be now.
+            self._clear()
+
+    def ids(self, pairs: Iterable[tuple[str, Value]], count: int) -> NDArray[np.int32]:
+        """The numbers of many tuples."""
+        if len(self._ids) > _MOST_TUPLES:
+            self._clear()
+        return np.fromiter(map(self._ids.__getitem__, pairs), np.int32, count=count)
+
+    def look(self, pair: tuple[str, Value]) -> int:
+        """The number of a tuple seen for the first time."""
+        name, value = pair
+        if name not in self._names:
+            term = normalise(name)
+            self._names[name] = term if term in self._terms else None
+        known = self._names[name]
+        if known is None:
+            self._ids[pair] = 0
+            return 0
+        # 0, 1, False and True are equal for a dict: those never enter the fast one.
+        if isinstance(value, str) or value not in (0, 1):
+            number = self._ids[pair] = self._number(known, value)
+            return number
+        typed = (name, isinstance(value, bool), value)
+        if typed not in self._typed:
+            self._typed[typed] = self._number(known, value)
+        return self._typed[typed]
+
+    def _number(self, term: str, value: Value) -> int:
+        canon = canonical(value)
+        predicate = self._predicates.get((term, canon), -1)
+        attribute = self._joins.get(term, -1)
+        if predicate < 0 and attribute < 0:
+            return 0
+        number = self._count
+        self._count += 1
+        if number >= len(self.key_of):
+            self._grow()
+        self.predicate_of[number] = predicate
+        self.attribute_of[number] = attribute
+        self.key_of[number] = self._key(canon) if attribute >= 0 else -1
+        return number
+
+    def _grow(self) -> None:
+        columns = (self.predicate_of, self.attribute_of, self.key_of)
+        self.predicate_of, self.attribute_of, self.key_of = (
+            np.concatenate((column, np.full_like(column, -1))) for column in columns
+        )
+
+    def _key(self, canon: Any) -> int:
+        key = self._keys.get(canon)
+        if key is None:
+            key = self._keys[canon] = self._next_key
+            self._next_key += 1
+        return key
+
+    def keys(self, pairs: Iterable[tuple[str, Value]], attribute: int) -> list[int]:
+        """The join keys of one event."""
+        numbers = [self._ids[pair] for pair in pairs]
+        return [int(self.key_of[number]) for number in numbers if self.attribute_of[number] == attribute]
+
+    @property
+    def crowded(self) -> bool:
+        """Whether there are so many join keys that those of nobody should go."""
+        return len(self._keys) > MOST_KEYS
+
+    def retain(self, live: set[int]) -> None:
+        """Forget all join keys but those that someone waits with."""
+        self._keys = {canon: key for canon, key in self._keys.items() if key in live}
+        self._clear()

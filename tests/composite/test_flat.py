@@ -1,0 +1,165 @@
+"""The compiled path gives what the general path gives, and that is the definition."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from brute_force import Trace
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from worlds import KINDS, event, events, member, profile, traces
+
+from likewise.composite import Detector
+from likewise.composite._flat_shape import shape_of
+from likewise.events import Event
+from likewise.language import (
+    Binding,
+    Composite,
+    Consumption,
+    Duplicates,
+    Field,
+    Keep,
+    Member,
+    Operator,
+    Options,
+    Predicate,
+    Profile,
+    Sequence,
+    Subscription,
+    TimeEvent,
+)
+
+EXAMPLES = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@st.composite
+def plain_patterns(draw: st.DrawFn) -> Composite:
+    keeps = (None, Duplicates(Keep.FIRST), Duplicates(Keep.LAST))
+    first = Member(profile(draw(st.sampled_from(KINDS))), "a", draw(st.sampled_from(keeps)))
+    second = Member(profile(draw(st.sampled_from(KINDS))), "b", draw(st.sampled_from(keeps[:2])))
+    if draw(st.booleans()):
+        # More than one predicate: the matcher has to answer.
+        both = (*first.profile.predicates, Predicate("level", Operator.LE, draw(st.integers(0, 2))))
+        first = Member(Profile(both), "a", first.duplicates)
+    where = (Binding(Field("b", "room"), Operator.EQ, Field("a", "room")),)
+    return Composite(
+        Sequence((first, second), draw(st.sampled_from((None, 1, 3, 5, 8)))),
+        where if draw(st.booleans()) else (),
+        draw(st.sampled_from((None, Consumption.UNIQUE))),
+    )
+
+
+def exactly(wanted: Profile, happened: Event) -> float:
+    kind = happened.attributes["kind"][0] == wanted.predicates[0].value
+    level = all(happened.attributes["level"][0] <= p.value for p in wanted.predicates[1:])  # type: ignore[operator]
+    return float(kind and level)
+
+
+def signatures(found: list) -> list[object]:
+    return [one.signature for one in found]
+
+
+@EXAMPLES
+@given(st.lists(plain_patterns(), min_size=1, max_size=3), traces(most=14), st.lists(st.integers(0, 14), max_size=3))
+def test_compiled_is_general_is_the_definition(patterns: list[Composite], trace: list[Event], cuts: list[int]) -> None:
+    """Whatever the batches, with a snapshot between them."""
+    compiled, general = Detector(), Detector(compiled=False)
+    for number, composite in enumerate(patterns):
+        compiled.add(f"p{number}", composite)
+        general.add(f"p{number}", composite)
+    assert compiled._flat is not None
+    assert len(compiled._flat) == len(patterns)
+    found = []
+    edges = [0, *sorted(cuts), len(trace)]
+    for low, high in pairwise(edges):
+        found += signatures(compiled.publish_batch(trace[low:high]))
+        compiled = Detector.restore(compiled.snapshot())
+    one_by_one = [one.signature for e in trace for one in general.publish(e)]
+    assert found == one_by_one
+    horizon = trace[-1].end if trace else 0
+    for number, composite in enumerate(patterns):
+        defined = Trace(composite, trace, match=exactly, horizon=horizon or 0).detections()
+        ids = [[f"p{number}", [e.id for _, _, e in f.roles]] for f in defined]
+        assert ids == [[s[0], [role[1] for role in s[4]]] for s in found if s[0] == f"p{number}"]
+
+
+@EXAMPLES
+@given(plain_patterns(), traces(most=12), st.integers(0, 12))
+def test_going_over_to_the_general_path_loses_nothing(composite: Composite, trace: list[Event], cut: int) -> None:
+    """An event with two rooms sends a pattern that joins by room to the general path."""
+    compiled, general = Detector(), Detector(compiled=False)
+    for detector in (compiled, general):
+        detector.add("p", composite)
+        detector.add("t", Composite(TimeEvent(every=4, alias="t")))
+    stream = list(trace)
+    if cut < len(stream):
+        first = stream[cut]
+        stream[cut] = Event(first.id, (*first.tuples, ("room", "zz")), (), first.start, first.end)
+    found = signatures(compiled.publish_batch(stream[:cut])) + signatures(compiled.publish_batch(stream[cut:]))
+    assert found == [one.signature for e in stream for one in general.publish(e)]
+
+
+@EXAMPLES
+@given(st.lists(plain_patterns(), min_size=2, max_size=4), traces(most=12), st.integers(0, 3))
+def test_patterns_come_and_go(patterns: list[Composite], trace: list[Event], gone: int) -> None:
+    compiled, general = Detector(), Detector(compiled=False)
+    out = []
+    for detector in (compiled, general):
+        for number, composite in enumerate(patterns):
+            detector.add(f"p{number}", composite)
+        found = signatures(detector.publish_batch(trace[:5]))
+        detector.remove(f"p{gone % len(patterns)}")
+        detector.add("new", patterns[0])
+        found += signatures(detector.publish_batch(trace[5:9]))
+        detector.replace("new", patterns[-1])
+        out.append(found + signatures(detector.publish_batch(trace[9:])))
+    assert out[0] == out[1]
+
+
+def test_many_keys_and_little_room() -> None:
+    """Tables grow, and what is over makes room."""
+    where = (Binding(Field("a", "room"), Operator.EQ, Field("b", "room")),)
+    compiled, general = Detector(), Detector(compiled=False)
+    for detector in (compiled, general):
+        detector.add("p", Composite(Sequence((member("A"), member("B")), 500), where))
+    stream = [event("AB"[i % 7 == 0], i, id=str(i), room=i * i % 997) for i in range(6000)]
+    assert signatures(compiled.publish_batch(stream)) == signatures(general.publish_batch(stream))
+    assert compiled.state()[0].held == general.state()[0].held
+
+
+def test_true_and_one_are_different_values() -> None:
+    detector = Detector()
+    one = Member(Profile((Predicate("on", Operator.EQ, 1),)), "a")
+    true = Member(Profile((Predicate("on", Operator.EQ, True),)), "b")
+    detector.add("p", Composite(Sequence((one, true))))
+    stream = [Event(str(t), (("on", value),), (), t, t) for t, value in enumerate((True, 1, 1.0, True))]
+    assert [[e.id for e in found.members] for found in detector.publish_batch(stream)] == [["1", "3"], ["2", "3"]]
+
+
+def test_spellings_that_match_exactly_are_joined() -> None:
+    detector = Detector()
+    where = (Binding(Field("a", "Room"), Operator.EQ, Field("b", "room")),)
+    detector.add("p", Composite(Sequence((member("A"), member("B"))), where))
+    stream = [event("A", 1, rooms="Lab_7"), event("B", 2, room="lab 7")]
+    assert len(detector.publish_batch(stream)) == 1
+
+
+def test_the_trace_of_a_compiled_detection() -> None:
+    detector = Detector()
+    detector.add("p", Composite(Sequence((member("A"), member("B")), 10)))
+    [found] = detector.publish_batch(events("A1 B5"))
+    assert [(line.role, line.activated, line.terminated) for line in found.trace] == [("a", None, None), ("b", 1, 11)]
+
+
+def test_what_is_not_plain_stays_general() -> None:
+    a, b = member("A"), member("B")
+    known: dict[str, Subscription] = {}
+
+    def plain(composite: Composite, options: Options | None = None) -> bool:
+        return shape_of(Subscription("p", composite, options or Options()), known) is not None
+
+    assert plain(Composite(Sequence((a, b))))
+    assert not plain(Composite(Sequence((a, b, member("C")))))
+    assert not plain(Composite(Sequence((a, Member(b.profile, "b", Duplicates(Keep.LAST))), 5)))
+    assert not plain(Composite(Sequence((a, b)), (Binding(Field("a", "x"), Operator.LT, Field("b", "x")),)))
+    assert not plain(Composite(Sequence((a, b)), (Binding(Field("a", "x"), Operator.EQ, Field("b", "y")),)))
