@@ -1,6 +1,7 @@
 """What words mean: spaces, and the measures of relatedness over them."""
 
 from likewise.semantics._background import Ranked
+from likewise.semantics._coded import Coded
 from likewise.semantics._combined import Combined
 from likewise.semantics._concept import Concept
 from likewise.semantics._contrast import Competitors, Contrast, contrasted
@@ -27,6 +28,7 @@ from likewise.semantics._wordnet import Sense, Synset, WordNet
 __all__ = [
     "DEFAULT_WEIGHTING",
     "WEIGHTINGS",
+    "Coded",
     "Combined",
     "Competitors",
     "Concept",

@@ -22,12 +22,13 @@ _TIE = np.float32(1e-5)  # scores that differ by rounding only are the same
 
 
 class Ranked:
-    """r' = (1 + n_e / k)^-2(1-w) * (1 + n_s / k)^-2w, over any measure.
+    """r' = r * (1 + n_e / k)^-2(1-w) * (1 + n_s / k)^-2w, over any measure.
 
     n_e is how many terms of the vocabulary are nearer to the event term than the subscription term is, n_s how
     many are nearer to the subscription term than the event term is. The vocabulary is that of the events seen, so
-    it works for a subscription that is alone, where contrast has no competitors. Only the order of the measure's
-    scores matters, not their scale. What is unrelated stays 0 and identity stays 1. It is not symmetric.
+    it works for a subscription that is alone, where contrast has no competitors; contrast over it serves both. The
+    ranks do not depend on the scale of the measure. Identity stays 1; without a vocabulary it is the measure itself.
+    It is not symmetric. Scores depend on the vocabulary, so everyone who must score alike has to hold the same version.
     """
 
     symmetric = False
@@ -114,7 +115,7 @@ class PreparedRanked:
         event_side = 1 + nearer(around, scores) / self._patience
         own_side = 1 + nearer(self._around_own(tuple(event_theme)), scores.T).T / self._patience
         ranked = event_side ** (-2 * (1 - self._own_side)) * own_side ** (-2 * self._own_side)
-        return mark_identical(np.where(scores > 0, ranked, 0).astype(np.float32), event_terms, self.terms)
+        return mark_identical((scores * ranked).astype(np.float32), event_terms, self.terms)
 
     def _around_own(self, theme: tuple[str, ...]) -> Matrix:
         """A row per subscription term: its score with every term of the vocabulary, as a term of an event."""

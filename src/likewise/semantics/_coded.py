@@ -1,0 +1,104 @@
+"""Codes are not words: "desk 112c" is no more like "desk 113a" than any other desk."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise.events import normalise
+from likewise.semantics._measure import Matrix, Measure, Prepared, Shared, prepare
+
+
+class Coded:
+    """A measure that takes terms with different codes as unrelated; all other pairs are as they were.
+
+    A code is a word with a digit in it. Numbers, rooms, models and formulas differ or not, and being
+    near in a space says nothing about them. A term without a code is compared by meaning with any other.
+
+    >>> codes("Room 112"), codes("kitchen")
+    (frozenset({'112'}), frozenset())
+    """
+
+    def __init__(self, measure: Measure) -> None:
+        self._measure = measure
+
+    @property
+    def name(self) -> str:
+        """That of the measure inside: what is chosen by name, such as a temperature, stays right."""
+        return self._measure.name
+
+    @property
+    def symmetric(self) -> bool:
+        return self._measure.symmetric
+
+    def matrix(
+        self,
+        subscription_terms: Sequence[str],
+        event_terms: Sequence[str],
+        *,
+        subscription_theme: Sequence[str] = (),
+        event_theme: Sequence[str] = (),
+    ) -> Matrix:
+        """The measure's scores, 0 where the codes of subscription term (row) and event term (column) differ."""
+        prepared = self.prepare(subscription_terms, subscription_theme=subscription_theme)
+        return np.ascontiguousarray(prepared.rows(event_terms, event_theme=event_theme).T)
+
+    def prepare(self, subscription_terms: Sequence[str], *, subscription_theme: Sequence[str] = ()) -> PreparedCoded:
+        """The subscription side and its codes."""
+        return PreparedCoded(prepare(self._measure, subscription_terms, subscription_theme=subscription_theme))
+
+    def reason(
+        self,
+        subscription_term: str,
+        event_term: str,
+        *,
+        subscription_theme: Sequence[str] = (),
+        event_theme: Sequence[str] = (),
+        limit: int = 5,
+    ) -> list[Shared]:
+        """The measure's own reasons; none where the codes differ."""
+        if _differ(codes(subscription_term), codes(event_term)):
+            return []
+        return self._measure.reason(
+            subscription_term,
+            event_term,
+            subscription_theme=subscription_theme,
+            event_theme=event_theme,
+            limit=limit,
+        )
+
+
+class PreparedCoded:
+    """Prepared terms with their codes; `rows` gives a row per event term."""
+
+    def __init__(self, inner: Prepared) -> None:
+        self._inner = inner
+        self._coded = [(at, own) for at, own in enumerate(map(codes, inner.terms)) if own]
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        return self._inner.terms
+
+    def rows(self, event_terms: Sequence[str], *, event_theme: Sequence[str] = ()) -> Matrix:
+        """A row per event term, a column per prepared term."""
+        scores = self._inner.rows(event_terms, event_theme=event_theme)
+        apart = self._apart(event_terms)
+        return np.where(apart, np.float32(0), scores) if apart.any() else scores
+
+    def _apart(self, event_terms: Sequence[str]) -> NDArray[np.bool_]:
+        apart = np.zeros((len(event_terms), len(self.terms)), np.bool_)
+        for row, theirs in enumerate(map(codes, event_terms)):
+            if theirs:
+                apart[row, [at for at, own in self._coded if own != theirs]] = True
+        return apart
+
+
+def codes(term: str) -> frozenset[str]:
+    """The words of a term that have a digit in them."""
+    return frozenset(word for word in normalise(term).split() if any(map(str.isdigit, word)))
+
+
+def _differ(one: frozenset[str], other: frozenset[str]) -> bool:
+    return bool(one) and bool(other) and one != other
