@@ -65,7 +65,8 @@ def register_related(
             raise BuildError("related takes two terms, and perhaps two themes", hint="related(a, b, theme_a, theme_b)")
         return related(meaning.measure(), *columns)
 
-    spark.udf.register(name, arrow_udf(related_columns, "double"))
+    # The stubs know only functions of a fixed number of columns.
+    spark.udf.register(name, arrow_udf(related_columns, "double"))  # type: ignore[call-overload]
 
 
 def related(

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from likewise.errors import BuildError
+from likewise.language import parse
 from likewise.pipeline._detect import detect_with
 from likewise.pipeline._frame import dead_letters
 from likewise.pipeline._match import match_with
 from likewise.pipeline._read import decode_records, read_events
 from likewise.pipeline._sinks import Sink
-from likewise.pipeline._table import Fixed, Source
+from likewise.pipeline._table import Fixed, Source, Table, read_table
+from likewise.pipeline._worker import Recipe
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -134,7 +136,7 @@ class MatchBatch:
     explain: bool = True
 
     def __call__(self, rows: DataFrame, batch: int) -> None:
-        recipe = self.source.recipe(batch)
+        recipe = self.source.recipe(batch).single_events()
         if self.letters is None:
             self.sink(match_with(rows, recipe, explain=self.explain), batch)
             return
@@ -162,25 +164,26 @@ class Stream:
     """
 
     events: DataFrame
-    source: Source
+    source: Fixed | Table
     sink: Sink
     checkpoint: str
+    what: Literal["matches", "detections"] | None = None
     letters: Sink | None = None
     trigger: Mapping[str, Any] = field(default_factory=dict)
     explain: bool = True
     delay: str = "0 seconds"
 
     def start(self) -> list[StreamingQuery]:
-        """Start the queries: one for matches, one for detections, as the subscriptions ask for them."""
-        places = Places(str(Path(self.checkpoint).absolute()) if "://" not in self.checkpoint else self.checkpoint)
-        recipe = self.source.recipe(None) if isinstance(self.source, Fixed) else None
-        if recipe is not None and recipe.patterns:
+        """Start the stream: matches, or detections if `what` says so or the subscriptions are patterns."""
+        place = self.checkpoint if "://" in self.checkpoint else str(Path(self.checkpoint).absolute())
+        places = Places(place)
+        if (self.what or self._guess()) == "detections":
             return self._detections(places)
         return [self._query(self.events, MatchBatch(self.source, self.sink, self.letters, self.explain), places.query)]
 
-    def start_detections(self) -> list[StreamingQuery]:
-        """Start looking for patterns, whatever the table holds now."""
-        return self._detections(Places(str(Path(self.checkpoint).absolute())))
+    def _guess(self) -> str:
+        recipe = self.source.value if isinstance(self.source, Fixed) else Recipe.of(parse(read_table(self.source.path)))
+        return "detections" if recipe.patterns else "matches"
 
     def _detections(self, places: Places) -> list[StreamingQuery]:
         found = detect_with(self.events, self.source, delay=self.delay)

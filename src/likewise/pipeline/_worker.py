@@ -10,7 +10,7 @@ import hashlib
 import pickle
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar
@@ -76,6 +76,10 @@ class Recipe:
     def patterns(self) -> tuple[Subscription, ...]:
         """The composite ones."""
         return tuple(each for each in self.subscriptions if isinstance(each.body, Composite))
+
+    def single_events(self) -> Recipe:
+        """Without the patterns."""
+        return self if not self.patterns else replace(self, subscriptions=self.profiles)
 
     @cached_property
     def competitors(self) -> tuple[Competitors, Competitors]:

@@ -1,0 +1,126 @@
+"""What commands that run on Spark share: the session, tables printed row by row, and progress."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from likewise.cli._output import errors, output, print_json
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def match_on_spark(
+    events: str,
+    subscriptions: str,
+    *,
+    master: str | None = None,
+    remote: str | None = None,
+    out: str | None = None,
+    dead_letter: Path | None = None,
+    as_json: bool = False,
+    **options: Any,
+) -> None:
+    """`likewise match --spark`: the matches of a file or folder, printed or written as Parquet."""
+    from likewise.pipeline import match, read_events
+
+    with session(master, remote) as spark:
+        frame = read_events(spark, _path(events))
+        found = match(frame, Path(subscriptions), **options)
+        count = _emit(found, out, _show_match, as_json=as_json)
+        _letters(frame, dead_letter)
+    if not as_json:
+        errors.print(f"{count:,} matches")
+
+
+def detect_on_spark(
+    events: str,
+    patterns: Path,
+    *,
+    master: str | None = None,
+    remote: str | None = None,
+    out: str | None = None,
+    dead_letter: Path | None = None,
+    as_json: bool = False,
+    **options: Any,
+) -> None:
+    """`likewise detect --spark`: the detections of a file or folder, printed or written as Parquet."""
+    from likewise.pipeline import detect, read_events
+
+    with session(master, remote) as spark:
+        frame = read_events(spark, _path(events))
+        found = detect(frame, patterns, **options)
+        count = _emit(found.orderBy("time", "pattern"), out, _show_detection, as_json=as_json)
+        _letters(frame, dead_letter)
+    if not as_json:
+        errors.print(f"{count:,} detections")
+
+
+@contextlib.contextmanager
+def session(master: str | None, remote: str | None) -> Iterator[SparkSession]:
+    """A session for one command, with progress by task on a terminal."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    from likewise.pipeline import spark_session, watch
+
+    columns = (SpinnerColumn(), TextColumn("tasks"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as progress:
+        task = progress.add_task("tasks", total=None)
+        spark = spark_session(master=master, remote=remote)
+        try:
+            with watch(spark, lambda done, every: progress.update(task, completed=done, total=every or None)):
+                yield spark
+        finally:
+            spark.stop()
+
+
+def _path(events: str) -> str:
+    from likewise.errors import BuildError
+
+    if events == "-":
+        raise BuildError("Spark reads files, not stdin", hint="give a file or a folder, or leave out --spark")
+    return events
+
+
+def _emit(found: DataFrame, out: str | None, show: Any, *, as_json: bool) -> int:
+    if out is not None:
+        found.write.mode("errorifexists").parquet(out)
+        return int(found.sparkSession.read.parquet(out).count())
+    count = 0
+    for row in found.toLocalIterator():
+        count += 1
+        print_json(row.asDict(recursive=True)) if as_json else show(row)
+    return count
+
+
+def _letters(frame: DataFrame, path: Path | None) -> None:
+    from likewise.pipeline import dead_letters
+
+    if path is None:
+        return
+    import msgspec
+
+    count = 0
+    with path.open("wb") as file:
+        for row in dead_letters(frame).toLocalIterator():
+            count += 1
+            file.write(msgspec.json.encode(row.asDict()) + b"\n")
+    if count:
+        errors.print(f"{count:,} bad records in {path}")
+
+
+def _show_match(row: Any) -> None:
+    line = f"{row['subscription']} matches {row['event_id']}  score {row['score']:.3f}"
+    output.print(line, markup=False, soft_wrap=True)
+    for each in row["mapping"] or ():
+        pair = f"{each['attribute']}: {each['value']}  ↔  {each['event_attribute']}: {each['event_value']}"
+        output.print(f"    {pair}  similarity {each['similarity']:.3f}", markup=False, soft_wrap=True)
+
+
+def _show_detection(row: Any) -> None:
+    members = ", ".join(f"{each['role']} = {each['id']}" for each in row["events"])
+    line = f"{row['time'].isoformat()}  {row['pattern']}  {members}  probability {row['probability']:.3f}"
+    output.print(line, markup=False, soft_wrap=True)
