@@ -5,6 +5,7 @@ from likewise.matching._approach import APPROACHES, Approach, is_approximate
 from likewise.matching._mapping import Correspondence, Mapping
 from likewise.matching._match import Match
 from likewise.matching._matcher import Matcher, Scores
+from likewise.matching._topics import Taxonomy, Topic
 from likewise.matching._vocabulary import Encoded
 
 __all__ = [
@@ -17,5 +18,7 @@ __all__ = [
     "Match",
     "Matcher",
     "Scores",
+    "Taxonomy",
+    "Topic",
     "is_approximate",
 ]

@@ -79,6 +79,7 @@ class DenseGroup:
         self._rivals = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
         self._active: dict[int, None] = {}
         self._active_array: NDArray[np.int32] = np.zeros(0, dtype=np.int32)
+        self.compared = np.zeros(1, dtype=np.int64)
         self._out = Hits(np.zeros(4096, np.int32), np.zeros(4096, np.int32), np.zeros(4096, np.float32))
         self._forget()
 
@@ -118,11 +119,7 @@ class DenseGroup:
             self._contest()
         if len(self._active_array) != len(self._active):
             self._active_array = np.fromiter(self._active, dtype=np.int32, count=len(self._active))
-        parts = [
-            part
-            for context, events in contexts_of(encoded, thematic=self._thematic)
-            for part in self._score(encoded, context, events)
-        ]
+        parts = [part for context, events in self._contexts(encoded) for part in self._score(encoded, context, events)]
         return parts[0] if len(parts) == 1 else Hits(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
     def matrix(self, encoded: Encoded, event: int, profile: Profile) -> NDArray[np.float32]:
@@ -156,9 +153,13 @@ class DenseGroup:
         self._used = 0
         self._rows = np.zeros((64, max(16, len(self.conditions))), dtype=np.float32)
         self._row_version = np.zeros(64, dtype=np.int64)
+        self._meeting = np.zeros((1, 0), dtype=np.uint8)
 
     def _context_of(self, encoded: Encoded, event: int) -> int:
         return int(encoded.themes[event]) if self._thematic else 0
+
+    def _contexts(self, encoded: Encoded) -> Iterator[tuple[int, NDArray[np.int64]]]:
+        return contexts_of(encoded, thematic=self._thematic)
 
     def _score(self, encoded: Encoded, context: int, events: NDArray[np.int64]) -> Iterator[Hits]:
         slots = self._ensure(encoded, context, events)
@@ -174,10 +175,12 @@ class DenseGroup:
                 first,
                 slots,
                 self._rows,
+                self._meeting,
                 len(self.conditions),
                 self._active_array,
                 profiles,
                 *self._out,
+                self.compared,
             )
             yield self._out.head(count)
             if not count and first < len(events):
@@ -191,7 +194,9 @@ class DenseGroup:
         stale = (places < 0) | (self._row_version[places] != self._version)
         if stale.any():
             todo = np.unique(ids[stale])
-            if (self._used + len(todo)) * 4 * self._rows.shape[1] > ROW_BUDGET:
+            if (self._used + len(todo)) * 4 * self._rows.shape[1] > ROW_BUDGET or len(self._slots) * 4 * len(
+                self._vocabulary
+            ) > ROW_BUDGET:
                 self._drop_rows()
                 slots, todo = self._slots_of(context), np.unique(ids)
             self._fill(todo, slots, context)
@@ -216,7 +221,11 @@ class DenseGroup:
         places = slots[ids].astype(np.int64)
         said, attributes, values = self._said(ids, context)
         fill_rows(self._rows, places, self.conditions.records, len(self.conditions), said, attributes, values)
+        self._refine(ids, places)
         self._row_version[places] = self._version
+
+    def _refine(self, ids: NDArray[np.int32], places: NDArray[np.int64]) -> None:
+        """What an approach has to add to rows that were just filled."""
 
     def _said(self, ids: NDArray[np.int32], context: int) -> tuple[Said, NDArray[np.float32], NDArray[np.float32]]:
         words = self._vocabulary

@@ -128,6 +128,15 @@ def _maximise(best: NDArray[np.float32], row: NDArray[np.float32]) -> None:
 
 
 @numba.njit(cache=True, nogil=True)
+def _meets(met: NDArray[np.uint8], profile: int, profiles: Profiles) -> bool:
+    begin = profiles.start[profile]
+    for place in range(begin, begin + profiles.length[profile]):  # noqa: SIM110
+        if not met[profiles.condition[place]]:
+            return False
+    return True
+
+
+@numba.njit(cache=True, nogil=True)
 def score_dense(  # noqa: PLR0917
     ids: NDArray[np.int32],
     starts: NDArray[np.int64],
@@ -135,26 +144,39 @@ def score_dense(  # noqa: PLR0917
     first: int,
     slot: NDArray[np.int32],
     rows: NDArray[np.float32],
+    meeting: NDArray[np.uint8],
     count: int,
     active: NDArray[np.int32],
     profiles: Profiles,
     out_event: NDArray[np.int32],
     out_profile: NDArray[np.int32],
     out_score: NDArray[np.float32],
+    compared: NDArray[np.int64],
 ) -> tuple[int, int]:
     """Event, profile and score of every match, for the chosen events from the `first` on.
 
+    With `meeting` rows, only profiles are compared all of whose conditions meet some tuple.
     Gives where to go on and how many were written; an event that finds the output full is taken back.
     """
     written = 0
     best = np.zeros(count, dtype=np.float32)
+    clustered = meeting.shape[1] > 0
+    met = np.zeros(count if clustered else 0, dtype=np.uint8)
     for which in range(first, len(events)):
         event = events[which]
         before = written
+        tried = 0
         best[:] = 0.0
         for place in range(starts[event], starts[event + 1]):
             _maximise(best, rows[slot[ids[place]], :count])
+        if clustered:
+            met[:] = 0
+            for place in range(starts[event], starts[event + 1]):
+                met |= meeting[slot[ids[place]], :count]
         for profile in active:
+            if clustered and not _meets(met, profile, profiles):
+                continue
+            tried += 1
             reached = _reached(best, profile, profiles)
             if reached > 0.0:
                 if written == len(out_event):
@@ -163,4 +185,5 @@ def score_dense(  # noqa: PLR0917
                 out_profile[written] = profile
                 out_score[written] = _score(reached, profiles.length[profile], profiles.aggregation[profile])
                 written += 1
+        compared[0] += tried
     return len(events), written

@@ -22,6 +22,8 @@ from likewise.matching._mapping import best_assignments
 from likewise.matching._match import Match
 from likewise.matching._measures import Measures
 from likewise.matching._sparse import SparseGroup
+from likewise.matching._topics import Classifier, Clusters, Taxonomy
+from likewise.matching._variants import ClusteredGroup, HybridGroup
 from likewise.matching._vocabulary import Encoded, Vocabulary
 from likewise.semantics import Competitors, Measure, Space
 from likewise.semantics import Contrast as _Contrast
@@ -32,6 +34,7 @@ DENSE = 1024
 """Distinct predicates of a group that are scored for every event; profiles that bring more are indexed."""
 
 Group: TypeAlias = DenseGroup | SparseGroup
+_OWN_KINDS: dict[str, type[DenseGroup]] = {"clustered": ClusteredGroup, "hybrid": HybridGroup}
 GroupKey: TypeAlias = tuple[Approach, tuple[str, ...], type[Group]]
 
 
@@ -76,6 +79,7 @@ class Matcher:
         distinct: bool = False,
         competitors: Competitors | tuple[Competitors, Competitors] | None = None,
         temperature: float | None = None,
+        taxonomy: Taxonomy | Path | str | None = None,
         dense: int = DENSE,
         vocabulary: Vocabulary | None = None,
     ) -> None:
@@ -83,7 +87,8 @@ class Matcher:
 
         `distinct` lets one tuple answer one predicate only. `competitors` fixes the terms of contrast,
         which otherwise are those of the profiles registered at the moment. Profiles beyond `dense`
-        distinct predicates are indexed and no longer all scored.
+        distinct predicates are indexed and no longer all scored. `taxonomy` has the topics of the
+        clustered approach.
         """
         self._measures = Measures(measure, spaces=spaces)
         self._approach = None if approach is None else Approach.parse(approach)
@@ -94,6 +99,7 @@ class Matcher:
         self._competition = Competition(competitors)
         self._temperature = temperature
         self._dense = dense
+        self._taxonomy = taxonomy
         self.vocabulary = vocabulary or Vocabulary()
         self._registrations: dict[int, Registration] = {}
         self._next = 0
@@ -117,6 +123,7 @@ class Matcher:
             top_k=self._top_k,
             distinct=self._distinct,
             temperature=self._temperature,
+            taxonomy=self._taxonomy,
             dense=self._dense,
             vocabulary=self.vocabulary,
         )
@@ -169,6 +176,11 @@ class Matcher:
         """Let a profile rest: it costs nothing until it is active again."""
         group = self._known(handle).group
         (self._exact if group is None else group).deactivate(handle)
+
+    @property
+    def compared(self) -> int:
+        """How many pairs of event and profile were compared so far; clustering and indexing leave most out."""
+        return sum(int(group.compared[0]) for group in self._groups.values())
 
     @property
     def competitors(self) -> tuple[Competitors, Competitors]:
@@ -233,12 +245,11 @@ class Matcher:
         """Where a profile belongs: scored for every event while there are few, indexed when there are many."""
         approach = settings.approach
         theme = tuple(sorted(set(profile.theme))) if approach.base == "thematic" else ()
-        dense = self._groups.get((approach, theme, DenseGroup))
-        full = dense is not None and len(dense.conditions) >= self._dense
-        kind = SparseGroup if full and SparseGroup.takes(settings, len(profile.predicates)) else DenseGroup
+        kind = self._kind(settings, theme, len(profile.predicates))
         key = (approach, theme, kind)
         if key not in self._groups:
             measure = self._measures.of(approach.base)
+            extra = {"clusters": self._clusters(measure)} if kind is ClusteredGroup else {}
             self._groups[key] = kind(
                 self.vocabulary,
                 measure,
@@ -246,8 +257,22 @@ class Matcher:
                 thematic=approach.base == "thematic",
                 temperature=self._tau(measure) if approach.contrast else None,
                 competition=self._competition,
+                **extra,
             )
         return self._groups[key]
+
+    def _kind(self, settings: Settings, theme: tuple[str, ...], length: int) -> type[Group]:
+        if settings.approach.base in _OWN_KINDS:
+            return _OWN_KINDS[settings.approach.base]
+        dense = self._groups.get((settings.approach, theme, DenseGroup))
+        full = dense is not None and len(dense.conditions) >= self._dense
+        return SparseGroup if full and SparseGroup.takes(settings, length) else DenseGroup
+
+    def _clusters(self, measure: Measure) -> Clusters:
+        taxonomy = self._taxonomy
+        if not isinstance(taxonomy, Taxonomy):
+            taxonomy = Taxonomy.default() if taxonomy is None else Taxonomy.from_file(taxonomy)
+        return Clusters(Classifier(measure, taxonomy))
 
     def _tau(self, measure: Measure) -> float:
         """The temperature given, or the one that suits the measure."""

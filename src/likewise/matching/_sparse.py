@@ -92,9 +92,9 @@ class SparseGroup:
         return access_of(settings, length)[1] >= FLOOR
 
     @property
-    def verified(self) -> int:
+    def compared(self) -> NDArray[np.int64]:
         """How many candidates were looked at in full so far."""
-        return int(self._clock[1])
+        return self._clock[1:]
 
     @property
     def nbytes(self) -> int:

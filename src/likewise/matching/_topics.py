@@ -1,0 +1,146 @@
+"""Topics: which fields of a taxonomy a term belongs to [004 sec 7.2-7.4].
+
+The paper asked a paid web service for the topics of each attribute and value. Here a term belongs to the
+topics whose label and definition are nearest to it by the matcher's own measure.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise.errors import InputError, MissingError
+from likewise.semantics import Measure, prepare
+
+SUBSCRIBED = 5
+PUBLISHED = 10
+"""Topics of a subscription's term and of an event's: measured to lose no F1 at a quarter of the pairs."""
+
+_IPTC = Path("iptc") / "mediatopics-en-GB.json"
+_SKOS = "http://www.w3.org/2004/02/skos/core#"
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A field of interest, by its name and what it is about."""
+
+    name: str
+    definition: str = ""
+
+    @property
+    def text(self) -> str:
+        """What terms are compared with; the name counts twice."""
+        return f"{self.name} {self.name} {self.definition}"
+
+
+@dataclass(frozen=True, slots=True)
+class Taxonomy:
+    """A list of topics, from IPTC Media Topics or any other source."""
+
+    topics: tuple[Topic, ...]
+
+    @classmethod
+    def from_file(cls, path: Path | str) -> Taxonomy:
+        """Read IPTC's JSON, a JSON object of names and definitions, or SKOS in any RDF format."""
+        source = Path(path)
+        try:
+            found = _from_json(json.loads(source.read_bytes())) if source.suffix == ".json" else _from_skos(source)
+        except OSError as error:
+            raise MissingError(f"no taxonomy at {source}: {error.strerror}", hint="give a file of topics") from None
+        except ValueError as error:
+            raise InputError(f"not a taxonomy: {error}", source=str(source)) from None
+        if not found:
+            raise InputError("no topics in it", source=str(source))
+        return cls(tuple(found))
+
+    @classmethod
+    def default(cls, environment: Mapping[str, str] = os.environ) -> Taxonomy:
+        """`LIKEWISE_TAXONOMY`, or the IPTC topics in the folder `LIKEWISE_DATA`."""
+        given = environment.get("LIKEWISE_TAXONOMY")
+        data = environment.get("LIKEWISE_DATA", os.path.join("..", "shared", "data"))
+        path = Path(given) if given else Path(data) / _IPTC
+        if not path.is_file():
+            raise MissingError(
+                "the approach clustered needs a taxonomy of topics, and there is none",
+                hint="set LIKEWISE_TAXONOMY to a file: IPTC Media Topics (cv.iptc.org) as JSON, or any SKOS",
+            )
+        return cls.from_file(path)
+
+
+def _from_json(value: Any) -> list[Topic]:
+    if isinstance(value, dict) and "conceptSet" in value:
+        return [Topic(_english(one["prefLabel"]), _english(one.get("definition"))) for one in value["conceptSet"]]
+    if isinstance(value, dict) and all(isinstance(text, str) for text in value.values()):
+        return [Topic(name, text) for name, text in value.items()]
+    raise ValueError("expected a conceptSet, or an object of names and definitions")
+
+
+def _english(labels: Any) -> str:
+    found = (text for tag, text in (labels or {}).items() if tag.startswith("en"))
+    return next(found, "")
+
+
+def _from_skos(path: Path) -> list[Topic]:
+    from rdflib import Graph, URIRef
+    from rdflib.util import guess_format
+
+    graph = Graph().parse(path, format=guess_format(path.name) or "turtle")
+    definitions = {subject: str(text) for subject, text in graph.subject_objects(URIRef(f"{_SKOS}definition"))}
+    labels = graph.subject_objects(URIRef(f"{_SKOS}prefLabel"))
+    english = [(subject, label) for subject, label in labels if (getattr(label, "language", None) or "en")[:2] == "en"]
+    return [Topic(str(label), definitions.get(subject, "")) for subject, label in sorted(english)]
+
+
+class Classifier:
+    """Puts terms into topics.
+
+    >>> from likewise.testing import TableMeasure
+    >>> taxonomy = Taxonomy((Topic("transport"), Topic("energy")))
+    >>> measure = TableMeasure({("transport transport", "car"): 0.6, ("energy energy", "car"): 0.2})
+    >>> Classifier(measure, taxonomy).topics_of(["car", "unheard"], most=1).tolist()
+    [[True, False], [True, True]]
+    """
+
+    def __init__(self, measure: Measure, taxonomy: Taxonomy) -> None:
+        self.taxonomy = taxonomy
+        self._prepared = prepare(measure, [topic.text.strip() for topic in taxonomy.topics])
+
+    def topics_of(self, terms: Sequence[str], *, most: int) -> NDArray[np.bool_]:
+        """A row per term, a column per topic: the nearest ones; a term near to none belongs to all."""
+        scores = np.nan_to_num(self._prepared.rows(terms))
+        best = np.argsort(-scores, axis=1, kind="stable")[:, :most]
+        out = np.zeros(scores.shape, dtype=np.bool_)
+        np.put_along_axis(out, best, np.take_along_axis(scores, best, axis=1) > 0, axis=1)
+        out[~out.any(axis=1)] = True
+        return out
+
+
+class Clusters:
+    """The topics of subscription terms and of event terms, each asked for once."""
+
+    def __init__(self, classifier: Classifier) -> None:
+        self._classifier = classifier
+        self._known: dict[tuple[str, int], NDArray[np.bool_]] = {}
+
+    def meet(self, subscribed: Sequence[str], published: Sequence[str]) -> NDArray[np.bool_]:
+        """A row per event term, a column per subscription term: whether they share a topic [004 Alg 2]."""
+        left = self._rows(published, PUBLISHED).astype(np.float32)
+        right = self._rows(subscribed, SUBSCRIBED).astype(np.float32)
+        shared: NDArray[np.bool_] = left @ right.T > 0
+        return shared
+
+    def _rows(self, terms: Iterable[str], most: int) -> NDArray[np.bool_]:
+        wanted = list(terms)
+        new = [term for term in dict.fromkeys(wanted) if (term, most) not in self._known]
+        if new:
+            for term, row in zip(new, self._classifier.topics_of(new, most=most), strict=True):
+                self._known[term, most] = row
+        empty = np.zeros((0, len(self._classifier.taxonomy.topics)), dtype=np.bool_)
+        return np.array([self._known[term, most] for term in wanted]) if wanted else empty
