@@ -42,6 +42,7 @@ def test_indexed_and_scored_profiles_agree(profiles, events, table, how, thresho
             threshold=threshold,
             aggregation=how,
             temperature=0.3 if contrast else None,
+            attribute_weight=0.5 if contrast else 1.0,
             dense=dense,
         )
         for dense in (0, 10_000)

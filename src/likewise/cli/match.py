@@ -37,6 +37,11 @@ def match(
     top: Annotated[int, typer.Option(min=1, help="So many mappings for each match.")] = 1,
     space: Annotated[list[str] | None, typer.Option(help="Space for `~`, by name or path; may be repeated.")] = None,
     dead_letter: Annotated[Path | None, typer.Option(help="Bad records go here and the good ones go on.")] = None,
+    spark: Annotated[bool, typer.Option("--spark", help="Run on Spark: for more than one machine can hold.")] = False,
+    master: Annotated[str | None, typer.Option(help="Spark master, e.g. `local[2,4]` or `spark://host:7077`.")] = None,
+    remote: Annotated[str | None, typer.Option(help="Spark Connect address, e.g. `sc://host:15002`.")] = None,
+    out: Annotated[str | None, typer.Option(help="With --spark: write Parquet here instead of printing.")] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Say why: every predicate with what answers it.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON line for each match.")] = False,
 ) -> None:
     """Match events with subscriptions and print each match with its mapping.
@@ -45,17 +50,31 @@ def match(
     """
     if events == subscriptions == "-":
         raise BuildError("events and subscriptions cannot both come from stdin", hint="give one of them as a file")
+    interests = _read_subscriptions(subscriptions)
+    spaces = space or _shelf(interests, approach)
+    if spark or master or remote or out:
+        from likewise.cli._spark import match_on_spark
+
+        place: dict[str, Any] = {
+            "master": master,
+            "remote": remote,
+            "out": out,
+            "dead_letter": dead_letter,
+            "as_json": as_json,
+        }
+        options: dict[str, Any] = {"approach": approach, "threshold": threshold, "top_k": top, "space": spaces}
+        match_on_spark(events, interests, **place, as_json=as_json, **options)
+        return
     from likewise.engine import Engine
 
-    interests = _read_subscriptions(subscriptions)
-    engine = Engine(approach=approach, threshold=threshold, top_k=top, spaces=space or _shelf(interests, approach))
+    engine = Engine(approach=approach, threshold=threshold, top_k=top, spaces=spaces)
     engine.subscribe(interests)
     read = found = 0
     for batch in _batches(_read_events(events, dead_letter)):
         read += len(batch)
         for told in engine.publish_batch(batch):
             found += 1
-            print_json(_as_json(told)) if as_json else _show(told)
+            print_json(_as_json(told, explain=explain)) if as_json else _show(told, explain=explain)
     if not as_json:
         errors.print(f"{found:,} matches of {read:,} events with {len(engine.subscriptions):,} subscriptions")
 
@@ -114,7 +133,10 @@ def _batches(events: Iterable[Event]) -> Iterator[list[Event]]:
             progress.advance(task, len(batch))
 
 
-def _show(told: Notification) -> None:
+def _show(told: Notification, *, explain: bool) -> None:
+    if explain and told.match is not None:
+        output.print(told.match.explain().text(), markup=False, soft_wrap=True)
+        return
     ids = ", ".join(event.id for event in told.events)
     output.print(f"{told.subscription} matches {ids}  score {told.score:.3f}", markup=False, soft_wrap=True)
     for mapping in told.match.mappings if told.match is not None else ():
@@ -130,7 +152,7 @@ def _line(pair: Correspondence) -> str:
     return f"{format_predicate(pair.predicate)}  ↔  {name}: {value}  similarity {pair.similarity:.3f}"
 
 
-def _as_json(told: Notification) -> dict[str, Any]:
+def _as_json(told: Notification, *, explain: bool) -> dict[str, Any]:
     from likewise.language._format_profile import format_predicate
 
     mappings = [
@@ -150,7 +172,8 @@ def _as_json(told: Notification) -> dict[str, Any]:
         for mapping in (told.match.mappings if told.match is not None else ())
     ]
     ids = [event.id for event in told.events]
-    return {
+    why = {"explanation": told.match.explain().as_dict()} if explain and told.match is not None else {}
+    return why | {
         "subscription": told.subscription,
         "event": ids[-1],
         "events": ids,

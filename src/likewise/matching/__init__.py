@@ -2,6 +2,7 @@
 
 from likewise.matching._aggregation import Aggregation
 from likewise.matching._approach import APPROACHES, Approach, is_approximate
+from likewise.matching._explain import Explanation, Step
 from likewise.matching._mapping import Correspondence, Mapping
 from likewise.matching._match import Match
 from likewise.matching._matcher import Matcher, Scores
@@ -14,10 +15,12 @@ __all__ = [
     "Approach",
     "Correspondence",
     "Encoded",
+    "Explanation",
     "Mapping",
     "Match",
     "Matcher",
     "Scores",
+    "Step",
     "Taxonomy",
     "Topic",
     "is_approximate",

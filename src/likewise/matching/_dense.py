@@ -64,10 +64,12 @@ class DenseGroup:
         thematic: bool = False,
         temperature: float | None = None,
         competition: Competition | None = None,
+        attribute_weight: float = 1.0,
     ) -> None:
         self._vocabulary = vocabulary
         self._thematic = thematic
         self._temperature = temperature
+        self._attribute_weight = np.float32(attribute_weight)
         self._competition = competition if competition is not None and temperature is not None else Competition()
         self._attributes = Relations(Columns(measure, theme=theme))
         self._values = Relations(Columns(measure, theme=theme))
@@ -232,6 +234,8 @@ class DenseGroup:
         theme = words.themes[context] if self._thematic else ()
         attribute, value = words.attribute[ids], words.value[ids]
         attribute_row, attributes = self._relate(0, attribute, words.attribute_terms, context, theme)
+        if self._attribute_weight != 1:
+            attributes = np.power(attributes, self._attribute_weight)
         textual = words.kind[ids] == 0
         value_row = np.zeros(len(ids), dtype=np.int64)
         value_row[textual], values = self._relate(1, value[textual], words.value_terms, context, theme)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise.errors import BuildError
 from likewise.events import Event
 from likewise.language import Profile
+from likewise.matching._approach import Approach
+from likewise.matching._explain import Explanation
 from likewise.matching._mapping import Mapping, mappings_of
 from likewise.matching._matrices import combined_matrix
 
@@ -25,18 +28,22 @@ class Match:
         *,
         profile: Profile,
         threshold: float = 0.0,
+        approach: Approach | None = None,
         matrix: NDArray[np.floating] | None = None,
         top_k: int = 1,
         distinct: bool = False,
+        explain: Callable[[Match], Explanation] | None = None,
     ) -> None:
         self.subscription = subscription
         self.event = event
         self.score = score
         self.profile = profile
         self.threshold = threshold
+        self.approach = approach
         self.top_k = top_k
         self.distinct = distinct
         self._matrix = matrix
+        self._explain = explain
 
     def __repr__(self) -> str:
         return f"Match({self.subscription!r}, event={self.event.id!r}, score={self.score:.3f})"
@@ -57,3 +64,9 @@ class Match:
     def mapping(self) -> Mapping | None:
         """The best mapping; None where a mean forgave a predicate that nothing answers."""
         return self.mappings[0] if self.mappings else None
+
+    def explain(self) -> Explanation:
+        """Why it matches: every predicate with what answers it, how well, and what both share."""
+        if self._explain is None:
+            raise BuildError("this match was made without a matcher", hint="use Matcher.explain")
+        return self._explain(self)

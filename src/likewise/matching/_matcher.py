@@ -12,19 +12,21 @@ from numpy.typing import NDArray
 
 from likewise.errors import BuildError
 from likewise.events import Event
-from likewise.language import Options, Profile
+from likewise.language import Operator, Options, Profile
 from likewise.matching._aggregation import Aggregation, aggregate
 from likewise.matching._approach import Approach, Settings, resolve
 from likewise.matching._competition import Competition
 from likewise.matching._dense import DenseGroup
 from likewise.matching._exact import ExactIndex
+from likewise.matching._explain import Explanation, explain
 from likewise.matching._mapping import best_assignments
 from likewise.matching._match import Match
 from likewise.matching._measures import Measures
+from likewise.matching._relate import Parts, parts_of
 from likewise.matching._sparse import SparseGroup
 from likewise.matching._topics import Classifier, Clusters, Taxonomy
 from likewise.matching._variants import ClusteredGroup, HybridGroup
-from likewise.matching._vocabulary import Encoded, Vocabulary
+from likewise.matching._vocabulary import Encoded, Vocabulary, term_of
 from likewise.semantics import Competitors, Measure, Space
 from likewise.semantics import Contrast as _Contrast
 
@@ -79,6 +81,7 @@ class Matcher:
         distinct: bool = False,
         competitors: Competitors | tuple[Competitors, Competitors] | None = None,
         temperature: float | None = None,
+        attribute_weight: float = 1.0,
         taxonomy: Taxonomy | Path | str | None = None,
         dense: int = DENSE,
         vocabulary: Vocabulary | None = None,
@@ -88,7 +91,8 @@ class Matcher:
         `distinct` lets one tuple answer one predicate only. `competitors` fixes the terms of contrast,
         which otherwise are those of the profiles registered at the moment. Profiles beyond `dense`
         distinct predicates are indexed and no longer all scored. `taxonomy` has the topics of the
-        clustered approach.
+        clustered approach. With `attribute_weight` w an entry is attribute**w times value, so that below
+        1 the name of an attribute counts for less than its value.
         """
         self._measures = Measures(measure, spaces=spaces)
         self._approach = None if approach is None else Approach.parse(approach)
@@ -98,8 +102,12 @@ class Matcher:
         self._distinct = distinct
         self._competition = Competition(competitors)
         self._temperature = temperature
+        if not attribute_weight >= 0:
+            raise BuildError(f"attributes cannot weigh {attribute_weight}", hint="1 is as much as values, 0 is nothing")
         self._dense = dense
         self._taxonomy = taxonomy
+        self._made_clusters: Clusters | None = None
+        self._attribute_weight = attribute_weight
         self.vocabulary = vocabulary or Vocabulary()
         self._registrations: dict[int, Registration] = {}
         self._next = 0
@@ -123,6 +131,7 @@ class Matcher:
             top_k=self._top_k,
             distinct=self._distinct,
             temperature=self._temperature,
+            attribute_weight=self._attribute_weight,
             taxonomy=self._taxonomy,
             dense=self._dense,
             vocabulary=self.vocabulary,
@@ -229,10 +238,70 @@ class Matcher:
             score,
             profile=entry.profile,
             threshold=entry.settings.threshold,
+            approach=entry.settings.approach,
             matrix=matrix,
             top_k=entry.settings.top_k,
             distinct=self._distinct,
+            explain=self._explain_match,
         )
+
+    def explain(self, subscription: int | Profile, event: Event, *, options: Options | None = None) -> Explanation:
+        """Why an event matches a profile (by handle, or any profile) or why it does not."""
+        if isinstance(subscription, Profile):
+            settings = self.settings(subscription, options)
+            return self._explain("this subscription", subscription, event, settings)
+        entry = self._known(subscription)
+        return self._explain(str(entry.key), entry.profile, event, entry.settings)
+
+    def parts(self, profile: Profile, event: Event, settings: Settings, *, themes: bool = True) -> Parts:
+        """Attribute and value matrix in plain NumPy: slow, and what the kernels must agree with."""
+        exact = settings.approach.base == "exact"
+        measure = None if exact else self._measures.of(settings.approach.base)
+        return parts_of(
+            profile,
+            event,
+            settings,
+            measure=measure,
+            competition=self._competition,
+            temperature=self._tau(measure) if measure is not None else 1.0,
+            attribute_weight=self._attribute_weight,
+            themes=themes,
+        )
+
+    def _explain_match(self, match: Match) -> Explanation:
+        options = Options(threshold=match.threshold, approach=str(match.approach) if match.approach else None)
+        settings = self.settings(match.profile, options)
+        return self._explain(str(match.subscription), match.profile, match.event, settings)
+
+    def _explain(self, name: str, profile: Profile, event: Event, settings: Settings) -> Explanation:
+        base = settings.approach.base
+        themed = base == "thematic" and bool(profile.theme or event.theme)
+        return explain(
+            name,
+            profile,
+            event,
+            settings,
+            parts=self.parts(profile, event, settings),
+            plain=self.parts(profile, event, settings, themes=False) if themed else None,
+            measure=None if base == "exact" else self._measures.of(base),
+            distinct=self._distinct,
+            apart=self._apart(profile, event) if base == "clustered" else (),
+        )
+
+    def _apart(self, profile: Profile, event: Event) -> list[int]:
+        """The predicates whose topics the event does not meet."""
+        clusters = self._clusters(self._measures.of("clustered"))
+        said = [term_of(value) for _, value in event.tuples if isinstance(value, str)]
+        if len(said) < len(event.tuples):
+            return []
+        return [
+            row
+            for row, one in enumerate(profile.predicates)
+            if one.value_approximate
+            and one.operator is Operator.EQ
+            and isinstance(one.value, str)
+            and not clusters.meet([term_of(one.value)], said).any()
+        ]
 
     def _distinct_score(self, entry: Registration, event: Event, matrix: NDArray[np.float32] | None) -> float:
         whole = Match(entry.key, event, 1.0, profile=entry.profile, matrix=matrix).matrix
@@ -257,6 +326,7 @@ class Matcher:
                 thematic=approach.base == "thematic",
                 temperature=self._tau(measure) if approach.contrast else None,
                 competition=self._competition,
+                attribute_weight=self._attribute_weight,
                 **extra,
             )
         return self._groups[key]
@@ -269,6 +339,11 @@ class Matcher:
         return SparseGroup if full and SparseGroup.takes(settings, length) else DenseGroup
 
     def _clusters(self, measure: Measure) -> Clusters:
+        if self._made_clusters is None:
+            self._made_clusters = self._make_clusters(measure)
+        return self._made_clusters
+
+    def _make_clusters(self, measure: Measure) -> Clusters:
         taxonomy = self._taxonomy
         if not isinstance(taxonomy, Taxonomy):
             taxonomy = Taxonomy.default() if taxonomy is None else Taxonomy.from_file(taxonomy)

@@ -62,10 +62,12 @@ class SparseGroup:
         thematic: bool = False,
         temperature: float | None = None,
         competition: Competition | None = None,
+        attribute_weight: float = 1.0,
     ) -> None:
         self._vocabulary = vocabulary
         self._thematic = thematic
         self._temperature = temperature or 0.0
+        self._attribute_weight = float(attribute_weight)
         self._competition = competition if competition is not None and temperature is not None else Competition()
         self._names = Relations(Columns(measure, theme=theme))
         self._near = Neighbours(Columns(measure, theme=theme))
@@ -258,6 +260,7 @@ class SparseGroup:
             self._least,
             self._least >= STRONG,
             self._temperature,
+            self._attribute_weight,
         )
 
     def _ensure(

@@ -63,6 +63,7 @@ class World(NamedTuple):
     least: float
     strong: bool
     temperature: float
+    attribute_weight: float
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
@@ -78,7 +79,8 @@ def _name_factor(attribute: int, t: int, world: World) -> float:
     if attribute < 0:
         return 1.0 if world.tuples.attribute[t] == -attribute - 1 else 0.0
     row = world.names.of[world.tuples.attribute[t]]
-    return _contrast(world.names.table[row, attribute], world.names.rival[row], world.temperature)
+    score = _contrast(world.names.table[row, attribute], world.names.rival[row], world.temperature)
+    return score if world.attribute_weight == 1.0 else score**world.attribute_weight
 
 
 @numba.njit(cache=True, nogil=True, inline="always")

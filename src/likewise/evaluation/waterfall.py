@@ -1,0 +1,63 @@
+"""The chart of an explanation: one bar for each predicate, from the score before it to the score after it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from likewise.matching import Explanation
+
+
+def waterfall_rows(explanation: Explanation) -> list[dict[str, object]]:
+    """A row for each predicate, from where the score stood to where it stands then, and one for the verdict."""
+    rows: list[dict[str, object]] = []
+    before = 1.0
+    for number, step in enumerate(explanation.steps):
+        answer = "nothing" if step.answer is None else f"{step.answer[0]}: {step.answer[1]}"
+        rows.append(
+            {
+                "order": number,
+                "predicate": step.predicate,
+                "answer": answer,
+                "similarity": step.similarity,
+                "before": before,
+                "after": step.running,
+                "verdict": "fails" if number == explanation.failing else "holds",
+            }
+        )
+        before = step.running
+    verdict = "holds" if explanation.matched else "fails"
+    total = {"order": len(rows), "predicate": "score", "answer": explanation.event, "similarity": explanation.score}
+    return [*rows, total | {"before": 0.0, "after": explanation.score, "verdict": verdict}]
+
+
+def waterfall(explanation: Explanation) -> dict[str, Any]:
+    """The Vega-Lite spec; draw it with `likewise.evaluation.charts`."""
+    verdict = "matches" if explanation.matched else "does not match"
+    colour = {"domain": ["holds", "fails"], "range": ["#4c78a8", "#e45756"]}
+    across = {"type": "quantitative", "scale": {"domain": [0, 1]}, "title": "score"}
+    return {
+        "title": f"{explanation.subscription} {verdict} {explanation.event}",
+        "width": 480,
+        "height": {"step": 34},
+        "data": {"values": waterfall_rows(explanation)},
+        "encoding": {"y": {"field": "predicate", "type": "nominal", "sort": {"field": "order"}, "title": None}},
+        "layer": [
+            {
+                "mark": {"type": "bar", "height": 20},
+                "encoding": {
+                    "x": across | {"field": "before"},
+                    "x2": {"field": "after"},
+                    "color": {"field": "verdict", "type": "nominal", "scale": colour, "title": None},
+                },
+            },
+            {
+                "mark": {"type": "text", "align": "left", "dx": 4},
+                "encoding": {"x": across | {"field": "after"}, "text": {"field": "answer"}},
+            },
+            {
+                "data": {"values": [{"threshold": explanation.threshold}]},
+                "mark": {"type": "rule", "strokeDash": [4, 4]},
+                "encoding": {"x": across | {"field": "threshold"}, "y": None},
+            },
+        ],
+    }
