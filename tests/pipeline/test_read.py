@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from likewise.errors import BuildError
+from likewise.errors import BuildError, InputError
 from likewise.events import Event
 from likewise.pipeline._columns import Columns, events_from_columns
 from likewise.pipeline._frame import as_events, dead_letters, events_of
@@ -129,6 +129,11 @@ def test_parquet_and_any_table(spark: Any, tmp_path: Path) -> None:
 def test_maps_are_attributes_too(spark: Any) -> None:
     frame = spark.createDataFrame([("a", {"type": ["x", "y"]})], "id string, attributes map<string, array<string>>")
     assert events_in(as_events(frame)) == [Event("a", (("type", "x"), ("type", "y")))]
+
+
+def test_a_path_that_is_not_there_is_named(spark: Any, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such file"):
+        read_events(spark, tmp_path / "missing.jsonl")
 
 
 @pytest.mark.parametrize(

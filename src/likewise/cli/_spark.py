@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +12,12 @@ from likewise.cli._output import errors, output, print_json
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from likewise.language import Subscription
+
 
 def match_on_spark(
     events: str,
-    subscriptions: str,
+    subscriptions: Iterable[Subscription],
     *,
     master: str | None = None,
     remote: str | None = None,
@@ -27,9 +29,9 @@ def match_on_spark(
     """`likewise match --spark`: the matches of a file or folder, printed or written as Parquet."""
     from likewise.pipeline import match, read_events
 
-    with session(master, remote) as spark:
+    with session(master, remote) as spark, progress_of(spark):
         frame = read_events(spark, _path(events))
-        found = match(frame, Path(subscriptions), **options)
+        found = match(frame, subscriptions, **options)
         count = _emit(found, out, _show_match, as_json=as_json)
         _letters(frame, dead_letter)
     if not as_json:
@@ -50,7 +52,7 @@ def detect_on_spark(
     """`likewise detect --spark`: the detections of a file or folder, printed or written as Parquet."""
     from likewise.pipeline import detect, read_events
 
-    with session(master, remote) as spark:
+    with session(master, remote) as spark, progress_of(spark):
         frame = read_events(spark, _path(events))
         found = detect(frame, patterns, **options)
         count = _emit(found.orderBy("time", "pattern"), out, _show_detection, as_json=as_json)
@@ -61,20 +63,36 @@ def detect_on_spark(
 
 @contextlib.contextmanager
 def session(master: str | None, remote: str | None) -> Iterator[SparkSession]:
-    """A session for one command, with progress by task on a terminal."""
+    """A session for one command; one that was running before stays."""
+    from likewise.pipeline import spark_session
+
+    mine = not _is_running()
+    spark = spark_session(master=master, remote=remote)
+    try:
+        yield spark
+    finally:
+        if mine:
+            spark.stop()
+
+
+def _is_running() -> bool:
+    from pyspark.sql import SparkSession
+
+    return SparkSession.getActiveSession() is not None
+
+
+@contextlib.contextmanager
+def progress_of(spark: SparkSession) -> Iterator[None]:
+    """Tasks done and to do, on a terminal."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    from likewise.pipeline import spark_session, watch
+    from likewise.pipeline import watch
 
     columns = (SpinnerColumn(), TextColumn("tasks"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as progress:
         task = progress.add_task("tasks", total=None)
-        spark = spark_session(master=master, remote=remote)
-        try:
-            with watch(spark, lambda done, every: progress.update(task, completed=done, total=every or None)):
-                yield spark
-        finally:
-            spark.stop()
+        with watch(spark, lambda done, every: progress.update(task, completed=done, total=every or None)):
+            yield
 
 
 def _path(events: str) -> str:

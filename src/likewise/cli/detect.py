@@ -43,12 +43,28 @@ def detect(
     chart: Annotated[Path | None, typer.Option(help="Write a timeline of the first detections as HTML.")] = None,
     snapshot: Annotated[Path | None, typer.Option(help="Go on from this snapshot, and write it at the end.")] = None,
     dead_letter: Annotated[Path | None, typer.Option(help="Bad and late events go here.")] = None,
+    spark: Annotated[bool, typer.Option("--spark", help="Run on Spark: for more than one machine can hold.")] = False,
+    master: Annotated[str | None, typer.Option(help="Spark master, e.g. `local[2,4]` or `spark://host:7077`.")] = None,
+    remote: Annotated[str | None, typer.Option(help="Spark Connect address, e.g. `sc://host:15002`.")] = None,
+    out: Annotated[str | None, typer.Option(help="With --spark: write Parquet here instead of printing.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON line for each detection.")] = False,
 ) -> None:
     """Detect patterns in a stream of events and print each detection.
 
     Example: `likewise detect homes.jsonl examples/patterns/homes.lw --explain --state`
     """
+    if spark or master or remote or out:
+        from likewise.cli._spark import detect_on_spark
+
+        place: dict[str, Any] = {
+            "master": master,
+            "remote": remote,
+            "out": out,
+            "dead_letter": dead_letter,
+            "as_json": as_json,
+        }
+        detect_on_spark(events, patterns, **place, as_json=as_json, measure=measure, space=space or ())
+        return
     from likewise.events import DeadLetters
 
     refused = DeadLetters(dead_letter) if dead_letter is not None else None

@@ -53,15 +53,16 @@ def stream(
 
     Example: `likewise stream subscriptions.lw --from path=inbox --sink files --to path=matches --checkpoint state`
     """
-    from likewise.pipeline import FileSink, Stream, Table, read_stream, spark_session
+    from likewise.cli._spark import session
+    from likewise.pipeline import FileSink, Stream, Table, read_stream
     from likewise.pipeline._stream import Places
 
     places = Places(str(checkpoint.absolute()))
     target = _sink(sink, _pairs(to, "--to"), places.ledger)
     arguments: dict[str, Any] = {"spaces": space or (), "options": {"approach": approach, "threshold": threshold}}
     _check(what, subscriptions)
-    spark = spark_session(master=master, remote=remote)
-    try:
+    trigger = _trigger(every, once=once)
+    with session(master, remote) as spark:
         events = read_stream(spark, source, _pairs(given, "--from"), places=places)
         job = Stream(
             events,
@@ -70,12 +71,10 @@ def stream(
             places.checkpoint,
             what=what,  # type: ignore[arg-type]  # checked above
             letters=None if dead_letter is None else FileSink(str(dead_letter.absolute()), "json"),
-            trigger=_trigger(every, once=once),
+            trigger=trigger,
             delay=delay,
         )
         summary = _follow(job.start(), seconds)
-    finally:
-        spark.stop()
     if as_json:
         print_json(summary)
 

@@ -65,11 +65,18 @@ def read_events(
     if columns is not None and chosen not in ("csv", "parquet"):
         raise BuildError(f"{chosen} events name their own attributes", hint="leave out columns")
     reader = _Reader(spark, str(path), stream, {key: str(value) for key, value in (options or {}).items()})
-    if chosen == "csv":
-        return reader.csv(columns)
-    if chosen == "parquet":
-        return reader.parquet(columns)
-    return decode_records(reader.records(chosen), format=chosen, stamp=stamp)
+    from pyspark.errors import AnalysisException
+
+    try:
+        if chosen == "csv":
+            return reader.csv(columns)
+        if chosen == "parquet":
+            return reader.parquet(columns)
+        return decode_records(reader.records(chosen), format=chosen, stamp=stamp)
+    except AnalysisException as error:
+        if error.getCondition() != "PATH_NOT_FOUND":
+            raise
+        raise InputError("no such file or folder", source=str(path), hint="check the path") from None
 
 
 def decode_records(records: DataFrame, *, format: str = "jsonl", stamp: bool = False) -> DataFrame:

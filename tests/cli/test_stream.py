@@ -1,0 +1,76 @@
+"""The commands on Spark: `stream`, `match --spark`, `detect --spark`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+pytest.importorskip("pyspark")
+
+from tests.pipeline.traces import PATTERNS, trace, write_files
+
+from likewise.cli._app import build
+from likewise.errors import LikewiseError
+
+pytestmark = pytest.mark.spark
+
+
+def run(*arguments: str | Path) -> Any:
+    result = CliRunner().invoke(build(), [str(argument) for argument in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_files(tmp_path / "in", trace(40), size=20)
+    (tmp_path / "subscriptions.lw").write_text("a: {type = a}\n")
+    (tmp_path / "patterns.lw").write_text(PATTERNS)
+    return tmp_path
+
+
+def test_stream_goes_on_where_it_was(spark: Any, folder: Path) -> None:
+    """Started again on the same checkpoint, only what is new is told."""
+    arguments = (
+        *("stream", folder / "subscriptions.lw", "--from", f"path={folder / 'in'}", "--checkpoint", folder / "state"),
+        *("--sink", "files", "--to", f"path={folder / 'out'}", "--once", "--json"),
+    )
+    summary = json.loads(run(*arguments).stdout.splitlines()[-1])
+    assert summary["events"] == 40
+    wanted = sum(dict(event.tuples)["type"] == "a" for event in trace(40))
+    assert spark.read.parquet(str(folder / "out")).count() == wanted
+    assert json.loads(run(*arguments).stdout.splitlines()[-1])["events"] == 0
+
+
+def test_match_and_detect_give_on_spark_what_they_give_without(spark: Any, folder: Path) -> None:
+    file = folder / "in" / "0000.jsonl"
+    plain = run("match", file, folder / "subscriptions.lw", "--json").stdout.splitlines()
+    spread = run("match", file, folder / "subscriptions.lw", "--json", "--spark").stdout.splitlines()
+    assert sorted(json.loads(line)["event_id"] for line in spread) == sorted(
+        json.loads(line)["event"] for line in plain
+    )
+    assert plain
+    alone = run("detect", file, folder / "patterns.lw", "--json").stdout.splitlines()
+    found = run("detect", file, folder / "patterns.lw", "--json", "--spark").stdout.splitlines()
+    assert len(found) == len(alone) > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--sink", "pigeon"], "no sink"),
+        (["--sink", "files"], "needs path"),
+        (["--from", "path"], "no KEY=VALUE"),
+        (["--what", "wonders"], "gives no"),
+        (["--every", "1 second", "--once", "--from", "path=x"], "do not go together"),
+        (["--source", "pigeon"], "no source"),
+    ],
+)
+def test_stream_says_what_is_wrong(spark: Any, folder: Path, arguments: list[str], message: str) -> None:
+    with pytest.raises(LikewiseError, match=message):
+        run("stream", folder / "subscriptions.lw", "--checkpoint", folder / "state", *arguments)
