@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from likewise.errors import InputError, MissingError
+from likewise.errors import InputError, MissingError, SpaceError
 from likewise.evaluation import relatedness
 from likewise.evaluation.experiment import Settings, experiments, find_experiment
 from likewise.evaluation.relatedness import Judgements
-from likewise.semantics import Esa, Space, write_space
+from likewise.semantics import Esa, Space, measure, write_space
 
 
 @pytest.fixture
@@ -75,3 +75,18 @@ def test_experiments_are_found_by_name() -> None:
     assert experiments()["relatedness"] is find_experiment("relatedness")
     with pytest.raises(Exception, match="did you mean 'relatedness'"):
         find_experiment("relatednes")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("names", relatedness.TARGETS, ids=lambda names: names.replace(" ", ""))
+def test_built_spaces_reach_their_targets(names: str) -> None:
+    """The quality that the project promises, on the spaces of the shelf and the shared human judgements."""
+    try:
+        sets = relatedness.read_all()
+        judge = measure("esa", spaces=names.split(" + "))
+    except (MissingError, SpaceError) as error:
+        pytest.skip(str(error))
+    reached = {each.name: round(each.agreement(judge), 2) for each in sets}
+    assert {name: min(reached[name], aim) for name, aim in relatedness.TARGETS[names].items()} == relatedness.TARGETS[
+        names
+    ]

@@ -8,17 +8,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.evaluation.test_expansion import SMALL
+from tests.evaluation.tiny import TINY, tiny
 
 from likewise.errors import BuildError, MissingError
 from likewise.evaluation.dataset_files import write_thematic
-from likewise.evaluation.eurovoc import Thesaurus
 from likewise.evaluation.thematic_dataset import (
     Recipe,
     ThematicDataset,
     build_thematic,
     data_folder,
-    generate,
     relevant,
 )
 from likewise.language import Profile
@@ -26,12 +24,6 @@ from likewise.language import Profile
 needs_data = pytest.mark.skipif(
     not (data_folder() / "eurovoc").is_dir(), reason="EuroVoc is not there: set LIKEWISE_DATA to the data folder"
 )
-TOPS = tuple(f"top {i}" for i in range(40))
-TINY = Recipe(events=200, seeds=40, subscriptions=20)
-
-
-def tiny(recipe: Recipe = TINY) -> ThematicDataset:
-    return generate(recipe, thesaurus=Thesaurus(SMALL.concepts, TOPS), devices=("kettle", "fridge"))
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import msgspec
 
 from likewise.evaluation.thematic_dataset import ThematicDataset, describe
 from likewise.events import Event
-from likewise.language import Predicate, Profile, Subscription
+from likewise.language import Subscription, format_subscription
 
 
 def write_thematic(data: ThematicDataset, folder: Path) -> dict[str, Path]:
@@ -20,8 +20,8 @@ def write_thematic(data: ThematicDataset, folder: Path) -> dict[str, Path]:
     texts: dict[str, Iterable[str]] = {
         "events.jsonl": map(_event_line, data.events),
         "seeds.jsonl": map(_event_line, seeds),
-        "subscriptions.lw": map(subscription_text, data.subscriptions),
-        "subscriptions-exact.lw": map(subscription_text, exact),
+        "subscriptions.lw": map(format_subscription, data.subscriptions),
+        "subscriptions-exact.lw": map(format_subscription, exact),
         "truth.tsv": truth_lines(data),
         "themes.jsonl": (msgspec.json.encode(pair).decode() for pair in _theme_pairs(data)),
         "manifest.json": [msgspec.json.format(msgspec.json.encode(describe(data)), indent=2).decode()],
@@ -36,26 +36,6 @@ def truth_lines(data: ThematicDataset) -> Iterator[str]:
     yield "subscription\tevent"
     for subscription, row in zip(data.subscriptions, data.truth, strict=True):
         yield from (f"{subscription.name}\t{data.events[i].id}" for i in row.nonzero()[0])
-
-
-def subscription_text(subscription: Subscription) -> str:
-    """One conjunctive subscription in the language, as in [000 sec 3.4].
-
-    >>> from likewise.language import Operator
-    >>> made = Predicate("device", Operator.EQ, "laptop", True, True)
-    >>> subscription_text(Subscription("s1", Profile((made,), ("power", "computers"))))
-    's1: {power, computers} {device~ = laptop~}'
-    """
-    profile = subscription.body
-    assert isinstance(profile, Profile)
-    theme = "".join(("{", ", ".join(profile.theme), "} ")) if profile.theme else ""
-    return f"{subscription.name}: {theme}{{{', '.join(map(_predicate_text, profile.predicates))}}}"
-
-
-def _predicate_text(predicate: Predicate) -> str:
-    tilde = ("", "~")
-    attribute = f"{predicate.attribute}{tilde[predicate.attribute_approximate]}"
-    return f"{attribute} {predicate.operator} {predicate.value}{tilde[predicate.value_approximate]}"
 
 
 def _event_line(event: Event) -> str:

@@ -1,0 +1,232 @@
+"""The approaches that the matching experiment compares: what measures two terms, and who competes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from likewise.errors import LikewiseError, MissingError
+from likewise.evaluation.eurovoc import Thesaurus
+from likewise.evaluation.expansion import phrases
+from likewise.evaluation.ranking import Scores
+from likewise.evaluation.scoring import Scorer, Side
+from likewise.evaluation.thematic_dataset import ThematicDataset
+from likewise.events import normalise
+from likewise.semantics import (
+    Coded,
+    Combined,
+    Competitors,
+    Embedding,
+    Matrix,
+    Measure,
+    Ranked,
+    Space,
+    contrasted,
+    find_space,
+    measure,
+)
+
+Wrap = Literal["", "contrast", "rank", "rank contrast"]
+
+SHARP = {"embedding": 0.05, "all": 0.02}
+"""Temperatures of contrast that are not the usual one, by measure."""
+USUAL = 0.005
+RANKED = 0.05
+"""The temperature of contrast over ranked scores, whatever the measure."""
+
+ATTRIBUTES = 0.2
+"""The weight of attributes in the rows that damp them: a tuple's score is attribute^weight * value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Approach:
+    """One row of the table: a measure, what is put around it, and the weight of attributes."""
+
+    name: str
+    measure: str
+    wrap: Wrap = ""
+    attribute_weight: float = 1.0
+    target: float | None = None
+    """What the issue asks for at full approximation, all subscriptions together."""
+    alone: float | None = None
+    """What it asks for when each subscription is alone."""
+
+
+APPROACHES = (
+    Approach("exact", "exact"),
+    Approach("concept (WordNet)", "concept"),
+    Approach("concept (same thesaurus)", "eurovoc"),
+    Approach("approximate (WordNet)", "wordnet"),
+    Approach("approximate (Wikipedia)", "wikipedia", target=0.60),
+    Approach("approximate (both)", "both", target=0.60),
+    Approach("approximate (Euclidean, 000)", "euclidean"),
+    Approach("hybrid (002)", "hybrid"),
+    Approach("embedding", "embedding"),
+    Approach("contrast (WordNet)", "wordnet", "contrast", target=0.86),
+    Approach("contrast (Wikipedia)", "wikipedia", "contrast", target=0.86),
+    Approach("contrast (both)", "both", "contrast", target=0.90),
+    Approach("contrast (embedding)", "embedding", "contrast", target=0.95),
+    Approach("contrast (all)", "all", "contrast", target=0.95),
+    Approach("rank (both)", "both", "rank", alone=0.80),
+    Approach("rank (embedding)", "embedding", "rank", alone=0.80),
+    Approach("rank (all)", "all", "rank", alone=0.80),
+    Approach("rank + contrast (both)", "both", "rank contrast", target=0.90, alone=0.80),
+    Approach("rank + contrast (embedding)", "embedding", "rank contrast", target=0.95, alone=0.80),
+    Approach("rank + contrast (all)", "all", "rank contrast", target=0.95, alone=0.80),
+    Approach("approximate (both), tuned", "both coded", "", ATTRIBUTES),
+    Approach("embedding, tuned", "embedding coded", "", ATTRIBUTES),
+    Approach("contrast (both), tuned", "both coded", "contrast", ATTRIBUTES, target=0.90),
+    Approach("contrast (embedding), tuned", "embedding coded", "contrast", ATTRIBUTES, target=0.95),
+    Approach("contrast (all), tuned", "all coded", "contrast", ATTRIBUTES, target=0.95),
+    Approach("rank + contrast (both), tuned", "both coded", "rank contrast", ATTRIBUTES, 0.90, 0.80),
+    Approach("rank + contrast (embedding), tuned", "embedding coded", "rank contrast", ATTRIBUTES, 0.95, 0.80),
+    Approach("rank + contrast (all), tuned", "all coded", "rank contrast", ATTRIBUTES, 0.95, 0.80),
+)
+"""`both` is Wikipedia and WordNet, `all` these and the embedding; `tuned` has light attributes and codes apart."""
+
+
+@dataclass(frozen=True)
+class Laboratory:
+    """The measures, made when first asked for and kept over all data sets."""
+
+    wordnet: str | Path | Space = "wordnet"
+    wikipedia: str | Path | Space = "wikipedia"
+    thesaurus: Thesaurus | None = None
+    _made: dict[str, Measure] = field(default_factory=dict, repr=False)
+
+    def measure(self, name: str) -> Measure:
+        """One of the measures that approaches name, or an error that says what is missing."""
+        if name not in self._made:
+            self._made[name] = self._make(name)
+        return self._made[name]
+
+    @cached_property
+    def spaces(self) -> dict[str, Space]:
+        """Both spaces, open."""
+        both = {"wordnet": self.wordnet, "wikipedia": self.wikipedia}
+        return {name: at if isinstance(at, Space) else find_space(at) for name, at in both.items()}
+
+    def _make(self, name: str) -> Measure:
+        if name.endswith(" coded"):
+            return Coded(self.measure(name.removesuffix(" coded")))
+        builders: dict[str, Callable[[], Measure]] = {
+            "concept": lambda: measure("concept"),
+            "wordnet": lambda: measure("esa", spaces=[self.spaces["wordnet"]]),
+            "wikipedia": lambda: measure("esa", spaces=[self.spaces["wikipedia"]]),
+            "both": lambda: Combined([self.measure("wikipedia"), self.measure("wordnet")]),
+            "euclidean": lambda: measure("esa-euclidean", spaces=[self.spaces["wikipedia"]]),
+            "thematic": lambda: measure("thematic", spaces=[self.spaces["wikipedia"]]),
+            "jiang-conrath": lambda: measure("jiang-conrath"),
+            "embedding": Embedding,
+            "all": lambda: Combined([self.measure(part) for part in ("wikipedia", "wordnet", "embedding")]),
+        }
+        return builders[name]()
+
+    def missing(self, approach: Approach) -> str | None:
+        """Why an approach cannot be run here; None if it can."""
+        try:
+            if approach.measure == "hybrid":
+                self.measure("jiang-conrath")
+                self.measure("wikipedia")
+            elif approach.measure not in ("exact", "eurovoc"):
+                self.measure(approach.measure)
+        except LikewiseError as error:
+            return error.message
+        return None
+
+
+class Trial:
+    """One data set and the measures: scores of any approach, together and alone."""
+
+    def __init__(self, data: ThematicDataset, laboratory: Laboratory) -> None:
+        self.data = data
+        self.laboratory = laboratory
+        self.scorer = Scorer(data.events, data.profiles)
+        self._known: dict[tuple[str, int], Matrix] = {}
+
+    def scores(self, approach: Approach, *, alone: bool = False) -> Scores:
+        """Scores of all events for all subscriptions, registered together or each in an empty system."""
+        if approach.measure == "hybrid":
+            return self._hybrid()
+        of = self._ranked if "rank" in approach.wrap else self._side
+        attributes, values = of(approach.measure, 0), of(approach.measure, 1)
+        weight = approach.attribute_weight
+        if "contrast" not in approach.wrap:
+            return self.scorer.score(attributes, values, attribute_weight=weight)
+        tau = RANKED if "rank" in approach.wrap else SHARP.get(approach.measure.split()[0], USUAL)
+
+        def adjust(matrix: Matrix) -> Matrix:
+            return np.ascontiguousarray(contrasted(matrix.T, matrix.max(axis=0, initial=0), tau).T)
+
+        if alone:
+            return self.scorer.score_alone(attributes, values, adjust, attribute_weight=weight)
+        return self.scorer.score(adjust(attributes), adjust(values), attribute_weight=weight)
+
+    def _terms(self, side: int) -> Side:
+        return (self.scorer.attributes, self.scorer.values)[side]
+
+    def _side(self, name: str, side: int) -> Matrix:
+        if (name, side) not in self._known:
+            terms = self._terms(side)
+            if name == "exact":
+                made = terms.exact
+            elif name == "eurovoc":
+                made = _by_thesaurus(terms, self.laboratory.thesaurus)
+            else:
+                made = self.laboratory.measure(name).matrix(terms.wanted, terms.said)
+            self._known[name, side] = made
+        return self._known[name, side]
+
+    def _ranked(self, name: str, side: int) -> Matrix:
+        terms = self._terms(side)
+        if ("+" + name, side) not in self._known:
+            ranked = Ranked(self.laboratory.measure(name), Competitors.of(terms.said))
+            self._known["+" + name, side] = ranked.matrix(terms.wanted, terms.said)
+        return self._known["+" + name, side]
+
+    def _hybrid(self) -> Scores:
+        """Rank of a property among those of its own event, by Jiang-Conrath [002 eq 14, 15, 22]."""
+        esa = [self._side("wikipedia", side) for side in (0, 1)]
+        similar = self._side("jiang-conrath", 0)
+        scorer = self.scorer
+        padded = np.vstack([scorer.tuples, [[0, 0]]])[scorer.tuples_of]
+        real = scorer.tuples_of >= 0
+        best = {}
+        for p in dict.fromkeys(p for profile in scorer.profiles for p in profile.predicates):
+            row, value = scorer.attributes.row[normalise(p.attribute)], scorer.values.row[normalise(str(p.value))]
+            near = np.where(real, similar[row][padded[:, :, 0]], -1)
+            rank = 1 + (near[:, None, :] > near[:, :, None]).sum(axis=2)
+            lift = np.minimum(1, np.maximum(0, 5 - rank + 1) * esa[0][row][padded[:, :, 0]])
+            if not p.attribute_approximate:
+                lift = scorer.attributes.exact[row][padded[:, :, 0]]
+            values = esa[1] if p.value_approximate else scorer.values.exact
+            best[p] = np.where(real, lift * values[value][padded[:, :, 1]], 0).max(axis=1)
+        rows = [np.mean([best[p] for p in profile.predicates], axis=0) for profile in scorer.profiles]
+        return np.stack(rows).astype(np.float32)
+
+
+def choose(names: Sequence[str]) -> tuple[Approach, ...]:
+    """The approaches whose names begin with one of these; all for none."""
+    if not names:
+        return APPROACHES
+    found = tuple(each for each in APPROACHES if any(each.name.startswith(name) for name in names))
+    if not found:
+        raise MissingError(f"no approach {names[0]!r}", hint=f"known: {'; '.join(each.name for each in APPROACHES)}")
+    return found
+
+
+def _by_thesaurus(side: Side, thesaurus: Thesaurus | None) -> Matrix:
+    """1 where the thesaurus of the expansion itself says that a term may stand for another."""
+    if thesaurus is None:
+        raise MissingError("the thesaurus of the data set is not given", hint="set LIKEWISE_DATA")
+    made = side.exact.copy()
+    for term, row in side.row.items():
+        for phrase in map(normalise, phrases(term, thesaurus)):
+            if phrase in side.column:
+                made[row, side.column[phrase]] = 1
+    return made

@@ -1,0 +1,117 @@
+"""Charts of the experiments: each is a function from data to a Vega-Lite spec; `save` draws it offline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import msgspec
+
+from likewise.errors import BuildError, MissingError
+from likewise.evaluation.ranking import Curve
+
+Spec: TypeAlias = dict[str, Any]
+
+
+def heat_map(rows: Sequence[Mapping[str, object]], *, x: str, y: str, value: str, title: str, middle: float) -> Spec:
+    """Cells by two sizes, blue below the baseline and red above it, as in [000 figure 7]."""
+    scale = {"scheme": "blueorange", "domainMid": middle}
+    return {
+        "title": title,
+        "width": 420,
+        "height": 420,
+        "data": {"values": [dict(row) for row in rows]},
+        "encoding": {
+            "x": {"field": x, "type": "ordinal", "title": x, "axis": {"labelAngle": 0}},
+            "y": {"field": y, "type": "ordinal", "title": y, "sort": "descending"},
+        },
+        "layer": [
+            {
+                "mark": "rect",
+                "encoding": {"color": {"field": value, "type": "quantitative", "scale": scale, "title": value}},
+            },
+            {"mark": "text", "encoding": {"text": {"field": value, "type": "quantitative", "format": ".2f"}}},
+        ],
+    }
+
+
+def bars(rows: Sequence[Mapping[str, object]], *, name: str, value: str, colour: str, title: str) -> Spec:
+    """Horizontal bars in the order of the rows, two or more for each name."""
+    return {
+        "title": title,
+        "width": 520,
+        "data": {"values": [dict(row) for row in rows]},
+        "mark": "bar",
+        "encoding": {
+            "y": {"field": name, "type": "nominal", "sort": None, "title": None, "axis": {"labelLimit": 320}},
+            "x": {"field": value, "type": "quantitative", "scale": {"domain": [0, 1]}, "title": value},
+            "yOffset": {"field": colour},
+            "color": {"field": colour, "type": "nominal", "title": None},
+        },
+    }
+
+
+def precision_recall(curves: Mapping[str, Curve], *, title: str) -> Spec:
+    """One line for each approach, a point at its best F1."""
+    lines = [
+        {"approach": name, "recall": float(recall), "precision": float(precision), "threshold": float(threshold)}
+        for name, made in curves.items()
+        for recall, precision, threshold in _thin(made)
+    ]
+    points = [
+        {
+            "approach": name,
+            "recall": float(made.recall[(best := int(made.f1.argmax()))]),
+            "precision": float(made.precision[best]),
+            "best": f"F1 {made.best[0]:.3f} at {made.best[1]:.3f}",
+        }
+        for name, made in curves.items()
+        if len(made.thresholds)
+    ]
+    encoding = {
+        "x": {"field": "recall", "type": "quantitative", "scale": {"domain": [0, 1]}},
+        "y": {"field": "precision", "type": "quantitative", "scale": {"domain": [0, 1]}},
+        "color": {"field": "approach", "type": "nominal", "title": None},
+    }
+    return {
+        "title": title,
+        "width": 480,
+        "height": 360,
+        "layer": [
+            {"data": {"values": lines}, "mark": {"type": "line", "interpolate": "step-before"}, "encoding": encoding},
+            {"data": {"values": points}, "mark": {"type": "point", "filled": True, "size": 90}, "encoding": encoding},
+            {
+                "data": {"values": points},
+                "mark": {"type": "text", "dy": -12, "align": "right"},
+                "encoding": {**encoding, "text": {"field": "best"}},
+            },
+        ],
+    }
+
+
+def save(spec: Spec, path: Path) -> Path:
+    """Write a chart; the ending of the name says how: .html (opens without a network), .png, .svg or .json."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix == ".json":
+        path.write_bytes(msgspec.json.encode(spec))
+        return path
+    try:
+        import vl_convert
+    except ImportError as error:
+        raise MissingError("charts need the `charts` extra", hint="pip install 'likewise[charts]'") from error
+    if path.suffix == ".html":
+        path.write_text(vl_convert.vegalite_to_html(spec, bundle=True), encoding="utf-8")
+    elif path.suffix == ".png":
+        path.write_bytes(vl_convert.vegalite_to_png(spec, scale=2))
+    elif path.suffix == ".svg":
+        path.write_text(vl_convert.vegalite_to_svg(spec), encoding="utf-8")
+    else:
+        raise BuildError(f"charts are not written as {path.suffix or path.name!r}", hint="use .html, .png or .svg")
+    return path
+
+
+def _thin(made: Curve, most: int = 400) -> list[tuple[float, float, float]]:
+    """At most so many points of a curve: a chart cannot show more."""
+    step = max(1, len(made.thresholds) // most)
+    return list(zip(made.recall[::step], made.precision[::step], made.thresholds[::step], strict=True))

@@ -1,0 +1,115 @@
+"""The matching experiment on a tiny data set: each approach does what its name says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.evaluation.tiny import laboratory, tiny
+
+from likewise.errors import BuildError, MissingError
+from likewise.evaluation import matching, themes
+from likewise.evaluation.approaches import APPROACHES, Laboratory, Trial, choose
+from likewise.evaluation.experiment import Settings, find_experiment
+from likewise.evaluation.ranking import quality
+from likewise.evaluation.thematic_dataset import data_folder
+
+needs_data = pytest.mark.skipif(
+    not (data_folder() / "eurovoc").is_dir(), reason="EuroVoc is not there: set LIKEWISE_DATA to the data folder"
+)
+
+
+@pytest.fixture(scope="module")
+def trial() -> Trial:
+    data = tiny()
+    return Trial(data, laboratory(data))
+
+
+def f1(trial: Trial, name: str, *, alone: bool = False) -> float:
+    approach = next(each for each in APPROACHES if each.name == name)
+    return quality(trial.scores(approach, alone=alone), trial.data.truth).mean_max_f1
+
+
+def test_the_thesaurus_of_the_expansion_knows_it_all(trial: Trial) -> None:
+    assert f1(trial, "concept (same thesaurus)") == pytest.approx(1.0)
+
+
+def test_contrast_tells_synonyms_from_siblings_when_others_compete(trial: Trial) -> None:
+    assert f1(trial, "exact") < f1(trial, "approximate (Wikipedia)") < f1(trial, "contrast (Wikipedia)")
+
+
+def test_contrast_alone_has_nothing_to_compare_with(trial: Trial) -> None:
+    assert f1(trial, "contrast (Wikipedia)", alone=True) < f1(trial, "contrast (Wikipedia)")
+
+
+def test_ranks_need_no_competitors(trial: Trial) -> None:
+    assert f1(trial, "rank (both)") >= f1(trial, "approximate (both)")
+    assert f1(trial, "rank (both)", alone=True) == f1(trial, "rank (both)")
+
+
+@pytest.mark.parametrize("approach", APPROACHES, ids=lambda each: each.name)
+def test_every_score_is_a_number_from_0_to_1(trial: Trial, approach: matching.Approach) -> None:
+    scores = trial.scores(approach)
+    assert scores.shape == trial.data.truth.shape
+    assert np.isfinite(scores).all()
+    assert 0 <= scores.min() <= scores.max() <= 1 + 1e-6
+
+
+def test_the_hybrid_follows_the_rank_within_the_event(trial: Trial) -> None:
+    """All properties of an event share one rank in this measure, so fP = min(1, 5 * ESA) for each."""
+    assert 0 < f1(trial, "hybrid (002)") <= 1
+
+
+def test_an_approach_that_cannot_run_says_why() -> None:
+    bare = Laboratory(wordnet="no such space", wikipedia="no such space")
+    why = bare.missing(next(each for each in APPROACHES if each.measure == "wordnet"))
+    assert why is not None
+    assert "no such space" in why
+
+
+def test_unknown_approaches_are_refused() -> None:
+    with pytest.raises(MissingError, match="no approach"):
+        choose(["telepathy"])
+
+
+def test_unknown_options_are_refused() -> None:
+    for name in ("matching", "themes"):
+        with pytest.raises(BuildError, match="colour"):
+            find_experiment(name).run(Settings(options={"colour": "blue"}))
+
+
+def test_the_worst_subscriptions_come_with_their_extremes(trial: Trial) -> None:
+    approach = next(each for each in APPROACHES if each.name == "approximate (both)")
+    report = matching.worst_subscriptions(trial, approach, count=3)
+    assert len(report.rows) == 3
+    assert report.rows[0]["F1"] <= report.rows[1]["F1"] <= report.rows[2]["F1"]
+    assert "~" in str(report.rows[0]["subscription"])
+
+
+def test_theme_regions_split_the_map() -> None:
+    cells = [themes.Cell(e, s, 0.5, 0.0, 0.5, 1.0) for e in (1, 3, 10) for s in (1, 3, 10)]
+    parts = themes.regions(cells)
+    sizes = {name: len(part) for name, part in parts.items()}
+    assert sizes["more subscription tags"] + sizes["diagonal"] + sizes["more event tags"] == sizes["all"] == 9
+    assert [(c.event_tags, c.subscription_tags) for c in parts[next(n for n in parts if n.startswith("good"))]] == [
+        (3, 10)
+    ]
+
+
+def test_the_theme_grid_covers_every_combination() -> None:
+    data = tiny()
+    cells = list(themes.grid(data, laboratory(data), sizes=(1, 5), samples=2, say=lambda _: None))
+    assert [(c.event_tags, c.subscription_tags) for c in cells] == [(1, 1), (1, 5), (5, 1), (5, 5)]
+
+
+@needs_data
+def test_a_quick_run_reports_and_draws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matching, "QUICK", replace(matching.QUICK, events=400))
+    settings = Settings(quick=True, out=tmp_path, options={"approach": "exact;concept (same", "degrees": "1.0"})
+    reports = matching.run(settings)
+    whole = {row["approach"]: row for row in reports[0].rows}
+    assert whole["concept (same thesaurus)"]["together"] > whole["exact"]["together"]
+    assert (tmp_path / "matching-100.html").stat().st_size > 10_000
+    assert (tmp_path / "matching-100.png").read_bytes().startswith(b"\x89PNG")

@@ -1,0 +1,33 @@
+"""A small thematic data set and measures that are written down, for tests of the experiments."""
+
+from __future__ import annotations
+
+from tests.evaluation.test_expansion import SMALL
+
+from likewise.evaluation.approaches import Laboratory
+from likewise.evaluation.eurovoc import Thesaurus
+from likewise.evaluation.expansion import slots
+from likewise.evaluation.thematic_dataset import Recipe, ThematicDataset, generate
+from likewise.testing import TableMeasure
+
+TOPS = tuple(f"top {i}" for i in range(40))
+TINY = Recipe(events=200, seeds=40, subscriptions=20)
+
+
+def tiny(recipe: Recipe = TINY) -> ThematicDataset:
+    return generate(recipe, thesaurus=Thesaurus(SMALL.concepts, TOPS), devices=("kettle", "fridge"))
+
+
+def knowing(data: ThematicDataset, *, synonym: float = 0.6, sibling: float = 0.5) -> TableMeasure:
+    """A measure that knows every synonym of the data set, and holds all terms of a role for rather near."""
+    terms = sorted({slot for seed in data.seeds for slot in slots(seed)})
+    pairs = {(one, other): sibling for role, one in terms for also, other in terms if role == also and one < other}
+    for (_, term), others in data.expansion.variants.items():
+        pairs.update({(term, other): synonym for other in others})
+    return TableMeasure(pairs)
+
+
+def laboratory(data: ThematicDataset) -> Laboratory:
+    """Every measure is the one that is written down."""
+    names = ("concept", "wordnet", "wikipedia", "both", "euclidean", "thematic", "jiang-conrath", "embedding", "all")
+    return Laboratory(thesaurus=SMALL, _made=dict.fromkeys(names, knowing(data)))
