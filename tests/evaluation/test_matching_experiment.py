@@ -57,6 +57,17 @@ def test_every_score_is_a_number_from_0_to_1(trial: Trial, approach: matching.Ap
     assert 0 <= scores.min() <= scores.max() <= 1 + 1e-6
 
 
+def test_clusters_only_leave_pairs_out(trial: Trial) -> None:
+    clustered, plain = (
+        next(each for each in APPROACHES if each.name == name)
+        for name in ("clustered (004)", "approximate (Wikipedia)")
+    )
+    left, all_of_them = trial.scores(clustered), trial.scores(plain)
+    assert ((left == all_of_them) | (left == 0)).all()
+    assert trial.compared(clustered) == pytest.approx((trial._meeting > 0).mean())
+    assert trial.compared(plain) == 1.0
+
+
 def test_the_hybrid_follows_the_rank_within_the_event(trial: Trial) -> None:
     """All properties of an event share one rank in this measure, so fP = min(1, 5 * ESA) for each."""
     assert 0 < f1(trial, "hybrid (002)") <= 1

@@ -8,6 +8,7 @@ from likewise.evaluation.approaches import Laboratory
 from likewise.evaluation.eurovoc import Thesaurus
 from likewise.evaluation.expansion import slots
 from likewise.evaluation.thematic_dataset import Recipe, ThematicDataset, generate
+from likewise.matching import Classifier, Clusters, Taxonomy, Topic
 from likewise.testing import TableMeasure
 
 TOPS = tuple(f"top {i}" for i in range(40))
@@ -30,4 +31,6 @@ def knowing(data: ThematicDataset, *, synonym: float = 0.6, sibling: float = 0.5
 def laboratory(data: ThematicDataset) -> Laboratory:
     """Every measure is the one that is written down."""
     names = ("concept", "wordnet", "wikipedia", "both", "euclidean", "thematic", "jiang-conrath", "embedding", "all")
-    return Laboratory(thesaurus=SMALL, _made=dict.fromkeys(names, knowing(data)))
+    made = Laboratory(thesaurus=SMALL, _made=dict.fromkeys(names, knowing(data)))
+    made.__dict__["clusters"] = Clusters(Classifier(knowing(data), Taxonomy((Topic("Galway"), Topic("Spain")))))
+    return made

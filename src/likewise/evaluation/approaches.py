@@ -14,9 +14,10 @@ from likewise.errors import LikewiseError, MissingError
 from likewise.evaluation.eurovoc import Thesaurus
 from likewise.evaluation.expansion import phrases
 from likewise.evaluation.ranking import Scores
-from likewise.evaluation.scoring import Scorer, Side
+from likewise.evaluation.scoring import Scorer, Side, value_of
 from likewise.evaluation.thematic_dataset import ThematicDataset
 from likewise.events import normalise
+from likewise.matching import Classifier, Clusters, Taxonomy
 from likewise.semantics import (
     Coded,
     Combined,
@@ -65,6 +66,7 @@ APPROACHES = (
     Approach("approximate (Wikipedia)", "wikipedia", target=0.60),
     Approach("approximate (both)", "both", target=0.60),
     Approach("approximate (Euclidean, 000)", "euclidean"),
+    Approach("clustered (004)", "clustered"),
     Approach("hybrid (002)", "hybrid"),
     Approach("embedding", "embedding"),
     Approach("contrast (WordNet)", "wordnet", "contrast", target=0.86),
@@ -97,6 +99,7 @@ class Laboratory:
     wordnet: str | Path | Space = "wordnet"
     wikipedia: str | Path | Space = "wikipedia"
     thesaurus: Thesaurus | None = None
+    taxonomy: Path | None = None
     _made: dict[str, Measure] = field(default_factory=dict, repr=False)
 
     def measure(self, name: str) -> Measure:
@@ -110,6 +113,12 @@ class Laboratory:
         """Both spaces, open."""
         both = {"wordnet": self.wordnet, "wikipedia": self.wikipedia}
         return {name: at if isinstance(at, Space) else find_space(at) for name, at in both.items()}
+
+    @cached_property
+    def clusters(self) -> Clusters:
+        """The topics of terms, by Wikipedia's measure."""
+        taxonomy = Taxonomy.from_file(self.taxonomy) if self.taxonomy else Taxonomy.default()
+        return Clusters(Classifier(self.measure("wikipedia"), taxonomy))
 
     def _make(self, name: str) -> Measure:
         if name.endswith(" coded"):
@@ -133,6 +142,8 @@ class Laboratory:
             if approach.measure == "hybrid":
                 self.measure("jiang-conrath")
                 self.measure("wikipedia")
+            elif approach.measure == "clustered":
+                _ = self.clusters
             elif approach.measure not in ("exact", "eurovoc"):
                 self.measure(approach.measure)
         except LikewiseError as error:
@@ -153,6 +164,8 @@ class Trial:
         """Scores of all events for all subscriptions, registered together or each in an empty system."""
         if approach.measure == "hybrid":
             return self._hybrid()
+        if approach.measure == "clustered":
+            return self.scorer.score(self._side("wikipedia", 0), self._side("wikipedia", 1)) * self._meeting
         of = self._ranked if "rank" in approach.wrap else self._side
         attributes, values = of(approach.measure, 0), of(approach.measure, 1)
         weight = approach.attribute_weight
@@ -166,6 +179,20 @@ class Trial:
         if alone:
             return self.scorer.score_alone(attributes, values, adjust, attribute_weight=weight)
         return self.scorer.score(adjust(attributes), adjust(values), attribute_weight=weight)
+
+    def compared(self, approach: Approach) -> float:
+        """The share of pairs of subscription and event whose words are compared at all."""
+        return float(self._meeting.mean()) if approach.measure == "clustered" else 1.0
+
+    @cached_property
+    def _meeting(self) -> Scores:
+        """1 where every value of the subscription shares a topic with some value of the event [004 sec 7.4]."""
+        values, scorer = self.scorer.values, self.scorer
+        shared = self.laboratory.clusters.meet(values.wanted, values.said)
+        padded = np.vstack([scorer.tuples, [[0, 0]]])[scorer.tuples_of][:, :, 1]
+        meets = (shared[padded] & (scorer.tuples_of >= 0)[:, :, None]).any(axis=1)
+        rows = [[values.row[value_of(p)] for p in profile.predicates] for profile in scorer.profiles]
+        return np.stack([meets[:, row].all(axis=1) for row in rows]).astype(np.float32)
 
     def _terms(self, side: int) -> Side:
         return (self.scorer.attributes, self.scorer.values)[side]

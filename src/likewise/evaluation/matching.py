@@ -36,6 +36,8 @@ class Result:
     seed: int
     together: Quality
     alone: Quality
+    compared: float = 1.0
+    """The share of pairs whose words were compared at all."""
 
 
 def run(settings: Settings) -> list[Report]:
@@ -73,6 +75,7 @@ def summary(results: Sequence[Result], degree: float) -> Report:
         rows.append({"approach": approach.name, **_figures(mine), **_targets(approach, degree)})
     notes = [
         "together, alone: mean over subscriptions of each one's maximal F1; ± is the standard deviation over seeds",
+        "pairs: the share of pairs of subscription and event whose words are compared at all",
         "curve: maximum on the 11-point interpolated curve; global: mean F1 at the one best threshold (at)",
     ]
     if degree == DEGREES[1]:
@@ -108,6 +111,7 @@ def make_laboratory(settings: Settings) -> Laboratory:
         wordnet=named.get("wordnet", "wordnet"),
         wikipedia=named.get("wikipedia", "wikipedia"),
         thesaurus=read_eurovoc(folder / "eurovoc" / "eurovoc.yaml"),
+        taxonomy=folder / "iptc" / "mediatopics-en-GB.json",
     )
 
 
@@ -131,7 +135,7 @@ def _try_all(trial: Trial, chosen: Sequence[Approach], *, degree: float, setting
         together = quality(trial.scores(approach), truth)
         alone = quality(trial.scores(approach, alone=True), truth) if "contrast" in approach.wrap else together
         settings.say(f"seed {seed}, {degree:.0%}: {approach.name} {together.mean_max_f1:.3f}")
-        yield Result(approach, degree, seed, together, alone)
+        yield Result(approach, degree, seed, together, alone, trial.compared(approach))
 
 
 def _figures(mine: Sequence[Result]) -> Row:
@@ -147,6 +151,7 @@ def _figures(mine: Sequence[Result]) -> Row:
         "at": float(np.mean([each.together.global_threshold for each in mine])),
         "alone curve": float(np.mean([each.alone.curve_max_f1 for each in mine])),
         "alone global": float(np.mean([each.alone.global_f1 for each in mine])),
+        "pairs": float(np.mean([each.compared for each in mine])),
     }
 
 

@@ -6,13 +6,15 @@ from likewise.matching._explain import Explanation, Step
 from likewise.matching._mapping import Correspondence, Mapping
 from likewise.matching._match import Match
 from likewise.matching._matcher import Matcher, Scores
-from likewise.matching._topics import Taxonomy, Topic
+from likewise.matching._topics import Classifier, Clusters, Taxonomy, Topic
 from likewise.matching._vocabulary import Encoded
 
 __all__ = [
     "APPROACHES",
     "Aggregation",
     "Approach",
+    "Classifier",
+    "Clusters",
     "Correspondence",
     "Encoded",
     "Explanation",
