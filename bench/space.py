@@ -134,7 +134,9 @@ def _measure(command: list[str]) -> Cost:
             time.sleep(0.2)
         if program.returncode:
             raise RuntimeError(program.stderr.read())
-    return Cost(time.perf_counter() - started, sum(cpu.values()), most)
+    cost = Cost(time.perf_counter() - started, sum(cpu.values()), most)
+    print(f"  {cost.seconds:.1f} s, {cost.cpu:.1f} CPU s, {cost.memory / GIGABYTE:.2f} GB", file=sys.stderr)
+    return cost
 
 
 def _sample(program: psutil.Popen, cpu: dict[int, float]) -> int:
