@@ -252,7 +252,7 @@ class TestExplain:
         detector = Detector()
         where = (Binding(Field("b", "level"), Operator.GT, Field("a", "level", 5.0)),)
         detector.add("p", Composite(Sequence((A, B), 10), where))
-        detector.publish(event("A", 1, level=1))
-        assert detector.publish(event("B", 2, level=6)) == []
-        assert ids(detector.publish(event("B", 3, level=7))) == ["A1B3"]
+        detector.publish(event("A", 1, level=4))
+        assert detector.publish(event("B", 2, level=9)) == []
+        assert ids(detector.publish(event("B", 3, level=10))) == ["A1B3"]
         assert detector.state()[0].stops == {"at b: a condition failed": 1}

@@ -14,7 +14,7 @@ from likewise.errors import BuildError
 from likewise.events import Event
 from likewise.language import Composite, Options
 
-EXAMPLES = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+EXAMPLES = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 class Rooms:
@@ -124,3 +124,22 @@ def test_nothing_is_left_when_a_pattern_is_removed(composite: Composite, trace: 
     made.remove("p")
     assert not matcher.profiles
     assert not len(made._timers)
+
+
+@EXAMPLES
+@given(st.lists(composites(), min_size=1, max_size=2), traces(most=14), st.integers(0, 14), st.sampled_from((0, 6)))
+def test_batches_are_the_same_as_single_events(
+    patterns: list[Composite], trace: list[Event], cut: int, lateness: int
+) -> None:
+    """With the real matcher: a batch is matched at once, plain patterns are compiled, the order is kept."""
+    horizon = (trace[-1].end if trace else 10) + 9
+    batched, single = Detector(lateness=lateness), Detector(compiled=False, variant="mark", lateness=lateness)
+    for made in (batched, single):
+        for number, composite in enumerate(patterns):
+            try:
+                made.add(f"p{number}", composite)
+            except BuildError:
+                assume(False)
+    found = batched.publish_batch(trace[:cut]) + batched.publish_batch(trace[cut:]) + batched.advance(horizon)
+    alone = [one for event in trace for one in single.publish(event)] + single.advance(horizon)
+    assert [one.signature for one in found] == [one.signature for one in alone]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
+import numpy as np
 from brute_force import Trace
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -28,8 +30,9 @@ from likewise.language import (
     Subscription,
     TimeEvent,
 )
+from likewise.matching import Matcher
 
-EXAMPLES = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+EXAMPLES = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @st.composite
@@ -163,3 +166,56 @@ def test_what_is_not_plain_stays_general() -> None:
     assert not plain(Composite(Sequence((a, Member(b.profile, "b", Duplicates(Keep.LAST))), 5)))
     assert not plain(Composite(Sequence((a, b)), (Binding(Field("a", "x"), Operator.LT, Field("b", "x")),)))
     assert not plain(Composite(Sequence((a, b)), (Binding(Field("a", "x"), Operator.EQ, Field("b", "y")),)))
+
+
+class Near:
+    """Kinds are half related to each other."""
+
+    name = "near"
+    symmetric = True
+
+    def matrix(self, left: list[str], right: list[str], **_: object) -> np.ndarray:
+        return np.array([[1.0 if x.lower() == y.lower() else 0.5 for y in right] for x in left], dtype=np.float32)
+
+    def reason(self, *_: object, **__: object) -> list[object]:
+        return []
+
+
+@EXAMPLES
+@given(plain_patterns(), traces(most=12), st.sampled_from((None, 0.2, 0.6)), st.booleans())
+def test_approximate_profiles_are_compiled_too(
+    composite: Composite, trace: list[Event], threshold: float | None, values: bool
+) -> None:
+    """`kind~ = A` or `kind = A~`: the matcher's probabilities go through the compiled path."""
+
+    def soft(part: Member) -> Member:
+        first, *rest = part.profile.predicates
+        return replace(
+            part, profile=Profile((replace(first, attribute_approximate=not values, value_approximate=values), *rest))
+        )
+
+    root = composite.root
+    assert isinstance(root, Sequence)
+    pattern = replace(composite, root=replace(root, parts=tuple(soft(part) for part in root.parts)))  # type: ignore[arg-type]
+    stream = (
+        trace if values else [Event(e.id, (("sort", e.tuples[0][1]), *e.tuples[1:]), (), e.start, e.end) for e in trace]
+    )
+    found = []
+    for compiled in (True, False):
+        detector = Detector(matcher=Matcher(Near(), approach="approximate", threshold=0.3), compiled=compiled)
+        detector.add("p", pattern, Options(threshold=threshold))
+        found.append(signatures(detector.publish_batch(stream)))
+    assert found[0] == found[1]
+
+
+def test_only_promising_events_are_given_to_the_matcher() -> None:
+    matcher = Matcher(Near(), approach="approximate", threshold=0.3)
+    detector = Detector(matcher=matcher)
+    loose = [Member(Profile((Predicate("kind", Operator.EQ, k, True),)), k) for k in "AB"]
+    detector.add("p", Composite(Sequence((loose[0], loose[1]))))
+    given_to = []
+    encode = matcher.encode
+    matcher.encode = lambda some: given_to.extend(e.id for e in some) or encode(some)  # type: ignore[method-assign]
+    stream = [Event(k + str(t), (("sort", k),), (), t, t) for t, k in enumerate("CACBC")]
+    assert [[e.id for e in one.members] for one in detector.publish_batch(stream)] == [["A1", "B3"]]
+    assert given_to == ["A1", "B3"]

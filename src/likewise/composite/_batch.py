@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +20,19 @@ from likewise.composite._plan import LeafNode, Part
 from likewise.composite._run import Run
 from likewise.composite._sequence import Prefix, SequenceProcess
 from likewise.events import Event, Instant
-from likewise.matching import Matcher
 
 if TYPE_CHECKING:
     from likewise.composite.detector import Detector
+    from likewise.matching import Matcher
+
+
+class Scores(NamedTuple):
+    """Which event matches which profile of the matcher, and how well."""
+
+    event: NDArray[Any]
+    handle: NDArray[Any]
+    score: NDArray[Any]
+
 
 _start_of, _end_of = attrgetter("start"), attrgetter("end")
 
@@ -42,35 +51,47 @@ def good_times(
     return None if late.any() or (ends < starts).any() or ends.min() <= after else ends
 
 
-def take_batch(detector: Detector, events: Sequence[Event], matcher: Matcher) -> list[Detection]:
+def take_batch(detector: Detector, events: Sequence[Event], times: NDArray[np.int64] | None) -> list[Detection]:
     """Ordered and accepted events through all patterns."""
-    times = np.fromiter((event.span[1] for event in events), np.int64, count=len(events))
+    matcher = detector._batch_matcher
+    assert matcher is not None
+    if times is None:
+        times = np.fromiter((event.span[1] for event in events), np.int64, count=len(events))
     first = int(times[0])
     out = detector._ring(first - 1) if first - 1 > detector._timers.clock else []
     detector._start(first)
     base = detector._ranks
     detector._ranks += len(events)
     flat = detector._flat
-    scores: Any = None
-    if detector._runs or (flat is not None and flat.asks_matcher):
-        scores = matcher.score_batch(matcher.encode(events))
     if flat is None or not len(flat):
-        found = _general(detector, events, times, base, scores)
-    else:
-        hits = flat.hits(*scores) if flat.asks_matcher else None
-        batch = flat.encode(events, times, hits)
-        unfit = flat.unfit(batch)
-        if unfit:
-            for name in unfit:
-                demote(detector, flat, name)
-            scores = matcher.score_batch(matcher.encode(events))
-        plain, places, numbers = flat.process(batch, events, base, detector._known)
-        if not detector._runs:
-            return out + _finish(detector, times, plain)
-        found = _general(detector, events, times, base, scores)
-        found += zip(places.tolist(), numbers.tolist(), plain, strict=True)
-        found.sort(key=lambda row: row[:2])
+        found = _general(detector, events, times, base, _scores(matcher, events))
+        return out + _finish(detector, times, [row[2] for row in found])
+    encoded = flat.encode(events)
+    scores: Any = None
+    if detector._runs:
+        scores = _scores(matcher, events)
+    elif flat.asks_matcher:
+        scores = _scores(matcher, events, flat.promising(encoded))
+    batch = flat.batch(encoded, times, flat.hits(*scores) if flat.asks_matcher else None)
+    unfit = flat.unfit(batch)
+    for name in unfit:
+        demote(detector, flat, name)
+    if unfit:
+        scores = _scores(matcher, events)
+    plain, places, numbers = flat.process(batch, events, base, detector._known)
+    if not detector._runs:
+        return out + _finish(detector, times, plain)
+    found = _general(detector, events, times, base, scores)
+    found += zip(places.tolist(), numbers.tolist(), plain, strict=True)
+    found.sort(key=lambda row: row[:2])
     return out + _finish(detector, times, [row[2] for row in found])
+
+
+def _scores(matcher: Matcher, events: Sequence[Event], some: NDArray[np.int64] | None = None) -> Scores:
+    """The matcher's scores of all events, or of some of them under their own numbers."""
+    chosen = events if some is None else [events[at] for at in some.tolist()]
+    event, handle, score = matcher.score_batch(matcher.encode(chosen))
+    return Scores(event if some is None else some[event], handle, score)
 
 
 def _finish(detector: Detector, times: NDArray[np.int64], found: list[Detection]) -> list[Detection]:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from likewise.composite._instance import Filled, Weighted
+from likewise.composite._values import comparable
 from likewise.events import Value, normalise
 from likewise.language import Operator
-from likewise.matching._vocabulary import canonical
 
 Relate: TypeAlias = Callable[[str, str], float]
 """Relatedness of two terms, or 0 where it is too low to count."""
@@ -87,7 +87,7 @@ class Condition:
 
     def _compare(self, x: Value, y: Value, relate: Relate | None) -> float:
         if self.approximate:
-            related = relate(str(x), str(y)) if relate is not None else float(canonical(x) == canonical(y))
+            related = relate(str(x), str(y)) if relate is not None else float(comparable(x) == comparable(y))
             return related if self.operator is Operator.EQ else 1.0 - related
         shift = self.right.offset if isinstance(self.right, Side) else 0.0
         return float(compare(self.operator, moved(x, self.left.offset), moved(y, shift)))
@@ -108,7 +108,7 @@ def compare(how: Operator, x: Value | None, y: Value | None) -> bool:
     """
     if x is None or y is None:
         return False
-    (kind, left), (other, right) = canonical(x), canonical(y)
+    (kind, left), (other, right) = comparable(x), comparable(y)
     if kind != other:
         return how is Operator.NE
     return _COMPARE[how](left, right)
@@ -124,7 +124,9 @@ def values_of(filled: Filled, attribute: str) -> list[Weighted]:
 def key_of(filled: Iterable[Filled], sides: tuple[Side, ...]) -> tuple[Any, ...]:
     """What tells duplicates of one member apart: the values that `=` conditions look at."""
     everything = tuple(filled)
-    return tuple(tuple(canonical(value) for values in side.values(everything) for value, _ in values) for side in sides)
+    return tuple(
+        tuple(comparable(value) for values in side.values(everything) for value, _ in values) for side in sides
+    )
 
 
 UNFILLED: Final = ("unfilled",)
@@ -136,4 +138,4 @@ def keys_of(filled: Iterable[Filled], side: Side) -> set[Any]:
     everything = tuple(filled)
     if not side.filled(everything):
         return {UNFILLED}
-    return {canonical(value) for values in side.values(everything) for value, _ in values}
+    return {comparable(value) for values in side.values(everything) for value, _ in values}

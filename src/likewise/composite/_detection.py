@@ -21,7 +21,7 @@ class Planned(Protocol):
         ...
 
 
-class Detection(msgspec.Struct, frozen=True, eq=False):
+class Detection(msgspec.Struct, frozen=True, eq=False, gc=False):
     """A completed instance; `time` is when it was known, `start` and `end` are what its events span."""
 
     pattern: str

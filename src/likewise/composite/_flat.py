@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import gc
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from itertools import chain
 from operator import attrgetter
@@ -26,15 +28,28 @@ from likewise.composite._flat_kernel import (
     restore_entry,
     sweep,
 )
-from likewise.composite._flat_shape import Role, Shape, is_simple
+from likewise.composite._flat_shape import Role, Shape, anchor_of, is_simple
 from likewise.composite._plan import Plan
 from likewise.composite._planner import build_plan
-from likewise.events import Event, Instant
+from likewise.events import Event, Instant, Value
 from likewise.language import Options, Profile, Subscription
-from likewise.matching import Matcher
+from likewise.matching import Aggregation, Matcher
 
 NEVER: Final = np.iinfo(np.int64).max
 _tuples_of = attrgetter("tuples")
+_start_of, _end_of = attrgetter("start"), attrgetter("end")
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Many objects and no garbage: looking for some in between would only cost time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 class Source:
@@ -67,6 +82,13 @@ class Hits(NamedTuple):
     score: NDArray[np.float64]
 
 
+class Encoded(NamedTuple):
+    """Tuple numbers of a batch: those of event i stand at `ids[starts[i]:starts[i + 1]]`."""
+
+    starts: NDArray[np.int64]
+    ids: NDArray[np.int32]
+
+
 class Facts(NamedTuple):
     """What one pattern holds and what became of its instances."""
 
@@ -92,6 +114,7 @@ class FlatPatterns:
         self._profiles: dict[tuple[Profile, Options], tuple[int, int]] = {}
         self._handles: dict[int, int] = {}
         self._users: dict[int, int] = {}
+        self._unanchored = 0
         self._numbers = np.zeros(16, np.int64)
         self._patterns = Patterns(*_columns(_PATTERN_TYPES))
         self._postings = Postings(
@@ -165,9 +188,19 @@ class FlatPatterns:
             handle = self._matcher.add(role.profile, options=role.options, key=("flat", number))
             self._profiles[key] = (number, handle)
             self._handles[handle] = number
+            value = self._anchor(role)
+            if value is None:
+                self._unanchored += 1
+            else:
+                self._columns.anchor(value)
         number, _ = self._profiles[key]
         self._users[number] = self._users.get(number, 0) + 1
         return self._room(number)
+
+    def _anchor(self, role: Role) -> Value | None:
+        """A value that an event must have, unless a mean forgives its absence."""
+        forgiving = self._matcher.settings(role.profile, role.options).aggregation is Aggregation.MEAN
+        return None if forgiving else anchor_of(role)
 
     def _simple(self, role: Role) -> int:
         [predicate] = role.profile.predicates
@@ -227,6 +260,11 @@ class FlatPatterns:
             _, handle = self._profiles.pop((role.profile, role.options))
             del self._handles[handle], self._users[number]
             self._matcher.remove(handle)
+            value = self._anchor(role)
+            if value is None:
+                self._unanchored -= 1
+            else:
+                self._columns.unanchor(value)
 
     # events
 
@@ -250,18 +288,29 @@ class FlatPatterns:
         mine = mine[np.argsort(event[mine], kind="stable")]
         return Hits(event[mine].astype(np.int64), predicate[mine], np.minimum(score[mine].astype(np.float64), 1.0))
 
-    def encode(self, events: Sequence[Event], times: NDArray[np.int64], hits: Hits | None) -> Batch:
-        """A batch as numbers."""
+    def encode(self, events: Sequence[Event]) -> Encoded:
+        """The tuples of a batch as numbers."""
         if self._columns.crowded:
             live = self._buckets.key[self._buckets.head >= 0] & 0xFFFFFFFF
             self._columns.retain(set(live.tolist()))
         tuples = list(map(_tuples_of, events))
         starts = np.zeros(len(tuples) + 1, np.int64)
         np.cumsum(np.fromiter(map(len, tuples), np.int64, count=len(tuples)), out=starts[1:])
-        ids = self._columns.ids(chain.from_iterable(tuples), int(starts[-1]))
-        hit_starts = np.zeros(len(tuples) + 1, np.int64)
+        return Encoded(starts, self._columns.ids(chain.from_iterable(tuples), int(starts[-1])))
+
+    def promising(self, encoded: Encoded) -> NDArray[np.int64]:
+        """The events that profiles of the matcher may match: those with a value that one of them needs."""
+        if self._unanchored:
+            return np.arange(len(encoded.starts) - 1)
+        anchored = np.flatnonzero(self._columns.anchor_of[encoded.ids])
+        return np.unique(np.searchsorted(encoded.starts, anchored, side="right") - 1)
+
+    def batch(self, encoded: Encoded, times: NDArray[np.int64], hits: Hits | None) -> Batch:
+        """A batch for the kernel."""
+        starts, ids = encoded
+        hit_starts = np.zeros(len(starts), np.int64)
         if hits is not None:
-            np.cumsum(np.bincount(hits.event, minlength=len(tuples)), out=hit_starts[1:])
+            np.cumsum(np.bincount(hits.event, minlength=len(times)), out=hit_starts[1:])
         return Batch(
             starts,
             self._columns.predicate_of[ids],
@@ -309,21 +358,40 @@ class FlatPatterns:
     def _detections(
         self, events: Sequence[Event], base: int, found: Any, known: Mapping[str, Subscription]
     ) -> list[Detection]:
-        present = np.unique(found[1]).tolist()
-        for index in present:
-            if index not in self._sources:
-                self._sources[index] = Source(known[self._names[index]], known)
-        heads = {index: (self._names[index], self._roles[index], (self._sources[index], None)) for index in present}
-        held: list[Any] = self._events
-        out = []
-        for at, index, entry, rank, probability in zip(*(column.tolist() for column in found), strict=True):
-            second: Any = events[at]
-            first: Any = events[rank - base] if rank >= base else held[entry]
-            name, roles, source = heads[index]
-            begin = first.start if first.start < second.start else second.start
-            end = second.end
-            out.append(Detection(name, end, begin, end, probability, roles, (first, second), source))
-        return out
+        at, pattern, entry, rank, probability = found
+        if not len(at):
+            return []
+        which = pattern.tolist()
+        for index in set(which) - self._sources.keys():
+            self._sources[index] = Source(known[self._names[index]], known)
+        sources = {index: (self._sources[index], None) for index in set(which)}
+        with uncollected():
+            seconds = list(map(events.__getitem__, at.tolist()))
+            firsts = self._firsts(events, base, entry, rank)
+            ends = list(map(_end_of, seconds))
+            return list(
+                map(
+                    Detection,
+                    map(self._names.__getitem__, which),
+                    ends,
+                    map(min, map(_start_of, firsts), map(_start_of, seconds)),
+                    ends,
+                    probability.tolist(),
+                    map(self._roles.__getitem__, which),
+                    zip(firsts, seconds, strict=True),
+                    map(sources.__getitem__, which),
+                )
+            )
+
+    def _firsts(
+        self, events: Sequence[Event], base: int, entry: NDArray[np.int32], rank: NDArray[np.int64]
+    ) -> list[Any]:
+        """The first events of detections: of this batch, or held since before it."""
+        places = (rank - base).tolist()
+        if not len(rank) or rank.min() >= base:
+            return list(map(events.__getitem__, places))
+        held = self._events
+        return [events[place] if place >= 0 else held[slot] for place, slot in zip(places, entry.tolist(), strict=True)]
 
     def _remember(self, events: Sequence[Event], base: int, entered: NDArray[np.int32]) -> None:
         """Keep the events of entries that wait since this batch."""

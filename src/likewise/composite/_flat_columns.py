@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise.composite._values import NUMBER, comparable
 from likewise.events import Value, normalise
-from likewise.matching._vocabulary import canonical
 
 _MOST_TUPLES: Final = 1 << 20
 MOST_KEYS: Final = 1 << 20
+_AMBIGUOUS: Final = (0, 1)
 
 
 class _Ids(dict[tuple[str, Value], int]):
@@ -36,6 +38,7 @@ class Columns:
         self._terms: set[str] = set()
         self._keys: dict[Any, int] = {}
         self._next_key = 1
+        self._anchors: Counter[Any] = Counter()
         self._clear()
 
     def _clear(self) -> None:
@@ -46,11 +49,12 @@ class Columns:
         self.predicate_of = np.full(64, -1, np.int32)
         self.attribute_of = np.full(64, -1, np.int32)
         self.key_of = np.full(64, -1, np.int32)
+        self.anchor_of = np.zeros(64, np.bool_)
 
     def predicate(self, attribute: str, value: Value) -> int:
         """The number of an equality."""
         term = normalise(attribute)
-        key = (term, canonical(value))
+        key = (term, comparable(value))
         number = self._predicates.get(key)
         if number is None:
             number = self._predicates[key] = self.number()
@@ -70,6 +74,20 @@ class Columns:
             self._learn(attribute)
         return number
 
+    def anchor(self, value: Value) -> None:
+        """Some profile that the matcher answers can only match events that have this value, under any name."""
+        canon = comparable(value)
+        self._anchors[canon] += 1
+        if self._anchors[canon] == 1:
+            self._forget()
+
+    def unanchor(self, value: Value) -> None:
+        """That profile is gone."""
+        canon = comparable(value)
+        self._anchors[canon] -= 1
+        if not self._anchors[canon]:
+            del self._anchors[canon]
+
     @property
     def joins(self) -> int:
         """How many attributes patterns join by."""
@@ -77,8 +95,11 @@ class Columns:
 
     def _learn(self, term: str) -> None:
         self._terms.add(term)
-        if self._ids or self._typed:
-            # What was of no interest may be now.
+        self._forget()
+
+    def _forget(self) -> None:
+        """What was of no interest may be now."""
+        if self._ids or self._typed or self._names:
             self._clear()
 
     def ids(self, pairs: Iterable[tuple[str, Value]], count: int) -> NDArray[np.int32]:
@@ -90,15 +111,15 @@ class Columns:
     def look(self, pair: tuple[str, Value]) -> int:
         """The number of a tuple seen for the first time."""
         name, value = pair
-        if name not in self._names:
+        known = self._names.get(name, "")
+        if known == "":
             term = normalise(name)
-            self._names[name] = term if term in self._terms else None
-        known = self._names[name]
-        if known is None:
+            known = self._names[name] = term if term in self._terms else None
+        if known is None and not self._anchors:
             self._ids[pair] = 0
             return 0
         # 0, 1, False and True are equal for a dict: those never enter the fast one.
-        if isinstance(value, str) or value not in (0, 1):
+        if isinstance(value, str) or value not in _AMBIGUOUS:
             number = self._ids[pair] = self._number(known, value)
             return number
         typed = (name, isinstance(value, bool), value)
@@ -106,18 +127,19 @@ class Columns:
             self._typed[typed] = self._number(known, value)
         return self._typed[typed]
 
-    def _number(self, term: str, value: Value) -> int:
-        canon = canonical(value)
-        predicate = self._predicates.get((term, canon), -1)
-        attribute = self._joins.get(term, -1)
-        if predicate < 0 and attribute < 0:
+    def _number(self, term: str | None, value: Value) -> int:
+        # Numbers are what changes most, and need no normalising.
+        canon = (NUMBER, value) if type(value) is int or type(value) is float else comparable(value)
+        predicate = -1 if term is None else self._predicates.get((term, canon), -1)
+        attribute = -1 if term is None else self._joins.get(term, -1)
+        anchor = canon in self._anchors
+        if predicate < 0 and attribute < 0 and not anchor:
             return 0
         number = self._count
         self._count += 1
         if number >= len(self.key_of):
             self._grow()
-        self.predicate_of[number] = predicate
-        self.attribute_of[number] = attribute
+        self.predicate_of[number], self.attribute_of[number], self.anchor_of[number] = predicate, attribute, anchor
         self.key_of[number] = self._key(canon) if attribute >= 0 else -1
         return number
 
@@ -126,6 +148,7 @@ class Columns:
         self.predicate_of, self.attribute_of, self.key_of = (
             np.concatenate((column, np.full_like(column, -1))) for column in columns
         )
+        self.anchor_of = np.concatenate((self.anchor_of, np.zeros_like(self.anchor_of)))
 
     def _key(self, canon: Any) -> int:
         key = self._keys.get(canon)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from likewise.composite._flat_kernel import ALL, FIRST, LAST
-from likewise.events import normalise
+from likewise.events import Value, normalise
 from likewise.language import (
     Binding,
     Composite,
@@ -117,3 +117,14 @@ def is_simple(role: Role) -> bool:
     [p] = predicates
     plain = not (p.attribute_approximate or p.value_approximate) or role.options.approach == "exact"
     return plain and p.operator is Operator.EQ and not isinstance(p.value, Range)
+
+
+def anchor_of(role: Role) -> Value | None:
+    """A value that every event must have to match the profile, whatever the name it goes by."""
+    if role.options.approach not in (None, "exact", "approximate"):
+        return None
+    for predicate in role.profile.predicates:
+        exact = predicate.operator is Operator.EQ and not predicate.value_approximate
+        if exact and not isinstance(predicate.value, Range):
+            return predicate.value
+    return None

@@ -218,9 +218,9 @@ class Detector:
         """Take many events at once; the same as one after the other, only faster."""
         out: list[Detection] = []
         for low in range(0, len(events), _CHUNK):
-            accepted = self._accept(events[low : low + _CHUNK])
+            accepted, times = self._accept(events[low : low + _CHUNK])
             if not self.lateness:
-                out += self._take(accepted)
+                out += self._take(accepted, times)
                 continue
             for event in accepted:
                 self._push(event, *event.span)
@@ -228,15 +228,13 @@ class Detector:
                 out += self._release(self._seen - self.lateness, closed=False)
         return out
 
-    def _accept(self, events: Sequence[Event]) -> Sequence[Event]:
-        """Those that are not to be refused; what a batch needs to know of time is known afterwards."""
-        if not events:
-            return events
+    def _accept(self, events: Sequence[Event]) -> tuple[Sequence[Event], NDArray[np.int64] | None]:
+        """Those that are not to be refused, and their times where these are at hand."""
         ends = good_times(events, after=self._timers.clock, seen=self._seen, lateness=self.lateness)
         if ends is not None and (self.max_jump is None or self._near(ends)):
             latest = int(ends.max())
             self._seen = latest if self._seen is None else max(self._seen, latest)
-            return events
+            return events, ends
         accepted = []
         for event in events:
             reason = self._reason(event)
@@ -246,7 +244,7 @@ class Detector:
                 accepted.append(event)
             else:
                 self._refuse(Refused(event, reason))
-        return accepted
+        return accepted, None
 
     def _near(self, ends: NDArray[np.int64]) -> bool:
         """Whether no clock jumps: each event is near to the latest before it."""
@@ -287,11 +285,11 @@ class Detector:
             out += self._ring(limit)
         return out
 
-    def _take(self, events: Sequence[Event]) -> list[Detection]:
+    def _take(self, events: Sequence[Event], times: NDArray[np.int64] | None = None) -> list[Detection]:
         """Events that are in order and accepted."""
         compiled = self._flat is not None and len(self._flat) > 0
         if self._batch_matcher is not None and (compiled or len(events) > _FEW):
-            return take_batch(self, events, self._batch_matcher) if events else []
+            return take_batch(self, events, times) if events else []
         return [found for event in events for found in self._process(event, event.span[1])]
 
     def _process(self, event: Event, end: Instant) -> list[Detection]:
