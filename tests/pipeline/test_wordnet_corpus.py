@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from likewise.errors import MissingError
-from likewise.pipeline._wordnet_corpus import WORDS, documents, text_of
+from likewise.pipeline._wordnet_corpus import MOST_DEFINED, WORDS, defined_with, documents, text_of
 from likewise.semantics._text import raw_words
 from likewise.semantics._wordnet import WordNet
 
@@ -30,3 +30,17 @@ def test_own_words_neighbours_and_gloss_are_told(net: WordNet) -> None:
     assert "canine" in said, "the more general synset is named"
     assert "pack" in said, "the group that it is a member of is told"
     assert "barked" in said, "an example of its gloss"
+
+
+def test_more_special_synsets_are_named(net: WordNet) -> None:
+    dog = net.senses("dog", part="noun")[0].synset
+    assert "poodle" in raw_words(text_of(net, dog))
+
+
+def test_a_synset_names_those_that_it_defines(net: WordNet) -> None:
+    """`garage for one or two cars` is a carport: the garage speaks of it."""
+    garage, carport = (net.senses(word, part="noun")[0].synset for word in ("garage", "carport"))
+    defined = defined_with(net)
+    assert carport in defined[garage]
+    assert max(map(len, defined.values())) <= MOST_DEFINED
+    assert "carport" in raw_words(text_of(net, net.senses("roof", part="noun")[0].synset, defined=[carport]))

@@ -15,10 +15,11 @@ from likewise.semantics._text import LONGEST_WORD, STOP_WORDS, is_word, raw_word
 @pytest.mark.parametrize(
     ("term", "stems"),
     [
-        ("parking spaces", ("park", "space")),
-        ("parkingSpace", ("park", "space")),
-        ("parking_space", ("park", "space")),
-        ("http://example.org/vocabulary#ParkingSpace", ("park", "space")),
+        ("parking spaces", ("parking", "space")),
+        ("parkingSpace", ("parking", "space")),
+        ("parking_space", ("parking", "space")),
+        ("http://example.org/vocabulary#ParkingSpace", ("parking", "space")),
+        ("parked cars", ("park", "car")),
         ("the end of the street", ("end", "street")),
         ("Café", ("cafe",)),
         ("", ()),

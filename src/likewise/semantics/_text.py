@@ -10,6 +10,7 @@ from functools import lru_cache
 import Stemmer
 
 from likewise.events import words as split_term
+from likewise.semantics._ing_nouns import ING_NOUNS
 
 LONGEST_WORD = 40
 """Longer runs of letters are markup, keys or encoded data, not words."""
@@ -58,12 +59,13 @@ def is_word(word: str) -> bool:
 
 
 def stem(word: str) -> str:
-    """The Porter2 stem of one lower-case word.
+    """The Porter2 stem of one lower-case word; nouns in -ing with a meaning of their own stay whole.
 
-    >>> stem("parking"), stem("parked")
-    ('park', 'park')
+    >>> stem("parks"), stem("parked"), stem("parkings")
+    ('park', 'park', 'parking')
     """
-    result: str = _stemmer().stemWord(word)
+    noun = word[:-1] if word.endswith("ings") else word
+    result: str = noun if noun in ING_NOUNS else _stemmer().stemWord(word)
     return result
 
 
@@ -72,7 +74,7 @@ def tokens(phrase: str) -> tuple[str, ...]:
     """The stems of a term: identifiers split, stop words out.
 
     >>> tokens("parkingSpace_occupied")
-    ('park', 'space', 'occupi')
+    ('parking', 'space', 'occupi')
     """
     return tuple(stem(word) for part in split_term(phrase) for word in raw_words(part) if is_word(word))
 
