@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 from likewise.composite._choice import Chooser
 from likewise.composite._conditions import key_of
 from likewise.composite._detection import Detection
-from likewise.composite._flat import Facts, FlatPatterns, Kept
-from likewise.composite._flat_kernel import SPENT, TAKEN
-from likewise.composite._flat_shape import shape_of
+from likewise.composite._flat import FlatPatterns, Kept
+from likewise.composite._flat_book import Facts
+from likewise.composite._flat_tables import SPENT, TAKEN
 from likewise.composite._instance import Filled, Instance
 from likewise.composite._plan import LeafNode, Part
+from likewise.composite._prefix import Prefix
 from likewise.composite._run import Run
-from likewise.composite._sequence import Prefix, SequenceProcess
+from likewise.composite._sequence import SequenceProcess
 from likewise.events import Event, Instant
 
 if TYPE_CHECKING:
@@ -145,9 +146,7 @@ def _groups(detector: Detector, events: Sequence[Event], scores: Any) -> Iterato
 def demote(detector: Detector, flat: FlatPatterns, name: str) -> None:
     """Take a pattern from the compiled path to the general one, with all that it holds."""
     facts, kept, number = flat.facts(name), flat.kept(name), flat.number(name)
-    shape = shape_of(detector._known[name], detector._known)
-    assert shape is not None
-    flat.remove(name, shape)
+    flat.remove(name)
     general(detector, name, number, facts, kept)
 
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 
 import msgspec
 
 from likewise.composite._flat import FlatPatterns
-from likewise.composite._flat_shape import shape_of
 from likewise.composite._plan import Node, SequenceNode
 from likewise.composite._run import Run, Stop
 from likewise.events import Instant, to_datetime
-from likewise.language import Subscription
 
 
 class PatternState(msgspec.Struct, frozen=True):
@@ -34,13 +31,9 @@ def run_state(run: Run) -> PatternState:
     )
 
 
-def flat_state(
-    flat: FlatPatterns, name: str, subscription: Subscription, known: Mapping[str, Subscription]
-) -> PatternState:
+def flat_state(flat: FlatPatterns, name: str) -> PatternState:
     """The state of a pattern on the compiled path, which counts but keeps no examples."""
-    shape = shape_of(subscription, known)
-    assert shape is not None
-    facts = flat.facts(name)
+    shape, facts = flat.shape(name), flat.facts(name)
     over = f"at {shape.second.name}: the window was over"
     if facts.expired:
         furthest = f"had {shape.first.name}; {over}"

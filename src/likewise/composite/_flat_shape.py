@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from likewise.composite._flat_kernel import ALL, FIRST, LAST
+from likewise.composite._flat_tables import ALL, FIRST, LAST
 from likewise.events import Value, normalise
 from likewise.language import (
     Binding,

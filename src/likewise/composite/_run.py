@@ -15,8 +15,9 @@ from likewise.composite._counting import RepetitionProcess, SelectionProcess
 from likewise.composite._instance import Filled, Instance, Token
 from likewise.composite._joint import Held, JointProcess
 from likewise.composite._plan import Node, Plan
+from likewise.composite._prefix import Prefix
 from likewise.composite._process import EVENTS, LeafProcess, Parent, Process, TimeProcess
-from likewise.composite._sequence import Prefix, SequenceProcess
+from likewise.composite._sequence import SequenceProcess
 from likewise.events import Event, Instant
 from likewise.language import Consumption
 

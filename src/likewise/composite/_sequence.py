@@ -11,63 +11,14 @@ from typing import TYPE_CHECKING, Any
 from likewise.composite._absence import Blockers
 from likewise.composite._choice import Chooser
 from likewise.composite._conditions import UNFILLED, keys_of
-from likewise.composite._instance import Filled, Instance, joined
+from likewise.composite._instance import Instance, joined
 from likewise.composite._plan import Absence, LeafNode, Part, SequenceNode
+from likewise.composite._prefix import Prefix
 from likewise.composite._process import TERMINATORS, TIMERS, LeafProcess, Process
 from likewise.events import Instant
 
 if TYPE_CHECKING:
     from likewise.composite._state import Dump, Load
-
-
-class Prefix:
-    """The first steps of a sequence, filled, waiting for the next."""
-
-    __slots__ = (
-        "absent",
-        "alive",
-        "child",
-        "chooser",
-        "deadline",
-        "home",
-        "level",
-        "owner",
-        "parts",
-        "probability",
-        "spent",
-        "until",
-    )
-
-    def __init__(
-        self, owner: SequenceProcess, *, parts: tuple[Instance, ...], probability: float, deadline: Instant | None
-    ) -> None:
-        self.owner = owner
-        self.level = len(parts) - 1
-        self.parts = parts
-        self.probability = probability
-        self.deadline = deadline
-        self.until: Instant | None = None
-        self.alive = True
-        self.spent = False
-        self.child: Process | None = None
-        self.chooser: Chooser | None = None
-        self.home: Chooser | None = None
-        self.absent: dict[int, Blockers] = {}
-
-    @property
-    def roles(self) -> tuple[Filled, ...]:
-        """All roles filled so far."""
-        return tuple(filled for part in self.parts for filled in part.roles)
-
-    def replace(self, time: Instant) -> None:
-        """A later duplicate came: a next step of the same time may still join."""
-        if self.alive and self.until is None:
-            self.until = time
-            self.owner.run.wake(time, TERMINATORS, self.owner, self)
-
-    def consume(self) -> None:
-        """One of the events was taken by a detection."""
-        self.owner.drop(self, "consumed by a detection")
 
 
 class SequenceProcess(Process):

@@ -159,9 +159,8 @@ class Detector:
     def remove(self, name: str) -> None:
         """Stop a pattern and forget what it holds."""
         if self._flat is not None and name in self._flat:
-            shape = shape_of(self._known.pop(name), self._known)
-            assert shape is not None
-            self._flat.remove(name, shape)
+            self._flat.remove(name)
+            del self._known[name]
             return
         run = self._run(name)
         run.close()
@@ -366,7 +365,7 @@ class Detector:
 
     def _state_of(self, name: str) -> PatternState:
         if self._flat is not None and name in self._flat:
-            return flat_state(self._flat, name, self._known[name], self._known)
+            return flat_state(self._flat, name)
         return run_state(self._runs[name])
 
     def _number_of(self, found: Detection) -> int:

@@ -12,9 +12,10 @@ from typing import Any, ClassVar, Final
 
 from likewise.composite._instance import Instance
 from likewise.composite._plan import LeafNode, Part
+from likewise.composite._prefix import Prefix
 from likewise.composite._process import LeafProcess, Process
 from likewise.composite._run import PROCESSES, Run
-from likewise.composite._sequence import Prefix, SequenceProcess
+from likewise.composite._sequence import SequenceProcess
 from likewise.composite.detector import Detector
 
 __all__ = ["TwoStepDetector"]

@@ -1,0 +1,64 @@
+"""Prefixes: sequences of which the first steps are filled."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from likewise.composite._absence import Blockers
+from likewise.composite._choice import Chooser
+from likewise.composite._instance import Filled, Instance
+from likewise.composite._process import TERMINATORS, Process
+from likewise.events import Instant
+
+if TYPE_CHECKING:
+    from likewise.composite._sequence import SequenceProcess
+
+
+class Prefix:
+    """The first steps of a sequence, filled, waiting for the next."""
+
+    __slots__ = (
+        "absent",
+        "alive",
+        "child",
+        "chooser",
+        "deadline",
+        "home",
+        "level",
+        "owner",
+        "parts",
+        "probability",
+        "spent",
+        "until",
+    )
+
+    def __init__(
+        self, owner: SequenceProcess, *, parts: tuple[Instance, ...], probability: float, deadline: Instant | None
+    ) -> None:
+        self.owner = owner
+        self.level = len(parts) - 1
+        self.parts = parts
+        self.probability = probability
+        self.deadline = deadline
+        self.until: Instant | None = None
+        self.alive = True
+        self.spent = False
+        self.child: Process | None = None
+        self.chooser: Chooser | None = None
+        self.home: Chooser | None = None
+        self.absent: dict[int, Blockers] = {}
+
+    @property
+    def roles(self) -> tuple[Filled, ...]:
+        """All roles filled so far."""
+        return tuple(filled for part in self.parts for filled in part.roles)
+
+    def replace(self, time: Instant) -> None:
+        """A later duplicate came: a next step of the same time may still join."""
+        if self.alive and self.until is None:
+            self.until = time
+            self.owner.run.wake(time, TERMINATORS, self.owner, self)
+
+    def consume(self) -> None:
+        """One of the events was taken by a detection."""
+        self.owner.drop(self, "consumed by a detection")
