@@ -33,18 +33,17 @@ class ConditionTable:
         self._attributes = attributes
         self._values = values
         self._numbers: dict[Predicate, int] = {}
-        self._predicates: list[Predicate] = []
-        self._uses: list[int] = []
+        self._uses = np.zeros(16, dtype=np.int32)
         self.records: NDArray[Any] = np.zeros(16, dtype=CONDITION)
         self.version = 1
         self.unused = 0
 
     def __len__(self) -> int:
-        return len(self._predicates)
+        return len(self._numbers)
 
     def uses(self, number: int) -> int:
         """How many profiles have this predicate."""
-        return self._uses[number]
+        return int(self._uses[number])
 
     def add(self, predicate: Predicate) -> int:
         """The number of a predicate, counted as used once more."""
@@ -79,13 +78,12 @@ class ConditionTable:
 
     def _append(self, predicate: Predicate) -> int:
         record = self._compile(predicate)
-        number = len(self._predicates)
+        number = len(self._numbers)
         self.records = grown(self.records, number + 1)
         for field, value in zip(_FIELDS, record, strict=True):
             self.records[field][number] = value
         self._numbers[predicate] = number
-        self._predicates.append(predicate)
-        self._uses.append(0)
+        self._uses = grown(self._uses, number + 1)
         self.version += 1
         return number
 

@@ -11,9 +11,10 @@ from likewise.matching._lists import grown
 from likewise.semantics import Measure, Prepared, contrasted, prepare
 
 SLICE = 1024
-"""Subscription terms made ready in one go: enough to be quick, few enough not to be noticed."""
+"""Terms that come one by one are joined up to so many: made ready anew together, they are not noticed."""
 
-_MOST_SLICES = 8
+BULK = 1 << 14
+"""Terms that come all at once, when a matcher is filled, are made ready in slices of so many."""
 
 
 class Columns:
@@ -45,21 +46,24 @@ class Columns:
 
     def slices(self) -> list[tuple[int, int, Prepared]]:
         """First and last column and the prepared terms of every slice, all terms included."""
+        size = len(self.terms)
         done = self._slices[-1][1] if self._slices else 0
-        if done < len(self.terms) and len(self._slices) >= _MOST_SLICES:
-            done = self._open_again()
-        while done < len(self.terms):
-            end = min(done + SLICE, len(self.terms))
+        if done == size:
+            return self._slices
+        # As in a binary counter, a slice is joined with those before it that are no larger: a term is
+        # made ready anew only a few times, and there are never many slices.
+        while self._slices and self._may_join(done, size):
+            done = self._slices.pop()[0]
+        while done < size:
+            end = min(done + BULK, size)
             ready = prepare(self.measure, self.terms[done:end], subscription_theme=self.theme)
             self._slices.append((done, end, ready))
             done = end
         return self._slices
 
-    def _open_again(self) -> int:
-        """Small slices at the end are made ready anew together, so that there are never many."""
-        while self._slices and self._slices[-1][1] - self._slices[-1][0] < SLICE:
-            self._slices.pop()
-        return self._slices[-1][1] if self._slices else 0
+    def _may_join(self, done: int, size: int) -> bool:
+        begin, end, _ = self._slices[-1]
+        return end - begin <= size - done and size - begin <= SLICE
 
 
 class Relations:

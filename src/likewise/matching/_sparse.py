@@ -13,12 +13,12 @@ from likewise.matching._approach import Settings
 from likewise.matching._competition import Competition
 from likewise.matching._conditions import ConditionTable
 from likewise.matching._dense import CODES, Hits, bound_of, contexts_of, gather
-from likewise.matching._dense_kernel import RELATED, Profiles
+from likewise.matching._dense_kernel import RELATED
 from likewise.matching._exact_kernel import EQUAL, Tuples
 from likewise.matching._lists import Lists, grown
 from likewise.matching._near import FLOOR, STRONG, Neighbours
 from likewise.matching._relations import Columns, Relations
-from likewise.matching._sparse_kernel import Names, Near, Postings, World, fill_matrix, match_sparse
+from likewise.matching._sparse_kernel import PROFILE, Names, Near, Postings, World, fill_matrix, match_sparse
 from likewise.matching._vocabulary import TEXT, Encoded, Vocabulary
 from likewise.semantics import Measure
 
@@ -73,12 +73,10 @@ class SparseGroup:
         self._near = Neighbours(Columns(measure, theme=theme))
         self.conditions = ConditionTable(vocabulary, attributes=self._names.columns, values=self._near.columns)
         self._profiles = Lists(np.int32)
-        self._bound = np.zeros(16, dtype=np.float64)
-        self._aggregation = np.zeros(16, dtype=np.int8)
-        self._access = np.zeros(16, dtype=np.float64)
-        self._watched = np.zeros(16, dtype=np.int8)
+        self._records = np.zeros(16, dtype=PROFILE)
+        self._access = np.zeros(16, dtype=np.float32)
         self._by_meaning, self._by_value, self._by_name = (Lists(np.int32, np.int32, np.float32) for _ in range(3))
-        self._active: set[int] = set()
+        self._active = 0
         self._least = 1.0
         self._contested = -1
         self._rivals = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
@@ -102,20 +100,19 @@ class SparseGroup:
     def nbytes(self) -> int:
         """Memory of the arrays of profiles and lists (without event terms)."""
         lists = (self._profiles, self._by_meaning, self._by_value, self._by_name)
-        return sum(one.nbytes for one in lists) + 40 * len(self._bound)
+        return sum(one.nbytes for one in lists) + self._records.nbytes + 16 * len(self._access)
 
     def add(self, slot: int, profile: Profile, settings: Settings) -> None:
         """Compile a profile under a number of the caller's choice and make it active."""
         conditions = self.conditions.add_all(profile.predicates)
         self._profiles.set(slot, conditions)
-        if slot >= len(self._bound):
-            self._bound, self._aggregation = grown(self._bound, slot + 1), grown(self._aggregation, slot + 1)
-            self._access, self._watched = grown(self._access, slot + 1), grown(self._watched, slot + 1)
+        if slot >= len(self._records):
+            self._records, self._access = grown(self._records, slot + 1), grown(self._access, slot + 1)
             self._seen, self._candidates = grown(self._seen, slot + 1), grown(self._candidates, slot + 1)
         watched, access = access_of(settings, len(conditions))
-        self._bound[slot] = bound_of(settings, len(conditions))
-        self._aggregation[slot] = CODES[settings.aggregation]
-        self._access[slot], self._watched[slot] = access, watched
+        self._access[slot] = access
+        bound, code = bound_of(settings, len(conditions)), CODES[settings.aggregation]
+        self._records[slot] = (0, bound, len(conditions), watched, code, False)
         self._least = min(self._least, access)
         self.activate(slot)
 
@@ -128,27 +125,30 @@ class SparseGroup:
 
     def activate(self, slot: int) -> None:
         """Let a profile take part again."""
-        if slot in self._active:
+        if self._records["active"][slot]:
             return
-        self._active.add(slot)
+        self._records["active"][slot] = True
+        self._active += 1
         # The watched conditions stand first, so that resting finds them again.
         ranked = sorted(set(self._profiles[slot].tolist()), key=self._crowd)
-        rest = sorted(self._profiles[slot].tolist())
-        for number in ranked[: int(self._watched[slot])]:
+        watched = ranked[: int(self._records[slot]["watched"])]
+        rest = self._profiles[slot].tolist()
+        for number in watched:
             rest.remove(number)
-        watched = ranked[: int(self._watched[slot])]
         self._profiles.set(slot, [*watched, *rest])
-        self._watched[slot] = len(watched)
+        self._records["start"][slot] = self._profiles.start[slot]
+        self._records["watched"][slot] = len(watched)
         for number in watched:
             postings, at, attribute = self._place(number)
             postings.append(at, attribute, slot, self._access[slot])
 
     def deactivate(self, slot: int) -> None:
         """Take a profile out of every list."""
-        if slot not in self._active:
+        if not self._records["active"][slot]:
             return
-        self._active.discard(slot)
-        for number in self._profiles[slot][: int(self._watched[slot])].tolist():
+        self._records["active"][slot] = False
+        self._active -= 1
+        for number in self._profiles[slot][: int(self._records[slot]["watched"])].tolist():
             postings, at, _ = self._place(number)
             postings.discard(at, slot, field=1)
 
@@ -238,7 +238,6 @@ class SparseGroup:
     def _world(self, encoded: Encoded, context: int, events: NDArray[np.int64]) -> World:
         words, near, strong = self._vocabulary, self._near.lists, self._near.strong
         name_of, near_of = self._ensure(encoded, context, events)
-        profiles = self._profiles
         return World(
             Tuples(words.key, words.attribute, words.kind, words.number),
             words.value,
@@ -256,7 +255,8 @@ class SparseGroup:
                 self._near.rival,
             ),
             self.conditions.records,
-            Profiles(profiles.start, profiles.length, profiles.fields[0], self._bound, self._aggregation),
+            self._records,
+            self._profiles.fields[0],
             self._least,
             self._least >= STRONG,
             self._temperature,

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.matching._dense_kernel import MEAN, RELATED, UNRELATED, Profiles, _score
+from likewise.matching._dense_kernel import MEAN, RELATED, UNRELATED, _score
 from likewise.matching._exact_kernel import EQUAL, WITHIN, Tuples, _lower_bound
 
 _TEXT = 0
+
+
+PROFILE: Final = np.dtype(
+    [
+        ("start", np.int64),
+        ("bound", np.float64),
+        ("length", np.int16),
+        ("watched", np.int16),
+        ("aggregation", np.int8),
+        ("active", np.bool_),
+    ],
+    align=True,
+)
+"""Where a profile's conditions begin, how many they are and are watched, and what they must reach together."""
 
 
 class Postings(NamedTuple):
@@ -59,7 +73,8 @@ class World(NamedTuple):
     names: Names
     near: Near
     conditions: Any
-    profiles: Profiles
+    profiles: Any
+    conditions_of: NDArray[np.int32]
     least: float
     strong: bool
     temperature: float
@@ -122,18 +137,16 @@ def _entry(c: int, t: int, least: float, world: World) -> float:
 @numba.njit(cache=True, nogil=True)
 def _verify(profile: int, mine: NDArray[np.int32], world: World) -> float:
     """The product or sum of the best entries of a candidate; 0 as soon as it cannot reach its bound."""
-    profiles = world.profiles
-    begin = profiles.start[profile]
-    length = profiles.length[profile]
-    bound = profiles.bound[profile]
-    mean = profiles.aggregation[profile] == MEAN
+    record = world.profiles[profile]
+    begin, length, bound = record.start, record.length, record.bound
+    mean = record.aggregation == MEAN
     reached = 0.0 if mean else 1.0
     # One entry below the bound of a product rules the profile out: no need to know how far below.
     least = 0.0 if mean else 0.999 * bound
     for at in range(length):
         best = 0.0
         for t in mine:
-            entry = np.float64(np.float32(_entry(profiles.condition[begin + at], t, max(least, best), world)))
+            entry = np.float64(np.float32(_entry(world.conditions_of[begin + at], t, max(least, best), world)))
             best = max(best, entry)
         reached = reached + best if mean else reached * best
         if (reached + length - at - 1 if mean else reached) < bound:
@@ -187,7 +200,7 @@ def match_sparse(  # noqa: PLR0917
 ) -> tuple[int, int]:
     """Event, profile and score of every match, for the chosen events from the `first` on."""
     written = 0
-    near, profiles = world.near, world.profiles
+    near = world.near
     for which in range(first, len(events)):
         event = events[which]
         mine = ids[starts[event] : starts[event + 1]]
@@ -223,7 +236,8 @@ def match_sparse(  # noqa: PLR0917
                     return which, before
                 out_event[written] = event
                 out_profile[written] = profile
-                out_score[written] = _score(reached, profiles.length[profile], profiles.aggregation[profile])
+                record = world.profiles[profile]
+                out_score[written] = _score(reached, record.length, record.aggregation)
                 written += 1
     return len(events), written
 
