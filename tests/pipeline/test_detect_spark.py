@@ -17,8 +17,9 @@ from tests.pipeline.traces import PATTERNS, SECOND, START, expected, signatures,
 
 from likewise.errors import BuildError, LikewiseError
 from likewise.events import Event
-from likewise.pipeline._detect import ARROW_DETECTIONS, DetectTask, RouteTask, detect
+from likewise.pipeline._detect import ARROW_DETECTIONS, DetectTask, detect
 from likewise.pipeline._frame import batch_of
+from likewise.pipeline._routing import RouteTask
 from likewise.pipeline._table import Fixed
 from likewise.pipeline._worker import Recipe
 

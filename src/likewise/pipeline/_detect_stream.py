@@ -10,8 +10,9 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from likewise.composite import Detection, Detector
 from likewise.events import Instant
-from likewise.pipeline._detect import Members, batch_number, event_of, make_detector, member_rows
+from likewise.pipeline._detect import make_detector, member_rows
 from likewise.pipeline._routes import BUCKETS
+from likewise.pipeline._routing import Members, batch_number, event_of
 from likewise.pipeline._table import Source
 from likewise.pipeline._worker import Recipe
 
@@ -49,9 +50,7 @@ class DetectProcessor(StatefulProcessor):
         if not pattern or not self._current(pattern, version):
             return
         detector, timer = self._load(pattern)
-        for row in rows:
-            data = None if row["event"] is None else bytes(row["event"])
-            detector.publish(event_of(row["at"], data))
+        detector.publish_batch([event_of(row["at"], row["event"]) for row in rows])
         yield from self._advance(detector, timer, pattern=pattern, place=place, times=timerValues)
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:  # noqa: ARG002, N802, N803
