@@ -1,0 +1,262 @@
+"""`likewise demo`: the whole story on local Spark, small, with a report to open."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from likewise.cli._output import errors, output
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from likewise.evaluation.building import Happening
+    from likewise.language import Subscription
+    from likewise.matching import Match
+
+Rows = list[dict[str, Any]]
+
+_FIRST_EVENT = """{energy, appliances, building},
+{type: increased energy consumption event, measurement unit: kilowatt hour, device: computer, office: room 112}"""
+_FIRST_SUBSCRIPTIONS = """\
+in-his-words: {energy, appliances}, {type = increased energy consumption event, device = computer, office = room 112}
+in-her-words: {power, computers}, {type = increased energy usage event~, device~ = laptop~, office = room 112}
+"""
+_PAIRS = (("energy consumption", "electricity usage"), ("laptop", "computer"), ("parking", "garage"))
+
+
+def register(app: typer.Typer) -> None:
+    app.command("demo")(demo)
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Where files and the report go.")] = Path("out/demo"),
+    events: Annotated[int, typer.Option(min=100, help="How many events the simulated building sends.")] = 20_000,
+    space: Annotated[str, typer.Option(help="Space to use; WordNet's is built if it is not on the shelf.")] = "wordnet",
+    rebuild: Annotated[bool, typer.Option(help="Build WordNet's space anew.")] = False,
+    master: Annotated[str | None, typer.Option(help="Spark master; all cores of this machine by default.")] = None,
+) -> None:
+    """Show the whole story: build a space on Spark, match events, detect situations, write a report.
+
+    Example: `likewise demo --events 5000`
+    """
+    from likewise.pipeline import spark_session
+
+    started = time.perf_counter()
+    out.mkdir(parents=True, exist_ok=True)
+    _first_match()
+    with _step("Starting Spark"):
+        spark = spark_session(master=master)
+    if space == "wordnet":
+        _build(spark, rebuild=rebuild)
+    _relate(space)
+    facts = _building(spark, space, out, count=events)
+    path = _report(out, space, facts)
+    output.print(f"\nDone in {time.perf_counter() - started:.0f} s. Open the report: {path}")
+
+
+@contextmanager
+def _step(what: str) -> Iterator[None]:
+    output.print(f"\n[bold]{what}[/bold]")
+    with errors.status(f"{what} …"):
+        yield
+
+
+def _first_match() -> None:
+    """Exact terms match exactly; terms marked `~` parse, and wait for a space."""
+    from likewise.engine import Engine
+    from likewise.language import format_event, format_subscription, parse, parse_event
+
+    output.print("[bold]An event and two subscriptions, as the papers print them[/bold]")
+    event = parse_event(_FIRST_EVENT)
+    output.print(f"  {format_event(event)}", markup=False, soft_wrap=True)
+    exact, approximate = parse(_FIRST_SUBSCRIPTIONS)
+    for subscription in (exact, approximate):
+        output.print(f"  {format_subscription(subscription)}", markup=False, soft_wrap=True)
+    engine = Engine()
+    engine.subscribe(exact)
+    for told in engine.publish(event):
+        output.print(
+            f"  {told.subscription} matches by exact words, score {told.score:.2f}", markup=False, soft_wrap=True
+        )
+    output.print(
+        "  in-her-words shares the meaning but not the words: for that Likewise needs a space",
+        markup=False,
+        soft_wrap=True,
+    )
+
+
+def _build(spark: SparkSession, *, rebuild: bool) -> None:
+    from likewise.pipeline import Corpus, build_space
+    from likewise.semantics import space_path
+
+    path = space_path("wordnet")
+    if path.is_dir() and not rebuild:
+        output.print(
+            f"\nThe WordNet space stands on the shelf already ({path}); --rebuild makes it anew",
+            markup=False,
+            soft_wrap=True,
+        )
+        return
+    with _step("Building a space from WordNet on Spark: each synset is a concept"):
+        made = build_space(spark, Corpus.find("wordnet"), path, overwrite=True)
+    counts = ", ".join(f"{made.manifest.counts[what]:,} {what}" for what in ("concepts", "terms", "postings"))
+    output.print(f"  {counts} in {made.seconds:.0f} s", markup=False, soft_wrap=True)
+
+
+def _relate(space: str) -> None:
+    from likewise.semantics import find_space, measure
+
+    esa = measure("esa", spaces=[find_space(space)])
+    output.print("\n[bold]What words mean[/bold]")
+    for left, right in (*_PAIRS, ("parking", "energy")):
+        score = float(esa.matrix([left], [right])[0, 0])
+        shared = ", ".join(one.concept for one in esa.reason(left, right, limit=3))
+        output.print(
+            f"  {left} ~ {right}: {score:.2f}  {f'through {shared}' if shared else ''}", markup=False, soft_wrap=True
+        )
+
+
+def _building(spark: SparkSession, space: str, out: Path, *, count: int) -> dict[str, Any]:
+    from likewise.evaluation.building import SUBSCRIPTIONS, simulate
+    from likewise.events import write_events
+    from likewise.pipeline import detect, match, read_events
+
+    happenings = simulate(count)
+    stream = out / "events.jsonl"
+    write_events((one.event for one in happenings), stream)
+    (out / "subscriptions.lw").write_text(SUBSCRIPTIONS, encoding="utf-8")
+    frame = read_events(spark, stream)
+    started = time.perf_counter()
+    with _step(f"Matching {count:,} events of three makers with subscriptions in nobody's words, on Spark"):
+        matches = _rows(match(frame, _singles(), space=space))
+    found = _found(matches, happenings)
+    _show(found)
+    with _step("Detecting situations on Spark: a window broken, then presence within 10 minutes, in the same room~"):
+        detections = _rows(detect(frame, SUBSCRIPTIONS, space=space))
+    _show(_counted(detections))
+    return {
+        "count": count,
+        "seconds": time.perf_counter() - started,
+        "matches": matches,
+        "found": found,
+        "detections": detections,
+        "happenings": happenings,
+    }
+
+
+def _rows(frame: DataFrame) -> Rows:
+    return [row.asDict(recursive=True) for row in frame.collect()]
+
+
+def _found(matches: Rows, happenings: list[Happening]) -> Rows:
+    """How many of the events asked for were found: what really happened is known."""
+    from likewise.evaluation.building import relevant
+
+    rows: Rows = []
+    for subscription in _singles():
+        wanted = relevant(subscription.name, happenings)
+        got = {row["event_id"] for row in matches if row["subscription"] == subscription.name}
+        right = len(wanted & got)
+        rows.append(
+            {
+                "subscription": subscription.name,
+                "events asked for": len(wanted),
+                "found": len(got),
+                "precision": right / len(got) if got else 0.0,
+                "recall": right / len(wanted) if wanted else 1.0,
+            }
+        )
+    return rows
+
+
+def _singles() -> list[Subscription]:
+    """The subscriptions to single events."""
+    from likewise.evaluation.building import SUBSCRIPTIONS
+    from likewise.language import Profile, parse
+
+    return [one for one in parse(SUBSCRIPTIONS) if isinstance(one.body, Profile)]
+
+
+def _counted(detections: Rows) -> Rows:
+    names = dict.fromkeys(row["pattern"] for row in detections)
+    return [
+        {
+            "pattern": name,
+            "detections": len(mine := [row["probability"] for row in detections if row["pattern"] == name]),
+            "highest probability": max(mine),
+        }
+        for name in names
+    ]
+
+
+def _show(rows: Rows) -> None:
+    from rich.table import Table
+
+    table = Table()
+    for column in rows[0] if rows else ("nothing",):
+        table.add_column(column, justify="left" if column in {"subscription", "pattern"} else "right")
+    for row in rows:
+        table.add_row(*(f"{cell:.2f}" if isinstance(cell, float) else str(cell) for cell in row.values()))
+    output.print(table)
+
+
+def _explained(space: str, happenings: list[Happening]) -> list[Match]:
+    """A match of each subscription whose words are not its own, from the same engine in this process."""
+    from likewise.engine import Engine
+    from likewise.evaluation.building import SUBSCRIPTIONS
+
+    engine = Engine(spaces=[space])
+    engine.subscribe(SUBSCRIPTIONS)
+    told: dict[str, Match] = {}
+    for notice in engine.publish_batch([one.event for one in happenings[:2000]]):
+        if notice.match is not None and notice.event.tuples[0][0] != "type":
+            told.setdefault(notice.subscription, notice.match)
+    return list(told.values())
+
+
+def _report(out: Path, space: str, facts: dict[str, Any]) -> Path:
+    from likewise.evaluation.building import SUBSCRIPTIONS
+    from likewise.evaluation.report import Report, bars, histogram
+
+    page = Report("Likewise: the demo's report")
+    page.text(
+        f"{facts['count']:,} events of a simulated building, written by three makers in their own words, matched with "
+        f"subscriptions in a fourth vocabulary by the space {Path(space).name}, on Spark in {facts['seconds']:.0f} s."
+    )
+    page.heading("Asked for").code(SUBSCRIPTIONS)
+    page.heading("Found").table(facts["found"])
+    rows = [
+        {"subscription": row["subscription"], "part": part, "share": row[part]}
+        for row in facts["found"]
+        for part in ("precision", "recall")
+    ]
+    page.chart(bars(rows, x="share", y="subscription", color="part"), "Precision and recall, end to end")
+    page.chart(
+        histogram(
+            [row["score"] for row in facts["matches"]],
+            title="score",
+            by=[row["subscription"] for row in facts["matches"]],
+        ),
+        "Scores of the matches",
+    )
+    page.heading("Why")
+    for match in _explained(space, facts["happenings"]):
+        page.code(match.explain().text())
+    page.heading("Situations").table(_counted(facts["detections"]))
+    page.table([_detection_row(row) for row in facts["detections"][:20]])
+    return page.write(out / "report.html")
+
+
+def _detection_row(row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "pattern": row["pattern"],
+        "from": str(row["start"]),
+        "to": str(row["end"]),
+        "probability": float(row["probability"]),
+    }
