@@ -64,7 +64,9 @@ def read_events(
         raise BuildError(f"unknown format {format!r}", hint=f"one of auto, {', '.join(FORMATS)}")
     if columns is not None and chosen not in ("csv", "parquet"):
         raise BuildError(f"{chosen} events name their own attributes", hint="leave out columns")
-    reader = _Reader(spark, str(path), stream, {key: str(value) for key, value in (options or {}).items()})
+    # A relative path is meant from here, which need not be where Spark was started.
+    place = str(Path(path).absolute()) if Path(path).exists() else str(path)
+    reader = _Reader(spark, place, stream, {key: str(value) for key, value in (options or {}).items()})
     from pyspark.errors import AnalysisException
 
     try:
