@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,3 +22,18 @@ def spark() -> Iterator[Any]:
         pytest.skip(str(error))
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def shelf(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A shelf with the WordNet space, whole, built on Spark as a user would; for `LIKEWISE_SPACES`."""
+    from likewise.errors import LikewiseError
+    from likewise.pipeline import Corpus, build_space
+
+    folder = tmp_path_factory.mktemp("shelf")
+    try:
+        corpus = Corpus.find("wordnet")
+    except LikewiseError as error:
+        pytest.skip(str(error))
+    build_space(spark, corpus, folder / "wordnet")
+    return folder

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -14,8 +15,8 @@ EXAMPLES = sorted((ROOT / "examples").glob("[0-9]*.py"))
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
-def test_example_runs(path: Path, tmp_path: Path) -> None:
-    done = subprocess.run([sys.executable, path], capture_output=True, text=True, check=False, cwd=tmp_path)
+def test_example_runs(path: Path, shelf: Path, tmp_path: Path) -> None:
+    done = _run([str(path)], shelf, tmp_path)
     if done.returncode == 77:  # the example says what it lacks
         pytest.skip(done.stderr.strip())
     assert done.returncode == 0, done.stderr
@@ -26,11 +27,23 @@ def test_there_are_examples() -> None:
     assert EXAMPLES
 
 
-def test_python_in_the_readme_runs(tmp_path: Path) -> None:
-    """Blocks run in order in one process, as a reader would paste them."""
-    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), flags=re.S | re.M)
+def test_python_in_the_readme_runs(shelf: Path, tmp_path: Path) -> None:
+    """Blocks run in order in one process, as a reader would paste them, and say what the README shows."""
+    readme = (ROOT / "README.md").read_text()
+    blocks = re.findall(r"^```python\n(.*?)^```", readme, flags=re.S | re.M)
+    shown = re.findall(r"^```text\n(.*?)^```", readme, flags=re.S | re.M)
     assert blocks
-    done = subprocess.run(
-        [sys.executable, "-c", "\n".join(blocks)], capture_output=True, text=True, check=False, cwd=tmp_path
-    )
+    done = _run(["-c", "\n".join(blocks)], shelf, tmp_path)
     assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "\n".join(shown).strip()
+
+
+def _run(arguments: list[str], shelf: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+        env=os.environ | {"LIKEWISE_SPACES": str(shelf)},
+    )
