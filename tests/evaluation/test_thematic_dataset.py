@@ -80,6 +80,19 @@ def test_less_approximation_never_finds_more() -> None:
     assert (data.approximated(0.0).truth <= data.truth).all()
 
 
+def test_other_words_for_an_interest_mean_the_same() -> None:
+    data = tiny()
+    other = data.reworded(1.0)
+    assert other.profiles != data.profiles
+    assert (other.truth == data.truth).all()
+    for before, after in zip(data.profiles, other.profiles, strict=True):
+        for p, q in zip(before.predicates, after.predicates, strict=True):
+            assert q.attribute in {p.attribute, *data.expansion.of("attribute", p.attribute)}
+            assert q.value in {p.value, *data.expansion.of("value", str(p.value))}
+    exact = data.approximated(0.0)
+    assert exact.reworded(1.0).profiles == exact.profiles
+
+
 @pytest.mark.parametrize(("events", "subscriptions"), [(3, 2), (2, 10), (5, 5)])
 def test_one_theme_contains_the_other(events: int, subscriptions: int) -> None:
     theme, wanted = tiny().themes(events, subscriptions, sample=3)

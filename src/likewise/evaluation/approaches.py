@@ -37,8 +37,9 @@ Wrap = Literal["", "contrast", "rank", "rank contrast"]
 SHARP = {"embedding": 0.05, "all": 0.02}
 """Temperatures of contrast that are not the usual one, by measure."""
 USUAL = 0.005
-RANKED = 0.05
-"""The temperature of contrast over ranked scores, whatever the measure."""
+RANKED = 0.2
+"""The temperature of contrast over ranked scores, whatever the measure: mild, for subscribers who use each their own
+words for one thing must not be set against each other."""
 
 ATTRIBUTES = 0.2
 """The weight of attributes in the rows that damp them: a tuple's score is attribute^weight * value."""

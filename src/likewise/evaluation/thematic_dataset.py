@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from likewise.errors import BuildError
 from likewise.evaluation.eurovoc import Thesaurus, read_eurovoc
-from likewise.evaluation.expansion import Expansion, build_expansion, quotas, slots
+from likewise.evaluation.expansion import Expansion, Role, build_expansion, quotas, slots
 from likewise.evaluation.seeds import Tuples, appliances, seed_events
 from likewise.events import Event
 from likewise.language import Operator, Predicate, Profile, Subscription
@@ -79,6 +79,16 @@ class ThematicDataset:
         truth = np.stack([row for _, row in relaxed])
         made = replace(self, recipe=recipe, profiles=profiles, truth=truth)
         return replace(made, facts=_facts(made))
+
+    def reworded(self, share: float = 0.5) -> ThematicDataset:
+        """The same interests, but each subscriber says that share of its approximate terms in other words.
+
+        The paper's subscribers all use the same word for the same thing; real ones do not. What is relevant
+        stays the same: another word for a term means that term.
+        """
+        rng = random.Random(f"{self.recipe.seed} reworded {share}")
+        profiles = tuple(_reword(profile, self.expansion, share=share, rng=rng) for profile in self.profiles)
+        return replace(self, profiles=profiles)
 
     def themes(self, event_tags: int, subscription_tags: int, *, sample: int = 0) -> tuple[list[str], list[str]]:
         """Tags for all events and for all subscriptions; the smaller set lies in the larger [000 sec 5.2.4]."""
@@ -180,6 +190,22 @@ def _relax(
         if row.any():
             return made, row
     return made, row
+
+
+def _reword(profile: Profile, expansion: Expansion, *, share: float, rng: random.Random) -> Profile:
+    def say(role: Role, term: str, approximate: bool) -> str:
+        others = expansion.of(role, term) if approximate else ()
+        return rng.choice(others) if others and rng.random() < share else term
+
+    predicates = tuple(
+        replace(
+            p,
+            attribute=say("attribute", p.attribute, p.attribute_approximate),
+            value=say("value", str(p.value), p.value_approximate),
+        )
+        for p in profile.predicates
+    )
+    return replace(profile, predicates=predicates)
 
 
 def _facts(data: ThematicDataset) -> dict[str, float]:

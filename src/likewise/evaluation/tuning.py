@@ -16,7 +16,7 @@ from likewise.language import Profile, Subscription
 from likewise.matching import Matcher
 from likewise.semantics import Coded, Competitors, Embedding, Measure, Ranked, Space, measure
 
-RANKED_TEMPERATURE = 0.05
+RANKED_TEMPERATURE = 0.2
 
 
 @dataclass(frozen=True, slots=True)
