@@ -15,8 +15,15 @@ from numpy.typing import NDArray
 
 from likewise.composite._detection import Detection
 from likewise.composite._flat_book import NEVER, Facts, FlatBook
-from likewise.composite._flat_kernel import Batch, detect_sequences, repeated_attributes
-from likewise.composite._flat_tables import entries_of, new_buckets, new_waiting, purge, restore_entry, sweep
+from likewise.composite._flat_kernel import (
+    detect_sequences,
+    entries_of,
+    purge,
+    repeated_attributes,
+    restore_entry,
+    sweep,
+)
+from likewise.composite._flat_tables import Batch, new_buckets, new_waiting
 from likewise.composite._plan import Plan
 from likewise.composite._planner import build_plan
 from likewise.events import Event, Instant
