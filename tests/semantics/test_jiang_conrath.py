@@ -21,8 +21,40 @@ def first(wordnet: WordNet, word: str, part: str = "noun") -> int:
 
 
 def test_the_mass_of_all_nouns_is_the_published_one(wordnet: WordNet, tagged: InformationContent) -> None:
-    """The root of ic-semcor.dat of WordNet::Similarity for WordNet 3.0 stands at 128767."""
+    """In ic-semcor.dat of WordNet::Similarity for WordNet 3.0 the root has 128767 and physical entity 69661."""
     assert tagged.mass[wordnet.at("noun", 1740)] == 128_767
+    assert tagged.mass[wordnet.at("noun", 1930)] == 69_661
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "part", "published"),
+    [
+        (("cyclone", 2), ("hurricane", 1), "noun", 2.4663),
+        (("migrate", 1), ("emigrate", 1), "verb", 0.9102),
+    ],
+)
+def test_pairs_of_senses_agree_with_the_values_that_ws4j_checks(
+    wordnet: WordNet,
+    tagged: InformationContent,
+    left: tuple[str, int],
+    right: tuple[str, int],
+    part: str,
+    published: float,
+) -> None:
+    """WS4J, the port of WordNet::Similarity, holds its Jiang-Conrath on SemCor and WordNet 3.0 to these."""
+    a, b = (wordnet.senses(word, part=part)[sense - 1].synset for word, sense in (left, right))
+    measure = JiangConrath(wordnet=wordnet, information=tagged)
+    assert measure.similarity(a, b) == pytest.approx(published, abs=1e-4)
+
+
+@pytest.mark.parametrize(("part", "published"), [("noun", 0.2773), ("verb", 0.2345)])
+def test_the_best_senses_of_chat_and_talk_agree_with_the_values_that_ws4j_checks(
+    wordnet: WordNet, tagged: InformationContent, part: str, published: float
+) -> None:
+    measure = JiangConrath(wordnet=wordnet, information=tagged)
+    chat, talk = ([sense.synset for sense in wordnet.senses(word, part=part)] for word in ("chat", "talk"))
+    best = max(measure.similarity(a, b) for a in chat for b in talk)
+    assert best == pytest.approx(published, abs=1e-4)
 
 
 def test_dog_and_cat_agree_with_published_values(wordnet: WordNet, tagged: InformationContent) -> None:
