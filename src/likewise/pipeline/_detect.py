@@ -73,6 +73,8 @@ def detect(
 
 def detect_with(events: DataFrame, source: Source, *, delay: str = "0 seconds", buckets: int = BUCKETS) -> DataFrame:
     """The same, with everything said in a source of recipes."""
+    if not events.isStreaming:
+        source = Fixed(source.recipe(None))
     if isinstance(source, Fixed):
         if not source.value.patterns:
             raise BuildError("there is no pattern to detect", hint="single events are for match")

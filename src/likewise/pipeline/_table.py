@@ -53,8 +53,8 @@ class Table:
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
     def recipe(self, batch: int | None) -> Recipe:
-        """The subscriptions pinned to a batch; the first who asks pins them."""
-        text = self._pinned(batch if batch is not None else -1)
+        """The subscriptions pinned to a batch, where the first who asks pins them; outside a stream, those of now."""
+        text = read_table(self.path) if batch is None else self._pinned(batch)
         key = (self.path, text, repr(sorted(self.arguments.items())))
         return once(key, lambda: Recipe.of(parse(text, source=self.path), **self.arguments))
 
