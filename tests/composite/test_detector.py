@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from worlds import event, events, member
 
-from likewise.composite import Detector, Limits
+from likewise.composite import Detector, Limits, ranked
 from likewise.errors import BuildError, InputError
 from likewise.events import Event
 from likewise.language import (
@@ -21,6 +22,7 @@ from likewise.language import (
     TimeEvent,
     parse,
 )
+from likewise.matching import Matcher
 
 A, B, C = (member(kind) for kind in "ABC")
 PAIR = Composite(Sequence((A, B), 10))
@@ -128,6 +130,13 @@ class TestBoundedState:
         assert ids(detector.publish_batch(events("A1 A2 A3 B4"))) == ["A1B4", "A2B4"]
         assert detector.state()[0].dropped == 1
 
+    def test_timers_of_what_is_gone_do_not_pile_up(self) -> None:
+        detector = Detector(compiled=False)
+        detector.add("p", Composite(Sequence((A, B), 10**9), (), Consumption.UNIQUE))
+        for t in range(0, 40_000, 2):
+            detector.publish_batch([event("A", t), event("B", t + 1)])
+        assert len(detector._timers) < 20_000
+
     def test_unique_pairs_without_a_window_free_what_matched(self) -> None:
         detector = Detector()
         detector.add("p", Composite(Sequence((A, B)), (), Consumption.UNIQUE))
@@ -212,6 +221,58 @@ class TestProbability:
         filled = Filled("a", token, 0.9, {"room": (("kitchen", 1.0), ("hall", 0.4))})
         assert values_of(filled, "Room") == [("kitchen", 1.0), ("hall", 0.4)]
         assert values_of(filled, "zone") == [("kitchen", 1.0)]
+
+
+class Rooms:
+    """`zone` is close to `room`, and nothing else is related."""
+
+    name = "rooms"
+    symmetric = True
+
+    def matrix(self, left: list[str], right: list[str], **_: object) -> np.ndarray:
+        close = {frozenset(("room", "zone")): 0.8}
+        return np.array(
+            [[1.0 if x == y else close.get(frozenset((x, y)), 0.0) for y in right] for x in left], dtype=np.float32
+        )
+
+    def reason(self, *_: object, **__: object) -> list[object]:
+        return []
+
+
+class TestByMeaning:
+    PATTERN = """p: {type= window, room~= kitchen} as w then {type= presence, room~= kitchen} as p within 1 minute
+                where w.room = p.room threshold 0.1"""
+
+    @pytest.mark.parametrize("batch", [True, False])
+    def test_members_are_joined_by_what_was_mapped(self, batch: bool) -> None:
+        """One event says `zone`, the other `room`: the condition speaks of the subscriber's own `room`."""
+        [pattern] = parse(self.PATTERN)
+        matcher = Matcher(Rooms(), approach="approximate", threshold=0.1)
+        detector = Detector([pattern], matcher=matcher)
+        stream = [
+            Event("w", (("type", "window"), ("zone", "kitchen")), (), 1, 1),
+            Event("p", (("type", "presence"), ("room", "kitchen")), (), 2, 2),
+        ]
+        found = detector.publish_batch(stream) if batch else [one for e in stream for one in detector.publish(e)]
+        assert [[e.id for e in one.members] for one in found] == [["w", "p"]]
+        assert found[0].probability < 1
+
+    def test_a_join_by_meaning_multiplies_its_relatedness(self) -> None:
+        where = (Binding(Field("a", "place"), Operator.EQ, Field("b", "place"), approximate=True),)
+        detector = Detector(measure=Rooms(), relatedness=0.5)
+        detector.add("p", Composite(Sequence((A, B), 10), where))
+        detector.publish(event("A", 1, place="room"))
+        assert detector.publish(event("B", 2, place="garden")) == []
+        [found] = detector.publish(event("B", 3, place="zone"))
+        assert found.probability == pytest.approx(0.8)
+
+    def test_the_surest_come_first(self) -> None:
+        from worlds import SimpleMatcher
+
+        detector = Detector(matcher=SimpleMatcher())
+        detector.add("p", PAIR)
+        found = detector.publish_batch([event("A", 1), event("B", 2, p=0.5), event("B", 3, p=0.75)])
+        assert [one.probability for one in ranked(found)] == [0.75, 0.5]
 
 
 class TestExplain:

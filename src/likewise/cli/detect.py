@@ -40,6 +40,7 @@ def detect(
     two_step: Annotated[bool, typer.Option("--two-step", help="Use the two-step method, to compare.")] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Show the trace of each detection.")] = False,
     state: Annotated[bool, typer.Option("--state", help="Show what each pattern holds, and why it stopped.")] = False,
+    rank: Annotated[bool, typer.Option("--rank", help="Print the surest detections first, at the end.")] = False,
     chart: Annotated[Path | None, typer.Option(help="Write a timeline of the first detections as HTML.")] = None,
     snapshot: Annotated[Path | None, typer.Option(help="Go on from this snapshot, and write it at the end.")] = None,
     dead_letter: Annotated[Path | None, typer.Option(help="Bad and late events go here.")] = None,
@@ -65,6 +66,7 @@ def detect(
         }
         detect_on_spark(events, patterns, **place, as_json=as_json, measure=measure, space=space or ())
         return
+    from likewise.composite import ranked
     from likewise.events import DeadLetters
 
     refused = DeadLetters(dead_letter) if dead_letter is not None else None
@@ -80,7 +82,8 @@ def detect(
         limits=_limits(limit, full),
     )
     shown: list[Detection] = []
-    for detection in _detections(detector, events, until, refused):
+    found: Iterable[Detection] = _detections(detector, events, until, refused)
+    for detection in ranked(found) if rank else found:
         if len(shown) < 50:
             shown.append(detection)
         _print(detection, explain=explain, as_json=as_json)

@@ -1,6 +1,6 @@
 """Composite events: patterns over events, detected in event time."""
 
-from likewise.composite._detection import Detection
+from likewise.composite._detection import Detection, ranked
 from likewise.composite._explain import PatternState
 from likewise.composite._plan import Plan
 from likewise.composite._planner import build_plan
@@ -20,5 +20,6 @@ __all__ = [
     "ProfileMatcher",
     "Refused",
     "build_plan",
+    "ranked",
     "relation_of",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Protocol
 
 import msgspec
@@ -69,3 +70,8 @@ class Detection(msgspec.Struct, frozen=True, eq=False, gc=False):
             (name, event.id, event.start, event.end) for name, event in zip(self.names, self.members, strict=True)
         )
         return (self.pattern, self.time, self.start, self.end, ids, round(self.probability, 9))
+
+
+def ranked(detections: Iterable[Detection]) -> list[Detection]:
+    """The surest first; of equally sure ones the earliest."""
+    return sorted(detections, key=lambda found: (-found.probability, found.time, found.pattern))

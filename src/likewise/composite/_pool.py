@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Hashable, Iterable
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 from likewise.composite._instance import Weighted
 from likewise.events import Event, Instant, normalise
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from likewise.composite._run import Run
 
 Variant: TypeAlias = Literal["insert", "mark", "reference"]
+_CROWD: Final = 1 << 14
 
 
 class Hit(Protocol):
@@ -164,6 +165,7 @@ class Timers:
         self.clock: Instant = -(1 << 62)
         self._heap: list[tuple[Instant, int, int, int, Run, Process, Any]] = []
         self._serial = 0
+        self._crowd = _CROWD
 
     def __len__(self) -> int:
         return len(self._heap)
@@ -172,6 +174,14 @@ class Timers:
         """Ring at `time`: timers (phase 1) before terminators (phase 2), patterns in their order."""
         self._serial += 1
         heapq.heappush(self._heap, (time, phase, run.number, self._serial, run, process, item))
+        if len(self._heap) > self._crowd:
+            self._sift()
+
+    def _sift(self) -> None:
+        """Drop timers of what is gone already, so that long windows do not keep them."""
+        self._heap = [entry for entry in self._heap if entry[5].alive and getattr(entry[6], "alive", True)]
+        heapq.heapify(self._heap)
+        self._crowd = 2 * len(self._heap) + _CROWD
 
     def next(self, limit: Instant) -> tuple[Instant, int, Run, list[tuple[Process, Any]]] | None:
         """All that one pattern has due at the earliest moment, if that is not after `limit`."""
