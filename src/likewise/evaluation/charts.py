@@ -53,39 +53,36 @@ def bars(rows: Sequence[Mapping[str, object]], *, name: str, value: str, colour:
 
 
 def precision_recall(curves: Mapping[str, Curve], *, title: str) -> Spec:
-    """One line for each approach, a point at its best F1."""
+    """One line for each approach, named with its best F1 and threshold, and a point there."""
+    named = {f"{name}: {made.best[0]:.3f} at {made.best[1]:.3f}": made for name, made in curves.items()}
     lines = [
-        {"approach": name, "recall": float(recall), "precision": float(precision), "threshold": float(threshold)}
-        for name, made in curves.items()
-        for recall, precision, threshold in _thin(made)
+        {"approach": name, "recall": float(made.recall[at]), "precision": float(made.precision[at])}
+        for name, made in named.items()
+        for at in _thin(made)
     ]
     points = [
-        {
-            "approach": name,
-            "recall": float(made.recall[(best := int(made.f1.argmax()))]),
-            "precision": float(made.precision[best]),
-            "best": f"F1 {made.best[0]:.3f} at {made.best[1]:.3f}",
-        }
-        for name, made in curves.items()
+        {"approach": name, "recall": float(made.recall[best]), "precision": float(made.precision[best])}
+        for name, made in named.items()
         if len(made.thresholds)
+        for best in [int(made.f1.argmax())]
     ]
     encoding = {
         "x": {"field": "recall", "type": "quantitative", "scale": {"domain": [0, 1]}},
         "y": {"field": "precision", "type": "quantitative", "scale": {"domain": [0, 1]}},
-        "color": {"field": "approach", "type": "nominal", "title": None},
+        "color": {
+            "field": "approach",
+            "type": "nominal",
+            "title": "best F1 and threshold",
+            "legend": {"labelLimit": 320},
+        },
     }
     return {
         "title": title,
         "width": 480,
         "height": 360,
         "layer": [
-            {"data": {"values": lines}, "mark": {"type": "line", "interpolate": "step-before"}, "encoding": encoding},
+            {"data": {"values": lines}, "mark": "line", "encoding": encoding},
             {"data": {"values": points}, "mark": {"type": "point", "filled": True, "size": 90}, "encoding": encoding},
-            {
-                "data": {"values": points},
-                "mark": {"type": "text", "dy": -12, "align": "right"},
-                "encoding": {**encoding, "text": {"field": "best"}},
-            },
         ],
     }
 
@@ -111,7 +108,9 @@ def save(spec: Spec, path: Path) -> Path:
     return path
 
 
-def _thin(made: Curve, most: int = 400) -> list[tuple[float, float, float]]:
-    """At most so many points of a curve: a chart cannot show more."""
+def _thin(made: Curve, most: int = 400) -> list[int]:
+    """At most so many places of a curve, its best among them: a chart cannot show more."""
+    if not len(made.thresholds):
+        return []
     step = max(1, len(made.thresholds) // most)
-    return list(zip(made.recall[::step], made.precision[::step], made.thresholds[::step], strict=True))
+    return sorted({*range(0, len(made.thresholds), step), int(made.f1.argmax())})
