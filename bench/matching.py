@@ -109,10 +109,11 @@ def _growth(space: Space, data: ThematicDataset, quick: bool) -> Iterator[Row]:
         print(f"matching: growth, {size:,}", file=sys.stderr)
         profiles, events = _world(data, size, quick=quick)
         gc.collect()
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        before = _resident()
         matcher = Matcher(measure, approach="approximate", threshold=0.5)
         adding = _seconds(lambda m=matcher, p=profiles: _filled(m, p))
-        memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / size
+        gc.collect()
+        memory = (_resident() - before) / size
         matcher.score_batch(matcher.encode(events))
         cost[size] = min(_seconds(lambda m=matcher, e=events: m.score_batch(m.encode(e))) for _ in range(3))
         last = size == 1_000_000
@@ -246,6 +247,12 @@ def _filled(matcher: Matcher, profiles: Sequence[Profile]) -> Matcher:
     for profile in profiles:
         matcher.add(profile)
     return matcher
+
+
+def _resident() -> float:
+    """Bytes of memory that the process holds now."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * resource.getpagesize()
 
 
 def _seconds(work: Callable[[], object]) -> float:

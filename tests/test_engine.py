@@ -130,3 +130,13 @@ def test_a_pattern_competes_in_the_same_vocabulary():
     assert engine.publish({"device": "computer"}) == []
     assert alone.score == pytest.approx(0.6)
     assert "server" in engine.matcher.competitors[1].terms
+
+
+def test_who_chooses_nothing_is_matched_as_tuned():
+    """Contrast, light attributes (0.5 ** 0.2), codes apart."""
+    engine = Engine(measure=TableMeasure({("device", "machine"): 0.5, ("room 112", "room 113"): 0.9}))
+    engine.subscribe("a: {device~ = laptop~}\nb: {device~ = room 112~}")
+    [told] = engine.publish({"machine": "laptop"})
+    assert (told.subscription, told.score) == ("a", pytest.approx(0.5**0.2))
+    assert str(told.match.approach) == "tuned"
+    assert engine.publish({"machine": "room 113"}) == []

@@ -209,3 +209,11 @@ def test_clear_errors_when_built():
         matcher.add(Profile((Predicate("a", Operator.EQ, "b", True), Predicate("a", Operator.IN, Range(3, 1), True))))
     assert len(matcher) == 0
     assert matcher.match(Event.of({"a": "b"})) == []
+
+
+def test_true_and_1_are_two_predicates():
+    matcher = Matcher(TableMeasure({}), approach="approximate")
+    for key, value in (("one", 1), ("true", True)):
+        matcher.add(Profile((Predicate("a", Operator.EQ, value, True),)), key=key)
+    assert [m.subscription for m in matcher.match(Event.of({"a": 1}))] == ["one"]
+    assert [m.subscription for m in matcher.match(Event.of({"a": True}))] == ["true"]

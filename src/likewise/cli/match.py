@@ -33,7 +33,7 @@ def match(
     subscriptions: Annotated[str, typer.Argument(help="File of subscriptions, or - for stdin.")],
     *,
     approach: Annotated[str | None, typer.Option(help="exact, approximate, thematic, …")] = None,
-    threshold: Annotated[float, typer.Option(min=0, max=1, help="Least score of a match.")] = 0.5,
+    threshold: Annotated[float | None, typer.Option(min=0, max=1, help="Least score of a match.")] = None,
     top: Annotated[int, typer.Option(min=1, help="So many mappings for each match.")] = 1,
     space: Annotated[list[str] | None, typer.Option(help="Space for `~`, by name or path; may be repeated.")] = None,
     dead_letter: Annotated[Path | None, typer.Option(help="Bad records go here and the good ones go on.")] = None,

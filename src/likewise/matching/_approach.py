@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final
 
-from likewise.errors import BuildError, MissingError
+from likewise.errors import BuildError
 from likewise.language import Options, Profile
 from likewise.matching._aggregation import Aggregation
 
@@ -16,32 +17,65 @@ APPROACHES: Final = ("exact", "concept", "approximate", "thematic", "clustered",
 
 @dataclass(frozen=True, slots=True)
 class Approach:
-    """A base approach, with or without contrast between the subscriptions' own words."""
+    """A base approach, with or without contrast between the subscriptions' own words.
+
+    `tuned` is what someone gets who chooses nothing: contrast, attributes that count for less than
+    values, and codes ("room 112") that are equal or not; measured as the best without further choices.
+    """
 
     base: str
     contrast: bool = False
+    tuned: bool = False
 
     @classmethod
     def parse(cls, name: str) -> Approach:
         """Read `thematic`, `thematic+contrast` or `contrast` (short for `approximate+contrast`).
 
         >>> Approach.parse("contrast")
-        Approach(base='approximate', contrast=True)
+        Approach(base='approximate', contrast=True, tuned=False)
         """
         base, plus, extra = name.strip().lower().partition("+")
+        if base == "tuned" and not plus:
+            return TUNED
         if base == "contrast" and not plus:
             return cls("approximate", True)
         if base not in APPROACHES or (plus and extra != "contrast") or (base == "exact" and plus):
-            close = get_close_matches(base, [*APPROACHES, "contrast"], n=1)
+            close = get_close_matches(base, [*APPROACHES, "contrast", "tuned"], n=1)
             guess = f"did you mean {close[0]!r}? " if close else ""
             raise BuildError(
                 f"unknown approach {name!r}",
-                hint=f"{guess}choose {', '.join(APPROACHES)}, and +contrast on any but exact",
+                hint=f"{guess}choose tuned, {', '.join(APPROACHES)}, and +contrast on any but exact",
             )
         return cls(base, bool(plus))
 
     def __str__(self) -> str:
+        if self.tuned:
+            return "tuned"
         return f"{self.base}+contrast" if self.contrast else self.base
+
+
+TUNED: Final = Approach("approximate", contrast=True, tuned=True)
+
+TUNED_WEIGHT: Final = 0.2
+"""The power of attributes in the tuned approach; in all others it is 1, as in the papers."""
+
+_THRESHOLDS: Final = {
+    "approximate": {"esa": 0.3, "combined": 0.55, "embedding": 0.7},
+    "approximate+contrast": {"esa": 0.01, "combined": 0.2, "embedding": 0.35},
+    "clustered": {"esa": 0.25, "combined": 0.55, "embedding": 0.7},
+    "hybrid": {"hybrid": 0.75},
+    "tuned": {"esa": 0.15, "combined": 0.12, "embedding": 0.65},
+}
+"""The one threshold that was best for all subscriptions of the thematic data set."""
+
+
+def default_threshold(approach: Approach, measure: str) -> float:
+    """The threshold of an approach over a measure for those who give none.
+
+    >>> default_threshold(Approach("approximate"), "esa"), default_threshold(Approach("approximate"), "my own")
+    (0.3, 0.5)
+    """
+    return _THRESHOLDS.get(str(approach), {}).get(measure, 0.5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,18 +98,22 @@ def resolve(
     options: Options,
     *,
     approach: Approach | None,
-    threshold: float,
+    threshold: float | None,
     top_k: int,
     aggregation: Aggregation | None,
-    has_measure: bool,
+    measure_name: Callable[[Approach], str | None],
 ) -> Settings:
     """The subscriber's options over the engine's, or an error that says what does not go together."""
     if not profile.predicates:
         raise BuildError("a subscription needs at least one predicate", hint="write {attribute = value}")
     chosen = Approach.parse(options.approach) if options.approach is not None else approach
     if chosen is None:
-        chosen = _default(profile, has_measure=has_measure)
+        chosen = TUNED if is_approximate(profile) else Approach("exact")
+    # Asking for the measure's name finds out now, not later, whether there is one.
+    name = measure_name(chosen)
     limit = threshold if options.threshold is None else options.threshold
+    if limit is None:
+        limit = default_threshold(chosen, name or "")
     if not 0.0 <= limit <= 1.0:
         raise BuildError(f"threshold {limit} is not between 0 and 1", hint="0.5 is a usual one")
     mappings = top_k if options.top_k is None else options.top_k
@@ -83,14 +121,3 @@ def resolve(
         raise BuildError(f"top {mappings} mappings cannot be given", hint="ask for at least 1")
     how = aggregation or (Aggregation.MEAN if chosen.base == "hybrid" else Aggregation.GEOMETRIC)
     return Settings(chosen, float(limit), int(mappings), how)
-
-
-def _default(profile: Profile, *, has_measure: bool) -> Approach:
-    if not is_approximate(profile):
-        return Approach("exact")
-    if has_measure:
-        return Approach("approximate", contrast=True)
-    raise MissingError(
-        "the subscription uses ~ and there is no measure of relatedness to answer it",
-        hint="give a measure or a space, or choose the approach exact, which takes ~ as nothing",
-    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ class ConditionTable:
         self._vocabulary = vocabulary
         self._attributes = attributes
         self._values = values
-        self._numbers: dict[Predicate, int] = {}
+        self._numbers: dict[Hashable, int] = {}
         self._uses = np.zeros(16, dtype=np.int32)
         self.records: NDArray[Any] = np.zeros(16, dtype=CONDITION)
         self.version = 1
@@ -47,7 +47,7 @@ class ConditionTable:
 
     def add(self, predicate: Predicate) -> int:
         """The number of a predicate, counted as used once more."""
-        number = self._numbers.get(predicate)
+        number = self._numbers.get(_identity(predicate))
         if number is None:
             number = self._append(predicate)
         elif not self._uses[number]:
@@ -57,7 +57,7 @@ class ConditionTable:
 
     def numbers(self, predicates: Sequence[Predicate]) -> list[int]:
         """The numbers of predicates that are there."""
-        return [self._numbers[predicate] for predicate in predicates]
+        return [self._numbers[_identity(predicate)] for predicate in predicates]
 
     def add_all(self, predicates: Sequence[Predicate]) -> list[int]:
         """The numbers of a profile's predicates; on an error none of them is counted."""
@@ -82,7 +82,7 @@ class ConditionTable:
         self.records = grown(self.records, number + 1)
         for field, value in zip(_FIELDS, record, strict=True):
             self.records[field][number] = value
-        self._numbers[predicate] = number
+        self._numbers[_identity(predicate)] = number
         self._uses = grown(self._uses, number + 1)
         self.version += 1
         return number
@@ -106,3 +106,9 @@ class ConditionTable:
         number = self._vocabulary.pin_attribute(predicate.attribute)
         loose = predicate.attribute_approximate
         return number, self._attributes.add(normalise(predicate.attribute)) if loose else -1
+
+
+def _identity(predicate: Predicate) -> Hashable:
+    """What tells predicates apart: to Python, True equals 1, but not to a subscriber."""
+    value = predicate.value.low if isinstance(predicate.value, Range) else predicate.value
+    return (predicate, bool) if isinstance(value, bool) else predicate

@@ -14,7 +14,7 @@ from likewise.errors import BuildError
 from likewise.events import Event
 from likewise.language import Operator, Options, Profile
 from likewise.matching._aggregation import Aggregation, aggregate
-from likewise.matching._approach import Approach, Settings, resolve
+from likewise.matching._approach import TUNED_WEIGHT, Approach, Settings, resolve
 from likewise.matching._competition import Competition
 from likewise.matching._dense import DenseGroup
 from likewise.matching._exact import ExactIndex
@@ -29,8 +29,6 @@ from likewise.matching._variants import ClusteredGroup, HybridGroup
 from likewise.matching._vocabulary import Encoded, Vocabulary, term_of
 from likewise.semantics import Competitors, Measure, Space
 from likewise.semantics import Contrast as _Contrast
-
-DEFAULT_THRESHOLD = 0.5
 
 DENSE = 1024
 """Distinct predicates of a group that are scored for every event; profiles that bring more are indexed."""
@@ -75,24 +73,26 @@ class Matcher:
         *,
         spaces: Sequence[Space | str | Path] = (),
         approach: str | None = None,
-        threshold: float = DEFAULT_THRESHOLD,
+        threshold: float | None = None,
         aggregation: str | Aggregation | None = None,
         top_k: int = 1,
         distinct: bool = False,
         competitors: Competitors | tuple[Competitors, Competitors] | None = None,
         temperature: float | None = None,
-        attribute_weight: float = 1.0,
+        attribute_weight: float | None = None,
         taxonomy: Taxonomy | Path | str | None = None,
         dense: int = DENSE,
         vocabulary: Vocabulary | None = None,
     ) -> None:
         """`measure` is one for all approaches or one for each by name; `spaces` make those not given.
 
+        Without an `approach`, profiles with `~` are matched as tuned and the others exactly; without a
+        `threshold`, by the one that was measured best for approach and measure.
         `distinct` lets one tuple answer one predicate only. `competitors` fixes the terms of contrast,
         which otherwise are those of the profiles registered at the moment. Profiles beyond `dense`
         distinct predicates are indexed and no longer all scored. `taxonomy` has the topics of the
         clustered approach. With `attribute_weight` w an entry is attribute**w times value, so that below
-        1 the name of an attribute counts for less than its value.
+        1 the name of an attribute counts for less than its value; it is 0.2 if tuned, else 1.
         """
         self._measures = Measures(measure, spaces=spaces)
         self._approach = None if approach is None else Approach.parse(approach)
@@ -102,7 +102,7 @@ class Matcher:
         self._distinct = distinct
         self._competition = Competition(competitors)
         self._temperature = temperature
-        if not attribute_weight >= 0:
+        if attribute_weight is not None and not attribute_weight >= 0:
             raise BuildError(f"attributes cannot weigh {attribute_weight}", hint="1 is as much as values, 0 is nothing")
         self._dense = dense
         self._taxonomy = taxonomy
@@ -163,10 +163,25 @@ class Matcher:
             threshold=self._threshold,
             top_k=self._top_k,
             aggregation=self._aggregation,
-            has_measure=bool(self._measures),
+            measure_name=self._measure_name,
         )
         # A million subscriptions have few different settings: each is kept once.
         return self._settings.setdefault(found, found)
+
+    def _measure_of(self, approach: Approach) -> Measure | None:
+        if approach.base == "exact":
+            return None
+        return self._measures.tuned() if approach.tuned else self._measures.of(approach.base)
+
+    def _measure_name(self, approach: Approach) -> str | None:
+        # The tuned approach wraps the measure; its threshold depends on what is inside.
+        measure = self._measures.of(approach.base) if approach.tuned else self._measure_of(approach)
+        return None if measure is None else measure.name
+
+    def _weight_of(self, approach: Approach) -> float:
+        if self._attribute_weight is not None:
+            return self._attribute_weight
+        return TUNED_WEIGHT if approach.tuned else 1.0
 
     def remove(self, handle: int) -> None:
         """Forget a profile."""
@@ -255,16 +270,15 @@ class Matcher:
 
     def parts(self, profile: Profile, event: Event, settings: Settings, *, themes: bool = True) -> Parts:
         """Attribute and value matrix in plain NumPy: slow, and what the kernels must agree with."""
-        exact = settings.approach.base == "exact"
-        measure = None if exact else self._measures.of(settings.approach.base)
+        measure = self._measure_of(settings.approach)
         return parts_of(
             profile,
             event,
             settings,
             measure=measure,
             competition=self._competition,
-            temperature=self._tau(measure) if measure is not None else 1.0,
-            attribute_weight=self._attribute_weight,
+            temperature=1.0 if measure is None else self._tau(settings.approach),
+            attribute_weight=self._weight_of(settings.approach),
             themes=themes,
         )
 
@@ -283,7 +297,7 @@ class Matcher:
             settings,
             parts=self.parts(profile, event, settings),
             plain=self.parts(profile, event, settings, themes=False) if themed else None,
-            measure=None if base == "exact" else self._measures.of(base),
+            measure=self._measure_of(settings.approach),
             distinct=self._distinct,
             apart=self._apart(profile, event) if base == "clustered" else (),
         )
@@ -317,16 +331,17 @@ class Matcher:
         kind = self._kind(settings, theme, len(profile.predicates))
         key = (approach, theme, kind)
         if key not in self._groups:
-            measure = self._measures.of(approach.base)
+            measure = self._measure_of(approach)
+            assert measure is not None
             extra = {"clusters": self._clusters(measure)} if kind is ClusteredGroup else {}
             self._groups[key] = kind(
                 self.vocabulary,
                 measure,
                 theme=theme,
                 thematic=approach.base == "thematic",
-                temperature=self._tau(measure) if approach.contrast else None,
+                temperature=self._tau(approach) if approach.contrast else None,
                 competition=self._competition,
-                attribute_weight=self._attribute_weight,
+                attribute_weight=self._weight_of(approach),
                 **extra,
             )
         return self._groups[key]
@@ -349,8 +364,9 @@ class Matcher:
             taxonomy = Taxonomy.default() if taxonomy is None else Taxonomy.from_file(taxonomy)
         return Clusters(Classifier(measure, taxonomy))
 
-    def _tau(self, measure: Measure) -> float:
+    def _tau(self, approach: Approach) -> float:
         """The temperature given, or the one that suits the measure."""
+        measure = self._measures.of(approach.base)
         return _Contrast(measure, Competitors.of(()), temperature=self._temperature).temperature
 
     def _known(self, handle: int) -> Registration:

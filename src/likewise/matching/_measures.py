@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from likewise.errors import LikewiseError, MissingError
-from likewise.semantics import Measure, Space, Thematic, measure
+from likewise.semantics import Coded, Measure, Space, Thematic, measure
 
 NAMES: Final = {
     "approximate": "esa",
@@ -35,8 +35,14 @@ class Measures:
     def __bool__(self) -> bool:
         return bool(self._one or self._made or self._spaces)
 
+    def tuned(self) -> Measure:
+        """The approximate measure with codes apart."""
+        if "tuned" not in self._made:
+            self._made["tuned"] = Coded(self.of("approximate"))
+        return self._made["tuned"]
+
     def of(self, approach: str) -> Measure:
-        """The measure of an approach, or an error that says what is missing."""
+        """The measure of a base approach, or an error that says what is missing."""
         if approach not in self._made:
             self._made[approach] = self._make(approach)
         return self._made[approach]
@@ -49,8 +55,8 @@ class Measures:
             return Thematic(one.space)  # type: ignore[union-attr]
         if not self._spaces and approach != "concept":
             raise MissingError(
-                f"the approach {approach} needs a space or a measure, and there is none",
-                hint="give one (likewise space build makes it), or choose the approach exact",
+                f"~ needs a space or a measure for the approach {approach}, and there is none",
+                hint="give one (`likewise space build` makes it), or choose exact, which takes ~ as nothing",
             )
         try:
             return measure(NAMES[approach], spaces=self._spaces)
