@@ -131,7 +131,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """One after the other, `(E1; E2)t` [003 table 1]; `within` bounds first start to last end."""
+    """One after the other, `(E1; E2)t` [003 table 1]; `within` bounds the time from the first part to the last."""
 
     parts: tuple[Pattern, ...]
     within: Duration | None = None
