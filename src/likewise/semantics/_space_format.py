@@ -19,7 +19,7 @@ from likewise.errors import SpaceError
 
 FORMAT = "likewise-space"
 VERSION = 1
-"""Covers the layout of the files and the cut of text into stems: a space built by another cut would not know its words."""
+"""Covers the layout of the files and the cut of text into stems: another cut would not find the words of a space."""
 MANIFEST = "manifest.json"
 REJECTED = "rejected.parquet"
 
