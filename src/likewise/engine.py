@@ -14,7 +14,7 @@ from likewise.composite import Detection, Detector, Limits
 from likewise.errors import BuildError
 from likewise.events import Event, Instant, Value
 from likewise.language import Composite, Duration, Subscription, parse
-from likewise.matching import Match, Matcher
+from likewise.matching import Explanation, Match, Matcher
 
 Clock: TypeAlias = Callable[[], Instant]
 """Tells the time of events that come without one."""
@@ -81,6 +81,17 @@ class Engine:
     def subscriptions(self) -> dict[str, Subscription]:
         """What is subscribed, by name."""
         return dict(self._subscriptions)
+
+    @property
+    def profiles(self) -> list[str]:
+        """The names of the subscriptions to single events."""
+        return list(self._handles)
+
+    def explain(self, name: str, event: Event | Mapping[str, Value | Iterable[Value]]) -> Explanation:
+        """Why an event matches a subscription to single events, or why it does not."""
+        if name not in self._handles:
+            raise BuildError(f"there is no subscription {name!r} to single events", hint="patterns have detections")
+        return self.matcher.explain(self._handles[name], self._stamp(event))
 
     @property
     def detector(self) -> Detector:

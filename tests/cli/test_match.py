@@ -1,11 +1,13 @@
 """`likewise match` on files, pipes and bad input."""
 
 import json
-import os
-import subprocess
-import sys
+from types import SimpleNamespace
 
 import pytest
+from typer.testing import CliRunner
+
+from likewise.cli._app import build
+from likewise.errors import LikewiseError
 
 EVENT = {
     "id": "e1",
@@ -28,16 +30,17 @@ def files(tmp_path):
     return str(events), str(interest)
 
 
+@pytest.fixture(autouse=True)
+def _no_spaces(monkeypatch):
+    monkeypatch.setenv("LIKEWISE_SPACES", "no-such-folder")
+
+
 def run(*arguments, stdin=""):
-    code = "from likewise.cli import main; main()"
-    return subprocess.run(
-        [sys.executable, "-c", code, "match", *arguments],
-        input=stdin,
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | {"LIKEWISE_SPACES": "no-such-folder"},
-    )
+    """The command in this process, with the errors that `main` turns into exit code 2."""
+    done = CliRunner().invoke(build(), ["match", *arguments], input=stdin)
+    if isinstance(done.exception, LikewiseError):
+        return SimpleNamespace(returncode=2, stdout=done.stdout, stderr=str(done.exception))
+    return SimpleNamespace(returncode=done.exit_code, stdout=done.stdout, stderr=done.stderr)
 
 
 def test_the_papers_example_prints_the_mapping(files):
@@ -52,6 +55,15 @@ def test_machine_output_from_stdin(files):
     told = json.loads(done.stdout)
     assert (told["subscription"], told["event"], told["score"]) == ("s1", "e1", 1.0)
     assert [c["attribute"] for c in told["mappings"][0]["correspondences"]] == ["type", "device", "office"]
+
+
+def test_explain_says_why_and_why_not(files, tmp_path):
+    other = tmp_path / "other.jsonl"
+    other.write_text(json.dumps(EVENT) + "\n" + json.dumps({"id": "e2", "attributes": {"office": "room 112"}}))
+    done = run(str(other), files[1], "--explain")
+    assert "s1 matches e1" in done.stdout
+    assert "s1 does not match e2" in done.stdout
+    assert "nothing answers it" in done.stdout
 
 
 def test_bad_records_go_to_dead_letters_and_good_ones_go_on(files, tmp_path):

@@ -15,7 +15,7 @@ from likewise.cli._output import errors, output, print_json
 from likewise.errors import BuildError, InputError
 
 if TYPE_CHECKING:
-    from likewise.engine import Notification
+    from likewise.engine import Engine, Notification
     from likewise.events import Event
     from likewise.language import Subscription
     from likewise.matching import Correspondence
@@ -41,7 +41,7 @@ def match(
     master: Annotated[str | None, typer.Option(help="Spark master, e.g. `local[2,4]` or `spark://host:7077`.")] = None,
     remote: Annotated[str | None, typer.Option(help="Spark Connect address, e.g. `sc://host:15002`.")] = None,
     out: Annotated[str | None, typer.Option(help="With --spark: write Parquet here instead of printing.")] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Say why: every predicate with what answers it.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Say why, and for unmatched events why not.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON line for each match.")] = False,
 ) -> None:
     """Match events with subscriptions and print each match with its mapping.
@@ -72,9 +72,13 @@ def match(
     read = found = 0
     for batch in _batches(_read_events(events, dead_letter)):
         read += len(batch)
-        for told in engine.publish_batch(batch):
-            found += 1
+        told_of = engine.publish_batch(batch)
+        found += len(told_of)
+        for told in told_of:
             print_json(_as_json(told, explain=explain)) if as_json else _show(told, explain=explain)
+        if explain:
+            matched = {event.id for told in told_of for event in told.events}
+            _show_misses(engine, [event for event in batch if event.id not in matched], as_json=as_json)
     if not as_json:
         errors.print(f"{found:,} matches of {read:,} events with {len(engine.subscriptions):,} subscriptions")
 
@@ -143,6 +147,18 @@ def _show(told: Notification, *, explain: bool) -> None:
         output.print(f"  mapping with probability {mapping.probability:.3f}")
         for line in map(_line, mapping.correspondences):
             output.print(f"    {line}", markup=False, soft_wrap=True)
+
+
+def _show_misses(engine: Engine, events: list[Event], *, as_json: bool) -> None:
+    """For each event without a match the subscription that came nearest, and what it lacked."""
+    if not engine.profiles:
+        return
+    for event in events:
+        nearest = max((engine.explain(name, event) for name in engine.profiles), key=lambda why: why.score)
+        if as_json:
+            print_json({"event": event.id, "explanation": nearest.as_dict()})
+        else:
+            output.print(nearest.text(), markup=False, soft_wrap=True)
 
 
 def _line(pair: Correspondence) -> str:

@@ -63,7 +63,9 @@ _THRESHOLDS: Final = {
     "approximate": {"esa": 0.3, "combined": 0.55, "embedding": 0.7},
     "approximate+contrast": {"esa": 0.01, "combined": 0.2, "embedding": 0.35},
     "clustered": {"esa": 0.25, "combined": 0.55, "embedding": 0.7},
-    "hybrid": {"hybrid": 0.75},
+    "hybrid": {"hybrid": 0.7},
+    "thematic": {"thematic": 0.2},
+    "thematic+contrast": {"thematic": 0.08},
     "tuned": {"esa": 0.15, "combined": 0.12, "embedding": 0.65},
 }
 """The one threshold that was best for all subscriptions of the thematic data set."""
