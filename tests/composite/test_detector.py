@@ -219,7 +219,7 @@ class TestProbability:
 
         token = Token(Event("1", (("zone", "kitchen"),), (), 1, 1), 0, 1)
         filled = Filled("a", token, 0.9, {"room": (("kitchen", 1.0), ("hall", 0.4))})
-        assert values_of(filled, "Room") == [("kitchen", 1.0), ("hall", 0.4)]
+        assert values_of(filled, "room") == [("kitchen", 1.0), ("hall", 0.4)]
         assert values_of(filled, "zone") == [("kitchen", 1.0)]
 
 

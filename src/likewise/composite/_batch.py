@@ -111,8 +111,7 @@ def _general(
     out: list[tuple[float, int, Detection]] = []
 
     def ring(limit: Instant) -> None:
-        if limit > detector._timers.clock:
-            rung = detector._ring(limit)
+        if limit > detector._timers.clock and (rung := detector._ring(limit)):
             places = np.searchsorted(times, [found.time for found in rung], side="right")
             out.extend((place - 0.5, 0, found) for place, found in zip(places.tolist(), rung, strict=True))
 
@@ -145,7 +144,7 @@ def _groups(detector: Detector, events: Sequence[Event], scores: Any) -> Iterato
 
 def demote(detector: Detector, flat: FlatPatterns, name: str) -> None:
     """Take a pattern from the compiled path to the general one, with all that it holds."""
-    facts, kept, number = flat.facts(name), flat.kept(name), flat.number(name)
+    facts, kept, number = flat.facts(name), flat.kept(name)[name], flat.number(name)
     flat.remove(name)
     general(detector, name, number, facts, kept)
 

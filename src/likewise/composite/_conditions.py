@@ -27,7 +27,7 @@ _COMPARE: Final[dict[Operator, Callable[[Any, Any], bool]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One side of a condition: the roles meant, their attribute, and a number to add."""
+    """One side of a condition: the roles meant, their attribute (normalised), and a number to add."""
 
     roles: frozenset[str]
     attribute: str
@@ -115,10 +115,11 @@ def compare(how: Operator, x: Value | None, y: Value | None) -> bool:
 
 
 def values_of(filled: Filled, attribute: str) -> list[Weighted]:
-    """The event's values of an attribute, or those that the match mapped to it."""
-    wanted = normalise(attribute)
-    found: list[Weighted] = [(v, 1.0) for name, v in filled.token.event.tuples if normalise(name) == wanted]
-    return found or list((filled.mapped or {}).get(wanted, ()))
+    """The event's values of a normalised attribute, or those that the match mapped to it."""
+    found: list[Weighted] = [
+        (value, 1.0) for name, value in filled.token.event.tuples if name == attribute or normalise(name) == attribute
+    ]
+    return found or list((filled.mapped or {}).get(attribute, ()))
 
 
 def key_of(filled: Iterable[Filled], sides: tuple[Side, ...]) -> tuple[Any, ...]:

@@ -236,16 +236,19 @@ class FlatPatterns(FlatBook):
         """Let go of all whose window is over at `now`."""
         self._buckets = sweep(self._waiting, self._buckets, self._patterns, self._scalars, now)
 
-    def kept(self, name: str) -> list[Kept]:
-        """The waiting events of a pattern, oldest first."""
+    def kept(self, name: str | None = None) -> dict[str, list[Kept]]:
+        """The waiting events of one pattern or of all, oldest first."""
         waiting = self._waiting
-        entries = entries_of(waiting, self._buckets, self._index[name]).tolist()
-        rows = [
-            Kept(event, int(waiting.rank[at]), float(waiting.probability[at]), int(waiting.flag[at]))
-            for at in entries
-            if (event := self._events[at]) is not None
-        ]
-        return sorted(rows, key=lambda row: row.rank)
+        wanted = -1 if name is None else self._index[name]
+        which, entries = entries_of(waiting, self._buckets, self._scalars, wanted)
+        order = np.lexsort((waiting.rank[entries], which))
+        out: dict[str, list[Kept]] = {one: [] for one in (self._index if name is None else (name,))}
+        for owner, at in zip(which[order].tolist(), entries[order].tolist(), strict=True):
+            event = self._events[at]
+            assert event is not None
+            row = Kept(event, int(waiting.rank[at]), float(waiting.probability[at]), int(waiting.flag[at]))
+            out[self._names[owner]].append(row)
+        return out
 
     def load(self, name: str, kept: Sequence[Kept], facts: Facts) -> None:
         """Take waiting events back, oldest first."""

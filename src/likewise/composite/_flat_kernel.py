@@ -156,18 +156,20 @@ def restore_entry(
 
 
 @njit(cache=True)
-def entries_of(waiting: Any, buckets: Any, pattern: int) -> Any:
-    """All entries of one pattern."""
-    out = np.empty(len(waiting.time), np.int32)
+def entries_of(waiting: Any, buckets: Any, scalars: Any, pattern: int) -> Any:
+    """The entries of one pattern, or of all (-1), with the pattern of each."""
+    which = np.empty(scalars[1], np.int32)
+    entries = np.empty(scalars[1], np.int32)
     found = 0
     for at in range(len(buckets.key)):
-        if buckets.key[at] != -1 and buckets.key[at] >> 32 == pattern:
+        owner = buckets.key[at] >> 32
+        if buckets.key[at] != -1 and (pattern < 0 or owner == pattern):
             entry = buckets.head[at]
             while entry != -1:
-                out[found] = entry
+                which[found], entries[found] = owner, entry
                 found += 1
                 entry = waiting.next[entry]
-    return out[:found]
+    return which[:found], entries[:found]
 
 
 @njit(cache=True)

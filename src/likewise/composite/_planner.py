@@ -11,6 +11,7 @@ from likewise.composite._checks import check_keep, check_length, check_relation,
 from likewise.composite._conditions import Condition, Side
 from likewise.composite._placing import complete, place
 from likewise.errors import BuildError
+from likewise.events import normalise
 from likewise.language import (
     Binding,
     Composite,
@@ -107,7 +108,7 @@ class Planner:
             close = get_close_matches(wanted.alias, self._scope, n=1)
             guess = f"did you mean {close[0]!r}?" if close else f"members: {', '.join(self._scope) or 'none'}"
             raise BuildError(f"no member is named {wanted.alias!r}", hint=guess)
-        return Side(frozenset(roles), wanted.attribute, wanted.offset)
+        return Side(frozenset(roles), normalise(wanted.attribute), wanted.offset)
 
     def _register(self, node: plan.Node) -> plan.Node:
         node.id = len(self.nodes)

@@ -42,7 +42,7 @@ def write(detector: Detector) -> bytes:
             "known": [to_plain(subscription) for subscription in detector._known.values()],
             "buffer": [dump_event(entry[-1]) for entry in sorted(detector._buffer, key=lambda e: e[:4])],
             "runs": [_dump_run(run) for run in detector._runs.values()],
-            "flat": [_dump_flat(detector._flat, name) for name in detector._flat_names],
+            "flat": [] if detector._flat is None else _dump_flat(detector._flat),
         }
     )
 
@@ -64,15 +64,17 @@ def _dump_run(run: Run) -> dict[str, Any]:
     }
 
 
-def _dump_flat(flat: FlatPatterns | None, name: str) -> dict[str, Any]:
-    assert flat is not None
-    facts = flat.facts(name)
-    return {
-        "name": name,
-        "number": flat.number(name),
-        "facts": list(facts),
-        "kept": [[dump_event(row.event), row.rank, row.probability, row.flag] for row in flat.kept(name)],
-    }
+def _dump_flat(flat: FlatPatterns) -> list[dict[str, Any]]:
+    kept = flat.kept()
+    return [
+        {
+            "name": name,
+            "number": flat.number(name),
+            "facts": list(flat.facts(name)),
+            "kept": [[dump_event(row.event), row.rank, row.probability, row.flag] for row in kept[name]],
+        }
+        for name in flat.names
+    ]
 
 
 def read(kind: type[Detector], data: bytes, **parts: Any) -> Detector:

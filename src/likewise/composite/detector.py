@@ -371,10 +371,6 @@ class Detector:
     def _number_of(self, found: Detection) -> int:
         return self._runs[found.pattern].number
 
-    @property
-    def _flat_names(self) -> tuple[str, ...]:
-        return () if self._flat is None else self._flat.names
-
     def snapshot(self) -> bytes:
         """All state, with the patterns, as bytes of a versioned format."""
         from likewise.composite._snapshot import write
