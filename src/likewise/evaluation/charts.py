@@ -41,6 +41,7 @@ def bars(rows: Sequence[Mapping[str, object]], *, name: str, value: str, colour:
     return {
         "title": title,
         "width": 520,
+        "height": {"step": 24, "for": "position"},
         "data": {"values": [dict(row) for row in rows]},
         "mark": "bar",
         "encoding": {

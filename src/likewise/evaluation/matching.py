@@ -201,7 +201,7 @@ def _draw(results: Sequence[Result], settings: Settings) -> None:
             for who in ("together", "alone")
         ]
         spec = bars(rows, name="approach", value="F1", colour="who", title=f"Mean maximal F1, {degree:.0%} approximate")
-        for ending in ("html", "png"):
+        for ending in ("html", "png", "svg"):
             save(spec, settings.out / f"matching-{round(100 * degree)}.{ending}")
 
 

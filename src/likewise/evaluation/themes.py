@@ -154,7 +154,7 @@ def _draw(cells: Sequence[Cell], baseline: float, settings: Settings) -> None:
         ),
     }
     for name, spec in charts.items():
-        for ending in ("html", "png"):
+        for ending in ("html", "png", "svg"):
             save(spec, settings.out / f"{name}.{ending}")
 
 
