@@ -33,7 +33,7 @@ def scores(matcher, events):
 
 @settings(max_examples=200, deadline=None)
 @given(PROFILES, EVENTS, TABLES, st.sampled_from(list(Aggregation)), st.sampled_from([0.21, 0.5, 0.8]), st.booleans())
-def test_indexed_and_scored_profiles_agree(profiles, events, table, how, threshold, contrast):  # noqa: PLR0917
+def test_indexed_and_scored_profiles_agree(profiles, events, table, how, threshold, contrast):
     approach = "contrast" if contrast else "approximate"
     both = [
         Matcher(
@@ -121,3 +121,15 @@ def test_neighbours_keep_what_is_near_and_grow_with_the_columns():
     assert near.lists[place].tolist() == [0, 2]
     near.contest(np.array([place]), np.array([2]), 1)
     assert near.rival[place] == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize("dense", [0, 10_000])
+def test_a_matcher_with_changing_subscriptions_does_not_grow(dense):
+    matcher = Matcher(TableMeasure({("new 7", "old"): 0.9}), approach="approximate", dense=dense)
+    matcher.add(Profile((Predicate("x", Operator.EQ, 1),)))
+    for n in range(300):
+        handle = matcher.add(Profile((Predicate("a", Operator.EQ, f"new {n % 10}", True, True),)))
+        found = matcher.match(Event.of({"a": "old"}))
+        assert [m.subscription for m in found] == ([handle] if n % 10 == 7 else [])
+        matcher.remove(handle)
+    assert all(len(group.conditions) <= 2 for group in matcher._groups.values())

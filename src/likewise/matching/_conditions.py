@@ -35,10 +35,17 @@ class ConditionTable:
         self._numbers: dict[Hashable, int] = {}
         self._uses = np.zeros(16, dtype=np.int32)
         self.records: NDArray[Any] = np.zeros(16, dtype=CONDITION)
+        self._identities: list[Hashable] = []
+        self._free: list[int] = []
         self.version = 1
-        self.unused = 0
 
     def __len__(self) -> int:
+        """How many numbers are given out, free ones included."""
+        return len(self._identities)
+
+    @property
+    def used(self) -> int:
+        """How many predicates are in use."""
         return len(self._numbers)
 
     def uses(self, number: int) -> int:
@@ -50,8 +57,6 @@ class ConditionTable:
         number = self._numbers.get(_identity(predicate))
         if number is None:
             number = self._append(predicate)
-        elif not self._uses[number]:
-            self.unused -= 1
         self._uses[number] += 1
         return number
 
@@ -71,19 +76,24 @@ class ConditionTable:
         return numbers
 
     def release(self, number: int) -> None:
-        """Count a predicate as used once less."""
+        """Count a predicate as used once less; with the last use its number is free for another."""
         self._uses[number] -= 1
         if not self._uses[number]:
-            self.unused += 1
+            del self._numbers[self._identities[number]]
+            self._free.append(number)
 
     def _append(self, predicate: Predicate) -> int:
         record = self._compile(predicate)
-        number = len(self._numbers)
-        self.records = grown(self.records, number + 1)
+        if self._free:
+            number = self._free.pop()
+        else:
+            number = len(self._identities)
+            self._identities.append(None)
+            self.records, self._uses = grown(self.records, number + 1), grown(self._uses, number + 1)
         for field, value in zip(_FIELDS, record, strict=True):
             self.records[field][number] = value
+        self._identities[number] = _identity(predicate)
         self._numbers[_identity(predicate)] = number
-        self._uses = grown(self._uses, number + 1)
         self.version += 1
         return number
 

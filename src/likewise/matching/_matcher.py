@@ -350,7 +350,7 @@ class Matcher:
         if settings.approach.base in _OWN_KINDS:
             return _OWN_KINDS[settings.approach.base]
         dense = self._groups.get((settings.approach, theme, DenseGroup))
-        full = dense is not None and len(dense.conditions) >= self._dense
+        full = dense is not None and dense.conditions.used >= self._dense
         return SparseGroup if full and SparseGroup.takes(settings, length) else DenseGroup
 
     def _clusters(self, measure: Measure) -> Clusters:
