@@ -12,7 +12,14 @@ import pytest
 import likewise
 
 PACKAGES = sorted(
-    ["likewise", *(f"likewise.{info.name}" for info in pkgutil.iter_modules(likewise.__path__) if info.name != "cli")]
+    [
+        "likewise",
+        *(
+            f"likewise.{info.name}"
+            for info in pkgutil.iter_modules(likewise.__path__)
+            if info.name not in {"__main__", "cli"}
+        ),
+    ]
 )
 
 
