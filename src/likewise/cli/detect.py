@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from likewise.cli._output import errors, output, print_json
-from likewise.errors import BuildError, InputError
+from likewise.errors import BuildError, InputError, ParseError
 
 if TYPE_CHECKING:
     from likewise.composite import Detection, Detector
@@ -112,12 +112,7 @@ def _detector(patterns: Path, *, snapshot: Path | None, refused: Any, two_step: 
     if snapshot is not None and snapshot.exists():
         return Detector.restore(snapshot.read_bytes(), matcher=matcher, measure=measure, refuse=refuse)
     kind = TwoStepDetector if two_step else Detector
-    detector = kind(matcher=matcher, refuse=refuse, **options)
-    for subscription in _read_patterns(patterns, detector):
-        detector.add(subscription.name, subscription.body, subscription.options)
-    if not detector.patterns:
-        raise InputError("no patterns in it", source=str(patterns), hint="write one, such as `p: a then b within 5 s`")
-    return detector
+    return kind(_read_patterns(patterns), matcher=matcher, refuse=refuse, **options)
 
 
 def _bad_record(refused: Any) -> Any:
@@ -128,9 +123,8 @@ def _bad_record(refused: Any) -> Any:
     return BadRecord(source="<detector>", line=None, reason=refused.reason, raw=raw)
 
 
-def _read_patterns(path: Path, detector: Detector) -> list[Subscription]:
-    """Patterns run; profiles are only there to be referred to, unless there is nothing else."""
-    from likewise.language import Composite, parse
+def _read_patterns(path: Path) -> list[Subscription]:
+    from likewise.language import parse
 
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -139,9 +133,9 @@ def _read_patterns(path: Path, detector: Detector) -> list[Subscription]:
     except UnicodeDecodeError as error:
         raise InputError(f"not valid UTF-8 at byte {error.start + 1}", source=str(path)) from None
     found = parse(text, source=str(path))
-    for subscription in found:
-        detector.define(subscription)
-    return [one for one in found if isinstance(one.body, Composite)] or found
+    if not found:
+        raise InputError("no patterns in it", source=str(path), hint="write one, such as `p: a then b within 5 s`")
+    return found
 
 
 def _detections(detector: Detector, source: str, until: str | None, refused: Any) -> Iterator[Detection]:
@@ -215,10 +209,8 @@ def _duration(text: str) -> int:
     # The language's own durations, so that the command understands what patterns do.
     try:
         root = parse_pattern(f"not x for {text}").root
-    except Exception:
+    except ParseError:
         root = None
-    if text.strip() in ("0", "0 s"):
-        return 0
     if not isinstance(root, Negation) or root.within is None:
         raise BuildError(f"{text!r} is not a length of time", hint="such as `30 s`, `5 minutes` or `1 hour`")
     return root.within

@@ -107,7 +107,9 @@ class Detector:
         listed = list(patterns)
         for subscription in listed:
             self.define(subscription)
-        for subscription in listed:
+        # Beside patterns, profiles are there to be referred to.
+        composites = [one for one in listed if isinstance(one.body, Composite)]
+        for subscription in composites or listed:
             self.add(subscription.name, subscription.body, subscription.options)
 
     # patterns
