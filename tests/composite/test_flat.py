@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC
 from itertools import pairwise
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from worlds import KINDS, event, events, member, profile, traces
 
 from likewise.composite import Detector
+from likewise.composite._flat_columns import Columns
 from likewise.composite._flat_shape import shape_of
 from likewise.events import Event
 from likewise.language import (
@@ -219,3 +221,26 @@ def test_only_promising_events_are_given_to_the_matcher() -> None:
     stream = [Event(k + str(t), (("sort", k),), (), t, t) for t, k in enumerate("CACBC")]
     assert [[e.id for e in one.members] for one in detector.publish_batch(stream)] == [["A1", "B3"]]
     assert given_to == ["A1", "B3"]
+
+
+_VALUES = st.one_of(
+    st.sampled_from((0, 1, True, False, 1.0, 0.0, -0.0, "1", "true", "True", 5, "5", 2**53, 2**53 + 1, 1e300, "Lab_7")),
+    st.sampled_from(("lab 7", "labs", "Lab", "http://x.org/v#Lab", "été", "ÉTÉ", "", " lab ", "LabRoom", "lab room")),
+    st.datetimes(timezones=st.just(UTC)),
+    st.integers(-3, 3),
+    st.floats(-2, 2),
+)
+
+
+@EXAMPLES
+@given(st.sampled_from(("room", "Rooms", "room_name")), _VALUES, st.sampled_from(("room", "ROOM", "roomName")), _VALUES)
+def test_the_dictionary_agrees_with_the_matcher(asked: str, wanted: object, said: str, value: object) -> None:
+    """A profile of one equality is answered by a dictionary; it must say what exact matching says."""
+    predicate = Predicate(asked, Operator.EQ, wanted)  # type: ignore[arg-type]
+    matcher = Matcher()
+    matcher.add(Profile((predicate,)))
+    happened = Event("1", ((said, value),), (), 1, 1)  # type: ignore[arg-type]
+    columns = Columns()
+    number = columns.predicate(asked, wanted)  # type: ignore[arg-type]
+    [found] = columns.ids(happened.tuples, 1).tolist()
+    assert (columns.predicate_of[found] == number) == bool(matcher.match(happened))
