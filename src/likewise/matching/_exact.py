@@ -14,6 +14,7 @@ from likewise.matching._bounds import bounds
 from likewise.matching._exact_kernel import (
     DIFFER,
     EQUAL,
+    HINTS,
     TEST,
     WITHIN,
     Postings,
@@ -43,7 +44,7 @@ class ExactIndex:
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
         self._tests = Lists(TEST)
-        self._postings = Lists(np.int32)
+        self._postings = Lists(np.int64)
         self._segments_of = Lists(np.int32)
         self._segments = Lists(np.float64, np.int32)
         self._segment_ids: dict[tuple[int, int], int] = {}
@@ -54,6 +55,7 @@ class ExactIndex:
         self._head = np.zeros(64, dtype=np.int32)
         self._head_time = np.zeros(64, dtype=np.int64)
         self._chain = np.zeros(64, dtype=np.int32)
+        self._mark = np.zeros(HINTS + 1, dtype=np.int64)
         self._out = np.zeros((2, 4096), dtype=np.int32)
 
     @property
@@ -87,7 +89,7 @@ class ExactIndex:
         self._access[slot] = place
         operator, attribute, key, _, low, high = tests[place]
         if operator == EQUAL:
-            self._postings.append(key, self._tests.start[slot])
+            self._postings.append(key, _packed(int(self._tests.start[slot]), _hint(tests, place)))
         else:
             segment, bound = self._segment(operator, attribute, low, high)
             self._segments.insert_sorted(segment, bound, self._tests.start[slot])
@@ -97,9 +99,10 @@ class ExactIndex:
         place = self._access.pop(slot, None)
         if place is None:
             return
-        operator, attribute, key, _, low, high = self._read(slot)[place]
+        tests = self._read(slot)
+        operator, attribute, key, _, low, high = tests[place]
         if operator == EQUAL:
-            self._postings.discard(key, self._tests.start[slot])
+            self._postings.discard(key, _packed(int(self._tests.start[slot]), _hint(tests, place)))
         else:
             segment, _ = self._segment(operator, attribute, low, high)
             self._segments.discard(segment, self._tests.start[slot], field=1, ordered=True)
@@ -142,7 +145,7 @@ class ExactIndex:
                 self._width,
             ),
             self._tests.fields[0],
-            Scratch(self._clock, self._head, self._head_time, self._chain),
+            Scratch(self._clock, self._head, self._head_time, self._chain, self._mark),
         )
 
     def _compile(self, predicate: Predicate) -> Test:
@@ -186,6 +189,22 @@ class ExactIndex:
             self._segments.reserve(segment + 1)
             self._segments_of.append(attribute, segment)
         return segment, -high if level == _BELOW else low
+
+
+def _hint(tests: list[Test], place: int) -> int:
+    """What else a profile asks for than the test at its access place."""
+    key = tests[place][2]
+    for operator, _, other, *_ in tests:
+        if operator == EQUAL and other != key:
+            return other & HINTS
+    for at, (_, attribute, *_) in enumerate(tests):
+        if at != place:
+            return -attribute - 2
+    return -1
+
+
+def _packed(begin: int, hint: int) -> int:
+    return begin << 32 | hint & 0xFFFFFFFF
 
 
 _ABOVE = 2000

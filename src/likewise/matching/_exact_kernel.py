@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 EQUAL: Final = 0
 WITHIN: Final = 1
+HINTS: Final = 255
 DIFFER: Final = 2
 
 
@@ -23,11 +24,15 @@ class Tuples(NamedTuple):
 
 
 class Postings(NamedTuple):
-    """Per key, where the tests of the profiles begin that are reached through it."""
+    """Per key, the profiles that are reached through it: where their tests begin (upper half), and a hint.
+
+    The hint names something else that the event must have, so that most candidates are turned down
+    without a visit to their tests: a key by its last eight bits, an attribute a as -a - 2, or nothing as -1.
+    """
 
     start: NDArray[np.int64]
     length: NDArray[np.int32]
-    tests: NDArray[np.int32]
+    tests: NDArray[np.int64]
 
 
 class Segments(NamedTuple):
@@ -70,6 +75,7 @@ class Scratch(NamedTuple):
     head: NDArray[np.int32]
     head_time: NDArray[np.int64]
     chain: NDArray[np.int32]
+    mark: NDArray[np.int64]
 
 
 @numba.njit(cache=True, nogil=True)
@@ -106,6 +112,16 @@ def _link(ids: NDArray[np.int32], tuples: Tuples, scratch: Scratch) -> None:
         scratch.chain[at] = scratch.head[attribute] if scratch.head_time[attribute] == now else -1
         scratch.head[attribute] = at
         scratch.head_time[attribute] = now
+        scratch.mark[tuples.key[ids[at]] & HINTS] = now
+
+
+@numba.njit(cache=True, nogil=True)
+def _hopeless(hint: Any, scratch: Scratch) -> bool:
+    """Whether the event lacks what the hint names."""
+    now = scratch.clock[0]
+    if hint >= 0:
+        return bool(scratch.mark[hint] != now)
+    return bool(hint < -1 and scratch.head_time[-hint - 2] != now)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -120,7 +136,7 @@ def _lower_bound(key: NDArray[Any], begin: int, end: int, bound: float) -> int:
 
 
 @numba.njit(cache=True, nogil=True)
-def match_exact(  # noqa: PLR0917
+def match_exact(  # noqa: PLR0912, PLR0917
     ids: NDArray[np.int32],
     starts: NDArray[np.int64],
     first: int,
@@ -150,7 +166,10 @@ def match_exact(  # noqa: PLR0917
             if key < keys:
                 at = postings.start[key]
                 for place in range(at, at + postings.length[key]):
-                    begin = postings.tests[place]
+                    packed = postings.tests[place]
+                    if _hopeless(np.int32(packed & 0xFFFFFFFF), scratch):
+                        continue
+                    begin = packed >> 32
                     if _satisfied(tests, begin, mine, tuples, scratch):
                         if count == len(out_event):
                             return event, before
