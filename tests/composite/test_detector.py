@@ -19,6 +19,7 @@ from likewise.language import (
     Options,
     Repetition,
     Sequence,
+    Subscription,
     TimeEvent,
     parse,
 )
@@ -182,6 +183,16 @@ class TestLiveChanges:
 
 
 class TestSnapshots:
+    @pytest.mark.parametrize("pattern", ["p: a then b within 10 s", "p: a then b then a"])
+    def test_a_pattern_keeps_what_it_was_built_from(self, pattern: str) -> None:
+        """Names that go away or change do not change what runs, nor what comes back from a snapshot."""
+        detector = Detector(parse(f"a: {{kind= A}}\nb: {{kind= B}}\n{pattern}"))
+        detector.define(Subscription("a", parse("a: {kind= C}")[0].body))
+        detector = Detector.restore(detector.snapshot())
+        found = detector.publish_batch(events("C1 A2 B3 A4"))
+        assert [e.id for e in found[0].members][:2] == ["A2", "B3"]
+        assert found[0].trace[0].role == "a"
+
     @pytest.mark.parametrize("data", [b"", b"\x81\xa1a\x01", b"not a snapshot"])
     def test_foreign_bytes_are_refused(self, data: bytes) -> None:
         with pytest.raises(InputError, match="not a snapshot"):

@@ -111,3 +111,9 @@ def test_a_reference_brings_its_conditions() -> None:
     )
     assert sorted(plan.root.node.roles) == ["x.l", "x.r", "y"]
     assert len(plan.conditions) == 2
+
+
+def test_a_name_may_be_used_twice() -> None:
+    [pattern] = parse("p: smoke then not people then smoke within 5 s")
+    known = {one.name: one for one in parse("smoke: {type= smoke}\npeople: {type= people}")}
+    assert sorted(build_plan(pattern, known).root.node.visible) == ["smoke", "smoke 2"]

@@ -79,7 +79,7 @@ def take_batch(detector: Detector, events: Sequence[Event], times: NDArray[np.in
         demote(detector, flat, name)
     if unfit:
         scores = _scores(matcher, events)
-    plain, places, numbers = flat.process(batch, events, base, detector._known)
+    plain, places, numbers = flat.process(batch, events, base, detector._catalogue)
     if not detector._runs:
         return out + _finish(detector, times, plain)
     found = _general(detector, events, times, base, scores)
@@ -151,7 +151,8 @@ def demote(detector: Detector, flat: FlatPatterns, name: str) -> None:
 
 def general(detector: Detector, name: str, number: int, facts: Facts, kept: list[Kept]) -> None:
     """Run a plain pattern on the general path, beginning with what it holds."""
-    run = detector._build(detector._known[name], number)
+    catalogue = detector._catalogue
+    run = detector._build(catalogue.running(name), number, catalogue.scope(name))
     detector._pool.register(run)
     detector._runs[name] = run
     run.detected, run.dropped = facts.detected, facts.dropped

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise.composite._catalogue import Catalogue
 from likewise.composite._detection import Detection
 from likewise.composite._flat_book import NEVER, Facts, FlatBook
 from likewise.composite._flat_kernel import (
@@ -161,7 +162,7 @@ class FlatPatterns(FlatBook):
         return [name for name, at in self._index.items() if attribute[at] >= 0 and several[attribute[at]]]
 
     def process(
-        self, batch: Batch, events: Sequence[Event], base: int, known: Mapping[str, Subscription]
+        self, batch: Batch, events: Sequence[Event], base: int, catalogue: Catalogue
     ) -> tuple[list[Detection], NDArray[Any], NDArray[Any]]:
         """Detections in order, with the event and the number of the pattern that each belongs to."""
         found, entered, self._waiting, self._buckets = detect_sequences(
@@ -179,19 +180,18 @@ class FlatPatterns(FlatBook):
         if len(numbers) and len(self._index) > 1:
             order = np.lexsort((numbers, found[0]))
             found, numbers = tuple(column[order] for column in found), numbers[order]
-        detections = self._detections(events, base, found, known)
+        detections = self._detections(events, base, found, catalogue)
         self._remember(events, base, entered)
         return detections, found[0], numbers
 
-    def _detections(
-        self, events: Sequence[Event], base: int, found: Any, known: Mapping[str, Subscription]
-    ) -> list[Detection]:
+    def _detections(self, events: Sequence[Event], base: int, found: Any, catalogue: Catalogue) -> list[Detection]:
         at, pattern, entry, rank, probability = found
         if not len(at):
             return []
         which = pattern.tolist()
         for index in set(which) - self._sources.keys():
-            self._sources[index] = Source(known[self._names[index]], known)
+            name = self._names[index]
+            self._sources[index] = Source(catalogue.running(name), catalogue.scope(name))
         sources = {index: (self._sources[index], None) for index in set(which)}
         with uncollected():
             seconds = list(map(events.__getitem__, at.tolist()))

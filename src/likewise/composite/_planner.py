@@ -186,10 +186,18 @@ class Planner:
                 f"no subscription is named {reference.name!r}",
                 hint=f"did you mean {close[0]!r}?" if close else "define it before the pattern that uses it",
             )
-        alias = reference.alias or reference.name
+        alias = reference.alias or self._again(reference.name)
         if isinstance(target.body, Profile):
             return self._leaf(target.body, self._role(alias), target.options, depth, free)
         return self._expanded(target, alias, depth, free)
+
+    def _again(self, name: str) -> str:
+        """The name of a subscription as a role; `smoke then not people then smoke` fills `smoke` and `smoke 2`."""
+        count, free = 1, name
+        while free in self._scope:
+            count += 1
+            free = f"{name} {count}"
+        return free
 
     def _expanded(self, target: Subscription, alias: str, depth: int, free: bool) -> plan.Node:
         assert isinstance(target.body, Composite)

@@ -15,6 +15,7 @@ from likewise.composite._flat_shape import shape_of
 from likewise.composite._run import Limits, Run
 from likewise.composite._state import Dump, Load, dump_event, load_event
 from likewise.errors import InputError
+from likewise.language import Subscription
 
 if TYPE_CHECKING:
     from likewise.composite.detector import Detector
@@ -39,12 +40,30 @@ def write(detector: Detector) -> bytes:
             "now": detector._now,
             "ranks": detector._ranks,
             "numbers": detector._numbers,
-            "known": [to_plain(subscription) for subscription in detector._known.values()],
+            "known": [to_plain(subscription) for subscription in detector._catalogue.others],
             "buffer": [dump_event(entry[-1]) for entry in sorted(detector._buffer, key=lambda e: e[:4])],
-            "runs": [_dump_run(run) for run in detector._runs.values()],
-            "flat": [] if detector._flat is None else _dump_flat(detector._flat),
+            "runs": [_source(detector, run.plan.name) | _dump_run(run) for run in detector._runs.values()],
+            "flat": [] if detector._flat is None else _dump_flat(detector, detector._flat),
         }
     )
+
+
+def _source(detector: Detector, name: str) -> dict[str, Any]:
+    """A pattern as it was added, and what it was built from."""
+    catalogue = detector._catalogue
+    return {
+        "pattern": to_plain(catalogue.running(name)),
+        "scope": [to_plain(one) for one in catalogue.scope(name).values()],
+        "known": catalogue.named.get(name) is catalogue.running(name),
+    }
+
+
+def _resume(detector: Detector, entry: dict[str, Any]) -> Subscription:
+    pattern: Subscription = from_plain(entry["pattern"])
+    detector._catalogue.resume(pattern, map(from_plain, entry["scope"]))
+    if entry["known"]:
+        detector.define(pattern)
+    return pattern
 
 
 def _dump_run(run: Run) -> dict[str, Any]:
@@ -52,7 +71,6 @@ def _dump_run(run: Run) -> dict[str, Any]:
     root = None if run.root is None else run.root.dump(dump)
     chooser = run._chooser.dump(dump)
     return {
-        "name": run.plan.name,
         "number": run.number,
         "started": run.started,
         "detected": run.detected,
@@ -64,11 +82,11 @@ def _dump_run(run: Run) -> dict[str, Any]:
     }
 
 
-def _dump_flat(flat: FlatPatterns) -> list[dict[str, Any]]:
+def _dump_flat(detector: Detector, flat: FlatPatterns) -> list[dict[str, Any]]:
     kept = flat.kept()
     return [
-        {
-            "name": name,
+        _source(detector, name)
+        | {
             "number": flat.number(name),
             "facts": list(flat.facts(name)),
             "kept": [[dump_event(row.event), row.rank, row.probability, row.flag] for row in kept[name]],
@@ -106,8 +124,8 @@ def read(kind: type[Detector], data: bytes, **parts: Any) -> Detector:
 
 
 def _load_run(detector: Detector, entry: dict[str, Any]) -> None:
-    subscription = detector._known[entry["name"]]
-    run = detector._build(subscription, entry["number"])
+    subscription = _resume(detector, entry)
+    run = detector._build(subscription, entry["number"], detector._catalogue.scope(subscription.name))
     detector._install(run)
     run.detected, run.dropped = entry["detected"], entry["dropped"]
     if entry["started"] is None:
@@ -122,10 +140,11 @@ def _load_run(detector: Detector, entry: dict[str, Any]) -> None:
 
 def _load_flat(detector: Detector, entry: dict[str, Any]) -> None:
     """Plain patterns go back to the compiled path, or to the general one if that is switched off."""
-    name, (_, detected, expired, dropped, started) = entry["name"], entry["facts"]
+    subscription = _resume(detector, entry)
+    name, (_, detected, expired, dropped, started) = subscription.name, entry["facts"]
     kept = [Kept(load_event(event), rank, p, flag) for event, rank, p, flag in entry["kept"]]
     facts = Facts(len(kept), detected, expired, dropped, started)
-    shape = shape_of(detector._known[name], detector._known)
+    shape = shape_of(subscription, detector._catalogue.scope(name))
     if detector._flat is not None and shape is not None:
         detector._flat.add(name, shape, number=entry["number"], started=started)
         detector._flat.load(name, kept, facts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import msgspec
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.composite._batch import good_times, take_batch
+from likewise.composite._catalogue import Catalogue
 from likewise.composite._detection import Detection
 from likewise.composite._explain import PatternState, flat_state, run_state
 from likewise.composite._flat import FlatPatterns
@@ -96,7 +97,7 @@ class Detector:
             if compiled:
                 drop = self.limits.policy == "drop oldest"
                 self._flat = FlatPatterns(self._batch_matcher, limit=self.limits.instances, drop=drop)
-        self._known: dict[str, Subscription] = {}
+        self._catalogue = Catalogue()
         self._unstarted: list[Run] = []
         self._buffer: list[tuple[Instant, Instant, str, int, Event]] = []
         self._numbers = 0
@@ -116,26 +117,27 @@ class Detector:
 
     def define(self, subscription: Subscription) -> None:
         """Let other patterns refer to a subscription, without running it."""
-        self._known[subscription.name] = subscription
+        self._catalogue.define(subscription)
 
     def add(self, name: str, body: Composite | Profile, options: Options | None = None) -> None:
         """Run a pattern from now on."""
         if self._runs_already(name):
             raise BuildError(f"a pattern {name!r} is running already", hint="use replace, or another name")
         subscription = Subscription(name, body, options or Options())
-        shape = None if self._flat is None else shape_of(subscription, self._known)
+        known = self._catalogue.named
+        shape = None if self._flat is None else shape_of(subscription, known)
         self._numbers += 1
         if self._flat is not None and shape is not None:
             self._flat.add(name, shape, number=self._numbers, started=self._now)
         else:
-            self._install(self._build(subscription, self._numbers))
-        self._known[name] = subscription
+            self._install(self._build(subscription, self._numbers, known))
+        self._catalogue.run(subscription)
 
     def _runs_already(self, name: str) -> bool:
         return name in self._runs or (self._flat is not None and name in self._flat)
 
-    def _build(self, subscription: Subscription, number: int) -> Run:
-        plan = build_plan(subscription, self._known)
+    def _build(self, subscription: Subscription, number: int, known: Mapping[str, Subscription]) -> Run:
+        plan = build_plan(subscription, known)
         if plan.approximate and self._relate is None:
             raise BuildError(
                 f"pattern {subscription.name!r} compares members by meaning and there is no measure",
@@ -162,7 +164,7 @@ class Detector:
         """Stop a pattern and forget what it holds."""
         if self._flat is not None and name in self._flat:
             self._flat.remove(name)
-            del self._known[name]
+            self._catalogue.stop(name)
             return
         run = self._run(name)
         run.close()
@@ -170,13 +172,13 @@ class Detector:
         self._pool.unregister(run)
         self._unstarted = [other for other in self._unstarted if other is not run]
         del self._runs[name]
-        del self._known[name]
+        self._catalogue.stop(name)
 
     def replace(self, name: str, body: Composite | Profile, options: Options | None = None) -> None:
         """Change a pattern; the new one begins with nothing, and if it is refused the old one stays."""
         if not self._runs_already(name):
             self._run(name)
-        self._build(Subscription(name, body, options or Options()), 0)
+        self._build(Subscription(name, body, options or Options()), 0, self._catalogue.named)
         self.remove(name)
         self.add(name, body, options)
 
