@@ -94,7 +94,10 @@ def test_a_frequency_too_large_is_cut_not_wrapped() -> None:
 def test_a_huge_article_is_counted_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_invert, "PIECE", 10)
     rows = run([article("long", "parking garage " * 100)])
-    assert {term: list(counts.values()) for term, counts in postings(rows).items()} == {"parking": [100], "garag": [100]}
+    assert {term: list(counts.values()) for term, counts in postings(rows).items()} == {
+        "parking": [100],
+        "garag": [100],
+    }
 
 
 @given(st.text(alphabet="ab ", max_size=200), st.integers(1, 20))

@@ -12,13 +12,14 @@ pytest.importorskip("pyspark")
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.pipeline.traces import packed_batch
 
 from likewise.errors import BuildError, LikewiseError
 from likewise.events import Event
 from likewise.language import parse
 from likewise.matching import Matcher
 from likewise.pipeline._arrow import encode
-from likewise.pipeline._frame import batch_of
+from likewise.pipeline._frame import batch_of, events_of, unpacked
 from likewise.pipeline._match import MatchTask, match, shown
 from likewise.pipeline._worker import Recipe
 
@@ -106,11 +107,18 @@ def _schema() -> str:
     return EVENTS_SCHEMA
 
 
+@settings(deadline=None)
+@given(EVENTS)
+def test_packed_events_come_out_as_they_went_in(events: list[Event]) -> None:
+    if events:
+        assert list(events_of(unpacked(packed_batch(events)))) == events
+
+
 def test_without_explanations_the_matches_are_the_same() -> None:
     events = some_events(50)
     recipe = Recipe.of(SUBSCRIPTIONS)
     plain, explained = (
-        next(iter(MatchTask(recipe, explain)([batch_of(events)]))).to_pylist() for explain in (False, True)
+        next(iter(MatchTask(recipe, explain)([packed_batch(events)]))).to_pylist() for explain in (False, True)
     )
     assert [row["event_id"] for row in plain] == [row["event_id"] for row in explained]
     assert {row["probability"] for row in plain} == {None}

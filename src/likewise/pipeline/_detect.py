@@ -17,7 +17,7 @@ from likewise.composite import Detection, Detector
 from likewise.errors import BuildError
 from likewise.events import Instant
 from likewise.language import Composite
-from likewise.pipeline._frame import as_events
+from likewise.pipeline._frame import packed
 from likewise.pipeline._routes import BUCKETS, Route
 from likewise.pipeline._routing import MOMENT, ROUTED_SCHEMA, Members, RouteTask, column_of, event_of
 from likewise.pipeline._table import Fixed, Source, Table
@@ -79,8 +79,11 @@ def detect_with(events: DataFrame, source: Source, *, delay: str = "0 seconds", 
         if not source.value.patterns:
             raise BuildError("there is no pattern to detect", hint="single events are for match")
         source.value.check()
-    columns = as_events(events).where("flaw is null and attributes is not null and time is not null").drop("flaw")
-    routed = columns.mapInArrow(RouteTask(source, buckets, events.isStreaming), ROUTED_SCHEMA)
+    routed = (
+        packed(events)
+        .where("time is not null")
+        .mapInArrow(RouteTask(source, buckets, events.isStreaming), ROUTED_SCHEMA)
+    )
     if events.isStreaming:
         from likewise.pipeline._detect_stream import DetectProcessor, detect_stream
 

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from likewise.errors import BuildError
 from likewise.events import BadRecord, Event, Value
@@ -207,6 +208,36 @@ def _tuple(name: Column, value: Column, kind: Column) -> Column:
     return F.struct(
         name.cast("string").alias("name"), value.cast("string").alias("value"), kind.cast("string").alias("kind")
     )
+
+
+SEPARATOR: Final = "\uffff"
+"""Stands between packed texts: no character, so no term has it."""
+
+
+def packed(events: DataFrame) -> DataFrame:
+    """Events for a worker: names, values and kinds joined to one text each, which Spark hands over several times faster
+    than arrays of structs. Records that are no events are left behind."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    def joined(column: str) -> Column:
+        return F.array_join(column, SEPARATOR, "")
+
+    good = as_events(events).where("flaw is null and size(attributes) > 0")
+    parts = [joined(f"attributes.{part}").alias(part) for part in ("name", "value", "kind")]
+    return good.select("id", "time", "end", joined("theme").alias("theme"), *parts)
+
+
+def unpacked(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The columns of events from packed ones."""
+    names, values, kinds = (pc.split_pattern(batch.column(part), SEPARATOR) for part in ("name", "value", "kind"))
+    theme = batch.column("theme")
+    tags = pc.split_pattern(pc.if_else(pc.equal(theme, ""), pa.scalar(None, theme.type), theme), SEPARATOR)
+    tuples = pa.StructArray.from_arrays(
+        [each.flatten().cast(pa.string()) for each in (names, values, kinds)], fields=list(_TUPLE)
+    )
+    attributes = pa.ListArray.from_arrays(names.offsets, tuples, type=ARROW_SCHEMA.field("attributes").type)
+    columns = [batch.column("id"), batch.column("time"), batch.column("end"), tags, attributes]
+    return pa.RecordBatch.from_arrays(columns, names=["id", "time", "end", "theme", "attributes"])
 
 
 def dead_letters(events: DataFrame) -> DataFrame:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from likewise.errors import BuildError
 from likewise.matching import Match, Matcher
 from likewise.pipeline._arrow import encode
-from likewise.pipeline._frame import as_events, events_of, written
+from likewise.pipeline._frame import events_of, packed, unpacked, written
 from likewise.pipeline._worker import Interests, Recipe
 
 if TYPE_CHECKING:
@@ -81,10 +81,9 @@ def match_with(events: DataFrame, recipe: Recipe, *, explain: bool = True) -> Da
     if recipe.patterns:
         raise BuildError(f"{recipe.patterns[0].name!r} is a pattern", hint="patterns are for detect")
     recipe.check()
-    columns = as_events(events).where("flaw is null and attributes is not null").drop("flaw", "end")
     # One tuple for one predicate is decided only when the mapping is made.
     explained = explain or bool(dict(recipe.options).get("distinct"))
-    return columns.mapInArrow(MatchTask(recipe, explained), MATCHES_SCHEMA)
+    return packed(events).mapInArrow(MatchTask(recipe, explained), MATCHES_SCHEMA)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +98,7 @@ class MatchTask:
         names = pa.array([subscription.name for subscription in self.recipe.profiles], pa.string())
         for batch in batches:
             if batch.num_rows:
-                yield match_rows(matcher, batch, names, explain=self.explain)
+                yield match_rows(matcher, unpacked(batch), names, explain=self.explain)
 
 
 def match_rows(matcher: Matcher, batch: pa.RecordBatch, names: pa.Array, *, explain: bool) -> pa.RecordBatch:
@@ -137,14 +136,9 @@ def _matches(
     A pair has none where the matcher lets a tuple answer one predicate only and the second look refused it.
     """
     hit, place = np.unique(which, return_inverse=True)
-    events = list(events_of(_with_end(batch).take(pa.array(hit))))
+    events = list(events_of(batch.take(pa.array(hit))))
     matches = [{each.subscription: each for each in row} for row in matcher.match_batch(events)]
     return [matches[at].get(name) for at, name in zip(place.tolist(), names, strict=True)]
-
-
-def _with_end(batch: pa.RecordBatch) -> pa.Table:
-    table = pa.Table.from_batches([batch])
-    return table if "end" in table.column_names else table.append_column("end", table.column("time"))
 
 
 def mapping_rows(match: Match) -> list[dict[str, object]]:
