@@ -47,8 +47,9 @@ def main(*, whole: str, tiny: str, skip: str, mode: str, cores: int, listed: boo
         tables.execute_sql(SOURCE.format(name=name, path=Path(path).resolve().as_uri()))
         tables.execute_sql(PAIRS.format(name=name, skip=skip))
     _count(tables, "tiny")  # loads classes and starts the planner, which is not what is asked for here
-    overhead, _ = _count(tables, "tiny")
-    seconds, matches = _count(tables, "whole")
+    # The better of two each: the peers, too, are measured warm, and a busy machine only ever adds time.
+    overhead, _ = min(_count(tables, "tiny") for _ in range(2))
+    seconds, matches = min(_count(tables, "whole") for _ in range(2))
     answer = {"matches": matches, "seconds": seconds, "overhead": overhead, "version": version("apache-flink")}
     if listed:
         with tables.execute_sql("SELECT a, b FROM whole_pairs").collect() as rows:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import gc
 import importlib.util
 import random
+import runpy
 import sys
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from likewise.composite import Detector
@@ -226,9 +228,7 @@ def _peers(stream: list[Event]) -> list[Row]:
         some = stream[: max(100_000, len(stream) // 4)]
         rate, found = _timed(lambda: with_bytewax(some))
         rows.append(_rate(f"peer: bytewax, first pairs ({found:,})", len(some), rate))
-    if importlib.util.find_spec("pyflink") is None:
-        rows.append({"what": "peer: Flink MATCH_RECOGNIZE", "value": "skipped", "unit": "pyflink not installed"})
-    return rows
+    return [*rows, runpy.run_path(str(Path(__file__).with_name("_flink.py")))["keyed_row"](stream)]
 
 
 def plain_python(stream: Sequence[Event]) -> Iterator[tuple[Event, Event]]:

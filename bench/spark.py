@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import runpy
 import subprocess
 import sys
 import tempfile
@@ -22,7 +23,6 @@ from pathlib import Path
 from typing import Any
 
 PATTERN = "pair: first {type = a} as x then first {type = b} as y within 30 minutes where x.room = y.room"
-FLINK = "20,000-31,000 were measured for Flink MATCH_RECOGNIZE from CSV"
 
 
 def run(*, quick: bool = False) -> list[dict[str, object]]:
@@ -161,7 +161,7 @@ def _detection(folder: Path, *, quick: bool) -> Iterator[dict[str, object]]:
     same = "same detections" if told["rows"] == len(found) else f"{told['rows']} detections, the detector {len(found)}"
     yield _row("keyed detection, Spark, two cores", told["rate"], "events/s by the clock", target=">= Flink", note=same)
     yield _row("keyed detection, Spark", told["cpu_rate"], "events/s of one core")
-    yield _flink()
+    yield runpy.run_path(str(Path(__file__).with_name("_flink.py")))["keyed_row"](events)
 
 
 def _streaming(folder: Path, *, quick: bool) -> Iterator[dict[str, object]]:
@@ -173,19 +173,6 @@ def _streaming(folder: Path, *, quick: bool) -> Iterator[dict[str, object]]:
     yield _row("stream, snapshots of state, middle", told["middle bytes"] / 1e6, "MB")
     what = f"about {told['middle bytes'] / 1e6:.2f}"
     yield _row("stream, snapshots of state, end", told["last bytes"] / 1e6, "MB", target=what)
-
-
-def _flink() -> dict[str, object]:
-    try:
-        import pyflink  # type: ignore[import-not-found,unused-ignore]  # noqa: F401
-    except ImportError:
-        return {
-            "what": "Flink MATCH_RECOGNIZE",
-            "value": None,
-            "unit": "events/s",
-            "note": f"skipped: no pyflink; {FLINK}",
-        }
-    return {"what": "Flink MATCH_RECOGNIZE", "value": None, "unit": "events/s", "note": f"not run here; {FLINK}"}
 
 
 # --- tasks in processes of their own ----------------------------------------------------------
