@@ -222,7 +222,8 @@ class DenseGroup:
         self._rows, self._row_version = grown(self._rows, self._used), grown(self._row_version, self._used)
         places = slots[ids].astype(np.int64)
         said, attributes, values = self._said(ids, context)
-        fill_rows(self._rows, places, self.conditions.records, len(self.conditions), said, attributes, values)
+        records, count = self.conditions.records, len(self.conditions)
+        fill_rows(self._rows, places, records, count, said, attributes, values, self._attribute_weight)
         self._refine(ids, places)
         self._row_version[places] = self._version
 
@@ -234,8 +235,6 @@ class DenseGroup:
         theme = words.themes[context] if self._thematic else ()
         attribute, value = words.attribute[ids], words.value[ids]
         attribute_row, attributes = self._relate(0, attribute, words.attribute_terms, context, theme)
-        if self._attribute_weight != 1:
-            attributes = np.power(attributes, self._attribute_weight)
         textual = words.kind[ids] == 0
         value_row = np.zeros(len(ids), dtype=np.int64)
         value_row[textual], values = self._relate(1, value[textual], words.value_terms, context, theme)

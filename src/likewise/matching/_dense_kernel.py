@@ -73,6 +73,15 @@ def _value_factor(c: int, t: int, conditions: Any, said: Said, values: NDArray[n
     return related if operator == RELATED else 1.0 - related
 
 
+@numba.njit(cache=True, nogil=True, inline="always")
+def is_worded(condition: Any) -> bool:
+    """Whether the value is a term that must be met: only then may the attribute's name count for less.
+
+    That a number is large enough says little; there the name is all there is to go by.
+    """
+    return bool(condition.kind == _TEXT and condition.operator in (RELATED, EQUAL))
+
+
 @numba.njit(cache=True, nogil=True)
 def fill_rows(  # noqa: PLR0917
     out: NDArray[np.float32],
@@ -82,6 +91,7 @@ def fill_rows(  # noqa: PLR0917
     said: Said,
     attributes: NDArray[np.float32],
     values: NDArray[np.float32],
+    attribute_weight: np.float32,
 ) -> None:
     """The combined matrix [004 eq 1-4] of tuples with all conditions, a row per tuple."""
     for t in range(len(places)):
@@ -90,6 +100,8 @@ def fill_rows(  # noqa: PLR0917
             column = conditions[c].attribute_column
             if column >= 0:
                 factor = attributes[said.attribute_row[t], column]
+                if attribute_weight != 1 and factor > 0 and is_worded(conditions[c]):
+                    factor = factor**attribute_weight
             else:
                 factor = np.float32(1.0 if said.attribute[t] == conditions[c].attribute else 0.0)
             row[c] = factor * _value_factor(c, t, conditions, said, values) if factor > 0 else 0.0

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.events import Event
-from likewise.language import Profile
+from likewise.language import Operator, Predicate, Profile
 from likewise.matching._approach import Settings
 from likewise.matching._competition import Competition
 from likewise.matching._matrices import Relate, attribute_matrix, value_matrix
@@ -57,9 +57,10 @@ def parts_of(
     if settings.approach.contrast:
         names = _against(names, competition.attributes, temperature)
         values = _against(values, competition.values, temperature)
-    return Parts(
-        attribute_matrix(profile, event, _weighed(names, attribute_weight)), value_matrix(profile, event, values)
-    )
+    attributes = attribute_matrix(profile, event, names)
+    worded = [i for i, predicate in enumerate(profile.predicates) if is_worded(predicate)]
+    attributes[worded] **= attribute_weight
+    return Parts(attributes, value_matrix(profile, event, values))
 
 
 def _against(relate: Relate, rivals: Sequence[str], temperature: float) -> Relate:
@@ -70,9 +71,6 @@ def _against(relate: Relate, rivals: Sequence[str], temperature: float) -> Relat
     return contrast
 
 
-def _weighed(relate: Relate, weight: float) -> Relate:
-    def weigh(mine: Sequence[str], theirs: Sequence[str]) -> NDArray[np.float32]:
-        out: NDArray[np.float32] = np.power(np.nan_to_num(relate(mine, theirs)), np.float32(weight))
-        return out
-
-    return relate if weight == 1.0 else weigh
+def is_worded(predicate: Predicate) -> bool:
+    """Whether its value is a term that must be met: only then may the attribute's name count for less."""
+    return predicate.operator is Operator.EQ and isinstance(predicate.value, str)

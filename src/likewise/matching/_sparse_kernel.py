@@ -9,7 +9,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.matching._dense_kernel import MEAN, RELATED, UNRELATED, _score
+from likewise.matching._dense_kernel import MEAN, RELATED, UNRELATED, _score, is_worded
 from likewise.matching._exact_kernel import EQUAL, WITHIN, Tuples, _lower_bound
 
 _TEXT = 0
@@ -94,8 +94,14 @@ def _name_factor(attribute: int, t: int, world: World) -> float:
     if attribute < 0:
         return 1.0 if world.tuples.attribute[t] == -attribute - 1 else 0.0
     row = world.names.of[world.tuples.attribute[t]]
-    score = _contrast(world.names.table[row, attribute], world.names.rival[row], world.temperature)
-    return score if world.attribute_weight == 1.0 else score**world.attribute_weight
+    return _contrast(world.names.table[row, attribute], world.names.rival[row], world.temperature)
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def _name_bound(attribute: int, t: int, world: World) -> float:
+    """The most that the attribute can count for, whatever its condition makes of its weight."""
+    factor = _name_factor(attribute, t, world)
+    return factor**world.attribute_weight if world.attribute_weight < 1.0 and factor > 0.0 else factor
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
@@ -117,6 +123,8 @@ def _entry(c: int, t: int, least: float, world: World) -> float:
     conditions, tuples = world.conditions, world.tuples
     column = conditions[c].attribute_column
     factor = _name_factor(column if column >= 0 else -conditions[c].attribute - 1, t, world)
+    if world.attribute_weight != 1.0 and factor > 0.0 and is_worded(conditions[c]):
+        factor **= world.attribute_weight
     if factor <= least:
         return 0.0
     operator = conditions[c].operator
@@ -172,7 +180,7 @@ def _collect(  # noqa: PLR0917
     begin = postings.start[number]
     for place in range(begin, begin + postings.length[number]):
         bound = postings.bound[place]
-        if score >= bound and score * _name_factor(postings.attribute[place], t, world) >= bound:
+        if score >= bound and score * _name_bound(postings.attribute[place], t, world) >= bound:
             profile = postings.profile[place]
             if seen[profile] != now:
                 seen[profile] = now
@@ -212,7 +220,7 @@ def match_sparse(  # noqa: PLR0917
             count = _collect(t, 1.0, world.values[t], by_value, world, seen, now, candidates, count)
             # List 0 is of exact attributes, list c + 1 of the attribute column c.
             for number in range(len(by_name.length)):
-                if by_name.length[number] and (number == 0 or _name_factor(number - 1, t, world) >= world.least):
+                if by_name.length[number] and (number == 0 or _name_bound(number - 1, t, world) >= world.least):
                     count = _collect(t, 1.0, number, by_name, world, seen, now, candidates, count)
             if world.tuples.kind[t] != _TEXT:
                 continue
