@@ -87,7 +87,8 @@ class SequenceProcess(Process):
         if factor == 0.0:
             self.run.stopped(self.node, k, "a condition failed", owner, instance)
             return
-        owner.chooser = owner.chooser or Chooser(step)
+        if owner.chooser is None:
+            owner.chooser = Chooser(step)
         if owner.chooser.admit(instance, owner.deadline):
             self._advance(instance, owner, instance.probability * factor, owner.deadline)
 
@@ -293,7 +294,7 @@ class SequenceProcess(Process):
             "prefixes": [self._dump_prefix(prefix, dump) for prefix in prefixes],
             "chooser": [dump.chooser(self.chooser), self.chooser.dump(dump)],
             "first": self.children[0].dump(dump),
-            "shared": {k: blockers.dump(dump) for k, blockers in self.blockers.items() if blockers.needed},
+            "shared": {k: b.dump(dump) for k, b in sorted(self.blockers.items()) if b.needed},
         }
 
     def _dump_prefix(self, prefix: Prefix, dump: Dump) -> Any:
@@ -308,7 +309,7 @@ class SequenceProcess(Process):
             "chooser": [dump.chooser(prefix.chooser), None if prefix.chooser is None else prefix.chooser.dump(dump)],
             "absent": {
                 k: [dump.blockers(b), None if b is self.blockers.get(k) else b.dump(dump)]
-                for k, b in prefix.absent.items()
+                for k, b in sorted(prefix.absent.items())
             },
         }
 
