@@ -76,6 +76,7 @@ class Engine:
         self._handles: dict[str, int] = {}
         self._subscriptions: dict[str, Subscription] = {}
         self._detector: Detector | None = None
+        self._nameless = 0
 
     @property
     def subscriptions(self) -> dict[str, Subscription]:
@@ -152,7 +153,11 @@ class Engine:
         return [] if self._detector is None else [_notification(found) for found in self._detector.advance(instant)]
 
     def _stamp(self, event: Event | Mapping[str, Value | Iterable[Value]]) -> Event:
-        ready = event if isinstance(event, Event) else Event.of(event)
+        if isinstance(event, Event):
+            ready = event
+        else:
+            self._nameless += 1
+            ready = Event.of(event, id=f"event {self._nameless}")
         return ready if ready.start is not None else ready.stamped(self._clock())
 
     def _subscribe(self, subscription: Subscription) -> None:

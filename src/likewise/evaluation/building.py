@@ -41,22 +41,22 @@ class Kind:
 
 
 KINDS: Final = (
-    Kind("energy", ("energy consumption", "electricity usage", "power_consumption"), 30),
-    Kind("temperature", ("temperature", "thermometer reading", "room_temperature"), 30),
-    Kind("presence", ("presence", "motion detected", "person_present"), 20),
+    Kind("energy", ("energy consumption", "power consumption", "energyUsage"), 30),
+    Kind("temperature", ("temperature", "air temperature", "room_temperature"), 30),
+    Kind("presence", ("presence", "human presence", "presence_detected"), 20),
     Kind("parking", ("parking", "car park", "parking_garage"), 12),
     Kind("door", ("door opened", "entrance opened", "door_open"), 8),
 )
 WINDOW: Final = Kind("window", ("window broken", "window glass shattered", "broken_window"), 0)
 
-_TYPE: Final = ("type", "kind", "eventType")
+_TYPE: Final = ("type", "type of event", "eventType")
 _DEVICES: Final = (
     ("laptop", "notebook computer", "laptop_computer"),
     ("lamp", "light bulb", "lightSource"),
     ("refrigerator", "fridge", "cooling_device"),
     ("coffee maker", "coffee machine", "espresso_maker"),
 )
-_DEVICE: Final = ("device", "appliance", "electrical_device")
+_DEVICE: Final = ("device", "deviceType", "electrical_device")
 _ROOMS: Final = (
     ("kitchen", "kitchen", "kitchenette"),
     ("laboratory", "lab", "research_laboratory"),
@@ -143,7 +143,7 @@ def _reading(chance: random.Random, kind: str, maker: int) -> tuple[str, int | f
     if kind == "energy":
         return ("kilowatt hours", "consumed energy", "kwh")[maker], round(chance.uniform(0.1, 4.0), 2)
     if kind == "temperature":
-        return ("degrees", "temperature", "degrees_celsius")[maker], round(chance.gauss(18.0, 4.0), 1)
+        return ("degrees", "degrees Celsius", "temperature_degrees")[maker], round(chance.gauss(18.0, 4.0), 1)
     if kind == "parking":
         return ("empty parking slots", "parking vacancy", "free_parking_spaces")[maker], chance.randrange(0, 6)
     return None

@@ -59,6 +59,10 @@ TUNED: Final = Approach("approximate", contrast=True, tuned=True)
 TUNED_WEIGHT: Final = 0.2
 """The power of attributes in the tuned approach; in all others it is 1, as in the papers."""
 
+TUNED_TEMPERATURE: Final = 0.2
+"""Soft contrast. Sharp contrast is better while all subscribers use one word for one thing and much worse as soon as
+they do not, because then another word for the same thing wins: soft contrast gains without that risk."""
+
 _THRESHOLDS: Final = {
     "approximate": {"esa": 0.3, "combined": 0.55, "embedding": 0.7},
     "approximate+contrast": {"esa": 0.01, "combined": 0.2, "embedding": 0.35},
@@ -66,9 +70,10 @@ _THRESHOLDS: Final = {
     "hybrid": {"hybrid": 0.7},
     "thematic": {"thematic": 0.2},
     "thematic+contrast": {"thematic": 0.08},
-    "tuned": {"esa": 0.15, "combined": 0.12, "embedding": 0.65},
+    "tuned": {"esa": 0.2, "combined": 0.4, "embedding": 0.6},
 }
-"""The one threshold that was best for all subscriptions of the thematic data set."""
+"""The one threshold that was best for all subscriptions of the thematic data set; of the tuned approach one that also
+serves subscribers with other words for the same things, and those who are alone."""
 
 
 def default_threshold(approach: Approach, measure: str) -> float:

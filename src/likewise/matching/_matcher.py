@@ -14,7 +14,7 @@ from likewise.errors import BuildError
 from likewise.events import Event
 from likewise.language import Operator, Options, Profile
 from likewise.matching._aggregation import Aggregation, aggregate
-from likewise.matching._approach import TUNED_WEIGHT, Approach, Settings, resolve
+from likewise.matching._approach import TUNED_TEMPERATURE, TUNED_WEIGHT, Approach, Settings, resolve
 from likewise.matching._competition import Competition
 from likewise.matching._dense import DenseGroup
 from likewise.matching._exact import ExactIndex
@@ -365,7 +365,9 @@ class Matcher:
         return Clusters(Classifier(measure, taxonomy))
 
     def _tau(self, approach: Approach) -> float:
-        """The temperature given, or the one that suits the measure."""
+        """The temperature given, or the one that suits the approach and its measure."""
+        if approach.tuned and self._temperature is None:
+            return TUNED_TEMPERATURE
         measure = self._measures.of(approach.base)
         return _Contrast(measure, Competitors.of(()), temperature=self._temperature).temperature
 
