@@ -1,6 +1,7 @@
 """`likewise match` on files, pipes and bad input."""
 
 import json
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -74,6 +75,23 @@ def test_bad_records_go_to_dead_letters_and_good_ones_go_on(files, tmp_path):
     assert json.loads(letters.read_text())["line"] == 1
 
 
+def test_without_dead_letters_a_bad_record_is_told_and_counts_and_the_good_ones_go_on(files):
+    done = run("-", files[1], "--json", stdin="{broken\n" + json.dumps(EVENT))
+    assert done.returncode == 2
+    assert json.loads(done.stdout)["event"] == EVENT["id"]
+    assert "<stdin>:1" in done.stderr
+    assert "--dead-letter" in done.stderr
+
+
+def test_a_bad_subscription_is_told_and_the_good_ones_go_on(files, tmp_path):
+    mixed = tmp_path / "mixed.lw"
+    mixed.write_text("bad: {type = x} thershold 0.5\n" + Path(files[1]).read_text())
+    done = run(files[0], str(mixed), "--json")
+    assert done.returncode == 2
+    assert json.loads(done.stdout.splitlines()[0])["event"] == EVENT["id"]
+    assert "did you mean `threshold`" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "stdin", "message"),
     [
@@ -91,3 +109,10 @@ def test_bad_usage_exits_2_with_a_message(files, arguments, stdin, message):
     assert done.returncode == 2
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.spark
+def test_the_same_on_spark(spark, files):
+    done = run(*files, "--spark", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1])["event_id"] == EVENT["id"]

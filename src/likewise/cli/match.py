@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Iterator
-from contextlib import nullcontext
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from likewise.cli._input import Rejects, event_batches, read_subscriptions, spaces_for
 from likewise.cli._output import errors, output, print_json
-from likewise.errors import BuildError, InputError
+from likewise.errors import BuildError
 
 if TYPE_CHECKING:
     from likewise.engine import Engine, Notification
     from likewise.events import Event
-    from likewise.language import Subscription
     from likewise.matching import Correspondence
-
-BATCH = 1000
 
 
 def register(app: typer.Typer) -> None:
@@ -50,8 +44,9 @@ def match(
     """
     if events == subscriptions == "-":
         raise BuildError("events and subscriptions cannot both come from stdin", hint="give one of them as a file")
-    interests = _read_subscriptions(subscriptions)
-    spaces = space or _shelf(interests, approach)
+    rejects = Rejects(dead_letter)
+    interests = read_subscriptions(subscriptions, rejects)
+    spaces = space or spaces_for(interests, approach)
     if spark or master or remote or out:
         from likewise.cli._spark import match_on_spark
 
@@ -63,14 +58,14 @@ def match(
             "as_json": as_json,
         }
         options: dict[str, Any] = {"approach": approach, "threshold": threshold, "top_k": top, "space": spaces}
-        match_on_spark(events, interests, **place, as_json=as_json, **options)
+        match_on_spark(events, interests, **place, **options)
         return
     from likewise.engine import Engine
 
     engine = Engine(approach=approach, threshold=threshold, top_k=top, spaces=spaces)
     engine.subscribe(interests)
     read = found = 0
-    for batch in _batches(_read_events(events, dead_letter)):
+    for batch in event_batches(events, rejects):
         read += len(batch)
         told_of = engine.publish_batch(batch)
         found += len(told_of)
@@ -81,60 +76,7 @@ def match(
             _show_misses(engine, [event for event in batch if event.id not in matched], as_json=as_json)
     if not as_json:
         errors.print(f"{found:,} matches of {read:,} events with {len(engine.subscriptions):,} subscriptions")
-
-
-def _read_subscriptions(source: str) -> list[Subscription]:
-    from likewise.language import parse
-
-    name = "<stdin>" if source == "-" else source
-    try:
-        raw = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
-        text = raw.decode("utf-8-sig")
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", source=name, hint="check the path") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"not valid UTF-8 at byte {error.start + 1}", source=name) from None
-    found = parse(text, source=name)
-    if not found:
-        raise InputError("no subscriptions in it", source=name, hint="write one, such as {type = parking}")
-    return found
-
-
-def _shelf(interests: list[Subscription], approach: str | None) -> list[str]:
-    """Without a choice, the space on the shelf that knows most, if there is any `~` to answer."""
-    from likewise.language import Member, Profile, members
-    from likewise.matching import is_approximate
-    from likewise.semantics import Manifest, list_spaces
-
-    profiles = [one.body for one in interests if isinstance(one.body, Profile)]
-    patterns = [one.body.root for one in interests if not isinstance(one.body, Profile)]
-    profiles += [leaf.profile for root in patterns for leaf in members(root) if isinstance(leaf, Member)]
-    if approach == "exact" or not any(map(is_approximate, profiles)):
-        return []
-    found = [(manifest.size, str(path)) for path, manifest in list_spaces() if isinstance(manifest, Manifest)]
-    return [max(found)[1]] if found else []
-
-
-def _read_events(source: str, dead_letter: Path | None) -> Iterator[Event]:
-    from likewise.events import DeadLetters, read_events
-
-    with DeadLetters(dead_letter) if dead_letter is not None else nullcontext() as letters:
-        yield from read_events(source, on_error=letters)
-        if letters is not None and letters.count:
-            errors.print(f"{letters.count:,} bad records in {dead_letter}")
-
-
-def _batches(events: Iterable[Event]) -> Iterator[list[Event]]:
-    """Events in batches, with progress on long input."""
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = (SpinnerColumn(), TextColumn("{task.completed:,.0f} events"), TimeElapsedColumn())
-    waiting = iter(events)
-    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as progress:
-        task = progress.add_task("events", total=None)
-        while batch := list(islice(waiting, BATCH)):
-            yield batch
-            progress.advance(task, len(batch))
+    rejects.conclude()
 
 
 def _show(told: Notification, *, explain: bool) -> None:

@@ -1,0 +1,127 @@
+"""What commands read: subscriptions and events, the good ones in spite of the bad, and the spaces they need."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from likewise.cli._output import errors
+from likewise.errors import InputError, LikewiseError
+
+if TYPE_CHECKING:
+    from likewise.events import BadRecord, Event
+    from likewise.language import Subscription
+
+BATCH = 1000
+_SHOWN = 10
+_USAGE = 2
+
+
+class Rejects:
+    """Bad records: kept in a file of dead letters where one is given, else told; `conclude` makes them count.
+
+    Without such a file they are lost, so the command ends with exit code 2; the good ones are worked on all the same.
+    """
+
+    def __init__(self, dead_letter: Path | None = None) -> None:
+        from likewise.events import DeadLetters
+
+        self._path = dead_letter
+        self._letters = None if dead_letter is None else DeadLetters(dead_letter)
+        self._faults = 0
+        self.count = 0
+
+    def __call__(self, record: BadRecord) -> None:
+        """Take one bad record."""
+        self.count += 1
+        if self._letters is not None:
+            self._letters(record)
+        else:
+            self.fault(record.error())
+
+    def fault(self, error: LikewiseError) -> None:
+        """Tell what is wrong with one of the user's things."""
+        self._faults += 1
+        if self._faults <= _SHOWN:
+            errors.print(f"error: {error}", style="red", highlight=False, markup=False, soft_wrap=True)
+
+    def conclude(self) -> None:
+        """Say how many there were; exit code 2 if any was lost."""
+        if self._letters is not None:
+            self._letters.__exit__(None, None, None)
+            if self.count:
+                errors.print(f"{self.count:,} bad records in {self._path}", markup=False)
+        if self._faults > _SHOWN:
+            errors.print(f"… and {self._faults - _SHOWN:,} more", style="red")
+        if self._faults:
+            if self.count:
+                errors.print("hint: --dead-letter FILE keeps bad records, with their reasons")
+            raise typer.Exit(_USAGE)
+
+
+def read_subscriptions(source: str, rejects: Rejects) -> list[Subscription]:
+    """The good subscriptions of a file (`-` is stdin); each bad one is told with its place."""
+    from likewise.language import parse_lenient
+
+    name = "<stdin>" if source == "-" else source
+    try:
+        raw = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
+        text = raw.decode("utf-8-sig")
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", source=name, hint="check the path") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"not valid UTF-8 at byte {error.start + 1}", source=name) from None
+    found, faults = parse_lenient(text, name)
+    if not found and faults:
+        raise faults[0]
+    for fault in faults:
+        rejects.fault(fault)
+    if not found:
+        raise InputError("no subscriptions in it", source=name, hint="write one, such as {type = parking}")
+    return found
+
+
+def event_batches(source: str, rejects: Rejects, *, size: int = BATCH) -> Iterator[list[Event]]:
+    """The good events of a file in batches, with progress on long input."""
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.completed:,.0f} events"), TimeElapsedColumn())
+    waiting = _events(source, rejects)
+    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as progress:
+        task = progress.add_task("events", total=None)
+        while batch := list(islice(waiting, size)):
+            yield batch
+            progress.advance(task, len(batch))
+
+
+def _events(source: str, rejects: Rejects) -> Iterator[Event]:
+    from likewise.events import read_events
+
+    read = 0
+    for event in read_events(source, on_error=rejects, allow_empty=True):
+        read += 1
+        yield event
+    if not read and not rejects.count:
+        raise InputError("no events in it", source=source, hint='an event is a line such as {"attributes": {…}}')
+
+
+def spaces_for(interests: Iterable[Subscription], approach: str | None = None) -> list[str]:
+    """The space on the shelf that knows most, if there is any `~` to answer and nobody chose another."""
+    from likewise.language import Composite, Member, members
+    from likewise.matching import is_approximate
+    from likewise.semantics import Manifest, list_spaces
+
+    bodies = [one.body for one in interests]
+    profiles = [body for body in bodies if not isinstance(body, Composite)]
+    patterns = [body for body in bodies if isinstance(body, Composite)]
+    profiles += [leaf.profile for body in patterns for leaf in members(body.root) if isinstance(leaf, Member)]
+    by_meaning = any(condition.approximate for body in patterns for condition in body.where)
+    if approach == "exact" or not (by_meaning or any(map(is_approximate, profiles))):
+        return []
+    found = [(manifest.size, str(path)) for path, manifest in list_spaces() if isinstance(manifest, Manifest)]
+    return [max(found)[1]] if found else []
