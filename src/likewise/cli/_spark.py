@@ -40,7 +40,7 @@ def match_on_spark(
 
 def detect_on_spark(
     events: str,
-    patterns: Path,
+    patterns: Iterable[Subscription],
     *,
     master: str | None = None,
     remote: str | None = None,

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from likewise.cli._input import Rejects, event_batches, read_subscriptions, spaces_for
 from likewise.cli._output import errors, output, print_json
-from likewise.errors import BuildError, InputError, ParseError
+from likewise.errors import BuildError, ParseError
 
 if TYPE_CHECKING:
     from likewise.composite import Detection, Detector
-    from likewise.events import Event
     from likewise.language import Subscription
+    from likewise.matching import Matcher
 
 BATCH = 10_000
 
@@ -27,7 +27,7 @@ def register(app: typer.Typer) -> None:
 
 def detect(
     events: Annotated[str, typer.Argument(help="File of events (JSON lines, CloudEvents, RDF), or - for stdin.")],
-    patterns: Annotated[Path, typer.Argument(help="File of patterns and of the subscriptions they refer to.")],
+    patterns: Annotated[str, typer.Argument(help="File of patterns and of the subscriptions they refer to.")],
     *,
     lateness: Annotated[str, typer.Option(help="How late events may come, such as `30 s` or `5 minutes`.")] = "0 s",
     max_jump: Annotated[str, typer.Option(help="Events further ahead than this are refused.")] = "366 days",
@@ -54,6 +54,9 @@ def detect(
 
     Example: `likewise detect homes.jsonl examples/patterns/homes.lw --explain --state`
     """
+    rejects = Rejects(dead_letter)
+    interests = read_subscriptions(patterns, rejects)
+    spaces = space or spaces_for(interests)
     if spark or master or remote or out:
         from likewise.cli._spark import detect_on_spark
 
@@ -64,31 +67,27 @@ def detect(
             "dead_letter": dead_letter,
             "as_json": as_json,
         }
-        detect_on_spark(events, patterns, **place, as_json=as_json, measure=measure, space=space or ())
+        detect_on_spark(events, interests, **place, measure=measure, space=spaces)
         return
     from likewise.composite import ranked
-    from likewise.events import DeadLetters
 
-    refused = DeadLetters(dead_letter) if dead_letter is not None else None
     detector = _detector(
-        patterns,
+        interests,
         snapshot=snapshot,
-        refused=refused,
+        refused=None if dead_letter is None else rejects,
         two_step=two_step,
-        measure=_measure(measure, space),
+        matcher=_matcher(measure, spaces),
         lateness=_duration(lateness),
         max_jump=_duration(max_jump),
         relatedness=relatedness,
         limits=_limits(limit, full),
     )
     shown: list[Detection] = []
-    found: Iterable[Detection] = _detections(detector, events, until, refused)
+    found: Iterable[Detection] = _detections(detector, events, until, rejects)
     for detection in ranked(found) if rank else found:
         if len(shown) < 50:
             shown.append(detection)
         _print(detection, explain=explain, as_json=as_json)
-    if refused is not None:
-        refused.__exit__(None, None, None)
     if chart is not None:
         from likewise.evaluation.timeline import write_timeline
 
@@ -96,23 +95,24 @@ def detect(
     if snapshot is not None:
         snapshot.write_bytes(detector.snapshot())
     _conclude(detector, state=state, as_json=as_json)
+    rejects.conclude()
 
 
-def _detector(patterns: Path, *, snapshot: Path | None, refused: Any, two_step: bool, **options: Any) -> Detector:
+def _detector(
+    interests: list[Subscription], *, snapshot: Path | None, refused: Any, two_step: bool, **options: Any
+) -> Detector:
     from likewise.composite import Detector, Refused
     from likewise.composite.two_step import TwoStepDetector
-    from likewise.matching import Matcher
 
     def refuse(one: Refused) -> None:
         if refused is not None:
             refused(_bad_record(one))
 
-    measure = options["measure"]
-    matcher = Matcher(measure=measure) if measure is not None else Matcher()
+    matcher: Matcher = options["matcher"]
     if snapshot is not None and snapshot.exists():
-        return Detector.restore(snapshot.read_bytes(), matcher=matcher, measure=measure, refuse=refuse)
+        return Detector.restore(snapshot.read_bytes(), matcher=matcher, measure=matcher.measure, refuse=refuse)
     kind = TwoStepDetector if two_step else Detector
-    return kind(_read_patterns(patterns), matcher=matcher, refuse=refuse, **options)
+    return kind(interests, measure=matcher.measure, refuse=refuse, **options)
 
 
 def _bad_record(refused: Any) -> Any:
@@ -123,42 +123,12 @@ def _bad_record(refused: Any) -> Any:
     return BadRecord(source="<detector>", line=None, reason=refused.reason, raw=raw)
 
 
-def _read_patterns(path: Path) -> list[Subscription]:
-    from likewise.language import parse
-
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", source=str(path), hint="check the path") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"not valid UTF-8 at byte {error.start + 1}", source=str(path)) from None
-    found = parse(text, source=str(path))
-    if not found:
-        raise InputError("no patterns in it", source=str(path), hint="write one, such as `p: a then b within 5 s`")
-    return found
-
-
-def _detections(detector: Detector, source: str, until: str | None, refused: Any) -> Iterator[Detection]:
-    from likewise.events import read_events
-
-    for batch in _batches(read_events(source, on_error=refused)):
+def _detections(detector: Detector, source: str, until: str | None, rejects: Rejects) -> Iterator[Detection]:
+    for batch in event_batches(source, rejects, size=BATCH):
         yield from detector.publish_batch(batch)
     yield from detector.flush()
     if until is not None:
         yield from detector.advance(_instant(until))
-
-
-def _batches(events: Iterable[Event]) -> Iterator[list[Event]]:
-    """Events in batches, with progress on long input."""
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = (SpinnerColumn(), TextColumn("{task.completed:,.0f} events"), TimeElapsedColumn())
-    waiting = iter(events)
-    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as progress:
-        task = progress.add_task("events", total=None)
-        while batch := list(islice(waiting, BATCH)):
-            yield batch
-            progress.advance(task, len(batch))
 
 
 def _print(detection: Detection, *, explain: bool, as_json: bool) -> None:
@@ -186,13 +156,15 @@ def _conclude(detector: Detector, *, state: bool, as_json: bool) -> None:
         errors.print(f"{total:,} detections of {len(states):,} patterns{late}")
 
 
-def _measure(name: str | None, spaces: list[str] | None) -> Any:
-    if name is None:
-        return None
+def _matcher(name: str | None, spaces: list[str]) -> Matcher:
+    """With the measure that was named, or with the usual one over the spaces."""
     from likewise.cli._spaces import open_spaces
+    from likewise.matching import Matcher
     from likewise.semantics import measure, needs_space
 
-    return measure(name, spaces=open_spaces(spaces)) if needs_space(name) else measure(name)
+    if name is None:
+        return Matcher(spaces=spaces)
+    return Matcher(measure(name, spaces=open_spaces(spaces)) if needs_space(name) else measure(name))
 
 
 def _limits(instances: int, policy: str) -> Any:
