@@ -224,7 +224,7 @@ def _match(*, data: str, subscriptions: str, space: str, cores: int) -> dict[str
         found = match(events, Path(subscriptions), space=space, approach="approximate", explain=False)
         count = events.count()
         found.limit(1000).count()
-        seconds, cpu, rows = _best(found, 1 if count > 1_000_000 else 2)
+        seconds, cpu, rows = _best(found, 1 if count > 1_000_000 else 6)
     return {"rate": count / seconds, "cpu_rate": count / cpu, "rows": rows, "memory": memory["most"]}
 
 
@@ -235,7 +235,7 @@ def _detect(*, data: str, cores: int) -> dict[str, Any]:
         events = read_events(spark, data, format="parquet")
         found = detect(events, PATTERN)
         count = events.count()
-        seconds, cpu, rows = _best(found, 2)
+        seconds, cpu, rows = _best(found, 3)
     return {"rate": count / seconds, "cpu_rate": count / cpu, "rows": rows, "memory": memory["most"]}
 
 

@@ -39,6 +39,7 @@ def test_a_broken_table_leaves_the_last_good_one(tmp_path: Path) -> None:
         file.write_text(broken)
         assert names(table, 1 + len(broken)) == ["one"]
         assert (tmp_path / "pins" / "error.txt").exists()
+        assert [each.name for each in table.current().subscriptions] == ["one"]
     file.write_text("two: {a = b}")
     assert names(table, 100) == ["two"]
     assert not (tmp_path / "pins" / "error.txt").exists()

@@ -8,14 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from likewise.errors import BuildError
-from likewise.language import parse
 from likewise.pipeline._detect import detect_with
 from likewise.pipeline._frame import dead_letters
 from likewise.pipeline._match import match_with
 from likewise.pipeline._read import decode_records, read_events
 from likewise.pipeline._sinks import Sink
-from likewise.pipeline._table import Fixed, Source, Table, read_table
-from likewise.pipeline._worker import Recipe
+from likewise.pipeline._table import Fixed, Source, Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -182,7 +180,7 @@ class Stream:
         return [self._query(self.events, MatchBatch(self.source, self.sink, self.letters, self.explain), places.query)]
 
     def _guess(self) -> str:
-        recipe = self.source.value if isinstance(self.source, Fixed) else Recipe.of(parse(read_table(self.source.path)))
+        recipe = self.source.value if isinstance(self.source, Fixed) else self.source.current()
         return "detections" if recipe.patterns else "matches"
 
     def _detections(self, places: Places) -> list[StreamingQuery]:

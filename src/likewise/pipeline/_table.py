@@ -58,6 +58,10 @@ class Table:
         key = (self.path, text, repr(sorted(self.arguments.items())))
         return once(key, lambda: Recipe.of(parse(text, source=self.path), **self.arguments))
 
+    def current(self) -> Recipe:
+        """The subscriptions in force: those of the table, or the last good ones."""
+        return Recipe.of(parse(self._read_good(Path(self.pins)), source=self.path), **self.arguments)
+
     def _pinned(self, batch: int) -> str:
         folder = Path(self.pins)
         pin = folder / f"{batch}.lw"
