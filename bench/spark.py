@@ -48,10 +48,10 @@ def _matching(folder: Path, *, quick: bool) -> Iterator[dict[str, object]]:
     _say(f"writing {count:,} events")
     _task("write", cores=None, base=str(base), out=str(data), count=count)
     one = _task("match", cores=1, data=str(data), subscriptions=str(folder / "subscriptions.lw"), space=space)
-    yield _row(
-        "matching, Spark, one core", one["rate"], "events/s", target=f">= {0.4 * engine:,.0f} (40 % of the engine)"
-    )
-    yield _row("matching, Spark beside the engine", one["rate"] / engine, "of the engine's rate", target=">= 0.4")
+    yield _row("matching, Spark, one core", one["rate"], "events/s by the clock")
+    yield _row("matching, Spark, one core", one["cpu_rate"], "events/s of one core", target=f">= {0.4 * engine:,.0f}")
+    # Like with like: the engine's rate is one of processor time too.
+    yield _row("matching, Spark beside the engine", one["cpu_rate"] / engine, "of the engine's rate", target=">= 0.4")
     yield _row("matches found", one["rows"], "rows")
     if (os.cpu_count() or 1) > 1:
         two = _task("match", cores=2, data=str(data), subscriptions=str(folder / "subscriptions.lw"), space=space)
