@@ -139,13 +139,15 @@ class Engine:
         return self.publish_batch((event,))
 
     def publish_batch(self, events: Sequence[Event | Mapping[str, Value | Iterable[Value]]]) -> list[Notification]:
-        """Send many events through at once; notifications come in the order of the events."""
+        """Send many events through at once: what single events bring about, in their order, then what patterns find."""
         ready = [self._stamp(event) for event in events]
-        out: list[Notification] = []
-        for event, matches in zip(ready, self.matcher.match_batch(ready), strict=True):
-            out += [Notification(str(match.subscription), (event,), match.score, match) for match in matches]
-            if self._detector is not None:
-                out += map(_notification, self._detector.publish(event))
+        out = [
+            Notification(str(match.subscription), (event,), match.score, match)
+            for event, matches in zip(ready, self.matcher.match_batch(ready), strict=True)
+            for match in matches
+        ]
+        if self._detector is not None:
+            out += map(_notification, self._detector.publish_batch(ready))
         return out
 
     def advance(self, instant: Instant) -> list[Notification]:

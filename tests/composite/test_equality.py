@@ -30,7 +30,7 @@ class Rooms:
         return []
 
 
-def defined(composite: Composite, trace: list[Event], horizon: int, threshold: float = 0.0) -> list[object]:
+def defined(composite: Composite, trace: list[Event], horizon: int, threshold: float = 0.1) -> list[object]:
     found = Trace(composite, trace, match=match, horizon=horizon, threshold=threshold, relate=relate).detections()
     return [
         ("p", f.time, f.start, f.end, tuple((a, e.id, e.start, e.end) for a, _, e in f.roles), round(f.p, 9))

@@ -70,7 +70,7 @@ def match(wanted: Profile, happened: Event) -> float:
 @dataclass(frozen=True)
 class Hit:
     subscription: Hashable
-    score: float
+    probability: float
     mappings: tuple[object, ...] = ()
 
 

@@ -36,7 +36,9 @@ def detect(
     until: Annotated[str | None, typer.Option(help="Go on to this time after the last event (ISO 8601).")] = None,
     measure: Annotated[str | None, typer.Option(help="Measure for `~`, such as esa; needs a space.")] = None,
     space: Annotated[list[str] | None, typer.Option(help="Space of the measure.")] = None,
-    relatedness: Annotated[float, typer.Option(min=0, max=1, help="Least relatedness in `a.x ~ b.x`.")] = 0.5,
+    relatedness: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Least relatedness in `a.x ~ b.x`; usual for the measure.")
+    ] = None,
     two_step: Annotated[bool, typer.Option("--two-step", help="Use the two-step method, to compare.")] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Show the trace of each detection.")] = False,
     state: Annotated[bool, typer.Option("--state", help="Show what each pattern holds, and why it stopped.")] = False,

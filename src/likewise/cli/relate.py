@@ -26,9 +26,7 @@ def relate(
     measure: Annotated[
         str | None, typer.Option(help="esa, thematic, jiang-conrath, …; thematic if there is a theme, else esa.")
     ] = None,
-    theme: Annotated[
-        list[str] | None, typer.Option(help="Theme tag of both terms; may be repeated.")
-    ] = None,
+    theme: Annotated[list[str] | None, typer.Option(help="Theme tag of both terms; may be repeated.")] = None,
     theme_a: Annotated[list[str] | None, typer.Option(help="Theme tag of the first term.")] = None,
     theme_b: Annotated[list[str] | None, typer.Option(help="Theme tag of the second term.")] = None,
     space: Annotated[list[str] | None, typer.Option(help="Space by name or path; may be given several times.")] = None,

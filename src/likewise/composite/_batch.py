@@ -127,16 +127,20 @@ def _groups(detector: Detector, events: Sequence[Event], scores: Any) -> Iterato
     """The events that someone on the general path waits for, in order, with what they match."""
     pool = detector._pool
     order = np.argsort(scores.event, kind="stable")
-    rows = zip(scores.event[order].tolist(), scores.handle[order].tolist(), scores.score[order].tolist(), strict=True)
+    handles = scores.handle[order]
+    matcher = detector._batch_matcher
+    assert matcher is not None  # without one there are no scores
+    sure = matcher.probabilities(handles, scores.score[order])
+    rows = zip(scores.event[order].tolist(), handles.tolist(), sure.tolist(), strict=True)
     at, hits, meaning = -1, list[Any](), False
-    for event, handle, score in rows:
+    for event, handle, probability in rows:
         if event != at:
             if hits:
                 yield at, pool.match(events[at]) if meaning else hits
             at, hits, meaning = event, [], False
         entry = pool.by_handle.get(handle)
         if entry is not None:
-            hits.append((entry, min(1.0, score), None))
+            hits.append((entry, probability, None))
             meaning = meaning or entry.by_meaning
     if hits:
         yield at, pool.match(events[at]) if meaning else hits

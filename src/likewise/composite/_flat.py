@@ -115,7 +115,8 @@ class FlatPatterns(FlatBook):
         predicate = numbers[handle]
         mine = np.flatnonzero(predicate >= 0)
         mine = mine[np.argsort(event[mine], kind="stable")]
-        return Hits(event[mine].astype(np.int64), predicate[mine], np.minimum(score[mine].astype(np.float64), 1.0))
+        sure = self._matcher.probabilities(handle[mine], score[mine])
+        return Hits(event[mine].astype(np.int64), predicate[mine], sure)
 
     def encode(self, events: Sequence[Event]) -> Encoded:
         """The tuples of a batch as numbers."""

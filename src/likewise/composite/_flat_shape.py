@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from likewise.composite._flat_tables import ALL, FIRST, LAST
+from likewise.composite._plan import LEAST
 from likewise.events import Value, normalise
 from likewise.language import (
     Binding,
@@ -69,7 +70,7 @@ def shape_of(subscription: Subscription, known: Mapping[str, Subscription]) -> S
         keep,
         keep_next,
         body.consumption is Consumption.UNIQUE,
-        options.threshold or 0.0,
+        LEAST if options.threshold is None else options.threshold,
         attribute,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from likewise.composite._conditions import Condition, Side
 from likewise.language import Allen, Consumption, Duplicates, Duration, Options, Profile
@@ -169,6 +169,10 @@ class RepetitionNode(Node):
     @property
     def children(self) -> tuple[Node, ...]:
         return (self.part,)
+
+
+LEAST: Final = 0.1
+"""The threshold of a pattern that has none: three members at even odds pass, a silence full of near ones does not."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ def build_plan(subscription: Subscription, known: Mapping[str, Subscription] | N
         subscription.name,
         root,
         composite.consumption or Consumption.ALL_PAIRS,
-        0.0 if threshold is None else threshold,
+        plan.LEAST if threshold is None else threshold,
         tuple(planner.nodes),
         tuple(planner.conditions),
     )

@@ -29,7 +29,7 @@ class Hit(Protocol):
     @property
     def subscription(self) -> Hashable: ...
     @property
-    def score(self) -> float: ...
+    def probability(self) -> float: ...
     @property
     def mappings(self) -> Any: ...
 
@@ -135,7 +135,7 @@ class Pool:
         for hit in self.matcher.match(event):
             entry = hit.subscription[0] if isinstance(hit.subscription, tuple) else None
             if isinstance(entry, Entry) and entry.listeners:
-                out.append((entry, min(1.0, float(hit.score)), mapped_values(entry.profile, event, hit)))
+                out.append((entry, hit.probability, mapped_values(entry.profile, event, hit)))
         return out
 
 

@@ -19,7 +19,7 @@ from likewise.composite._flat_shape import shape_of
 from likewise.composite._planner import build_plan
 from likewise.composite._pool import Pool, ProfileMatcher, Timers, Variant
 from likewise.composite._process import TERMINATORS
-from likewise.composite._relate import relate_by
+from likewise.composite._relate import relate_by, usual_relatedness
 from likewise.composite._run import Limits, Run
 from likewise.errors import BuildError
 from likewise.events import Event, Instant
@@ -68,7 +68,7 @@ class Detector:
         *,
         matcher: ProfileMatcher | None = None,
         measure: Measure | None = None,
-        relatedness: float = 0.5,
+        relatedness: float | None = None,
         lateness: int = 0,
         limits: Limits | None = None,
         max_jump: int | None = YEAR,
@@ -76,17 +76,20 @@ class Detector:
         compiled: bool = True,
         refuse: Callable[[Refused], None] | None = None,
     ) -> None:
-        """`compiled` lets plain patterns take the compiled path; `variant` is the pool's [003 sec 5.2]."""
+        """`compiled` lets plain patterns take the compiled path; `variant` is the pool's [003 sec 5.2].
+
+        `relatedness` is where `a.x ~ b.x` begins to hold; without it, where the measure's words usually are related.
+        """
         if lateness < 0:
             raise BuildError("lateness cannot be negative", hint="0 takes events as they come")
         self.lateness = lateness
         self.limits = limits or Limits()
         self.max_jump = max_jump
-        self.relatedness = relatedness
+        self.relatedness = usual_relatedness(measure) if relatedness is None else relatedness
         self.late = 0
         self.refused: list[Refused] = []
         self._refuse = refuse or self._keep_refusal
-        self._relate = relate_by(measure, relatedness)
+        self._relate = relate_by(measure, self.relatedness)
         self._timers = Timers()
         self._pool = Pool(matcher if matcher is not None else Matcher(), variant=variant)
         self._runs: dict[str, Run] = {}

@@ -1,7 +1,7 @@
 """Matching: one event against many subscriptions."""
 
 from likewise.matching._aggregation import Aggregation
-from likewise.matching._approach import APPROACHES, Approach, is_approximate
+from likewise.matching._approach import APPROACHES, Approach, certainty, default_threshold, is_approximate
 from likewise.matching._explain import Explanation, Step
 from likewise.matching._mapping import Correspondence, Mapping
 from likewise.matching._match import Match
@@ -25,5 +25,7 @@ __all__ = [
     "Step",
     "Taxonomy",
     "Topic",
+    "certainty",
+    "default_threshold",
     "is_approximate",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from math import log
 from typing import Final
 
 from likewise.errors import BuildError
@@ -85,6 +86,17 @@ def default_threshold(approach: Approach, measure: str) -> float:
     return _THRESHOLDS.get(str(approach), {}).get(measure, 0.5)
 
 
+def certainty(approach: Approach, measure: str) -> float:
+    """The power of a score that is the probability of a match: even odds at the usual threshold, 1 at 1.
+
+    Scores of different measures are not on one scale; probabilities must be, to be multiplied in patterns.
+
+    >>> round(0.2 ** certainty(TUNED, "esa"), 3), 0.3 ** certainty(Approach("approximate"), "my own")
+    (0.5, 0.3)
+    """
+    return log(0.5) / log(default_threshold(approach, measure))
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """Everything that one profile is matched with, once engine and subscriber have spoken."""
@@ -93,6 +105,8 @@ class Settings:
     threshold: float
     top_k: int
     aggregation: Aggregation
+    power: float = 1.0
+    """What turns the score into a probability, see `certainty`."""
 
 
 def is_approximate(profile: Profile) -> bool:
@@ -127,4 +141,4 @@ def resolve(
     if mappings < 1:
         raise BuildError(f"top {mappings} mappings cannot be given", hint="ask for at least 1")
     how = aggregation or (Aggregation.MEAN if chosen.base == "hybrid" else Aggregation.GEOMETRIC)
-    return Settings(chosen, float(limit), int(mappings), how)
+    return Settings(chosen, float(limit), int(mappings), how, certainty(chosen, name or ""))

@@ -29,6 +29,7 @@ class Match:
         profile: Profile,
         threshold: float = 0.0,
         approach: Approach | None = None,
+        power: float = 1.0,
         matrix: NDArray[np.floating] | None = None,
         top_k: int = 1,
         distinct: bool = False,
@@ -37,6 +38,7 @@ class Match:
         self.subscription = subscription
         self.event = event
         self.score = score
+        self.probability = min(1.0, score**power)
         self.profile = profile
         self.threshold = threshold
         self.approach = approach

@@ -239,6 +239,15 @@ class Matcher:
         parts += [Scores(*group.match(encoded)) for group in self._groups.values()]
         return parts[0] if len(parts) == 1 else Scores(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
+    def probabilities(self, handles: NDArray[Any], scores: NDArray[Any]) -> NDArray[np.float64]:
+        """What the scores of these profiles mean as probabilities of a match."""
+        once, back = np.unique(handles, return_inverse=True)
+        powers = np.array([self._registrations[handle].settings.power for handle in once.tolist()], np.float64)
+        raised: NDArray[np.float64] = (
+            scores.astype(np.float64) ** powers[back] if len(once) else scores.astype(np.float64)
+        )
+        return np.minimum(raised, 1.0)
+
     def _match(self, encoded: Encoded, at: int, handle: int, score: float) -> Match | None:
         entry = self._registrations[handle]
         matrix = None if entry.group is None else entry.group.matrix(encoded, at, entry.profile)
@@ -254,6 +263,7 @@ class Matcher:
             profile=entry.profile,
             threshold=entry.settings.threshold,
             approach=entry.settings.approach,
+            power=entry.settings.power,
             matrix=matrix,
             top_k=entry.settings.top_k,
             distinct=self._distinct,
