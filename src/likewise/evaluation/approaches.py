@@ -17,7 +17,7 @@ from likewise.evaluation.ranking import Scores
 from likewise.evaluation.scoring import Scorer, Side, value_of
 from likewise.evaluation.thematic_dataset import ThematicDataset
 from likewise.events import normalise
-from likewise.matching import Classifier, Clusters, Taxonomy
+from likewise.matching import TUNED_TEMPERATURE, TUNED_WEIGHT, Classifier, Clusters, Taxonomy
 from likewise.semantics import (
     Coded,
     Combined,
@@ -41,7 +41,7 @@ RANKED = 0.2
 """The temperature of contrast over ranked scores, whatever the measure: mild, for subscribers who use each their own
 words for one thing must not be set against each other."""
 
-ATTRIBUTES = 0.2
+ATTRIBUTES = TUNED_WEIGHT
 """The weight of attributes in the rows that damp them: a tuple's score is attribute^weight * value."""
 
 
@@ -57,6 +57,8 @@ class Approach:
     """What the issue asks for at full approximation, all subscriptions together."""
     alone: float | None = None
     """What it asks for when each subscription is alone."""
+    temperature: float | None = None
+    """That of contrast, where it is not the usual one of the measure."""
 
 
 APPROACHES = (
@@ -86,11 +88,15 @@ APPROACHES = (
     Approach("contrast (both), tuned", "both coded", "contrast", ATTRIBUTES, target=0.90),
     Approach("contrast (embedding), tuned", "embedding coded", "contrast", ATTRIBUTES, target=0.95),
     Approach("contrast (all), tuned", "all coded", "contrast", ATTRIBUTES, target=0.95),
+    Approach("default (WordNet)", "wordnet coded", "contrast", ATTRIBUTES, temperature=TUNED_TEMPERATURE),
+    Approach("default (both)", "both coded", "contrast", ATTRIBUTES, temperature=TUNED_TEMPERATURE),
+    Approach("default (embedding)", "embedding coded", "contrast", ATTRIBUTES, temperature=TUNED_TEMPERATURE),
     Approach("rank + contrast (both), tuned", "both coded", "rank contrast", ATTRIBUTES, 0.90, 0.80),
     Approach("rank + contrast (embedding), tuned", "embedding coded", "rank contrast", ATTRIBUTES, 0.95, 0.80),
     Approach("rank + contrast (all), tuned", "all coded", "rank contrast", ATTRIBUTES, 0.95, 0.80),
 )
-"""`both` is Wikipedia and WordNet, `all` these and the embedding; `tuned` has light attributes and codes apart."""
+"""`both` is Wikipedia and WordNet, `all` these and the embedding; `tuned` has light attributes and codes apart;
+`default` is what someone gets who chooses nothing: tuned, with soft contrast."""
 
 
 @dataclass(frozen=True)
@@ -172,7 +178,7 @@ class Trial:
         weight = approach.attribute_weight
         if "contrast" not in approach.wrap:
             return self.scorer.score(attributes, values, attribute_weight=weight)
-        tau = RANKED if "rank" in approach.wrap else SHARP.get(approach.measure.split()[0], USUAL)
+        tau = approach.temperature or self._usual(approach)
 
         def adjust(matrix: Matrix) -> Matrix:
             return np.ascontiguousarray(contrasted(matrix.T, matrix.max(axis=0, initial=0), tau).T)
@@ -180,6 +186,10 @@ class Trial:
         if alone:
             return self.scorer.score_alone(attributes, values, adjust, attribute_weight=weight)
         return self.scorer.score(adjust(attributes), adjust(values), attribute_weight=weight)
+
+    @staticmethod
+    def _usual(approach: Approach) -> float:
+        return RANKED if "rank" in approach.wrap else SHARP.get(approach.measure.split()[0], USUAL)
 
     def compared(self, approach: Approach) -> float:
         """The share of pairs of subscription and event whose words are compared at all."""

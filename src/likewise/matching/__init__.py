@@ -1,7 +1,15 @@
 """Matching: one event against many subscriptions."""
 
 from likewise.matching._aggregation import Aggregation
-from likewise.matching._approach import APPROACHES, Approach, certainty, default_threshold, is_approximate
+from likewise.matching._approach import (
+    APPROACHES,
+    TUNED_TEMPERATURE,
+    TUNED_WEIGHT,
+    Approach,
+    certainty,
+    default_threshold,
+    is_approximate,
+)
 from likewise.matching._explain import Explanation, Step
 from likewise.matching._mapping import Correspondence, Mapping
 from likewise.matching._match import Match
@@ -11,6 +19,8 @@ from likewise.matching._vocabulary import Encoded
 
 __all__ = [
     "APPROACHES",
+    "TUNED_TEMPERATURE",
+    "TUNED_WEIGHT",
     "Aggregation",
     "Approach",
     "Classifier",
