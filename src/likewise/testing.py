@@ -1,16 +1,32 @@
-"""Things for tests of code that uses Likewise: a clock to set by hand and a measure to write down."""
+"""For tests of code that uses Likewise: a clock to set, a measure to write down, a tiny space, a broker in memory."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from likewise.events import Instant, normalise, to_instant
-from likewise.semantics import Matrix, Shared
+from likewise.engine import Engine, Notification
+from likewise.events import Event, Instant, Value, normalise, to_instant
+from likewise.language import Subscription
+from likewise.semantics import Matrix, Shared, Space, write_space
 
-__all__ = ["ManualClock", "TableMeasure"]
+__all__ = ["InMemoryBroker", "ManualClock", "TableMeasure", "tiny_space"]
+
+ARTICLES = {
+    "Electricity": "electricity power energy current electric energy consumption usage kilowatt hour",
+    "Energy consumption": "energy consumption electricity usage power usage kilowatt hour of a building",
+    "Laptop": "laptop notebook portable computer device with keyboard and display",
+    "Computer": "computer laptop device machine memory and processor usage",
+    "Parking": "parking garage car park vehicle empty slot space vacancy",
+    "Temperature": "temperature degrees celsius heat cold thermometer weather",
+    "Window": "window glass broken shattered pane of a house",
+    "Presence": "presence motion person detected human in a room",
+}
+"""Eight articles about what buildings and cities measure: enough for words to be related."""
 
 
 class ManualClock:
@@ -84,3 +100,52 @@ class TableMeasure:
     def _relate(self, left: str, right: str) -> float:
         a, b = normalise(left), normalise(right)
         return 1.0 if a == b else self._pairs.get((a, b), 0.0)
+
+
+def tiny_space(folder: Path) -> Space:
+    """A space of eight short articles, written to a folder (such as pytest's `tmp_path`) and opened."""
+    path = folder / "tiny"
+    write_space(path, ARTICLES.items(), overwrite=True)
+    return Space.open(path)
+
+
+class InMemoryBroker:
+    """An engine with subscribers: each hears its own notifications, in order, in this process.
+
+    >>> broker, heard = InMemoryBroker(), []
+    >>> broker.subscribe("parking: {slots > 0}", heard.append)
+    ['parking']
+    >>> broker.publish({"slots": 3})
+    1
+    >>> heard[0].subscription
+    'parking'
+    """
+
+    def __init__(self, **options: Any) -> None:
+        """Options are those of `Engine`."""
+        self.engine = Engine(**options)
+        self._hear: dict[str, Callable[[Notification], object]] = {}
+
+    def subscribe(self, interest: str | Subscription, hear: Callable[[Notification], object]) -> list[str]:
+        """Subscribe, and say who is to hear of it."""
+        names = self.engine.subscribe(interest)
+        self._hear.update(dict.fromkeys(names, hear))
+        return names
+
+    def unsubscribe(self, name: str) -> None:
+        """Take a subscription out; nobody hears of it any more."""
+        self.engine.unsubscribe(name)
+        del self._hear[name]
+
+    def publish(self, *events: Event | Mapping[str, Value | Iterable[Value]]) -> int:
+        """Send events through and deliver; gives how many notifications there were."""
+        return self._deliver(self.engine.publish_batch(events))
+
+    def advance(self, instant: Instant) -> int:
+        """Let event time go on to an instant and deliver."""
+        return self._deliver(self.engine.advance(instant))
+
+    def _deliver(self, notifications: list[Notification]) -> int:
+        for told in notifications:
+            self._hear[told.subscription](told)
+        return len(notifications)
