@@ -103,7 +103,7 @@ def test_pruning_keeps_the_strongest_and_the_true_df(spark: Any, tmp_path: Path,
 def test_rare_terms_can_be_left_out(spark: Any, tmp_path: Path) -> None:
     source = write_jsonl(tmp_path / "a.jsonl", [("a", "zebra parking"), ("b", "parking")])
     build(spark, source, tmp_path / "space", min_df=2)
-    assert [Space.open(tmp_path / "space").term(0)] == ["park"]
+    assert [Space.open(tmp_path / "space").term(0)] == ["parking"]
     assert Space.open(tmp_path / "space").terms == 1
 
 
