@@ -1,21 +1,17 @@
-"""The papers' own examples, by meaning, on a real space; skipped where none is built."""
+"""The papers' own examples, by meaning, on the whole WordNet space."""
+
+from pathlib import Path
 
 import pytest
 
 from likewise.engine import Engine
-from likewise.errors import LikewiseError
 from likewise.events import Event
-from likewise.semantics import find_space
+from likewise.semantics import Space, find_space
 
 
 @pytest.fixture(scope="module")
-def space():
-    for name in ("wikipedia", "wordnet"):
-        try:
-            return find_space(name)
-        except LikewiseError:
-            continue
-    pytest.skip("no space on the shelf: build one with `likewise space build` or set LIKEWISE_SPACES")
+def space(shelf: Path) -> Space:
+    return find_space(shelf / "wordnet")
 
 
 def test_energy_usage_is_mapped_as_in_thematic_event_processing(space):
