@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import platform
+import sys
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
@@ -61,6 +62,8 @@ def _load(path: Path) -> Callable[..., Rows]:
     if spec is None or spec.loader is None:
         raise MissingError(f"cannot load {path}")
     module = importlib.util.module_from_spec(spec)
+    # Dataclasses look their module up by name.
+    sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return cast(Callable[..., Rows], module.run)
 

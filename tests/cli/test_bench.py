@@ -1,0 +1,33 @@
+"""`likewise bench` finds and loads every benchmark of the repository."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from likewise.cli._app import build
+from likewise.cli.bench import _load
+from likewise.errors import LikewiseError
+
+BENCH = Path(__file__).parents[2] / "bench"
+NAMES = sorted(path.stem for path in BENCH.glob("[!_]*.py"))
+
+
+def test_list_names_them_all() -> None:
+    done = CliRunner().invoke(build(), ["bench", "list", "--json"])
+    assert json.loads(done.stdout) == NAMES
+    assert {"events", "exact", "space", "matching", "composite", "spark"} <= set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_benchmark_loads(name: str) -> None:
+    assert callable(_load(BENCH / f"{name}.py"))
+
+
+def test_an_unknown_one_is_refused_with_the_names() -> None:
+    done = CliRunner().invoke(build(), ["bench", "speed"])
+    assert isinstance(done.exception, LikewiseError)
+    assert "composite" in str(done.exception)
