@@ -78,14 +78,15 @@ def draw(spec: Mapping[str, Any]) -> str:
 
 
 def bars(rows: Iterable[Mapping[str, object]], *, x: str, y: str, color: str | None = None) -> dict[str, Any]:
-    """The spec of a horizontal bar chart, bars in the order of the rows."""
+    """The spec of a horizontal bar chart in the order of the rows; colours stand side by side."""
     encoding: dict[str, Any] = {
         "y": {"field": y, "type": "nominal", "sort": None, "title": None},
         "x": {"field": x, "type": "quantitative"},
     }
     if color is not None:
-        encoding["color"] = {"field": color, "type": "nominal"}
-    return {"width": 560, "data": {"values": list(rows)}, "mark": "bar", "encoding": encoding}
+        encoding["color"] = {"field": color, "type": "nominal", "title": None}
+        encoding["yOffset"] = {"field": color}
+    return {"width": 560, "padding": 16, "data": {"values": list(rows)}, "mark": "bar", "encoding": encoding}
 
 
 def histogram(values: Iterable[float], *, title: str, by: Iterable[str] | None = None) -> dict[str, Any]:
@@ -100,7 +101,7 @@ def histogram(values: Iterable[float], *, title: str, by: Iterable[str] | None =
     }
     if labels is not None:
         encoding["color"] = {"field": "label", "type": "nominal", "title": None}
-    return {"width": 560, "height": 180, "data": {"values": rows}, "mark": "bar", "encoding": encoding}
+    return {"width": 560, "height": 180, "padding": 16, "data": {"values": rows}, "mark": "bar", "encoding": encoding}
 
 
 def _cell(value: object) -> str:
