@@ -48,7 +48,7 @@ def test_info_by_name_and_by_path(shelf: Path) -> None:
     by_path = json.loads(run("info", str(shelf / "tiny"), "--verify", "--json"))
     assert by_name["id"] == by_path["id"]
     assert (by_name["concepts"], by_name["terms"], by_name["postings"]) == (2, 3, 4)
-    assert "2 concepts, 2 terms, 4 postings" in run("info", "tiny")
+    assert "2 concepts, 3 terms, 4 postings" in run("info", "tiny")
 
 
 def test_info_of_no_space_tells_which_there_are(shelf: Path) -> None:
