@@ -1,0 +1,118 @@
+"""What the benchmarks on Spark share: tasks in processes of their own, and the measuring of them.
+
+Every task is a process of its own, pinned to its cores with all its children, so that "one core" means one.
+Rates are those of a second pass over the data: sessions, workers and caches are warm. Beside the clock on the wall
+stands the processor time of the driver, the JVM and all workers together, which a busy machine does not spoil.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+Task = Callable[..., dict[str, Any]]
+
+
+def task(file: str, name: str, *, cores: int | None, **arguments: Any) -> dict[str, Any]:
+    """Run a task of a file in a process that has so many cores and no more."""
+    say(f"{name}, {cores or 'all'} cores")
+    command = [sys.executable, file, name, json.dumps({**arguments, "cores": cores})]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    if done.returncode or not lines:
+        raise RuntimeError(f"{name} failed: {done.stderr[-1500:]}")
+    answer: dict[str, Any] = json.loads(lines[-1])
+    return answer
+
+
+@contextmanager
+def session(cores: int | None) -> Iterator[Any]:
+    from likewise.pipeline import spark_session
+
+    if cores is not None and hasattr(os, "sched_setaffinity"):
+        # Inherited by the JVM and by every worker that is started from here.
+        os.sched_setaffinity(0, set(sorted(os.sched_getaffinity(0))[:cores]))
+    settings = {"spark.sql.shuffle.partitions": str(cores or 2), "spark.sql.files.maxPartitionBytes": "16m"}
+    spark = spark_session(master=f"local[{cores or '*'}]", settings=settings)
+    yield spark
+    spark.stop()
+
+
+def main(**tasks: Task) -> None:
+    """The other end of `task`: `python FILE NAME ARGUMENTS`."""
+    print(json.dumps(tasks[sys.argv[1]](**json.loads(sys.argv[2]))))
+
+
+def best(frame: Any, rounds: int) -> tuple[float, float, int]:
+    """Seconds by the clock, seconds of processors, rows: the best of some passes after one to warm up.
+
+    All columns are made, and only their count comes back.
+    """
+    from pyspark.sql import functions as F  # noqa: N812
+
+    rows, times, cpu = 0, [], []
+    for _ in range(rounds + 1):
+        started, used = time.perf_counter(), processor_time()
+        rows = frame.agg(F.count(F.hash(*frame.columns))).first()[0]
+        times.append(time.perf_counter() - started)
+        cpu.append(processor_time() - used)
+    return min(times[1:]), min(cpu[1:]), int(rows)
+
+
+def processor_time() -> float:
+    """Seconds that this process and all below it have used."""
+    import psutil
+
+    me, total = psutil.Process(), 0.0
+    for process in [me, *me.children(recursive=True)]:
+        try:
+            total += sum(process.cpu_times()[:2])
+        except psutil.Error:
+            continue
+    return total
+
+
+@contextmanager
+def memory() -> Iterator[dict[str, int]]:
+    """The most memory that this process and all below it held at once; shared pages count once for each."""
+    import psutil
+
+    told, over = {"most": 0}, threading.Event()
+
+    def watch() -> None:
+        me = psutil.Process()
+        while not over.wait(0.5):
+            total = 0
+            for process in [me, *me.children(recursive=True)]:
+                try:
+                    total += process.memory_info().rss
+                except psutil.Error:
+                    continue
+            told["most"] = max(told["most"], total)
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    yield told
+    over.set()
+    thread.join()
+
+
+def row(what: str, value: float, unit: str, **more: object) -> dict[str, object]:
+    return {"what": what, "value": value, "unit": unit, **more}
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def cpu(work: Callable[[], None]) -> float:
+    before = time.process_time()
+    work()
+    return time.process_time() - before
