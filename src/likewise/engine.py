@@ -90,9 +90,11 @@ class Engine:
 
     def explain(self, name: str, event: Event | Mapping[str, Value | Iterable[Value]]) -> Explanation:
         """Why an event matches a subscription to single events, or why it does not."""
-        if name not in self._handles:
-            raise BuildError(f"there is no subscription {name!r} to single events", hint="patterns have detections")
-        return self.matcher.explain(self._handles[name], self._stamp(event))
+        return self.matcher.explain(self._handle(name), self._stamp(event))
+
+    def rank(self, name: str, events: Sequence[Event], *, limit: int | None = None) -> list[Match]:
+        """The events that answer a subscription at all, best first, whatever its threshold."""
+        return self.matcher.rank(self._handle(name), events, limit=limit)
 
     @property
     def detector(self) -> Detector:
@@ -153,6 +155,11 @@ class Engine:
     def advance(self, instant: Instant) -> list[Notification]:
         """Tell the engine that event time has come to `instant`, for what patterns wait for."""
         return [] if self._detector is None else [_notification(found) for found in self._detector.advance(instant)]
+
+    def _handle(self, name: str) -> int:
+        if name not in self._handles:
+            raise BuildError(f"there is no subscription {name!r} to single events", hint="patterns have detections")
+        return self._handles[name]
 
     def _stamp(self, event: Event | Mapping[str, Value | Iterable[Value]]) -> Event:
         if isinstance(event, Event):

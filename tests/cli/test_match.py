@@ -116,3 +116,23 @@ def test_the_same_on_spark(spark, files):
     done = run(*files, "--spark", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout.splitlines()[-1])["event_id"] == EVENT["id"]
+
+
+def test_the_best_events_of_each_subscription(files):
+    assert "1. e1  score 1.000" in run(*files, "--rank", "3").stdout
+    told = json.loads(run(*files, "--rank", "3", "--json").stdout)
+    assert told == {"subscription": "s1", "ranking": [{"event": "e1", "score": 1.0}]}
+
+
+@pytest.mark.parametrize("kind", ["html", "png"])
+def test_why_as_a_chart(files, tmp_path, kind):
+    pytest.importorskip("vl_convert")
+    chart = tmp_path / f"why.{kind}"
+    done = run(*files, "--chart", str(chart))
+    assert done.returncode == 0, done.stderr
+    raw = chart.read_bytes()
+    assert raw.startswith(b"\x89PNG") if kind == "png" else b"room 112" in raw
+
+
+def test_an_aggregation_that_is_none(files):
+    assert "unknown aggregation 'sum'" in run(*files, "--aggregation", "sum").stderr

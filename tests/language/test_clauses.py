@@ -55,7 +55,7 @@ def test_consumption(text: str, consumption: Consumption | None) -> None:
 
 
 def test_clauses_come_in_any_order() -> None:
-    text = "x: a then b top 3 consume unique approach clustered where a.x = b.x threshold 1"
+    text = "x: a then b top 3 consume unique approach clustered where a.x = b.x threshold 1 aggregation mean"
     found = parse_subscription(text)
-    assert found.options == Options(1.0, 3, "clustered")
+    assert found.options == Options(1.0, 3, "clustered", "mean")
     assert (found.body.consumption, len(found.body.where)) == (Consumption.UNIQUE, 1)

@@ -20,7 +20,7 @@ def test_the_caret_stands_under_the_misspelt_word() -> None:
         "<text>:2:35: unexpected `thershold`",
         "  alert: {power} {device~= laptop~} thershold 0.6",
         "                                    ^",
-        "  expected: `then`, `and`, `or`, `within`, `where`, `consume`, `threshold`, `top`, `approach`",
+        "  expected: `then`, `and`, `or`, `within`, `where`, `consume`, `threshold`, `top`, `approach`, `aggregation`",
         "  hint: did you mean `threshold`?",
     ]
 
@@ -32,6 +32,9 @@ def test_the_caret_stands_under_the_misspelt_word() -> None:
         ("a thne b", "then"),
         ("{a=b} aproach exact", "approach"),
         ("{a=b} approach tematic", "thematic"),
+        ("{a=b} approach tunned", "tuned"),
+        ("{a=b} agregation mean", "aggregation"),
+        ("{a=b} aggregation geometrc", "geometric"),
         ("{a=b}\n  thershold 0.6", "threshold"),
         ("frist a then b", "first"),
         ("a overlps b", "overlaps"),
@@ -57,6 +60,8 @@ def test_did_you_mean(text: str, word: str) -> None:
         ("{a=b} top 1 top-k 2", "given twice", 13),
         ("{a~=b} approach exact", "contradicts", 8),
         ("{a=b} approach exact+contrast", "takes no `+contrast`", 21),
+        ("{a=b} approach tuned+contrast", "takes no `+contrast`", 21),
+        ("{a=b} aggregation mean aggregation mean", "given twice", 24),
         ("{a=b} approach thematic+contrst", "unexpected `contrst`", 25),
         ("{a~=b} then c approach exact", "contradicts", 15),
         ("{a=b} where a.x = 1", "is for patterns", 7),

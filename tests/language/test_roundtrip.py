@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from likewise.errors import BuildError
 from likewise.events import Event, Value
 from likewise.language import (
+    AGGREGATIONS,
     APPROACHES,
     Allen,
     Binding,
@@ -84,13 +85,14 @@ predicates = st.one_of(
 )
 themes = st.lists(terms, max_size=3, unique=True).map(tuple)
 profiles = st.builds(Profile, st.lists(predicates, min_size=1, max_size=4).map(tuple), themes)
-approaches = st.sampled_from([None, *APPROACHES[1:], "contrast", "thematic+contrast"])
+approaches = st.sampled_from([None, *APPROACHES[1:], "contrast", "tuned", "thematic+contrast"])
 thresholds = st.one_of(st.none(), st.floats(0, 1))
 options = st.builds(
     Options,
     thresholds,
     st.one_of(st.none(), st.integers(1, 10**6)),
     approaches,
+    st.sampled_from([None, *AGGREGATIONS]),
 )
 duplicates = st.one_of(
     st.none(),

@@ -135,6 +135,39 @@ def test_thresholds_hold_per_subscription():
     assert {m.subscription for m in matcher.match(Event.of({"device": "laptops"}))} == {"strict", "loose"}
 
 
+def test_aggregations_hold_per_subscription():
+    matcher = Matcher(TableMeasure({("laptop", "computer"): 0.36}), approach="approximate", threshold=0.1)
+    both = Profile((Predicate("device", Operator.EQ, "laptop", False, True), Predicate("room", Operator.EQ, 1)))
+    for how in ("none", *Aggregation):
+        matcher.add(both, key=how, options=Options(aggregation=None if how == "none" else how))
+    found = {m.subscription: m for m in matcher.match(Event.of({"device": "computer", "room": 1}))}
+    scores = {key: match.score for key, match in found.items()}
+    assert scores == pytest.approx({"none": 0.6, "product": 0.36, "geometric": 0.6, "mean": 0.68})
+    assert {key: match.explain().score for key, match in found.items()} == pytest.approx(scores)
+    with pytest.raises(BuildError, match="aggregation 'sum'"):
+        matcher.add(both, options=Options(aggregation="sum"))
+    with pytest.raises(BuildError, match="forgives"):
+        matcher.add(both, options=Options(approach="exact", aggregation="mean"))
+    with pytest.raises(BuildError, match="aggregation 'sum'"):
+        Matcher(aggregation="sum")
+
+
+@pytest.mark.parametrize("approach", ["approximate", "tuned"])
+def test_events_are_ranked_for_one_subscription_whatever_its_threshold(approach):
+    measure = TableMeasure({("laptop", "computer"): 0.6, ("laptop", "screen"): 0.3})
+    matcher = Matcher(measure, approach=approach)
+    wish = Profile((Predicate("device", Operator.EQ, "laptop", False, True),))
+    handle = matcher.add(wish, options=Options(threshold=0.9), key="mine")
+    events = [Event.of({"device": one}, id=one) for one in ("screen", "spoon", "laptop", "computer")]
+    ranked = matcher.rank(handle, events)
+    assert [match.event.id for match in ranked] == ["laptop", "computer", "screen"]
+    assert [match.score for match in ranked] == pytest.approx([1.0, 0.6, 0.3])
+    assert {match.subscription for match in ranked} == {"mine"}
+    assert [m.event.id for m in matcher.rank(wish, events, limit=1)] == ["laptop"]
+    assert len(matcher) == 1
+    assert matcher.competitors[1].terms == (("laptop",) if approach == "tuned" else ())
+
+
 def test_top_k_mappings_and_their_probabilities():
     measure = TableMeasure({("team", "club"): 0.5, ("Spain", "Spain national team"): 0.8, ("Spain", "Ireland"): 0.4})
     matcher = Matcher(measure, approach="approximate", threshold=0.1, top_k=3)

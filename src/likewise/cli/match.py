@@ -14,7 +14,10 @@ from likewise.errors import BuildError
 if TYPE_CHECKING:
     from likewise.engine import Engine, Notification
     from likewise.events import Event
-    from likewise.matching import Correspondence
+    from likewise.matching import Correspondence, Explanation
+
+_DRAWN = 20
+"""A chart shows so many explanations; more would not be looked at."""
 
 
 def register(app: typer.Typer) -> None:
@@ -28,7 +31,9 @@ def match(
     *,
     approach: Annotated[str | None, typer.Option(help="exact, approximate, thematic, …")] = None,
     threshold: Annotated[float | None, typer.Option(min=0, max=1, help="Least score of a match.")] = None,
+    aggregation: Annotated[str | None, typer.Option(help="Predicates to score: geometric, product or mean.")] = None,
     top: Annotated[int, typer.Option(min=1, help="So many mappings for each match.")] = 1,
+    distinct: Annotated[bool, typer.Option("--distinct", help="A tuple answers one predicate only.")] = False,
     space: Annotated[list[str] | None, typer.Option(help="Space for `~`, by name or path; may be repeated.")] = None,
     dead_letter: Annotated[Path | None, typer.Option(help="Bad records go here and the good ones go on.")] = None,
     spark: Annotated[bool, typer.Option("--spark", help="Run on Spark: for more than one machine can hold.")] = False,
@@ -36,6 +41,12 @@ def match(
     remote: Annotated[str | None, typer.Option(help="Spark Connect address, e.g. `sc://host:15002`.")] = None,
     out: Annotated[str | None, typer.Option(help="With --spark: write Parquet here instead of printing.")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Say why, and for unmatched events why not.")] = False,
+    chart: Annotated[
+        Path | None, typer.Option(help="Why, as a chart of bars: .html, .png or .svg, for the first 20 explanations.")
+    ] = None,
+    rank: Annotated[
+        int | None, typer.Option(min=1, help="The so many best events of each subscription, whatever its threshold.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON line for each match.")] = False,
 ) -> None:
     """Match events with subscriptions and print each match with its mapping.
@@ -47,8 +58,13 @@ def match(
     rejects = Rejects(dead_letter)
     interests = read_subscriptions(subscriptions, rejects)
     spaces = space or spaces_for(interests, approach)
+    options: dict[str, Any] = {"approach": approach, "threshold": threshold, "top_k": top}
+    options |= {"aggregation": aggregation, "distinct": distinct}
     if spark or master or remote or out:
         from likewise.cli._spark import match_on_spark
+
+        if chart or rank or explain:
+            raise BuildError("charts, ranks and explanations are not for Spark", hint="leave out --spark")
 
         place: dict[str, Any] = {
             "master": master,
@@ -57,13 +73,17 @@ def match(
             "dead_letter": dead_letter,
             "as_json": as_json,
         }
-        options: dict[str, Any] = {"approach": approach, "threshold": threshold, "top_k": top, "space": spaces}
-        match_on_spark(events, interests, **place, **options)
+        match_on_spark(events, interests, space=spaces, **place, **options)
         return
     from likewise.engine import Engine
 
-    engine = Engine(approach=approach, threshold=threshold, top_k=top, spaces=spaces)
+    engine = Engine(spaces=spaces, **options)
     engine.subscribe(interests)
+    if rank is not None:
+        _show_ranks(engine, [event for batch in event_batches(events, rejects) for event in batch], rank, as_json)
+        rejects.conclude()
+        return
+    drawn: list[Explanation] = []
     read = found = 0
     for batch in event_batches(events, rejects):
         read += len(batch)
@@ -71,12 +91,40 @@ def match(
         found += len(told_of)
         for told in told_of:
             print_json(_as_json(told, explain=explain)) if as_json else _show(told, explain=explain)
+        if chart is not None:
+            drawn += [told.match.explain() for told in told_of[: _DRAWN - len(drawn)] if told.match is not None]
         if explain:
             matched = {event.id for told in told_of for event in told.events}
             _show_misses(engine, [event for event in batch if event.id not in matched], as_json=as_json)
+    if chart is not None:
+        _draw(chart, drawn)
     if not as_json:
         errors.print(f"{found:,} matches of {read:,} events with {len(engine.subscriptions):,} subscriptions")
     rejects.conclude()
+
+
+def _draw(path: Path, explanations: list[Explanation]) -> None:
+    from likewise.evaluation.charts import save
+    from likewise.evaluation.waterfall import waterfalls
+
+    if not explanations:
+        errors.print("nothing matched, so there is no chart; --explain says why not")
+        return
+    save(waterfalls(explanations), path)
+    errors.print(f"{len(explanations)} explanations in {path}", markup=False)
+
+
+def _show_ranks(engine: Engine, events: list[Event], limit: int, as_json: bool) -> None:
+    """For each subscription the events that answer it best."""
+    for name in engine.profiles:
+        ranked = engine.rank(name, events, limit=limit)
+        if as_json:
+            best = [{"event": match.event.id, "score": match.score} for match in ranked]
+            print_json({"subscription": name, "ranking": best})
+            continue
+        output.print(f"{name}: {len(ranked):,} events", markup=False, soft_wrap=True)
+        for place, match in enumerate(ranked, 1):
+            output.print(f"  {place}. {match.event.id}  score {match.score:.3f}", markup=False, soft_wrap=True)
 
 
 def _show(told: Notification, *, explain: bool) -> None:

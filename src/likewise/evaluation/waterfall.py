@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from likewise.matching import Explanation
@@ -28,6 +29,12 @@ def waterfall_rows(explanation: Explanation) -> list[dict[str, object]]:
     verdict = "holds" if explanation.matched else "fails"
     total = {"order": len(rows), "predicate": "score", "answer": explanation.event, "similarity": explanation.score}
     return [*rows, total | {"before": 0.0, "after": explanation.score, "verdict": verdict}]
+
+
+def waterfalls(explanations: Sequence[Explanation]) -> dict[str, Any]:
+    """Several of them, one below the other."""
+    charts = [waterfall(one) for one in explanations]
+    return charts[0] if len(charts) == 1 else {"vconcat": charts}
 
 
 def waterfall(explanation: Explanation) -> dict[str, Any]:

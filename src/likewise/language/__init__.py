@@ -19,6 +19,7 @@ from likewise.language._members import (
     members,
 )
 from likewise.language._model import (
+    AGGREGATIONS,
     APPROACHES,
     Allen,
     Binding,
@@ -62,6 +63,7 @@ from likewise.language._structure import (
 )
 
 __all__ = [
+    "AGGREGATIONS",
     "APPROACHES",
     "Allen",
     "Binding",

@@ -9,7 +9,9 @@ from likewise.events import Value
 from likewise.language._literals import literal
 from likewise.language._members import labels
 from likewise.language._model import (
+    AGGREGATIONS,
     APPROACHES,
+    SHORTHANDS,
     Binding,
     Composite,
     Consumption,
@@ -92,17 +94,23 @@ class ClauseReader:
         self.options["top_k"] = self.scanner.whole("how many mappings to give")
 
     def _approach(self) -> None:
-        """`thematic`, `thematic+contrast`, or `contrast` alone."""
-        scan, names = self.scanner, (*APPROACHES, "contrast")
-        token = scan.peek()
-        if token.kind != "word" or token.text not in names:
-            scan.unexpected(tuple(f"`{name}`" for name in names), candidates=names)
-        approach = scan.take().text
+        """`thematic`, `thematic+contrast`, or `contrast` or `tuned` alone."""
+        scan = self.scanner
+        approach = self._one_of((*APPROACHES, *SHORTHANDS))
         if plus := scan.accept("+"):
-            if approach in ("exact", "contrast"):
+            if approach in ("exact", *SHORTHANDS):
                 scan.fail(f"`{approach}` takes no `+contrast`", at=plus.start)
             approach += "+" + scan.require("contrast").text
         self.options["approach"] = approach
+
+    def _aggregation(self) -> None:
+        self.options["aggregation"] = self._one_of(AGGREGATIONS)
+
+    def _one_of(self, names: tuple[str, ...]) -> str:
+        scan, token = self.scanner, self.scanner.peek()
+        if token.kind != "word" or token.text not in names:
+            scan.unexpected(tuple(f"`{name}`" for name in names), candidates=names)
+        return scan.take().text
 
     def _consume(self) -> None:
         scan = self.scanner

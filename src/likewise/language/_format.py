@@ -38,3 +38,5 @@ def _options(options: Options) -> Iterable[str]:
         yield f"top {options.top_k}"
     if options.approach is not None:
         yield f"approach {options.approach}"
+    if options.aggregation is not None:
+        yield f"aggregation {options.aggregation}"

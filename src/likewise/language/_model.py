@@ -63,10 +63,17 @@ class Options:
     threshold: float | None = None
     top_k: int | None = None
     approach: str | None = None
+    aggregation: str | None = None
 
 
 APPROACHES: tuple[str, ...] = ("exact", "concept", "approximate", "thematic", "clustered", "hybrid")
 """How terms are compared: the rows of the papers' tables; all but `exact` can be written with `+contrast`."""
+
+SHORTHANDS: tuple[str, ...] = ("contrast", "tuned")
+"""Approaches that stand for a whole choice: `approximate+contrast`, and what one gets who chooses nothing."""
+
+AGGREGATIONS: tuple[str, ...] = ("product", "geometric", "mean")
+"""How the predicates' similarities become one score [000, 004: the first two; 002: the mean]."""
 
 
 class Keep(StrEnum):
@@ -259,7 +266,9 @@ class Subscription:
 
 
 __all__ = [
+    "AGGREGATIONS",
     "APPROACHES",
+    "SHORTHANDS",
     "Allen",
     "Binding",
     "Composite",

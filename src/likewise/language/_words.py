@@ -11,7 +11,7 @@ ALLEN_FIRST: dict[str, Allen] = {relation.value.split()[0]: relation for relatio
 """An Allen relation by its first word; `met`, `started`, … are followed by `by`."""
 
 JOINERS = ("then", "and", "xor", "or", *ALLEN_FIRST)
-CLAUSES = ("where", "consume", "threshold", "top", "approach")
+CLAUSES = ("where", "consume", "threshold", "top", "approach", "aggregation")
 PREFIXES = ("not", "first", "last", "all", "at", "every")
 FOLLOWERS = ("within", "for", "as", "times")
 OTHERS = ("by", "duplicate", "of", "to", "more", "least")

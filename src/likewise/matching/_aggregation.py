@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from enum import StrEnum
 from math import prod
 
+from likewise.errors import BuildError
+
 
 class Aggregation(StrEnum):
     """Product and geometric mean ask for every predicate [000, 004]; the mean forgives one [002 eq 11].
@@ -17,6 +19,13 @@ class Aggregation(StrEnum):
     PRODUCT = "product"
     GEOMETRIC = "geometric"
     MEAN = "mean"
+
+    @classmethod
+    def parse(cls, name: str) -> Aggregation:
+        """One of them by its name."""
+        if name not in list(cls):
+            raise BuildError(f"unknown aggregation {name!r}", hint=f"choose {', '.join(cls)}")
+        return cls(name)
 
 
 def aggregate(similarities: Sequence[float], how: Aggregation) -> float:

@@ -140,5 +140,19 @@ def resolve(
     mappings = top_k if options.top_k is None else options.top_k
     if mappings < 1:
         raise BuildError(f"top {mappings} mappings cannot be given", hint="ask for at least 1")
-    how = aggregation or (Aggregation.MEAN if chosen.base == "hybrid" else Aggregation.GEOMETRIC)
+    how = _aggregation(options.aggregation, chosen) or aggregation
+    how = how or (Aggregation.MEAN if chosen.base == "hybrid" else Aggregation.GEOMETRIC)
     return Settings(chosen, float(limit), int(mappings), how, certainty(chosen, name or ""))
+
+
+def _aggregation(name: str | None, approach: Approach) -> Aggregation | None:
+    """What a subscriber chose, or an error that says what does not go together."""
+    if name is None:
+        return None
+    chosen = Aggregation.parse(name)
+    if approach.base == "exact" and chosen is Aggregation.MEAN:
+        raise BuildError(
+            "the mean forgives a predicate that nothing answers, and exact matching does not",
+            hint="leave out `aggregation mean`, or choose another approach",
+        )
+    return chosen

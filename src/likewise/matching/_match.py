@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from likewise.errors import BuildError
 from likewise.events import Event
 from likewise.language import Profile
+from likewise.matching._aggregation import Aggregation
 from likewise.matching._approach import Approach
 from likewise.matching._explain import Explanation
 from likewise.matching._mapping import Mapping, mappings_of
@@ -29,6 +30,7 @@ class Match:
         profile: Profile,
         threshold: float = 0.0,
         approach: Approach | None = None,
+        aggregation: Aggregation | None = None,
         power: float = 1.0,
         matrix: NDArray[np.floating] | None = None,
         top_k: int = 1,
@@ -42,6 +44,7 @@ class Match:
         self.profile = profile
         self.threshold = threshold
         self.approach = approach
+        self.aggregation = aggregation
         self.top_k = top_k
         self.distinct = distinct
         self._matrix = matrix

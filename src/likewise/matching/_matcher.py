@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -97,7 +97,7 @@ class Matcher:
         self._measures = Measures(measure, spaces=spaces)
         self._approach = None if approach is None else Approach.parse(approach)
         self._threshold = threshold
-        self._aggregation = None if aggregation is None else Aggregation(aggregation)
+        self._aggregation = None if aggregation is None else Aggregation.parse(aggregation)
         self._top_k = top_k
         self._distinct = distinct
         self._competition = Competition(competitors)
@@ -263,6 +263,7 @@ class Matcher:
             profile=entry.profile,
             threshold=entry.settings.threshold,
             approach=entry.settings.approach,
+            aggregation=entry.settings.aggregation,
             power=entry.settings.power,
             matrix=matrix,
             top_k=entry.settings.top_k,
@@ -277,6 +278,29 @@ class Matcher:
             return self._explain("this subscription", subscription, event, settings)
         entry = self._known(subscription)
         return self._explain(str(entry.key), entry.profile, event, entry.settings)
+
+    def rank(
+        self,
+        subscription: int | Profile,
+        events: Sequence[Event],
+        *,
+        options: Options | None = None,
+        limit: int | None = None,
+    ) -> list[Match]:
+        """The events that answer a subscription at all, best first, whatever its threshold [002 sec 5.3]."""
+        if isinstance(subscription, Profile):
+            settings = self.settings(subscription, options)
+            entry = Registration("this subscription", subscription, settings, None)
+        else:
+            entry = self._known(subscription)
+        alone = self.sibling()
+        alone._aggregation = entry.settings.aggregation
+        asked = Options(0.0, entry.settings.top_k, str(entry.settings.approach))
+        handle = alone.add(entry.profile, options=asked, key=entry.key)
+        found = [match for matches in alone.match_batch(events) for match in matches]
+        # Its words compete beside those of the others only for this.
+        alone.remove(handle)
+        return sorted(found, key=_descending)[:limit]
 
     def parts(self, profile: Profile, event: Event, settings: Settings, *, themes: bool = True) -> Parts:
         """Attribute and value matrix in plain NumPy: slow, and what the kernels must agree with."""
@@ -293,8 +317,11 @@ class Matcher:
         )
 
     def _explain_match(self, match: Match) -> Explanation:
-        options = Options(threshold=match.threshold, approach=str(match.approach) if match.approach else None)
+        # Of what the match was made with, not of what the matcher would take now.
+        options = Options(match.threshold, None, None if match.approach is None else str(match.approach))
         settings = self.settings(match.profile, options)
+        if match.aggregation is not None:
+            settings = replace(settings, aggregation=match.aggregation)
         return self._explain(str(match.subscription), match.profile, match.event, settings)
 
     def _explain(self, name: str, profile: Profile, event: Event, settings: Settings) -> Explanation:
