@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from likewise.events import Event
@@ -50,6 +50,11 @@ def values(event: Event, attribute: str) -> list[object]:
     return [v for name, v in event.tuples if name == attribute]
 
 
+def top(role: str) -> str:
+    """The name that a pattern itself gives; what stands behind a dot is inside a name."""
+    return role.split(".", maxsplit=1)[0]
+
+
 def aliases(node: m.Pattern) -> set[str]:
     """The roles a positive or negated node speaks of."""
     match node:
@@ -76,6 +81,8 @@ class Trace:
         start: int | None = None,
         threshold: float = 0.0,
         relate: Callable[[str, str], float] | None = None,
+        known: Mapping[str, m.Subscription] | None = None,
+        outer: Trace | None = None,
     ) -> None:
         self.composite = composite
         self.events = events
@@ -84,10 +91,14 @@ class Trace:
         self.start = start if start is not None else (events[0].span[1] if events else horizon)
         self.threshold = threshold
         self.relate = relate
+        self.known = known or {}
+        self.outer = outer
         self.consumed: dict[int, Step] = {}
 
-    def detections(self) -> list[Found]:
+    def detections(self, after: int | None = None, origin: int | None = None) -> list[Found]:
         """Step by step: what is complete, sure enough, and not made of what an earlier detection took."""
+        self.after = self.start - 1 if after is None else after
+        self.origin = self.start if origin is None else origin
         if self.composite.consumption is not m.Consumption.UNIQUE:
             return [f for f in self._root() if f.p > 0 and f.p >= self.threshold]
         out: list[Found] = []
@@ -103,7 +114,7 @@ class Trace:
                     self.consumed.update(dict.fromkeys(f.ranks, done))
 
     def _root(self) -> list[Found]:
-        found = self.found(self.composite.root, self.start - 1, self.start, False)
+        found = self.found(self.composite.root, self.after, self.origin, False)
         dup = getattr(self.composite.root, "duplicates", None)
         return [c for c, _ in self._select(found, self.composite.root, dup, lambda _: INF, False)]
 
@@ -113,8 +124,38 @@ class Trace:
         out: list[Found] = getattr(self, f"_{name}")(node, after, origin, free)
         out = [f for f in out if f.p > 0 and f.time <= self.horizon]
         if not free:
-            out = [f for f in out if all(self.consumed.get(r, (INF, 0, 0)) >= f.step for r in f.ranks)]
+            out = [f for f in out if not self._taken(f, f.step)]
         return sorted(out, key=lambda f: f.order)
+
+    def _lone(self, node: m.Pattern, after: int, origin: int, free: bool, hold: float = INF) -> list[Found]:
+        """A part for which no other waits: still one may want only the first or the n-th of its duplicates."""
+        found = self.found(node, after, origin, free)
+        dup = getattr(node, "duplicates", None)
+        return [f for f, _ in self._select(found, node, dup, lambda c: c.time + hold, free)]
+
+    def _reference(self, node: m.Reference, after: int, origin: int, free: bool) -> list[Found]:
+        """A name: what its pattern would detect if it were started here; only those outside can take from it."""
+        target = self.known[node.name]
+        assert node.alias
+        if isinstance(target.body, m.Profile):
+            return self._member(m.Member(target.body, node.alias), after, origin, free)
+        inner = Trace(
+            target.body,
+            self.events,
+            match=self.match,
+            horizon=self.horizon,
+            threshold=0.1 if target.options.threshold is None else target.options.threshold,
+            relate=self.relate,
+            known=self.known,
+            outer=None if free else self,
+        )
+        out = []
+        for f in inner.detections(after, origin):
+            roles = tuple((f"{node.alias}.{a}", rank, e) for a, rank, e in f.roles)
+            mine = [b for b in self.composite.where if not isinstance(b.right, m.Field) and b.left.alias == node.alias]
+            p = math.prod(self._holds(b, {node.alias: roles}) for b in mine) if roles else 1.0
+            out.append(replace(f, roles=roles, p=f.p * p))
+        return out
 
     def _member(self, node: m.Member, after: int, origin: int, free: bool) -> list[Found]:
         out = []
@@ -162,7 +203,7 @@ class Trace:
             p = math.prod(f.p for f in prefix)
             for k, guard in guards:
                 low = prefix[k].time if k >= 0 else after
-                for j in self.found(guard.part, low, low if k >= 0 else origin, True):
+                for j in self._lone(guard.part, low, low if k >= 0 else origin, True):
                     if k == len(steps) - 1:
                         inside = j.time <= time
                     else:
@@ -183,7 +224,7 @@ class Trace:
                 time = low + (step.within or 0)
                 if time <= min(deadline, self.horizon) and time <= until:
                     p = 1.0
-                    for j in self.found(step.part, low, low, True):
+                    for j in self._lone(step.part, low, low, True):
                         if j.time <= time:
                             p *= 1 - j.p * self._bound(node, [roles], j.roles)
                     if p > 0:
@@ -228,7 +269,7 @@ class Trace:
                 time, phase = low + node.within, 1
             roles = tuple(r for f in fs for r in f.roles)
             for guard in guards:
-                for j in self.found(guard.part, after, origin, True):
+                for j in self._lone(guard.part, after, origin, True):
                     if max(high, j.time) - min(low, j.time) <= within:
                         p *= 1 - j.p * self._bound(node, [roles], j.roles)
             out.append(_joined(fs, time, phase, p))
@@ -240,7 +281,7 @@ class Trace:
     def _disjunction(self, node: m.Disjunction, after: int, origin: int, free: bool) -> list[Found]:
         groups: dict[object, list[Found]] = {}
         for part in node.parts:
-            for f in self.found(part, after, origin, free):
+            for f in self._lone(part, after, origin, free):
                 groups.setdefault((f.time, f.phase, f.ranks), []).append(f)
         out = []
         for group in groups.values():
@@ -250,7 +291,7 @@ class Trace:
 
     def _exclusiveor(self, node: m.ExclusiveOr, after: int, origin: int, free: bool) -> list[Found]:
         assert node.within is not None
-        each = [self.found(part, after, origin, free) for part in node.parts]
+        each = [self._lone(part, after, origin, free, node.within) for part in node.parts]
         out = []
         for k, found in enumerate(each):
             for f in found:
@@ -263,7 +304,7 @@ class Trace:
 
     def _negation(self, node: m.Negation, after: int, origin: int, free: bool) -> list[Found]:
         assert node.within is not None
-        blockers = self.found(node.part, after, origin, True)
+        blockers = self._lone(node.part, after, origin, True)
         anchors = [(origin, 1.0, -1)] + [(j.time, j.p, k) for k, j in enumerate(blockers)]
         out = []
         for moment, sure, k in anchors:
@@ -275,7 +316,7 @@ class Trace:
         return out
 
     def _selection(self, node: m.Selection, after: int, origin: int, free: bool) -> list[Found]:
-        found = self.found(node.part, after, origin, free)
+        found = self._lone(node.part, after, origin, free)
         if node.within is None:
             return found[node.index - 1 : node.index]
         out = []
@@ -286,7 +327,7 @@ class Trace:
         return out
 
     def _repetition(self, node: m.Repetition, after: int, origin: int, free: bool) -> list[Found]:
-        found = self.found(node.part, after, origin, free)
+        found = self._lone(node.part, after, origin, free)
         within = INF if node.within is None else node.within
         out = []
         for i in range(len(found)):
@@ -332,7 +373,8 @@ class Trace:
         return sorted(out, key=lambda pair: pair[0].order)
 
     def _taken(self, held: Found, step: Step) -> bool:
-        return any(self.consumed.get(r, (INF, 0, 0)) < step for r in held.ranks)
+        here = any(self.consumed.get(r, (INF, 0, 0)) < step for r in held.ranks)
+        return here or (self.outer is not None and self.outer._taken(held, step))
 
     def _class(self, node: m.Pattern, f: Found) -> object:
         key = []
@@ -354,7 +396,7 @@ class Trace:
                 continue
             if len(names) < 2:
                 continue
-            place = {a: k for k, part in enumerate(everything) for a, _, _ in part if a in names}
+            place = {top(a): k for k, part in enumerate(everything) for a, _, _ in part if top(a) in names}
             crossing = any(names <= aliases(child) for child in _children(node))
             if crossing or set(place) != names:
                 continue
@@ -365,12 +407,12 @@ class Trace:
         return p
 
     def _holds(self, b: m.Binding, roles: dict[str, tuple[object, ...]]) -> float:
-        left = [e for a, _, e in roles[b.left.alias] if a == b.left.alias and values(e, b.left.attribute)]
+        left = [e for a, _, e in roles[b.left.alias] if top(a) == b.left.alias and values(e, b.left.attribute)]
         if not left:
             return 0.0
         if not isinstance(b.right, m.Field):
             return min(self._best(b, values(e, b.left.attribute), [b.right]) for e in left)
-        right = [e for a, _, e in roles[b.right.alias] if a == b.right.alias and values(e, b.right.attribute)]
+        right = [e for a, _, e in roles[b.right.alias] if top(a) == b.right.alias and values(e, b.right.attribute)]
         if not right:
             return 0.0
         return min(

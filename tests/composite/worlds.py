@@ -27,10 +27,12 @@ from likewise.language import (
     Pattern,
     Predicate,
     Profile,
+    Reference,
     Relation,
     Repetition,
     Selection,
     Sequence,
+    Subscription,
     TimeEvent,
 )
 
@@ -141,35 +143,45 @@ _KEEP = st.sampled_from(
 )
 
 
+# Where no other part waits, there is no last one.
+_SOME = st.sampled_from((None, None, None, None, Duplicates(Keep.FIRST), Duplicates(Keep.NTH, 2)))
+_Keeps = st.SearchStrategy[Duplicates | None]
+
+
 class _Names:
-    def __init__(self) -> None:
+    def __init__(self, known: tuple[str, ...] = ()) -> None:
         self.numbers = count(1)
+        self.known = known
 
     def __call__(self) -> str:
         return f"m{next(self.numbers)}"
 
 
-def _member(draw: st.DrawFn, names: _Names, *, keep: bool) -> Member:
-    return Member(profile(draw(st.sampled_from(KINDS))), names(), draw(_KEEP) if keep else None)
+def _member(draw: st.DrawFn, names: _Names, *, keep: _Keeps) -> Member | Reference:
+    if names.known and draw(st.booleans()):
+        return Reference(draw(st.sampled_from(names.known)), names(), draw(keep))
+    return Member(profile(draw(st.sampled_from(KINDS))), names(), draw(keep))
 
 
-def _pattern(draw: st.DrawFn, names: _Names, depth: int, *, keep: bool = False) -> Pattern:
+def _pattern(draw: st.DrawFn, names: _Names, depth: int, *, keep: _Keeps = _SOME, plain: bool = False) -> Pattern:
     kinds = ["member", "member"]
-    if depth:
+    if plain:
+        kinds = ["sequence", "conjunction"]
+    elif depth:
         kinds += ["sequence", "sequence", "guarded", "conjunction", "or", "xor", "not", "nth", "times", "allen", "time"]
     kind = draw(st.sampled_from(kinds))
     return _BUILD[kind](draw, names, depth - 1, keep)
 
 
-def _sequence(draw: st.DrawFn, names: _Names, depth: int, keep: bool) -> Pattern:
+def _sequence(draw: st.DrawFn, names: _Names, depth: int, keep: _Keeps) -> Pattern:
     within = draw(_MAYBE)
-    parts = [_pattern(draw, names, depth, keep=True) for _ in range(draw(st.integers(2, 3)))]
-    if within is None and isinstance(parts[-1], Member) and parts[-1].duplicates == Duplicates(Keep.LAST):
+    parts = [_pattern(draw, names, depth, keep=_KEEP) for _ in range(draw(st.integers(2, 3)))]
+    if within is None and isinstance(parts[-1], Member | Reference) and parts[-1].duplicates == Duplicates(Keep.LAST):
         within = 5
     return Sequence(tuple(parts), within)
 
 
-def _guarded(draw: st.DrawFn, names: _Names, depth: int, keep: bool) -> Pattern:
+def _guarded(draw: st.DrawFn, names: _Names, depth: int, keep: _Keeps) -> Pattern:
     within = draw(_WITHIN)
     parts: list[Pattern] = []
     for k in range(draw(st.integers(1, 2))):
@@ -177,14 +189,14 @@ def _guarded(draw: st.DrawFn, names: _Names, depth: int, keep: bool) -> Pattern:
             parts.append(Negation(_pattern(draw, names, max(0, depth - 1))))
         if k and within >= 5 and draw(st.booleans()):
             parts.append(Negation(_pattern(draw, names, max(0, depth - 1)), draw(st.sampled_from((1, 2)))))
-        parts.append(_pattern(draw, names, depth, keep=True))
+        parts.append(_pattern(draw, names, depth, keep=_KEEP))
     if draw(st.booleans()):
         parts.append(Negation(_pattern(draw, names, max(0, depth - 1))))
     return Sequence(tuple(parts), within)
 
 
-def _conjunction(draw: st.DrawFn, names: _Names, depth: int, keep: bool) -> Pattern:
-    parts = [_pattern(draw, names, depth, keep=True) for _ in range(draw(st.integers(2, 3)))]
+def _conjunction(draw: st.DrawFn, names: _Names, depth: int, keep: _Keeps) -> Pattern:
+    parts = [_pattern(draw, names, depth, keep=_KEEP) for _ in range(draw(st.integers(2, 3)))]
     within = draw(_MAYBE)
     if within is not None and draw(st.booleans()):
         parts[-1] = Negation(_pattern(draw, names, max(0, depth - 1)))
@@ -211,9 +223,9 @@ _BUILD = {
         _pattern(draw, names, depth), draw(st.integers(1, 2)), draw(st.integers(2, 3)), draw(_MAYBE)
     ),
     "allen": lambda draw, names, depth, keep: Relation(
-        _member(draw, names, keep=True),
+        _member(draw, names, keep=_KEEP),
         draw(st.sampled_from(list(Allen))),
-        _pattern(draw, names, 0, keep=True),
+        _pattern(draw, names, 0, keep=_KEEP),
         draw(_MAYBE),
     ),
     "time": lambda draw, names, depth, keep: TimeEvent(every=draw(st.sampled_from((3, 4))), alias=names()),
@@ -221,7 +233,7 @@ _BUILD = {
 
 
 def _names(pattern: Pattern) -> list[str]:
-    if isinstance(pattern, Member):
+    if isinstance(pattern, Member | Reference):
         return [pattern.alias or ""]
     if isinstance(pattern, TimeEvent):
         return []
@@ -232,19 +244,57 @@ def _names(pattern: Pattern) -> list[str]:
 
 
 @st.composite
-def composites(draw: st.DrawFn, *, depth: int = 2, meaning: bool = False) -> Composite:
-    names = _Names()
-    root = _pattern(draw, names, depth)
-    if isinstance(root, Member) and root.duplicates is not None:
+def composites(
+    draw: st.DrawFn, *, depth: int = 2, meaning: bool = False, known: tuple[str, ...] = (), plain: bool = False
+) -> Composite:
+    names = _Names(known)
+    root = _pattern(draw, names, depth, plain=plain)
+    if isinstance(root, Member) and root.duplicates is not None and not known:
         root = replace(root, duplicates=None)
     where = []
-    known = _names(root)
-    if len(known) > 1:
+    there = _names(root)
+    if len(there) > 1:
         for _ in range(draw(st.sampled_from((0, 0, 1, 1, 2)))):
-            left, right = draw(st.permutations(known))[:2]
+            left, right = draw(st.permutations(there))[:2]
             where.append(draw(_condition(left, right, meaning)))
     consumption = draw(st.sampled_from((None, Consumption.UNIQUE, Consumption.ALL_PAIRS)))
     return Composite(root, tuple(where), consumption)
+
+
+@st.composite
+def families(draw: st.DrawFn, *, meaning: bool = False) -> tuple[Composite, list[Subscription]]:
+    """A pattern and those that it is built from by name, each with rules of its own."""
+    known: list[Subscription] = []
+    for name in ("n1", "n2"):
+        below = tuple(one.name for one in known)
+        # A plain one is likely to have something to consume.
+        body = draw(composites(depth=1, meaning=meaning, known=below, plain=draw(st.booleans())))
+        known.append(Subscription(name, body, Options(threshold=draw(st.sampled_from((None, None, 0.4, 0.6))))))
+    return draw(composites(depth=1, meaning=meaning, known=("n1", "n2"), plain=draw(st.booleans()))), known
+
+
+@st.composite
+def pairs(draw: st.DrawFn) -> tuple[Composite, list[Subscription]]:
+    """Two kinds in a pattern that consumes, used by name in a small one: what it takes makes a difference."""
+    kind = draw(st.sampled_from((Sequence, Conjunction)))
+    inner = kind((member("A", "l", draw(_KEEP)), member("B", "r")), draw(_MAYBE))
+    name = Reference("n1", "x", draw(_SOME))
+    other = member(draw(st.sampled_from("ABC")), "y")
+    within = draw(_WITHIN)
+    outer: tuple[Pattern, ...] = (
+        name,
+        Sequence((name, other)),
+        Sequence((other, name), within),
+        Sequence((other, Negation(Selection(name, 2))), within),
+        Conjunction((name, other), within),
+        Disjunction((name, other)),
+        ExclusiveOr((name, other), within),
+        Repetition(name, 1, 2),
+        Negation(name, within),
+    )
+    consumption = draw(st.sampled_from((None, Consumption.UNIQUE)))
+    known = [Subscription("n1", Composite(inner, (), Consumption.UNIQUE))]
+    return Composite(draw(st.sampled_from(outer)), (), consumption), known
 
 
 def _condition(left: str, right: str, meaning: bool) -> st.SearchStrategy[Binding]:

@@ -10,7 +10,10 @@ from likewise.errors import BuildError
 
 
 def place(condition: Condition, node: plan.Node) -> None:
-    """Descend as long as one child has all roles, then attach."""
+    """Descend as long as one child has all roles, then attach; a name has decided before it is asked."""
+    if isinstance(node, plan.GateNode) and node.named:
+        _at_gate(condition, node)
+        return
     inside = [child for child in node.children if condition.roles <= child.roles]
     if inside:
         for child in inside:
@@ -25,6 +28,12 @@ def place(condition: Condition, node: plan.Node) -> None:
         raise _refusal(condition, "stand in different branches of `or` and are never there together")
     else:
         raise _refusal(condition, "are not events with attributes")
+
+
+def _at_gate(condition: Condition, node: plan.GateNode) -> None:
+    if condition.roles & node.hidden:
+        raise _refusal(condition, "include one inside a negation of its own")
+    node.conditions.append(condition)
 
 
 def _in_sequence(condition: Condition, node: plan.SequenceNode) -> None:

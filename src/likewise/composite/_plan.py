@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from likewise.composite._conditions import Condition, Side
-from likewise.language import Allen, Consumption, Duplicates, Duration, Options, Profile
+from likewise.language import Allen, Consumption, Duplicates, Duration, Keep, Options, Profile
 
 
 @dataclass(slots=True, kw_only=True)
@@ -169,6 +169,37 @@ class RepetitionNode(Node):
     @property
     def children(self) -> tuple[Node, ...]:
         return (self.part,)
+
+
+@dataclass(slots=True, kw_only=True)
+class GateNode(Node):
+    """A part that has a choice of duplicates, a threshold or a consumption of its own.
+
+    A `named` one is a pattern in its own right: conditions of others are asked of what it lets through.
+    """
+
+    part: Part
+    named: bool = False
+    unique: bool = False
+    threshold: float = 0.0
+    hold: Duration | None = None
+    conditions: list[Condition] = field(default_factory=list)
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return (self.part.node,)
+
+    @property
+    def plain(self) -> bool:
+        """Whether it chooses nothing and consumes nothing, so that it may be detected key by key."""
+        return not self.unique and not _chooses(self.part)
+
+
+def _chooses(step: Part | Absence) -> bool:
+    if isinstance(step, Part) and step.keep.keep is not Keep.ALL:
+        return True
+    steps = getattr(step.node, "steps", ()) or getattr(step.node, "parts", ())
+    return any(_chooses(one) for one in steps if isinstance(one, Part | Absence))
 
 
 LEAST: Final = 0.1

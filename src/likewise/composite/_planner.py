@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from difflib import get_close_matches
-from typing import Final
+from typing import Any, Final
 
 from likewise.composite import _plan as plan
 from likewise.composite._checks import check_keep, check_length, check_relation, check_sequence, check_time
@@ -19,8 +20,10 @@ from likewise.language import (
     Consumption,
     Disjunction,
     Duplicates,
+    Duration,
     ExclusiveOr,
     Field,
+    Keep,
     Member,
     Negation,
     Operator,
@@ -48,15 +51,17 @@ def build_plan(subscription: Subscription, known: Mapping[str, Subscription] | N
     body = subscription.body
     composite = body if isinstance(body, Composite) else Composite(Member(body, "event"))
     planner = Planner(subscription, known or {})
-    root = planner.part(composite, options=subscription.options)
+    try:
+        root = planner.part(composite, options=subscription.options)
+    except BuildError as error:
+        raise BuildError(f"{subscription.name}: {error.message}", hint=error.hint) from None
     for part in planner.parts:
         complete(part, planner.conditions)
-    threshold = subscription.options.threshold
     return plan.Plan(
         subscription.name,
         root,
         composite.consumption or Consumption.ALL_PAIRS,
-        plan.LEAST if threshold is None else threshold,
+        _threshold(subscription.options),
         tuple(planner.nodes),
         tuple(planner.conditions),
     )
@@ -75,14 +80,15 @@ class Planner:
         self._prefix = ""
         self._scope: dict[str, set[str]] = {}
         self._unnamed = 0
+        self._near = False
 
     def part(self, composite: Composite, *, options: Options, depth: int = 0, free: bool = False) -> plan.Part:
         """A whole composite with its conditions."""
         saved = self._options, self._scope
         self._options, self._scope = options, {}
-        keep = getattr(composite.root, "duplicates", None) or _ALL
+        keep = _keep_of(composite.root)
         check_keep(keep)
-        if keep.keep.value == "last":
+        if keep.keep is Keep.LAST:
             raise BuildError("the last of a single member is never known", hint="put it into a sequence with `within`")
         node = self._node(composite.root, depth, free)
         for binding in composite.where:
@@ -121,18 +127,29 @@ class Planner:
         node.text = node.text or type(pattern).__name__.lower()
         return node
 
-    def _child(self, pattern: Pattern, depth: int, free: bool) -> plan.Node:
-        """A part whose duplicates nobody chooses among."""
-        keep = getattr(pattern, "duplicates", None)
-        if keep is not None and keep != _ALL:
+    def _child(self, pattern: Pattern, depth: int, free: bool, *, hold: Duration | None = None) -> plan.Node:
+        """A part for which no other part waits: of its duplicates, all, the first or the n-th since activation."""
+        keep = _keep_of(pattern)
+        if keep == _ALL:
+            return self._node(pattern, depth + 1, free)
+        check_keep(keep)
+        if keep.keep is Keep.LAST:
             raise BuildError(
-                f"`{keep.keep.value}` has nothing to choose from here",
-                hint="choose duplicates of direct parts of `then`, `and` or a relation",
+                "`last` has nothing to choose from here: only what comes after tells which was the last",
+                hint="choose it of a direct part of `then`, `and` or a relation, or of the name of the whole",
             )
-        return self._node(pattern, depth + 1, free)
+        part = plan.Part(node=self._node(pattern, depth + 2, free), keep=keep)
+        self.parts.append(part)
+        return self._register(self._gate(part, depth=depth + 1, free=free, hold=hold))
+
+    def _gate(self, part: plan.Part, *, depth: int, free: bool, **rules: Any) -> plan.GateNode:
+        node = part.node
+        return plan.GateNode(
+            id=0, depth=depth, free=free, roles=node.roles, hidden=node.hidden, text=node.text, part=part, **rules
+        )
 
     def _chosen(self, pattern: Pattern, depth: int, free: bool) -> plan.Part:
-        keep = getattr(pattern, "duplicates", None) or _ALL
+        keep = _keep_of(pattern)
         check_keep(keep)
         part = plan.Part(node=self._node(pattern, depth + 1, free), keep=keep)
         self.parts.append(part)
@@ -154,14 +171,14 @@ class Planner:
     def _leaf(self, profile: Profile, role: str, options: Options, depth: int, free: bool) -> plan.Node:
         if not profile.predicates:
             raise BuildError("a member needs at least one predicate", hint="write {attribute = value}")
-        threshold = NEAR if free else options.threshold
+        threshold = NEAR if free or self._near else options.threshold
         return plan.LeafNode(
             id=0,
             depth=depth,
             free=free,
             roles=frozenset({role}),
             profile=profile,
-            options=Options(threshold, options.top_k, options.approach),
+            options=replace(options, threshold=threshold),
             role=role,
         )
 
@@ -177,7 +194,7 @@ class Planner:
         target = self.known.get(reference.name)
         if reference.name in self.stack:
             raise BuildError(
-                f"pattern {reference.name!r} refers to itself: {' -> '.join([*self.stack, reference.name])}",
+                f"the pattern refers to itself: {' -> '.join([*self.stack, reference.name])}",
                 hint="a pattern can only be built from others",
             )
         if target is None:
@@ -201,18 +218,21 @@ class Planner:
 
     def _expanded(self, target: Subscription, alias: str, depth: int, free: bool) -> plan.Node:
         assert isinstance(target.body, Composite)
-        saved = self._prefix
+        unique = target.body.consumption is Consumption.UNIQUE
+        parts, conditions, saved = len(self.parts), len(self.conditions), (self._prefix, self._near)
         self.stack.append(target.name)
-        self._prefix = f"{saved}{alias}."
-        inner = self.part(target.body, options=target.options, depth=depth, free=free)
-        self._prefix = saved
+        self._prefix, self._near = f"{self._prefix}{alias}.", self._near or free
+        # What is consumed inside is consumed even where the whole must not happen.
+        inner = self.part(target.body, options=target.options, depth=depth + 1, free=free and not unique)
+        self._prefix, self._near = saved
         self.stack.pop()
-        if inner.keep != _ALL:
-            raise BuildError(f"{target.name!r} chooses duplicates of a lone member", hint="choose where it is used")
         self._scope.setdefault(alias, set()).update(inner.node.visible)
-        # The node is registered again under its parent's call: give that a copy-free place.
-        self.nodes.pop()
-        return inner.node
+        # Whoever uses the name does not change what its duplicates are.
+        for part in self.parts[parts:]:
+            complete(part, self.conditions[conditions:])
+        del self.parts[parts:]
+        threshold = _threshold(target.options)
+        return self._gate(inner, depth=depth, free=free, named=True, unique=unique, threshold=threshold)
 
     # operators
 
@@ -290,7 +310,7 @@ class Planner:
         if exclusive.within is None:
             raise BuildError("`xor` needs a window", hint="add `within`: only then the other is known to be absent")
         check_length(exclusive.within, "`xor`", least=0)
-        parts = tuple(self._child(pattern, depth, free) for pattern in exclusive.parts)
+        parts = tuple(self._child(pattern, depth, free, hold=exclusive.within) for pattern in exclusive.parts)
         node = plan.ExclusiveNode(id=0, depth=depth, free=free, roles=frozenset(), parts=parts, within=exclusive.within)
         return _with_roles(node, [])
 
@@ -339,6 +359,14 @@ class Planner:
             within=repetition.within,
         )
         return _with_roles(node, [])
+
+
+def _keep_of(pattern: Pattern) -> Duplicates:
+    return getattr(pattern, "duplicates", None) or _ALL
+
+
+def _threshold(options: Options) -> float:
+    return plan.LEAST if options.threshold is None else options.threshold
 
 
 def _with_roles(node: plan.Node, absent: list[plan.Absence]) -> plan.Node:

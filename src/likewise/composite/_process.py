@@ -16,6 +16,7 @@ from likewise.events import Event, Instant
 
 if TYPE_CHECKING:
     from likewise.composite._run import Run
+    from likewise.composite._scope import Scope
     from likewise.composite._state import Dump, Load
 
 EVENTS: Final = 0
@@ -39,7 +40,15 @@ class Process:
     node: Node
 
     def __init__(
-        self, run: Run, node: Node, *, parent: Parent, slot: Any, after: Instant, origin: Instant, fresh: bool = True
+        self,
+        run: Run | Scope,
+        node: Node,
+        *,
+        parent: Parent,
+        slot: Any,
+        after: Instant,
+        origin: Instant,
+        fresh: bool = True,
     ) -> None:
         self.run = run
         self.node = node
@@ -162,7 +171,7 @@ class LeafProcess(Process):
         """An event that matches the profile."""
         if token.time <= self.after:
             return
-        filled = (Filled(self.node.role, token, probability, mapped),)
+        filled = (Filled(self.node.role, self.run.scoped(token), probability, mapped),)
         start, end = token.event.span
         self.emit(
             Instance(

@@ -12,11 +12,13 @@ from likewise.composite._alternatives import DisjunctionProcess, ExclusiveProces
 from likewise.composite._choice import Chooser
 from likewise.composite._conditions import Relate
 from likewise.composite._counting import RepetitionProcess, SelectionProcess
+from likewise.composite._gate import GateProcess
 from likewise.composite._instance import Filled, Instance, Token
 from likewise.composite._joint import Held, JointProcess
 from likewise.composite._plan import Node, Plan
 from likewise.composite._prefix import Prefix
 from likewise.composite._process import EVENTS, LeafProcess, Parent, Process, TimeProcess
+from likewise.composite._scope import Scope
 from likewise.composite._sequence import SequenceProcess
 from likewise.events import Event, Instant
 from likewise.language import Consumption
@@ -34,6 +36,7 @@ PROCESSES: Final[dict[str, type[Process]]] = {
     "SilenceNode": SilenceProcess,
     "SelectionNode": SelectionProcess,
     "RepetitionNode": RepetitionProcess,
+    "GateNode": GateProcess,
 }
 
 
@@ -115,11 +118,19 @@ class Run:
         self.root = self.spawn(self.plan.root.node, parent=self, slot=0, after=moment - 1, origin=moment, fresh=fresh)
 
     def spawn(
-        self, node: Node, *, parent: Parent, slot: Any, after: Instant, origin: Instant, fresh: bool = True
+        self,
+        node: Node,
+        *,
+        parent: Parent,
+        slot: Any,
+        after: Instant,
+        origin: Instant,
+        fresh: bool = True,
+        within: Run | Scope | None = None,
     ) -> Process:
-        """A process for a node."""
+        """A process for a node, in the scope of an inner pattern where one is given."""
         return self.processes[type(node).__name__](
-            self, node, parent=parent, slot=slot, after=after, origin=origin, fresh=fresh
+            self if within is None else within, node, parent=parent, slot=slot, after=after, origin=origin, fresh=fresh
         )
 
     # steps
@@ -134,6 +145,10 @@ class Run:
         if self._token is None:
             self._token = Token(event, rank, event.span[1])
         return self._token
+
+    def scoped(self, token: Token) -> Token:
+        """The token as this run sees it: as it is."""
+        return token
 
     def mark(self, process: Process) -> None:
         """A process has something to do in this step."""

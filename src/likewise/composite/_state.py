@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from likewise.composite._instance import Filled, Instance, Token
+from likewise.composite._scope import ScopedToken
 from likewise.events import Event, Value
 
 if TYPE_CHECKING:
@@ -50,10 +51,19 @@ class Dump:
         return count, True
 
     def token(self, token: Token) -> int:
-        """The number of a token."""
+        """The number of a token; one of an inner pattern names the one outside, which has the event."""
+        if isinstance(token, ScopedToken):
+            return self._scoped(token)
         number, new = self._number(token, len(self.tokens))
         if new:
             self.tokens.append([dump_event(token.event), token.rank, token.time, token.taken])
+        return number
+
+    def _scoped(self, token: ScopedToken) -> int:
+        outer = self.token(token.outer)
+        number, new = self._number(token, len(self.tokens))
+        if new:
+            self.tokens.append([outer, token.free, token.own])
         return number
 
     def instance(self, instance: Instance | None) -> int | None:
@@ -97,13 +107,22 @@ class Load:
     """Gives the objects of a dump back, each once."""
 
     def __init__(self, instances: list[Any], tokens: list[Any]) -> None:
-        self._tokens = [Token(load_event(event), rank, time, taken=taken) for event, rank, time, taken in tokens]
+        self._tokens: list[Token] = []
+        for entry in tokens:
+            self._tokens.append(self._token(entry))
         self._instances: list[Instance] = []
         for entry in instances:
             self._instances.append(self._instance(entry))
         self._waiting: dict[int, Any] = {}
         self._choosers: dict[int, Chooser] = {}
         self._blockers: dict[int, Blockers] = {}
+
+    def _token(self, entry: Any) -> Token:
+        if len(entry) == 3:
+            outer, free, taken = entry
+            return ScopedToken(self._tokens[outer], free=free, taken=taken)
+        event, rank, time, taken = entry
+        return Token(load_event(event), rank, time, taken=taken)
 
     def _instance(self, entry: Any) -> Instance:
         node, time, phase, first, start, end, probability, roles, parts = entry
