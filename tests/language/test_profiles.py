@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from likewise.events import Value
-from likewise.language import Operator, Predicate, Range, parse_subscription
+from likewise.language import Binding, Field, Operator, Predicate, Range, parse_subscription
 
 
 def only(text: str) -> Predicate:
@@ -97,3 +97,19 @@ def test_in_is_an_ordinary_word_elsewhere() -> None:
 def test_a_theme_is_a_set() -> None:
     assert parse_subscription('{b, "a, c", b} {x= 1}').body.theme == ("b", "a, c")
     assert parse_subscription("{} {x= 1}").body.theme == ()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda value: Predicate("x", Operator.EQ, value),
+        lambda value: Predicate("x", Operator.IN, Range(0, value)),
+        lambda value: Binding(Field("a", "x"), Operator.EQ, value),
+    ],
+)
+def test_true_and_1_make_two_values(make) -> None:
+    assert make(1) != make(True)
+    assert make(True) == make(True)
+    assert make(1) == make(1.0)
+    assert {make(1), make(True), make(1)} == {make(True), make(1)}
+    assert make(1) != "x = 1"

@@ -27,6 +27,11 @@ class Operator(StrEnum):
     IN = "in"
 
 
+def _same(left: object, right: object) -> bool:
+    """To Python, True equals 1, but not to a subscriber."""
+    return left == right and isinstance(left, bool) == isinstance(right, bool)
+
+
 @dataclass(frozen=True, slots=True)
 class Range:
     """An interval of values; `in [10, 20)` has a closed low end and an open high end."""
@@ -35,6 +40,15 @@ class Range:
     high: Value
     low_closed: bool = True
     high_closed: bool = True
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Range):
+            return NotImplemented
+        closed = (self.low_closed, self.high_closed) == (other.low_closed, other.high_closed)
+        return closed and _same(self.low, other.low) and _same(self.high, other.high)
+
+    def __hash__(self) -> int:
+        return hash((self.low, self.high, self.low_closed, self.high_closed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +60,20 @@ class Predicate:
     value: Value | Range
     attribute_approximate: bool = False
     value_approximate: bool = False
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Predicate):
+            return NotImplemented
+        return (
+            self.attribute == other.attribute
+            and _same(self.value, other.value)
+            and self.operator == other.operator
+            and self.attribute_approximate == other.attribute_approximate
+            and self.value_approximate == other.value_approximate
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.attribute, self.operator, self.value, self.attribute_approximate, self.value_approximate))
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +273,15 @@ class Binding:
     operator: Operator
     right: Field | Value
     approximate: bool = False
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Binding):
+            return NotImplemented
+        how = (self.operator, self.approximate) == (other.operator, other.approximate)
+        return how and self.left == other.left and _same(self.right, other.right)
+
+    def __hash__(self) -> int:
+        return hash((self.left, self.operator, self.right, self.approximate))
 
 
 @dataclass(frozen=True, slots=True)

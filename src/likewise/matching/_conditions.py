@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -32,16 +32,16 @@ class ConditionTable:
         self._vocabulary = vocabulary
         self._attributes = attributes
         self._values = values
-        self._numbers: dict[Hashable, int] = {}
+        self._numbers: dict[Predicate, int] = {}
         self._uses = np.zeros(16, dtype=np.int32)
         self.records: NDArray[Any] = np.zeros(16, dtype=CONDITION)
-        self._identities: list[Hashable] = []
+        self._predicates: list[Predicate | None] = []
         self._free: list[int] = []
         self.version = 1
 
     def __len__(self) -> int:
         """How many numbers are given out, free ones included."""
-        return len(self._identities)
+        return len(self._predicates)
 
     @property
     def used(self) -> int:
@@ -54,7 +54,7 @@ class ConditionTable:
 
     def add(self, predicate: Predicate) -> int:
         """The number of a predicate, counted as used once more."""
-        number = self._numbers.get(_identity(predicate))
+        number = self._numbers.get(predicate)
         if number is None:
             number = self._append(predicate)
         self._uses[number] += 1
@@ -62,7 +62,7 @@ class ConditionTable:
 
     def numbers(self, predicates: Sequence[Predicate]) -> list[int]:
         """The numbers of predicates that are there."""
-        return [self._numbers[_identity(predicate)] for predicate in predicates]
+        return [self._numbers[predicate] for predicate in predicates]
 
     def add_all(self, predicates: Sequence[Predicate]) -> list[int]:
         """The numbers of a profile's predicates; on an error none of them is counted."""
@@ -79,7 +79,10 @@ class ConditionTable:
         """Count a predicate as used once less; with the last use its number is free for another."""
         self._uses[number] -= 1
         if not self._uses[number]:
-            del self._numbers[self._identities[number]]
+            predicate = self._predicates[number]
+            assert predicate is not None
+            del self._numbers[predicate]
+            self._predicates[number] = None
             self._free.append(number)
 
     def _append(self, predicate: Predicate) -> int:
@@ -87,13 +90,13 @@ class ConditionTable:
         if self._free:
             number = self._free.pop()
         else:
-            number = len(self._identities)
-            self._identities.append(None)
+            number = len(self._predicates)
+            self._predicates.append(None)
             self.records, self._uses = grown(self.records, number + 1), grown(self._uses, number + 1)
         for field, value in zip(_FIELDS, record, strict=True):
             self.records[field][number] = value
-        self._identities[number] = _identity(predicate)
-        self._numbers[_identity(predicate)] = number
+        self._predicates[number] = predicate
+        self._numbers[predicate] = number
         self.version += 1
         return number
 
@@ -116,9 +119,3 @@ class ConditionTable:
         number = self._vocabulary.pin_attribute(predicate.attribute)
         loose = predicate.attribute_approximate
         return number, self._attributes.add(normalise(predicate.attribute)) if loose else -1
-
-
-def _identity(predicate: Predicate) -> Hashable:
-    """What tells predicates apart: to Python, True equals 1, but not to a subscriber."""
-    value = predicate.value.low if isinstance(predicate.value, Range) else predicate.value
-    return (predicate, bool) if isinstance(value, bool) else predicate
