@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from likewise.errors import MissingError
 from likewise.semantics import (
+    Coded,
     Combined,
     Competitors,
     Concept,
@@ -21,6 +22,9 @@ from likewise.semantics import (
     Hybrid,
     JiangConrath,
     Measure,
+    Opposed,
+    Opposites,
+    Ranked,
     Space,
     Thematic,
     Thesaurus,
@@ -58,6 +62,14 @@ MAKERS: dict[str, Make] = {
     "combined": lambda space, _: Combined([Esa(space), EsaEuclidean(space)]),
     "contrast": lambda space, _: Contrast(Esa(space), COMPETITORS),
     "thematic contrast": lambda space, _: Contrast(Thematic(space), COMPETITORS),
+    "coded": lambda space, _: Coded(Esa(space)),
+    "coded, thematic": lambda space, _: Coded(Thematic(space)),
+    "opposed": lambda space, wordnet: Opposed(Esa(space), opposites=Opposites(wordnet)),
+    "opposed, thematic": lambda space, wordnet: Opposed(Thematic(space), opposites=Opposites(wordnet)),
+    "rank": lambda space, _: Ranked(Esa(space), COMPETITORS),
+    "thematic rank": lambda space, _: Ranked(Thematic(space), COMPETITORS),
+    "rank and contrast": lambda space, _: Contrast(Ranked(Esa(space), COMPETITORS), COMPETITORS),
+    "tuned with a background": lambda space, _: Ranked(Opposed(Coded(Esa(space))), COMPETITORS),
 }
 
 

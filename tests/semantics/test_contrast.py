@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from likewise.errors import BuildError
+from likewise.events import Event
 from likewise.semantics import Competitors, Contrast, Esa, Space
 from likewise.semantics._contrast import contrasted
 
@@ -69,3 +70,15 @@ def test_reasons_add_up_to_the_contrasted_score(tiny_space: Space) -> None:
     reasons = contrast.reason("street", "parking", limit=100)
     score = contrast.matrix(["street"], ["parking"])[0, 0]
     assert sum(each.weight for each in reasons) == pytest.approx(float(score), rel=1e-5)
+
+
+def test_a_vocabulary_comes_from_a_sample_of_events() -> None:
+    events = [Event.of({"room": "Kitchens", "degrees": 21}), Event.of({"room": "hall", "open": True})]
+    words = Competitors.from_events(events)
+    assert words.terms == ("degree", "hall", "kitchen", "open", "room")
+    assert words.version == Competitors.from_events(reversed(events)).version
+
+
+def test_a_large_vocabulary_keeps_what_most_events_say() -> None:
+    events = [Event.of({"room": "kitchen"}), Event.of({"room": "hall"}), Event.of({"room": "kitchen"})]
+    assert Competitors.from_events(events, limit=2).terms == ("kitchen", "room")

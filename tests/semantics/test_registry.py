@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from likewise.errors import BuildError, SpaceError
-from likewise.semantics import Competitors, Measure, Space, Thesaurus, measure, measure_names, needs_space
+from likewise.semantics import Competitors, Measure, Space, Thesaurus, measure, measure_names, needs_space, wrap_names
 
 
 def test_every_name_makes_a_measure(tiny_space: Space, wordnet: object) -> None:
@@ -22,6 +22,23 @@ def test_every_name_takes_a_contrast(tiny_space: Space) -> None:
     assert made.name == "esa+contrast"
     given = measure("thematic+contrast", spaces=[tiny_space], competitors=Competitors.of(["energy"]))
     assert given.name == "thematic+contrast"
+
+
+@pytest.mark.parametrize("wrap", wrap_names())
+def test_every_wrap_goes_around_every_measure(tiny_space: Space, wordnet: object, wrap: str) -> None:
+    for name in measure_names():
+        if name != "embedding":
+            made = measure(f"{name}+{wrap}", spaces=[tiny_space], competitors=["energy"], background=["energy"])
+            assert isinstance(made, Measure)
+            assert made.matrix(["car"], ["car"])[0, 0] == 1
+
+
+def test_wraps_go_around_each_other_from_the_inside_out(tiny_space: Space, wordnet: object) -> None:
+    names = {"competitors": ["energy"], "background": ["energy"]}
+    made = measure("esa+coded+opposed+rank+contrast", spaces=[tiny_space], **names)
+    assert made.name == "esa+rank+contrast"
+    assert made.matrix(["car on"], ["car off"])[0, 0] == 0
+    assert made.matrix(["car 1"], ["car 2"])[0, 0] == 0
 
 
 def test_options_reach_the_measure(tiny_space: Space) -> None:
@@ -57,6 +74,10 @@ def test_what_is_missing_is_said(tiny_space: Space, tmp_path: Path) -> None:
         measure("esa")
     with pytest.raises(BuildError, match="needs competitors"):
         measure("esa+contrast", spaces=[tiny_space])
+    with pytest.raises(BuildError, match="needs a background"):
+        measure("esa+rank", spaces=[tiny_space])
+    with pytest.raises(BuildError, match="did you mean 'opposed'"):
+        measure("esa+oposed", spaces=[tiny_space])
     with pytest.raises(BuildError, match="does not take these options"):
         measure("esa", spaces=[tiny_space], colour="red")
     with pytest.raises(SpaceError):

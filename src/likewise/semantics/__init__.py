@@ -10,8 +10,10 @@ from likewise.semantics._esa import Esa, EsaEuclidean
 from likewise.semantics._hybrid import Hybrid
 from likewise.semantics._information import InformationContent
 from likewise.semantics._jiang_conrath import JiangConrath
-from likewise.semantics._measure import Matrix, Measure, Prepared, Shared, prepare
-from likewise.semantics._registry import measure, measure_names, needs_space
+from likewise.semantics._measure import Matrix, Measure, Prepared, Shared, apart, prepare
+from likewise.semantics._opposed import Opposed
+from likewise.semantics._opposites import Opposites
+from likewise.semantics._registry import measure, measure_names, needs_space, wrap_names
 from likewise.semantics._shelf import find_space, list_spaces, space_path, spaces_folder
 from likewise.semantics._space import Rows, Space
 from likewise.semantics._space_format import Manifest
@@ -43,6 +45,8 @@ __all__ = [
     "Matrix",
     "Measure",
     "Neighbour",
+    "Opposed",
+    "Opposites",
     "Prepared",
     "Ranked",
     "Rows",
@@ -57,6 +61,7 @@ __all__ = [
     "Vocabulary",
     "Weighting",
     "WordNet",
+    "apart",
     "contrasted",
     "find_space",
     "list_spaces",
@@ -68,5 +73,6 @@ __all__ = [
     "spaces_folder",
     "suggest_themes",
     "tokens",
+    "wrap_names",
     "write_space",
 ]

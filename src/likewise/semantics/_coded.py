@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likewise.events import normalise
-from likewise.semantics._measure import Matrix, Measure, Prepared, Shared, prepare
+from likewise.semantics._measure import Matrix, Measure, Prepared, Shared, apart, prepare
 
 
 class Coded:
@@ -69,13 +70,24 @@ class Coded:
             limit=limit,
         )
 
+    def apart(self, subscription_term: str, event_term: str) -> str:
+        """Which codes differ; else what the measure inside says."""
+        mine, theirs = codes(subscription_term), codes(event_term)
+        if not _differ(mine, theirs):
+            return apart(self._measure, subscription_term, event_term)
+        return f"{' '.join(sorted(mine))} and {' '.join(sorted(theirs))} are different codes"
+
 
 class PreparedCoded:
     """Prepared terms with their codes; `rows` gives a row per event term."""
 
     def __init__(self, inner: Prepared) -> None:
         self._inner = inner
-        self._coded = [(at, own) for at, own in enumerate(map(codes, inner.terms)) if own]
+        self._same: dict[frozenset[str], list[int]] = defaultdict(list)
+        for at, own in enumerate(map(codes, inner.terms)):
+            self._same[own].append(at)
+        self._coded = np.ones(len(inner.terms), np.bool_)
+        self._coded[self._same.pop(frozenset(), [])] = False
 
     @property
     def terms(self) -> tuple[str, ...]:
@@ -91,7 +103,8 @@ class PreparedCoded:
         apart = np.zeros((len(event_terms), len(self.terms)), np.bool_)
         for row, theirs in enumerate(map(codes, event_terms)):
             if theirs:
-                apart[row, [at for at, own in self._coded if own != theirs]] = True
+                apart[row] = self._coded
+                apart[row, self._same.get(theirs, [])] = False
         return apart
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.errors import BuildError
+from likewise.events import Event, normalise
 from likewise.semantics._measure import Matrix, Measure, Prepared, Shared, prepare
 from likewise.semantics._phrase import key
 
@@ -44,9 +46,25 @@ class Competitors:
         digest = hashlib.sha256("\x00".join(sorted(once)).encode()).hexdigest()
         return cls(chosen, digest[:16])
 
+    @classmethod
+    def from_events(cls, events: Iterable[Event], *, limit: int | None = 2000) -> Competitors:
+        """The words of a sample of events, attributes and text values; of very many those that most events say.
+
+        >>> Competitors.from_events([Event.of({"room": "kitchen", "degrees": 21})]).terms
+        ('degree', 'kitchen', 'room')
+        """
+        said = Counter(term for event in events for term in _terms_of(event))
+        most = sorted(said, key=lambda term: (-said[term], term))
+        return cls.of(most[:limit])
+
     def union(self, terms: Iterable[str]) -> Competitors:
         """These and more."""
         return Competitors.of([*self.terms, *terms])
+
+
+def _terms_of(event: Event) -> set[str]:
+    names = {normalise(name) for name, _ in event.tuples}
+    return names | {normalise(value) for _, value in event.tuples if isinstance(value, str)}
 
 
 class Contrast:

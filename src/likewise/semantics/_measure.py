@@ -91,6 +91,20 @@ def prepare(measure: Measure, subscription_terms: Sequence[str], *, subscription
     return _Unprepared(measure, tuple(subscription_terms), tuple(subscription_theme))
 
 
+@runtime_checkable
+class Parting(Protocol):
+    """A measure that holds some terms apart, however related they are."""
+
+    def apart(self, subscription_term: str, event_term: str) -> str:
+        """Why two terms are held apart, in words; empty if they are not."""
+        ...
+
+
+def apart(measure: Measure, subscription_term: str, event_term: str) -> str:
+    """Why a measure holds two terms apart, however related they are; empty if it does not."""
+    return measure.apart(subscription_term, event_term) if isinstance(measure, Parting) else ""
+
+
 @dataclass(frozen=True, slots=True)
 class _Unprepared:
     measure: Measure

@@ -32,6 +32,14 @@ class Names:
         for column, term in enumerate(terms):
             self._columns.setdefault(key(term), []).append(column)
 
+    def columns(self, term: str) -> list[int]:
+        """Where a term stands, in any spelling.
+
+        >>> Names(["parks", "car"]).columns("Park")
+        [0]
+        """
+        return self._columns.get(key(term), [])
+
     def mark(self, matrix: Matrix, rows: Sequence[str]) -> Matrix:
         """Set the entries of equal terms to 1, in place: every measure's identity.
 
@@ -39,7 +47,7 @@ class Names:
         [[1.0, 0.0]]
         """
         for row, term in enumerate(rows):
-            if equal := self._columns.get(key(term)):
+            if equal := self.columns(term):
                 matrix[row, equal] = 1.0
         return matrix
 

@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from likewise.errors import BuildError
+from likewise.semantics._background import Ranked
+from likewise.semantics._coded import Coded
 from likewise.semantics._combined import Combined
 from likewise.semantics._concept import Concept
 from likewise.semantics._contrast import Competitors, Contrast
@@ -16,23 +18,26 @@ from likewise.semantics._esa import Esa, EsaEuclidean
 from likewise.semantics._hybrid import TOP, Hybrid
 from likewise.semantics._jiang_conrath import JiangConrath
 from likewise.semantics._measure import Measure
+from likewise.semantics._opposed import Opposed
 from likewise.semantics._shelf import find_space
 from likewise.semantics._space import Space
 from likewise.semantics._thematic import Thematic
 from likewise.semantics._thesaurus import Thesaurus
 
-CONTRAST = "+contrast"
-"""What is added to a measure's name to wrap it in contrast."""
-
 
 def measure_names() -> tuple[str, ...]:
-    """Every name that `measure` knows, in alphabetical order; each may end in `+contrast`."""
+    """Every name that `measure` knows, in alphabetical order; each may be wrapped, see `wrap_names`."""
     return tuple(sorted(_MEASURES))
+
+
+def wrap_names() -> tuple[str, ...]:
+    """What may be put around a measure by adding `+` and its name: `esa+opposed+contrast`."""
+    return tuple(sorted(_WRAPS))
 
 
 def needs_space(name: str) -> bool:
     """Whether a measure reads spaces."""
-    return name.removesuffix(CONTRAST) in _SPATIAL
+    return name.partition("+")[0] in _SPATIAL
 
 
 def measure(
@@ -41,26 +46,32 @@ def measure(
     spaces: Sequence[Space | str | Path] = (),
     competitors: Competitors | Iterable[str] | None = None,
     temperature: float | None = None,
+    background: Competitors | Iterable[str] | None = None,
     **options: Any,
 ) -> Measure:
     """A measure by its name, over spaces that are given open, by name or by path.
 
-    Several spaces make the mean of the square roots of their scores. `esa+contrast` wraps a measure in
-    contrast, with `competitors` and `temperature`. Other options go to the measure's own class.
+    Several spaces make the mean of the square roots of their scores. What follows a `+` is put around the measure,
+    one after the other: `contrast` with `competitors` and `temperature`, `rank` with `background`, `coded` and
+    `opposed`. Other options go to the measure's own class.
     """
-    base = name.removesuffix(CONTRAST)
+    base, *wraps = name.split("+")
     if base not in _MEASURES:
-        raise BuildError(f"no measure {name!r}", hint=_suggest(base))
-    if base != name and competitors is None:
+        raise BuildError(f"no measure {name!r}", hint=_suggest(base, _MEASURES))
+    for wrap in wraps:
+        if wrap not in _WRAPS:
+            raise BuildError(f"nothing called {wrap!r} goes around a measure", hint=_suggest(wrap, _WRAPS))
+    if "contrast" in wraps and competitors is None:
         raise BuildError(f"{name} needs competitors", hint="give the terms of all subscriptions")
+    if "rank" in wraps and background is None:
+        raise BuildError(f"{name} needs a background", hint="give terms of events, as Competitors.from_events does")
     opened = [space if isinstance(space, Space) else find_space(space) for space in spaces]
     if base in _SPATIAL and not opened:
         raise BuildError(f"{name} needs a space", hint="give one, such as spaces=['wordnet']")
     made = _make(base, opened, options)
-    if base == name or competitors is None:
-        return made
-    vocabulary = competitors if isinstance(competitors, Competitors) else Competitors.of(competitors)
-    return Contrast(made, vocabulary, temperature=temperature)
+    for wrap in wraps:
+        made = _WRAPS[wrap](made, competitors=competitors, temperature=temperature, background=background)
+    return made
 
 
 def _make(name: str, spaces: Sequence[Space], options: dict[str, Any]) -> Measure:
@@ -121,7 +132,30 @@ _MEASURES: dict[str, Callable[..., Measure]] = {
 _SPATIAL = frozenset({"combined", "esa", "esa-euclidean", "hybrid", "thematic"})
 
 
-def _suggest(name: str) -> str:
-    near = get_close_matches(name, _MEASURES, n=1)
-    known = ", ".join(measure_names())
-    return f"did you mean {near[0]!r}? known: {known}" if near else f"known: {known}"
+Terms: TypeAlias = Competitors | Iterable[str] | None
+
+
+def _contrast(inner: Measure, *, competitors: Terms, temperature: float | None, **_: object) -> Measure:
+    return Contrast(inner, _terms(competitors), temperature=temperature)
+
+
+def _rank(inner: Measure, *, background: Terms, **_: object) -> Measure:
+    return Ranked(inner, _terms(background))
+
+
+def _terms(given: Terms) -> Competitors:
+    return given if isinstance(given, Competitors) else Competitors.of(given or ())
+
+
+_WRAPS: dict[str, Callable[..., Measure]] = {
+    "coded": lambda inner, **_: Coded(inner),
+    "contrast": _contrast,
+    "opposed": lambda inner, **_: Opposed(inner),
+    "rank": _rank,
+}
+
+
+def _suggest(name: str, names: Iterable[str]) -> str:
+    known = sorted(names)
+    near = get_close_matches(name, known, n=1)
+    return f"did you mean {near[0]!r}? known: {', '.join(known)}" if near else f"known: {', '.join(known)}"
