@@ -20,8 +20,8 @@ APPROACHES: Final = ("exact", "concept", "approximate", "thematic", "clustered",
 class Approach:
     """A base approach, with or without contrast between the subscriptions' own words.
 
-    `tuned` is what someone gets who chooses nothing: contrast, attributes that count for less than
-    values, and codes ("room 112") that are equal or not; measured as the best without further choices.
+    `tuned` is what someone gets who chooses nothing: soft contrast, attributes that count for less than values, codes
+    ("room 112") that are equal or not, and opposites held apart; measured as a good choice for whoever subscribes.
     """
 
     base: str

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from likewise.events import Event, Value, normalise
 from likewise.language import Operator, Predicate, Profile, Range
@@ -16,7 +17,7 @@ from likewise.matching._approach import Settings
 from likewise.matching._mapping import best_assignments, row_probabilities
 from likewise.matching._relate import Parts
 from likewise.matching._vocabulary import TEXT, kind_of, term_of
-from likewise.semantics import Measure, Shared
+from likewise.semantics import Measure, Shared, apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,8 @@ class Step:
     running: float
     without_themes: float | None = None
     shared: tuple[Shared, ...] = ()
+    apart: str = ""
+    """Where it failed: which tuple the measure holds apart, however related, because of opposites or codes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,8 @@ class Explanation:
         reached = f"{step.predicate} reaches {step.similarity:.3f}"
         if self.note:
             return f"{reached}; {self.note}"
+        if step.apart:
+            return f"{reached}; {step.apart}"
         if self.enough is None:
             return f"{reached}, and even 1 would not be enough: others are too low as well"
         return f"{reached}, {self.enough:.3f} would have been enough"
@@ -87,8 +92,10 @@ class Explanation:
 
 def _lines(step: Step, *, failed: bool) -> list[str]:
     mark = "✗" if failed else "•"
+    held_apart = [f"      {step.apart}"] if step.apart else []
     if step.answer is None:
-        return [f"  {mark} {step.predicate}  ↔  nothing answers it  score so far {step.running:.3f}"]
+        line = f"  {mark} {step.predicate}  ↔  nothing answers it  score so far {step.running:.3f}"
+        return [line, *held_apart]
     name, value = step.answer
     kinds = " × ".join(
         f"{what} {'exact' if exact else '~'} {score:.3f}"
@@ -107,7 +114,7 @@ def _lines(step: Step, *, failed: bool) -> list[str]:
                    f" {step.similarity - step.without_themes:+.3f}")  # fmt: skip
     if step.shared:
         out.append("      shared: " + ", ".join(f"{one.concept} ({one.weight:.3f})" for one in step.shared))
-    return out
+    return out + held_apart
 
 
 def explain(
@@ -120,9 +127,9 @@ def explain(
     plain: Parts | None,
     measure: Measure | None,
     distinct: bool,
-    apart: Sequence[int] = (),
+    out_of_topics: Sequence[int] = (),
 ) -> Explanation:
-    """The explanation of one pair; `plain` are its matrices without themes, `apart` predicates outside all topics."""
+    """The explanation of one pair; `plain` are its matrices without themes, `out_of_topics` what meets no topic."""
     combined = parts.combined
     columns = _chosen(combined, distinct=distinct)
     shares = row_probabilities(combined) if combined.size else combined
@@ -130,8 +137,7 @@ def explain(
     reached: list[float] = []
     for row, predicate in enumerate(profile.predicates):
         column = columns[row]
-        out_of_topics = row in apart
-        found = 0.0 if column is None or out_of_topics else float(combined[row, column])
+        found = 0.0 if column is None or row in out_of_topics else float(combined[row, column])
         reached.append(found)
         running = aggregate(reached, settings.aggregation)
         if column is None:
@@ -155,6 +161,9 @@ def explain(
         )
     score = aggregate(reached, settings.aggregation)
     failing = None if score > 0 and score >= settings.threshold - 1e-6 else int(np.argmin(reached))
+    if failing is not None and measure is not None:
+        kept_off = _held_apart(profile.predicates[failing], event, measure, near=parts.attributes[failing])
+        steps[failing] = replace(steps[failing], apart=kept_off)
     return Explanation(
         name,
         event.id,
@@ -165,7 +174,7 @@ def explain(
         tuple(steps),
         failing,
         None if failing is None else enough_for(reached, failing, settings),
-        "its topics and the event's have nothing in common" if failing is not None and failing in apart else "",
+        "its topics and the event's have nothing in common" if failing is not None and failing in out_of_topics else "",
     )
 
 
@@ -210,14 +219,35 @@ def _reasons(
     if measure is None:
         return ()
     themes = (profile.theme, event.theme) if settings.approach.base == "thematic" else ((), ())
+    pairs = _by_meaning(predicate, said)
+    if not pairs or pairs[-1][0] == pairs[-1][1]:
+        return ()
+    mine, theirs = pairs[-1]
+    return tuple(measure.reason(mine, theirs, subscription_theme=themes[0], event_theme=themes[1], limit=3))
+
+
+def _held_apart(predicate: Predicate, event: Event, measure: Measure, *, near: NDArray[np.float64]) -> str:
+    """Of the tuples whose words the measure holds apart, the one with the nearest attribute, and the reason."""
+    found = [
+        (column, why)
+        for column, said in enumerate(event.tuples)
+        for mine, theirs in _by_meaning(predicate, said)
+        if (why := apart(measure, mine, theirs))
+    ]
+    if not found:
+        return ""
+    column, why = max(found, key=lambda one: near[one[0]])
+    name, value = event.tuples[column]
+    return f"{name}: {value} is no answer, since {why}"
+
+
+def _by_meaning(predicate: Predicate, said: tuple[str, Value]) -> list[tuple[str, str]]:
+    """The terms of a predicate and a tuple that a measure compares: attributes, then values."""
+    pairs: list[tuple[str, str]] = []
+    if predicate.attribute_approximate:
+        pairs.append((normalise(predicate.attribute), normalise(said[0])))
     value = predicate.value
     by_meaning = predicate.value_approximate and predicate.operator in (Operator.EQ, Operator.NE)
     if by_meaning and not isinstance(value, Range) and kind_of(value) == kind_of(said[1]) == TEXT:
-        mine, theirs = term_of(value), term_of(said[1])
-    elif predicate.attribute_approximate:
-        mine, theirs = normalise(predicate.attribute), normalise(said[0])
-    else:
-        return ()
-    if mine == theirs:
-        return ()
-    return tuple(measure.reason(mine, theirs, subscription_theme=themes[0], event_theme=themes[1], limit=3))
+        pairs.append((term_of(value), term_of(said[1])))
+    return pairs

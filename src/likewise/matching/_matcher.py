@@ -14,7 +14,7 @@ from likewise.errors import BuildError
 from likewise.events import Event
 from likewise.language import Operator, Options, Profile
 from likewise.matching._aggregation import Aggregation, aggregate
-from likewise.matching._approach import TUNED_TEMPERATURE, TUNED_WEIGHT, Approach, Settings, resolve
+from likewise.matching._approach import TUNED, TUNED_TEMPERATURE, TUNED_WEIGHT, Approach, Settings, resolve
 from likewise.matching._competition import Competition
 from likewise.matching._dense import DenseGroup
 from likewise.matching._exact import ExactIndex
@@ -78,6 +78,7 @@ class Matcher:
         top_k: int = 1,
         distinct: bool = False,
         competitors: Competitors | tuple[Competitors, Competitors] | None = None,
+        background: Competitors | None = None,
         temperature: float | None = None,
         attribute_weight: float | None = None,
         taxonomy: Taxonomy | Path | str | None = None,
@@ -89,13 +90,16 @@ class Matcher:
         Without an `approach`, profiles with `~` are matched as tuned and the others exactly; without a
         `threshold`, by the one that was measured best for approach and measure.
         `distinct` lets one tuple answer one predicate only. `competitors` fixes the terms of contrast,
-        which otherwise are those of the profiles registered at the moment. Profiles beyond `dense`
+        which otherwise are those of the profiles registered at the moment. `background` are words of the stream,
+        which the tuned approach ranks by: it helps most where few profiles compete. Profiles beyond `dense`
         distinct predicates are indexed and no longer all scored. `taxonomy` has the topics of the
         clustered approach. With `attribute_weight` w an entry is attribute**w times value, so that below
         1 the name of an attribute counts for less than its value; it is 0.2 if tuned, else 1.
         """
-        self._measures = Measures(measure, spaces=spaces)
+        self._measures = Measures(measure, spaces=spaces, background=background)
         self._approach = None if approach is None else Approach.parse(approach)
+        if background is not None and self._approach not in (None, TUNED):
+            raise BuildError(f"the approach {approach} knows no background", hint="leave it out, or choose tuned")
         self._threshold = threshold
         self._aggregation = None if aggregation is None else Aggregation.parse(aggregation)
         self._top_k = top_k
@@ -174,8 +178,7 @@ class Matcher:
         return self._measures.tuned() if approach.tuned else self._measures.of(approach.base)
 
     def _measure_name(self, approach: Approach) -> str | None:
-        # The tuned approach wraps the measure; its threshold depends on what is inside.
-        measure = self._measures.of(approach.base) if approach.tuned else self._measure_of(approach)
+        measure = self._measure_of(approach)
         return None if measure is None else measure.name
 
     def _weight_of(self, approach: Approach) -> float:
@@ -336,7 +339,7 @@ class Matcher:
             plain=self.parts(profile, event, settings, themes=False) if themed else None,
             measure=self._measure_of(settings.approach),
             distinct=self._distinct,
-            apart=self._apart(profile, event) if base == "clustered" else (),
+            out_of_topics=self._apart(profile, event) if base == "clustered" else (),
         )
 
     def _apart(self, profile: Profile, event: Event) -> list[int]:

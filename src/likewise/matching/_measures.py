@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from likewise.errors import LikewiseError, MissingError
-from likewise.semantics import Coded, Measure, Space, Thematic, measure
+from likewise.semantics import Coded, Competitors, Measure, Opposed, Ranked, Space, Thematic, measure
 
 NAMES: Final = {
     "approximate": "esa",
@@ -27,18 +27,21 @@ class Measures:
         given: Measure | Mapping[str, Measure] | None = None,
         *,
         spaces: Sequence[Space | str | Path] = (),
+        background: Competitors | None = None,
     ) -> None:
         self._made: dict[str, Measure] = dict(given) if isinstance(given, Mapping) else {}
         self._one = None if isinstance(given, Mapping) else given
         self._spaces = tuple(spaces)
+        self._background = background
 
     def __bool__(self) -> bool:
         return bool(self._one or self._made or self._spaces)
 
     def tuned(self) -> Measure:
-        """The approximate measure with codes apart."""
+        """The approximate measure with codes and opposites apart, ranked by the background if there is one."""
         if "tuned" not in self._made:
-            self._made["tuned"] = Coded(self.of("approximate"))
+            apart = Opposed(Coded(self.of("approximate")))
+            self._made["tuned"] = apart if self._background is None else Ranked(apart, self._background)
         return self._made["tuned"]
 
     def of(self, approach: str) -> Measure:
