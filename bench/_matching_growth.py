@@ -1,0 +1,135 @@
+"""Growth to a million subscriptions, new words, and change while running."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+
+from _matching_world import Row, events_for, filled, rate, resident, seconds, subscriptions, words
+from likewise.errors import LikewiseError
+from likewise.evaluation.thematic_dataset import ThematicDataset
+from likewise.events import Event
+from likewise.language import Operator, Predicate, Profile
+from likewise.matching import Matcher
+from likewise.semantics import Esa, Space
+
+SIZES = (100, 1_000, 10_000, 100_000, 1_000_000)
+OTHERS = ("tuned", "contrast", "thematic", "clustered", "hybrid")
+
+
+def growth(space: Space, data: ThematicDataset, quick: bool) -> Iterator[Row]:
+    """One matcher from a hundred to a million approximate subscriptions in the words of EuroVoc and WordNet."""
+    sizes = SIZES[:3] if quick else SIZES
+    profiles = subscriptions(data, sizes[-1], quick=quick)
+    gc.collect()
+    # A million profiles would make every collection long, and they are no garbage.
+    gc.freeze()
+    before, cost, size = resident(), {}, 0
+    matcher = Matcher(Esa(space), approach="approximate", threshold=0.5)
+    for last in sizes:
+        _say(f"growth, {last:,}")
+        new = profiles[size:last]
+        adding = seconds(lambda m=matcher, p=new: filled(m, p)) / len(new)
+        size, memory = last, (resident() - before) / last
+        events = events_for(profiles[:size])
+        found = matcher.score_batch(matcher.encode(events))
+        cost[size] = 1 / rate(matcher, events)
+        what = f"{size:,} approximate subscriptions, threshold 0.5"
+        goals = ({"target": ">= 1,000"}, {"target": "<= 1024"}) if size == SIZES[-1] else ({}, {})
+        note = f"{len(found.event) / len(events):.2f} matches an event"
+        yield {"what": what, "value": 1 / cost[size], "unit": "events/s", **goals[0], "note": note}
+        yield {"what": f"{what}: add", "value": 1e6 * adding, "unit": "µs"}
+        if size >= 100_000:
+            # Growth of the whole process: below that, other allocations hide it.
+            yield {"what": f"{what}: memory", "value": memory, "unit": "B/subscription", **goals[1]}
+    ratio = cost[max(cost)] / cost[min(cost)]
+    what = f"cost per event, {max(cost):,} against {min(cost):,} subscriptions"
+    yield {"what": what, "value": ratio, "unit": "x", "target": f"much less than {max(cost) // min(cost):,}"}
+    del matcher
+    yield from _others(space, profiles, quick)
+
+
+def _others(space: Space, profiles: list[Profile], quick: bool) -> Iterator[Row]:
+    """The other approaches, at the thresholds that they have for those who give none."""
+    for approach in OTHERS:
+        cost = {}
+        try:
+            for size in (100, 10_000) if quick else (1_000, 10_000, 100_000):
+                _say(f"growth of {approach}, {size:,}")
+                matcher = filled(Matcher(spaces=[space], approach=approach), profiles[:size])
+                events = events_for(profiles[:size], 300)
+                matcher.score_batch(matcher.encode(events))
+                cost[size] = 1 / rate(matcher, events)
+                yield {"what": f"{size:,} subscriptions, {approach}", "value": 1 / cost[size], "unit": "events/s"}
+        except LikewiseError as error:
+            yield {"what": f"growth, {approach}", "value": None, "unit": "x", "note": f"skipped: {error.message}"}
+            continue
+        ratio = cost[max(cost)] / cost[min(cost)]
+        what = f"cost per event, {approach}, {max(cost):,} against {min(cost):,} subscriptions"
+        yield {"what": what, "value": ratio, "unit": "x"}
+
+
+def new_words(space: Space, data: ThematicDataset, quick: bool) -> Iterator[Row]:
+    """Single events, each with one value never seen before, against 10,000 subscription terms."""
+    size = 1_000 if quick else 10_000
+    values, names = words(data, 2 * size)
+    matcher = Matcher(Esa(space), approach="approximate")
+    for at, value in enumerate(values[:size]):
+        matcher.add(Profile((Predicate(names[at % 20], Operator.EQ, value, True, True),)))
+    matcher.match(Event.of({names[0]: "first", names[1]: "second"}))
+    times = [seconds(lambda v=value: matcher.match(Event.of({names[0]: v}))) for value in values[size : size + 500]]
+    for share in (50, 99):
+        goal = {"target": "< 5"} if share == 99 and not quick else {}
+        what = f"first sight of a term, {size:,} subscription terms, p{share}"
+        yield {"what": what, "value": 1e3 * float(np.percentile(times, share)), "unit": "ms", **goal}
+
+
+def change(space: Space, data: ThematicDataset, quick: bool) -> Iterator[Row]:
+    """Adding and removing while events come, among many subscriptions; every one brings a word never seen before."""
+    count = 200 if quick else 1000
+    profiles = subscriptions(data, 2_000 if quick else 100_000, quick=quick)
+    values, names = words(data, 40_000)
+    events = events_for(profiles)
+    matcher = filled(Matcher(Esa(space), approach="approximate"), profiles)
+    matcher.match_batch(events)
+    times: dict[str, list[float]] = {"add one": [], "match the next event": [], "remove one": []}
+    for number, value in enumerate(values[-count:]):
+        profile = Profile((Predicate(names[number % 200], Operator.EQ, value, True, True),))
+        handles: list[int] = []
+        times["add one"].append(seconds(lambda p=profile, h=handles: h.append(matcher.add(p))))
+        times["match the next event"].append(seconds(lambda n=number: matcher.match(events[n % len(events)])))
+        times["remove one"].append(seconds(lambda h=handles: matcher.remove(h[0])))
+    for what, spent in times.items():
+        goals = ({"target": "< 1"}, {"target": "< 50"}) if "one" in what else ({}, {"target": "< 50"})
+        yield {"what": f"{what}, mean", "value": 1e3 * float(np.mean(spent)), "unit": "ms", **goals[0]}
+        yield {"what": f"{what}, longest", "value": 1e3 * max(spent), "unit": "ms", **goals[1]}
+
+
+def churn(space: Space, _: ThematicDataset, quick: bool) -> Iterator[Row]:
+    """Subscriptions that come and go for ever, each with words of its own: time and memory must not add up."""
+    total, alive = (20_000, 1_000) if quick else (300_000, 10_000)
+    matcher = Matcher(Esa(space), approach="approximate")
+    event = Event.of({"device": "computer", "city": "Galway"})
+    handles: list[int] = []
+    longest, spent, early = 0.0, 0.0, 0.0
+    for number in range(total):
+        profile = Profile((Predicate(f"name {number}", Operator.EQ, f"value {number}", True, True),))
+        took = seconds(lambda p=profile: handles.append(matcher.add(p)))
+        if len(handles) > alive:
+            took += seconds(lambda: matcher.remove(handles.pop(0)))
+        if number % 1000 == 0:
+            matcher.match(event)
+        longest, spent = max(longest, took), spent + took
+        early = resident() if number == total // 3 else early
+    what = f"{total:,} subscriptions added and removed, {alive:,} at a time"
+    yield {"what": f"{what}: mean", "value": 1e3 * spent / total, "unit": "ms", "target": "< 1"}
+    yield {"what": f"{what}: longest", "value": 1e3 * longest, "unit": "ms", "target": "< 50"}
+    grown = (resident() - early) / (total - total // 3)
+    yield {"what": f"{what}: memory left behind by each", "value": grown, "unit": "B"}
+
+
+def _say(message: str) -> None:
+    print(f"matching: {message}", file=sys.stderr)

@@ -1,0 +1,151 @@
+"""The papers' load: 94 fully approximate subscriptions, 14,743 events; its exactness, and the peers on it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from _matching_world import Row, filled, rate, seconds
+from likewise.errors import LikewiseError
+from likewise.evaluation.thematic_dataset import ThematicDataset
+from likewise.events import Event, normalise
+from likewise.language import Profile
+from likewise.matching import Matcher
+from likewise.matching._aggregation import Aggregation, aggregate
+from likewise.matching._matrices import attribute_matrix, value_matrix
+from likewise.matching._vocabulary import term_of
+from likewise.semantics import Competitors, Contrast, Esa, Measure, Space, contrasted
+
+AIMED = ("approximate", "thematic", "contrast")
+APPROACHES = (*AIMED, "tuned", "clustered", "hybrid", "concept", "exact")
+THEMES = (3, 10)
+"""Event tags and subscription tags of the thematic load."""
+
+
+def papers(space: Space, data: ThematicDataset, quick: bool) -> Iterator[Row]:
+    """Every approach over a warm vocabulary, the first pass with all words new, and the gap to plain NumPy."""
+    for approach in AIMED if quick else APPROACHES:
+        tags = data.themes(*THEMES) if approach == "thematic" else ((), ())
+        events = [Event(e.id, e.tuples, tuple(tags[0]), e.start, e.end) for e in data.events]
+        profiles = [Profile(one.body.predicates, tuple(tags[1])) for one in data.subscriptions]
+        try:
+            matcher = filled(Matcher(spaces=[space], approach=approach, threshold=0.3), profiles)
+            first = seconds(lambda m=matcher, e=events: m.score_batch(m.encode(e)))
+        except LikewiseError as error:
+            yield {"what": approach, "value": None, "unit": "events/s", "note": f"skipped: {error.message}"}
+            continue
+        goal = {"target": ">= 200,000"} if approach in AIMED else {}
+        yield {"what": f"papers' load, {approach}", "value": rate(matcher, events, runs=5), "unit": "events/s", **goal}
+        yield {"what": f"papers' load, {approach}, all words new", "value": len(events) / first, "unit": "events/s"}
+        if approach in AIMED:
+            gap = _gap(space, approach, profiles, events[:: 600 if quick else 150])
+            what = f"papers' load, {approach}: largest difference from plain NumPy"
+            yield {"what": what, "value": gap, "unit": "score", "target": "< 1e-6"}
+
+
+def _gap(space: Space, approach: str, profiles: Sequence[Profile], events: Sequence[Event]) -> float:
+    """The kernel's scores beside those of the four matrices, pair by pair."""
+    matcher = filled(Matcher(spaces=[space], approach=approach, threshold=0.0), profiles)
+    found = matcher.score_batch(matcher.encode(events))
+    scores = np.zeros((len(events), len(profiles)))
+    scores[found.event, found.handle] = found.score
+    names = _table(matcher, approach, profiles, events, names=True)
+    values = _table(matcher, approach, profiles, events, names=False)
+    worst = 0.0
+    for e, event in enumerate(events):
+        for p, profile in enumerate(profiles):
+            matrix = attribute_matrix(profile, event, names) * value_matrix(profile, event, values)
+            score = aggregate(matrix.max(axis=1).tolist(), Aggregation.GEOMETRIC)
+            worst = max(worst, abs(score - scores[e, p]))
+    return float(worst)
+
+
+def _table(
+    matcher: Matcher, approach: str, profiles: Sequence[Profile], events: Sequence[Event], *, names: bool
+) -> Callable[[Sequence[str], Sequence[str]], Any]:
+    """Relatedness looked up in one whole matrix."""
+    measure = matcher._measures.of("approximate" if approach == "contrast" else approach)
+    mine = sorted({normalise(q.attribute) if names else term_of(q.value) for p in profiles for q in p.predicates})  # type: ignore[arg-type]
+    theirs = sorted({normalise(a) if names else term_of(v) for e in events for a, v in e.tuples})
+    told = {"subscription_theme": profiles[0].theme, "event_theme": events[0].theme} if approach == "thematic" else {}
+    whole = measure.matrix(mine, theirs, **told)
+    if approach == "contrast":
+        tau = Contrast(measure, Competitors.of(())).temperature
+        whole = contrasted(whole.T, whole.max(axis=0), tau).T
+    rows, columns = ({term: at for at, term in enumerate(terms)} for terms in (mine, theirs))
+    return lambda left, right: whole[np.ix_([rows[t] for t in left], [columns[t] for t in right])]
+
+
+def peers(space: Space, data: ThematicDataset, quick: bool) -> Iterator[Row]:
+    """What the papers did, a loop over pairs; and sentence embeddings with FAISS."""
+    profiles = [one.body for one in data.subscriptions]
+    # A whole pass would take hours: the rate of two events is the rate of all.
+    sample = data.events[100:14_000:7_000] if not quick else data.events[100:101]
+    profiles = profiles[:10] if quick else profiles
+    measure: Measure = Esa(space)
+    spent = seconds(lambda: [_loop(measure, profile, event) for event in sample for profile in profiles])
+    what = f"peer: ESA in a loop over pairs of terms, {len(profiles)} subscriptions"
+    note = f"{len(sample)} of {len(data.events):,} events"
+    yield {"what": what, "value": len(sample) / spent, "unit": "events/s", "note": note}
+    try:
+        yield from _faiss(data)
+    except (ImportError, LikewiseError) as error:
+        yield {"what": "peer: MiniLM and FAISS", "value": None, "unit": "events/s", "note": f"skipped: {error}"}
+
+
+def _loop(measure: Measure, profile: Profile, event: Event) -> float:
+    """One cosine after the other, each worked out when it is needed."""
+    product = 1.0
+    for predicate in profile.predicates:
+        product *= max(
+            float(measure.matrix([predicate.attribute], [name])[0, 0])
+            * float(measure.matrix([str(predicate.value)], [str(value)])[0, 0])
+            for name, value in event.tuples
+        )
+    return product
+
+
+def _faiss(data: ThematicDataset) -> Iterator[Row]:
+    """Each distinct term embedded once; an event is the mean of its terms, compared with all subscriptions."""
+    import faiss
+
+    from likewise.semantics import Embedding
+
+    faiss.omp_set_num_threads(1)
+    mine = [[t for p in one.body.predicates for t in (p.attribute, str(p.value))] for one in data.subscriptions]
+    theirs = [[t for a, v in event.tuples for t in (a, str(v))] for event in data.events]
+    terms = sorted({term for texts in (*mine, *theirs) for term in texts})
+    measure, start = Embedding(), time.process_time()
+    vectors = measure.vectors(terms)
+    spent = time.process_time() - start
+    yield {"what": "peer: MiniLM, distinct terms embedded", "value": len(terms) / spent, "unit": "terms/s"}
+    number = {term: at for at, term in enumerate(terms)}
+    left, right = (_means(texts, vectors, number) for texts in (mine, theirs))
+    index = faiss.IndexFlatIP(left.shape[1])
+    index.add(left)
+    best = min(seconds(lambda: index.search(right, len(mine))) for _ in range(3))
+    yield {
+        "what": "peer: MiniLM cosine of whole texts over all pairs with FAISS",
+        "value": len(theirs) / best,
+        "unit": "events/s",
+        "note": "embedding not counted; one cosine a pair: no predicates, no mapping, no threshold",
+    }
+    pairs = faiss.IndexFlatIP(left.shape[1])
+    asked = sorted({term for texts in mine for term in texts})
+    pairs.add(vectors[[number[term] for term in asked]])
+    rows = [np.array([number[term] for term in texts]) for texts in theirs[:1000]]
+    spent = seconds(lambda: [pairs.search(vectors[row], len(asked)) for row in rows])
+    yield {
+        "what": f"peer: MiniLM cosine of all pairs of terms with FAISS, {len(asked)} subscription terms",
+        "value": len(rows) / spent,
+        "unit": "events/s",
+        "note": "embedding not counted; the terms' cosines only, scores not yet made of them",
+    }
+
+
+def _means(texts: Sequence[Sequence[str]], vectors: Any, number: dict[str, int]) -> Any:
+    sums = np.array([vectors[[number[term] for term in one]].sum(axis=0) for one in texts], dtype=np.float32)
+    return np.ascontiguousarray(sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-9))
