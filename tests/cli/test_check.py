@@ -86,3 +86,12 @@ def test_json_has_structure_and_errors() -> None:
     assert one["body"]["predicates"] == [{"kind": "predicate", "attribute": "slot", "operator": ">", "value": 0}]
     [error] = found["errors"]
     assert (error["line"], error["column"], error["expected"]) == (2, 12, ["a value"])
+
+
+def test_patterns_that_can_never_be_decided(tmp_path: Path) -> None:
+    path = tmp_path / "patterns.lw"
+    path.write_text("a: {type = a}\np: a then not {type = b}\nq: a then elsewhere\n")
+    result = run(str(path))
+    assert result.exit_code == 2
+    assert "p: a negation at the edge of a sequence needs a window" in result.stderr
+    assert "`q` refers to `elsewhere`" in result.stderr

@@ -86,6 +86,43 @@ def test_a_snapshot_goes_on(files: tuple[str, str], tmp_path: Path) -> None:
     assert halves == ["", run(*files)]
 
 
+def test_a_snapshot_goes_on_with_the_patterns_of_now(files: tuple[str, str], tmp_path: Path) -> None:
+    """A pattern that was changed, added or removed since the snapshot is told, and counts."""
+    state = tmp_path / "state.bin"
+    run(*files, "--snapshot", str(state))
+    (tmp_path / "patterns.lw").write_text(PATTERNS.replace("10 minutes", "9 minutes").replace("quiet", "silent"))
+    result = CliRunner().invoke(_app.build(), ["detect", *files, "--snapshot", str(state), "--state"])
+    assert "since the snapshot: added silent; changed break-in; removed quiet" in result.stderr
+    assert "silent: 0 detected" in result.stdout
+
+
+def test_events_that_were_not_taken_are_told(files: tuple[str, str]) -> None:
+    result = CliRunner().invoke(_app.build(), ["detect", *files])
+    assert "1 events were not taken: 1 because it is too late" in result.stderr
+
+
+def test_what_did_not_happen_is_part_of_the_trace(files: tuple[str, str], tmp_path: Path) -> None:
+    (tmp_path / "patterns.lw").write_text(PATTERNS + "calm: window then not {type = fire} as fire within 5 minutes")
+    assert "    no fire from 2024-01-01 10:00:00 to 2024-01-01 10:05:00  p = 1.000" in run(*files, "--explain")
+
+
+def test_a_pattern_that_did_not_fire_is_in_json_and_in_the_timeline(files: tuple[str, str], tmp_path: Path) -> None:
+    (tmp_path / "patterns.lw").write_text(
+        PATTERNS + "three: window then presence then {type = fire} as fire within 5 minutes"
+    )
+    state = json.loads(run(*files, "--state", "--json").splitlines()[-1])["state"]
+    [three] = [one for one in state if one["name"] == "three"]
+    assert three["furthest"].startswith("had window = w, presence = x; at fire: the window was over")
+    assert [(line["role"], line["what"]) for line in three["trace"]] == [
+        ("window", "event"),
+        ("presence", "event"),
+        ("fire", "missing"),
+    ]
+    pytest.importorskip("altair")
+    run(*files, "--chart", str(tmp_path / "chart.html"))
+    assert "three: not detected" in (tmp_path / "chart.html").read_text()
+
+
 def test_two_steps_find_the_same(files: tuple[str, str]) -> None:
     assert run(*files, "--two-step") == run(*files)
 
@@ -138,7 +175,8 @@ def counts(events: str, patterns: str) -> dict[str, int]:
 
 
 def test_p1_to_p4_on_a_real_home(homes: str) -> None:
-    assert counts(homes, "homes.lw") == {"night-snack": 1, "unused": 8, "meal": 13, "home-to-bed": 3}
+    found = counts(homes, "homes.lw")
+    assert found == {"night-snack": 1, "unused": 8, "meal": 13, "home-to-bed": 3, "second-helping": 7}
 
 
 def test_allen_relations_on_a_real_home(homes: str) -> None:

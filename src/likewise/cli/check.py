@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from likewise.cli._output import errors, print_json
-from likewise.errors import InputError, LikewiseError, ParseError
+from likewise.errors import BuildError, InputError, LikewiseError, ParseError
 
 if TYPE_CHECKING:
     from likewise.language import Subscription
@@ -69,7 +69,31 @@ def _read(name: str) -> _Report:
         report.errors.append(
             InputError("patterns refer to each other in a circle: " + " → ".join(names), source=source)
         )
+    else:
+        report.errors += _unworkable(good, source)
     return report
+
+
+def _unworkable(subscriptions: list[Subscription], source: str) -> list[LikewiseError]:
+    """Patterns that are well written and yet can never be decided, such as a negation without a window."""
+    from likewise.language import Composite, references
+
+    known = {one.name: one for one in subscriptions}
+    patterns = [one for one in subscriptions if isinstance(one.body, Composite)]
+    if not patterns:
+        return []
+    from likewise.composite import build_plan
+    from likewise.composite._catalogue import closure
+
+    found: list[LikewiseError] = []
+    for one in patterns:
+        # What an engine must know already is not judged here.
+        if all(name in known for other in (one, *closure(one, known)) for name in references(other)):
+            try:
+                build_plan(one, known)
+            except BuildError as error:
+                found.append(InputError(error.message, source=source, hint=error.hint))
+    return found
 
 
 def _text(name: str, source: str) -> str:

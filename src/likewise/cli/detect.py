@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -73,10 +74,12 @@ def detect(
         return
     from likewise.composite import ranked
 
+    refusals: Counter[str] = Counter()
     detector = _detector(
         interests,
         snapshot=snapshot,
         refused=None if dead_letter is None else rejects,
+        refusals=refusals,
         two_step=two_step,
         matcher=_matcher(measure, spaces),
         lateness=_duration(lateness),
@@ -93,27 +96,37 @@ def detect(
     if chart is not None:
         from likewise.evaluation.timeline import write_timeline
 
-        write_timeline(shown, chart)
+        write_timeline(shown, chart, states=detector.state())
     if snapshot is not None:
         snapshot.write_bytes(detector.snapshot())
-    _conclude(detector, state=state, as_json=as_json)
+    _conclude(detector, refusals, state=state, as_json=as_json)
     rejects.conclude()
 
 
 def _detector(
-    interests: list[Subscription], *, snapshot: Path | None, refused: Any, two_step: bool, **options: Any
+    interests: list[Subscription],
+    *,
+    snapshot: Path | None,
+    refused: Any,
+    refusals: Counter[str],
+    two_step: bool,
+    **options: Any,
 ) -> Detector:
-    from likewise.composite import Detector, Refused
+    from likewise.composite import Detector, Refused, reconcile
     from likewise.composite.two_step import TwoStepDetector
 
     def refuse(one: Refused) -> None:
+        refusals[one.reason] += 1
         if refused is not None:
             refused(_bad_record(one))
 
     matcher: Matcher = options["matcher"]
-    if snapshot is not None and snapshot.exists():
-        return Detector.restore(snapshot.read_bytes(), matcher=matcher, measure=matcher.measure, refuse=refuse)
     kind = TwoStepDetector if two_step else Detector
+    if snapshot is not None and snapshot.exists():
+        detector = kind.restore(snapshot.read_bytes(), matcher=matcher, measure=matcher.measure, refuse=refuse)
+        if any(changes := reconcile(detector, interests)):
+            errors.print(f"since the snapshot: {changes}; a changed pattern begins anew", markup=False)
+        return detector
     return kind(interests, measure=matcher.measure, refuse=refuse, **options)
 
 
@@ -143,19 +156,21 @@ def _print(detection: Detection, *, explain: bool, as_json: bool) -> None:
         output.print(line, markup=False, soft_wrap=True)
 
 
-def _conclude(detector: Detector, *, state: bool, as_json: bool) -> None:
-    from likewise.composite._report import state_lines
+def _conclude(detector: Detector, refusals: Counter[str], *, state: bool, as_json: bool) -> None:
+    from likewise.composite._report import state_lines, state_plain
 
     states = detector.state()
     if state and as_json:
-        print_json({"state": states})
+        print_json({"state": [state_plain(one) for one in states]})
     elif state:
         for line in state_lines(states):
             output.print(line, markup=False, soft_wrap=True)
     if not as_json:
         total = sum(one.detected for one in states)
-        late = f", {detector.late:,} late events" if detector.late else ""
-        errors.print(f"{total:,} detections of {len(states):,} patterns{late}")
+        errors.print(f"{total:,} detections of {len(states):,} patterns")
+    if refusals:
+        told = ", ".join(f"{count:,} because {reason}" for reason, count in refusals.most_common())
+        errors.print(f"{refusals.total():,} events were not taken: {told}", markup=False, soft_wrap=True)
 
 
 def _matcher(name: str | None, spaces: list[str]) -> Matcher:

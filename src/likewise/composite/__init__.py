@@ -5,12 +5,14 @@ from likewise.composite._explain import PatternState
 from likewise.composite._plan import Plan
 from likewise.composite._planner import build_plan
 from likewise.composite._pool import ProfileMatcher
+from likewise.composite._reconcile import Changes, reconcile
 from likewise.composite._run import Limits
 from likewise.composite._trace import Line
 from likewise.composite.detector import Detector, Refused
 from likewise.composite.relations import relation_of
 
 __all__ = [
+    "Changes",
     "Detection",
     "Detector",
     "Limits",
@@ -21,5 +23,6 @@ __all__ = [
     "Refused",
     "build_plan",
     "ranked",
+    "reconcile",
     "relation_of",
 ]

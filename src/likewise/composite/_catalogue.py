@@ -25,7 +25,7 @@ class Catalogue:
 
     def run(self, subscription: Subscription) -> None:
         """It runs now, built from what is known at this moment."""
-        self.resume(subscription, self._closure(subscription))
+        self.resume(subscription, closure(subscription, self.named))
         self.define(subscription)
 
     def resume(self, subscription: Subscription, scope: Iterable[Subscription]) -> None:
@@ -55,12 +55,14 @@ class Catalogue:
         """What is known beside the running patterns."""
         return [one for one in self.named.values() if self._running.get(one.name) is not one]
 
-    def _closure(self, subscription: Subscription) -> list[Subscription]:
-        found: dict[str, Subscription] = {}
-        pending = list(references(subscription))
-        while pending:
-            name = pending.pop()
-            if name in self.named and name not in found:
-                found[name] = self.named[name]
-                pending += references(self.named[name])
-        return list(found.values())
+
+def closure(subscription: Subscription, known: Mapping[str, Subscription]) -> list[Subscription]:
+    """All that a subscription rests on, as far as it is known."""
+    found: dict[str, Subscription] = {}
+    pending = list(references(subscription))
+    while pending:
+        name = pending.pop()
+        if name in known and name not in found:
+            found[name] = known[name]
+            pending += references(known[name])
+    return list(found.values())

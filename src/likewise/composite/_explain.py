@@ -9,6 +9,7 @@ import msgspec
 from likewise.composite._flat import FlatPatterns
 from likewise.composite._plan import Node, SequenceNode
 from likewise.composite._run import Run, Stop
+from likewise.composite._trace import Line, partial_lines
 from likewise.events import Instant, to_datetime
 
 
@@ -22,12 +23,13 @@ class PatternState(msgspec.Struct, frozen=True):
     started: Instant | None
     furthest: str
     stops: dict[str, int]
+    partial: list[Line] = []
 
 
 def run_state(run: Run) -> PatternState:
     """The state of a pattern on the general path."""
     return PatternState(
-        run.plan.name, run.size(), run.detected, run.dropped, run.started, furthest_of(run), stops_of(run)
+        run.plan.name, run.size(), run.detected, run.dropped, run.started, furthest_of(run), stops_of(run), partial_of(run)
     )
 
 
@@ -63,6 +65,15 @@ def furthest_of(run: Run) -> str:
     return "detected all that began" if run.detected else "no event matched its first member"
 
 
+def partial_of(run: Run) -> list[Line]:
+    """The same as a trace."""
+    stop = run.record.furthest
+    if stop is None:
+        return []
+    filled = ((one.role, one.token.event, one.probability) for one in stop.roles)
+    return partial_lines(filled, _awaited(run.plan.nodes[stop.node], stop.level), stop.time)
+
+
 def _told(run: Run, stop: Stop) -> str:
     roles = ", ".join(f"{filled.role} = {filled.token.event.id or '?'}" for filled in stop.roles)
     when = to_datetime(stop.time).isoformat()
@@ -70,6 +81,11 @@ def _told(run: Run, stop: Stop) -> str:
 
 
 def _waiting_for(node: Node, level: int) -> str:
+    awaited = _awaited(node, level)
+    return f"at {awaited}: " if awaited else ""
+
+
+def _awaited(node: Node, level: int) -> str:
     if isinstance(node, SequenceNode) and level < len(node.steps):
-        return f"at {', '.join(sorted(node.steps[level].node.roles))}: "
+        return ", ".join(sorted(node.steps[level].node.roles))
     return ""

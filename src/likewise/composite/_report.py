@@ -8,9 +8,9 @@ from typing import Any
 from likewise.composite._detection import Detection
 from likewise.composite._explain import PatternState
 from likewise.composite._trace import Line
-from likewise.events import Instant, to_datetime
+from likewise.events import Event, Instant, to_datetime
 
-__all__ = ["detection_lines", "detection_plain", "state_lines"]
+__all__ = ["detection_lines", "detection_plain", "state_lines", "state_plain"]
 
 
 def moment(instant: Instant) -> str:
@@ -37,7 +37,9 @@ def detection_plain(detection: Detection, *, trace: bool = False) -> dict[str, A
 
 
 def _line_plain(line: Line) -> dict[str, Any]:
-    plain: dict[str, Any] = {"role": line.role, "what": line.what, "probability": line.probability}
+    plain: dict[str, Any] = {"role": line.role, "what": line.what}
+    if line.probability is not None:
+        plain["probability"] = line.probability
     if line.event is not None:
         plain["event"] = line.event
     for name in ("start", "time", "activated", "terminated"):
@@ -49,9 +51,7 @@ def _line_plain(line: Line) -> dict[str, Any]:
 
 def detection_lines(detection: Detection, *, trace: bool = False) -> Iterator[str]:
     """A detection in words: one line, and with its trace one line per role."""
-    roles = ", ".join(
-        f"{role} = {' '.join(event.id or '?' for event in events)}" for role, events in detection.events.items()
-    )
+    roles = ", ".join(f"{role} = {' '.join(map(_name, events))}" for role, events in detection.events.items())
     sure = "" if detection.probability == 1.0 else f"  p = {detection.probability:.3f}"
     yield f"{moment(detection.time)}  {detection.pattern}{sure}  {roles}".rstrip()
     if trace:
@@ -59,14 +59,34 @@ def detection_lines(detection: Detection, *, trace: bool = False) -> Iterator[st
             yield f"    {_told(line)}"
 
 
+def _name(event: Event) -> str:
+    """A moment has no id: its time of day says which one it is."""
+    return event.id or (moment(event.span[1])[11:] if event.start is not None and not event.tuples else "?")
+
+
 def _told(line: Line) -> str:
-    if line.what == "absence":
+    sure = "" if line.probability is None else f"  p = {line.probability:.3f}"
+    if line.what in ("absence", "missing"):
         begin = moment(line.start if line.start is not None else line.time)
-        return f"no {line.role} from {begin} to {moment(line.time)}  p = {line.probability:.3f}"
+        return f"no {line.role} from {begin} to {moment(line.time)}{sure}"
     active = "from the start" if line.activated is None else f"from {moment(line.activated)}"
     until = "" if line.terminated is None else f" to {moment(line.terminated)}"
     name = "" if line.what == "time" else f" {line.event or '?'}"
-    return f"{line.role}:{name} at {moment(line.time)}  p = {line.probability:.3f}  (active {active}{until})"
+    return f"{line.role}:{name} at {moment(line.time)}{sure}  (active {active}{until})"
+
+
+def state_plain(state: PatternState) -> dict[str, Any]:
+    """A state for JSON, with the instance that came furthest as a trace."""
+    plain: dict[str, Any] = {
+        "name": state.name,
+        "held": state.held,
+        "detected": state.detected,
+        "dropped": state.dropped,
+        "started": None if state.started is None else moment(state.started),
+        "furthest": state.furthest,
+        "stops": state.stops,
+    }
+    return plain | ({"trace": [_line_plain(line) for line in state.partial]} if state.partial else {})
 
 
 def state_lines(states: list[PatternState]) -> Iterator[str]:

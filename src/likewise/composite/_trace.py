@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from math import prod
 
 import msgspec
 
 from likewise.composite._instance import Filled, Instance, Token
-from likewise.composite._plan import JointNode, LeafNode, Node, Plan, SequenceNode, SilenceNode, TimeNode
+from likewise.composite._plan import Absence, JointNode, LeafNode, Node, Plan, SequenceNode, SilenceNode, TimeNode
 from likewise.events import Event, Instant
 
 
 class Line(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One role: active from `activated` to `terminated`, filled at `time` by `event`."""
+    """One role: active from `activated` to `terminated`, filled at `time` by `event`.
+
+    `what` is `event`, `time` for a moment, `absence` for what did not happen, `missing` for what was still awaited.
+    """
 
     role: str
     what: str
     time: Instant
-    probability: float
+    probability: float | None
     event: str | None = None
     start: Instant | None = None
     activated: Instant | None = None
@@ -69,6 +73,46 @@ def _walk(plan: Plan, instance: Instance, activated: Instant | None, terminated:
             earliest = min(other.time for other in instance.parts)
             closed = earliest + node.within if part.time > earliest else terminated
         yield from _walk(plan, part, opened, closed)
+    if isinstance(node, SequenceNode | JointNode):
+        yield from _absences(node, instance)
+
+
+def _absences(node: SequenceNode | JointNode, instance: Instance) -> Iterator[Line]:
+    """What did not happen beside the parts, and how surely where that can be told from the rest."""
+    conditions = any(part.conditions for part in getattr(node, "steps", ())) or bool(getattr(node, "conditions", ()))
+    sure = None
+    if len(node.guards) == 1 and not conditions and (parts := prod(part.probability for part in instance.parts)):
+        sure = min(1.0, instance.probability / parts)
+    for guard in node.guards:
+        low, high = _span(node, guard, instance)
+        names = ", ".join(sorted(guard.node.roles))
+        yield Line(names, "absence", high, 1.0 if instance.probability == 1.0 else sure, None, low, low, high)
+
+
+def _span(node: SequenceNode | JointNode, guard: Absence, instance: Instance) -> tuple[Instant, Instant]:
+    """From when to when it must not happen."""
+    parts, within = instance.parts, node.within or 0
+    if isinstance(node, JointNode):
+        times = [part.time for part in parts]
+        return max(times) - within, min(times) + within
+    if guard.after < 0:
+        return parts[0].first - within, parts[0].first
+    if guard.after == len(parts) - 1:
+        return parts[-1].time, instance.time
+    return parts[guard.after].time, parts[guard.after + 1].first
+
+
+def partial_lines(filled: Iterable[tuple[str, Event | None, float]], waits: str, time: Instant) -> list[Line]:
+    """The lines of an instance that was never whole: what filled its roles, and what it waited for until `time`."""
+    lines = []
+    for role, event, probability in filled:
+        if event is not None:
+            start, end = event.span
+            lines.append(Line(role, "event" if event.id else "time", end, probability, event.id, start))
+    if waits:
+        since = max((line.time for line in lines), default=time)
+        lines.append(Line(waits, "missing", time, None, None, since, since, time))
+    return lines
 
 
 def _line(node: Node, instance: Instance, activated: Instant | None, terminated: Instant | None) -> Line:

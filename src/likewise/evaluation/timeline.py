@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from likewise.composite import Detection
+from likewise.composite import Detection, Line, PatternState
 from likewise.errors import MissingError
-from likewise.events import to_datetime
+from likewise.events import Instant, to_datetime
 
-__all__ = ["timeline_data", "timeline_spec", "write_timeline"]
+__all__ = ["timeline_data", "timeline_spec", "unfired_data", "write_timeline"]
 
 
 def timeline_data(detections: Iterable[Detection], *, limit: int = 50) -> list[dict[str, Any]]:
@@ -19,23 +19,39 @@ def timeline_data(detections: Iterable[Detection], *, limit: int = 50) -> list[d
     for number, detection in enumerate(detections):
         if number == limit:
             break
-        for line in detection.trace:
-            begin = line.activated if line.activated is not None else min(detection.start, line.time)
-            end = line.terminated if line.terminated is not None else max(detection.time, line.time)
-            rows.append(
-                {
-                    "detection": f"{number + 1}. {detection.pattern}",
-                    "role": line.role,
-                    "what": line.what,
-                    "event": line.event or "",
-                    "probability": line.probability,
-                    "active": to_datetime(begin).isoformat(),
-                    "terminated": to_datetime(end).isoformat(),
-                    "start": to_datetime(line.start if line.start is not None else line.time).isoformat(),
-                    "time": to_datetime(line.time).isoformat(),
-                }
-            )
+        label = f"{number + 1}. {detection.pattern}"
+        rows += [_row(label, line, begin=detection.start, end=detection.time) for line in detection.trace]
     return rows
+
+
+def unfired_data(states: Iterable[PatternState]) -> list[dict[str, Any]]:
+    """The same for patterns that did not fire: of each the instance that came furthest, and what it waited for."""
+    rows: list[dict[str, Any]] = []
+    for state in states:
+        if not state.detected and state.partial:
+            begin = min(line.time if line.start is None else line.start for line in state.partial)
+            end = max(line.time for line in state.partial)
+            label = f"{state.name}: not detected"
+            rows += [_row(label, line, begin=begin, end=end) for line in state.partial]
+    return rows
+
+
+def _row(label: str, line: Line, *, begin: Instant, end: Instant) -> dict[str, Any]:
+    return {
+        "detection": label,
+        "role": line.role,
+        "what": line.what,
+        "event": line.event or "",
+        "probability": line.probability,
+        "active": _iso(line.activated if line.activated is not None else min(begin, line.time)),
+        "terminated": _iso(line.terminated if line.terminated is not None else max(end, line.time)),
+        "start": _iso(line.start if line.start is not None else line.time),
+        "time": _iso(line.time),
+    }
+
+
+def _iso(instant: Instant) -> str:
+    return to_datetime(instant).isoformat()
 
 
 def timeline_spec(rows: list[dict[str, Any]]) -> Any:
@@ -52,17 +68,20 @@ def timeline_spec(rows: list[dict[str, Any]]) -> Any:
     active = base.mark_bar(opacity=0.25, height=12).encode(
         x=alt.X("active:T", title="event time (UTC)"), x2="terminated:T"
     )
-    events = base.mark_bar(height=12, minBandSize=2).encode(x="start:T", x2="time:T", color="what:N")
-    points = base.mark_tick(thickness=3, height=16).encode(x="time:T", color="what:N")
+    happened = base.transform_filter("datum.what != 'absence' && datum.what != 'missing'")
+    events = happened.mark_bar(height=12, minBandSize=2).encode(x="start:T", x2="time:T", color="what:N")
+    points = base.mark_tick(thickness=3, height=16).encode(x="time:T", color=alt.Color("what:N", title=None))
     layers = alt.layer(active, events, points).properties(width=600)
     return layers.facet(row=alt.Row("detection:N", title=None, sort=None)).resolve_scale(
         x="independent", y="independent"
     )
 
 
-def write_timeline(detections: Iterable[Detection], path: Path, *, limit: int = 50) -> int:
-    """An HTML page that needs no network; returns how many roles it shows."""
-    rows = timeline_data(detections, limit=limit)
+def write_timeline(
+    detections: Iterable[Detection], path: Path, *, limit: int = 50, states: Iterable[PatternState] = ()
+) -> int:
+    """An HTML page that needs no network, with the patterns that did not fire below; says how many roles it shows."""
+    rows = timeline_data(detections, limit=limit) + unfired_data(states)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(timeline_spec(rows).to_html(inline=True), encoding="utf-8")
     return len(rows)
