@@ -124,3 +124,21 @@ def test_a_quick_run_reports_and_draws(tmp_path: Path, monkeypatch: pytest.Monke
     assert whole["concept (same thesaurus)"]["together"] > whole["exact"]["together"]
     assert (tmp_path / "matching-100.html").stat().st_size > 10_000
     assert (tmp_path / "matching-100.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_seeds_that_had_no_part_in_choices_are_told_apart(trial: Trial) -> None:
+    [approach] = choose(["exact"])
+    good, bad = (quality(trial.data.truth * score, trial.data.truth) for score in (np.float32(1), np.float32(0)))
+    results = [matching.Result(approach, 1.0, seed, False, made, made) for seed, made in ((1, good), (4, bad))]
+    [row] = matching.summary(results, 1.0).rows
+    assert (row["together"], row["held out"], row["alone held out"]) == (0.5, 0.0, 0.0)
+    assert "held out" not in matching.summary(results[:1], 1.0).rows[0]
+
+
+def test_the_default_holds_opposites_apart(trial: Trial) -> None:
+    assert f1(trial, "default (both)") >= f1(trial, "default (both), opposites kept")
+
+
+def test_the_worst_are_shown_of_those_named(trial: Trial) -> None:
+    assert [each.name for each in matching._named(APPROACHES, ["exact", "hybrid (002)"])] == ["exact", "hybrid (002)"]
+    assert matching._named(APPROACHES, ["telepathy"]) == [APPROACHES[-1]]
