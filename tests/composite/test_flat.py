@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC
 from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 from brute_force import Trace
@@ -12,13 +13,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from worlds import KINDS, event, events, member, profile, traces
 
-from likewise.composite import Detector
+from likewise.composite import Detector, Limits
 from likewise.composite._flat_columns import Columns
 from likewise.composite._flat_shape import shape_of
 from likewise.events import Event
 from likewise.language import (
     Binding,
     Composite,
+    Conjunction,
     Consumption,
     Duplicates,
     Field,
@@ -37,21 +39,35 @@ from likewise.matching import Matcher
 EXAMPLES = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 
 
+KEEPS = (None, None, Duplicates(Keep.FIRST), Duplicates(Keep.LAST))
+
+
 @st.composite
-def plain_patterns(draw: st.DrawFn) -> Composite:
-    keeps = (None, Duplicates(Keep.FIRST), Duplicates(Keep.LAST))
-    first = Member(profile(draw(st.sampled_from(KINDS))), "a", draw(st.sampled_from(keeps)))
-    second = Member(profile(draw(st.sampled_from(KINDS))), "b", draw(st.sampled_from(keeps[:2])))
-    if draw(st.booleans()):
+def plain_patterns(draw: st.DrawFn, *, one: bool = True) -> Composite:
+    """One to four members, in sequence or together, each joined to the one before by none, one or two attributes."""
+    size = draw(st.sampled_from((1, 2, 2, 2, 3, 3, 4) if one else (2, 2, 3, 4)))
+    joint = size > 1 and draw(st.booleans())
+    names = "abcd"[:size]
+    parts = [draw(plain_members(name, joint=joint, place=k, size=size)) for k, name in enumerate(names)]
+    within = draw(st.sampled_from((None, 3, 5, 8)))
+    root = parts[0] if size == 1 else Conjunction(tuple(parts), within) if joint else Sequence(tuple(parts), within)
+    attributes = draw(st.sampled_from(((), ("room",), ("room",), ("room", "level")))) if size > 1 else ()
+    where = [
+        Binding(Field(left, attribute), Operator.EQ, Field(right, attribute))
+        for attribute in attributes
+        for left, right in (draw(st.permutations(pair)) for pair in pairwise(names))
+    ]
+    return Composite(root, tuple(draw(st.permutations(where))), draw(st.sampled_from((None, Consumption.UNIQUE))))
+
+
+@st.composite
+def plain_members(draw: st.DrawFn, name: str, *, joint: bool, place: int, size: int) -> Member:
+    keeps = KEEPS if joint or (place == 0 and size > 1) else KEEPS[:3] if size > 1 else KEEPS[:1]
+    wanted = profile(draw(st.sampled_from(KINDS)))
+    if draw(st.integers(0, 3)) == 0:
         # More than one predicate: the matcher has to answer.
-        both = (*first.profile.predicates, Predicate("level", Operator.LE, draw(st.integers(0, 2))))
-        first = Member(Profile(both), "a", first.duplicates)
-    where = (Binding(Field("b", "room"), Operator.EQ, Field("a", "room")),)
-    return Composite(
-        Sequence((first, second), draw(st.sampled_from((None, 1, 3, 5, 8)))),
-        where if draw(st.booleans()) else (),
-        draw(st.sampled_from((None, Consumption.UNIQUE))),
-    )
+        wanted = Profile((*wanted.predicates, Predicate("level", Operator.LE, draw(st.integers(0, 2)))))
+    return Member(wanted, name, draw(st.sampled_from(keeps)))
 
 
 def exactly(wanted: Profile, happened: Event) -> float:
@@ -164,10 +180,85 @@ def test_what_is_not_plain_stays_general() -> None:
         return shape_of(Subscription("p", composite, options or Options()), known) is not None
 
     assert plain(Composite(Sequence((a, b))))
-    assert not plain(Composite(Sequence((a, b, member("C")))))
+    c, room = member("C"), Binding(Field("a", "room"), Operator.EQ, Field("b", "room"))
+    assert plain(Composite(Sequence((a, b, c))))
+    assert plain(Composite(Conjunction((a, b, c), 5), (room, replace(room, right=Field("c", "place")))))
+    assert not plain(Composite(Sequence((a, b, c)), (room,)))
     assert not plain(Composite(Sequence((a, Member(b.profile, "b", Duplicates(Keep.LAST))), 5)))
-    assert not plain(Composite(Sequence((a, b)), (Binding(Field("a", "x"), Operator.LT, Field("b", "x")),)))
-    assert not plain(Composite(Sequence((a, b)), (Binding(Field("a", "x"), Operator.EQ, Field("b", "y")),)))
+    assert not plain(Composite(Sequence((Member(a.profile, "a", Duplicates(Keep.NTH, 2)), b))))
+    assert not plain(Composite(Sequence((a, b)), (replace(room, operator=Operator.LT),)))
+    assert not plain(Composite(Sequence((a, b)), (room, replace(room, left=Field("a", "floor")))))
+
+
+def test_attributes_of_other_names_are_joined() -> None:
+    detector, where = Detector(), (Binding(Field("a", "room"), Operator.EQ, Field("b", "place")),)
+    detector.add("p", Composite(Sequence((member("A"), member("B"))), where))
+    assert detector._flat is not None
+    assert "p" in detector._flat
+    stream = [event("A", 1, room="x"), event("B", 2, place="y"), event("B", 3, room="x"), event("B", 4, place="x")]
+    assert [[e.id for e in one.members] for one in detector.publish_batch(stream)] == [["A1", "B4"]]
+
+
+@EXAMPLES
+@given(
+    st.lists(plain_patterns(), min_size=1, max_size=2),
+    traces(most=16),
+    st.integers(1, 3),
+    st.sampled_from(("drop oldest", "refuse")),
+)
+def test_limits_and_what_is_told_are_the_same(
+    patterns: list[Composite], trace: list[Event], most: int, policy: Literal["drop oldest", "refuse"]
+) -> None:
+    """What is dropped, what is held, how far the furthest came and why: as on the general path."""
+    compiled = Detector(limits=Limits(most, policy))
+    general = Detector(limits=Limits(most, policy), compiled=False)
+    for detector in (compiled, general):
+        for number, composite in enumerate(patterns):
+            detector.add(f"p{number}", composite)
+    found = [[one.signature for e in trace for one in made.publish(e)] for made in (compiled, general)]
+    assert found[0] == found[1]
+    assert compiled.state() == general.state()
+
+
+@EXAMPLES
+@given(st.lists(plain_patterns(), min_size=1, max_size=2), traces(most=14), st.integers(0, 14))
+def test_a_snapshot_goes_to_either_path(patterns: list[Composite], trace: list[Event], cut: int) -> None:
+    compiled, general = Detector(), Detector(compiled=False)
+    for detector in (compiled, general):
+        for number, composite in enumerate(patterns):
+            detector.add(f"p{number}", composite)
+        detector.publish_batch(trace[:cut])
+    over = Detector.restore(compiled.snapshot(), compiled=False)
+    assert not over._flat
+    expected = signatures(general.publish_batch(trace[cut:]))
+    assert signatures(over.publish_batch(trace[cut:])) == expected
+    again = Detector.restore(compiled.snapshot())
+    assert [one.signature for e in trace[cut:] for one in again.publish(e)] == expected
+
+
+@EXAMPLES
+@given(plain_patterns(), traces(most=12), st.randoms(use_true_random=False), st.integers(0, 12))
+def test_late_events_are_put_in_order(composite: Composite, trace: list[Event], random: object, cut: int) -> None:
+    shuffled = sorted(trace, key=lambda event: event.end + random.uniform(0, 6))  # type: ignore[attr-defined]
+    compiled, general = Detector(lateness=6), Detector(compiled=False)
+    for detector in (compiled, general):
+        detector.add("p", composite)
+    found = signatures(compiled.publish_batch(shuffled[:cut])) + signatures(compiled.publish_batch(shuffled[cut:]))
+    assert found + signatures(compiled.flush()) == signatures(general.publish_batch(trace))
+
+
+def test_tables_grow_in_the_middle_of_an_event() -> None:
+    """Three hundred pairs wait, and one event follows each of them; then one completes all."""
+    compiled, general = Detector(), Detector(compiled=False)
+    parts = (member("A"), member("B"), Member(profile("B"), "c"), Member(profile("C"), "d"))
+    stream = [event("A", t) for t in range(40)] + [event("B", t) for t in (50, 51, 52)] + [event("C", 60)]
+    found = []
+    for detector in (compiled, general):
+        detector.add("p", Composite(Sequence(parts)))
+        detector.add("q", Composite(Conjunction((*parts[:2], parts[3]), 30)))
+        found.append(signatures(detector.publish_batch(stream)))
+    assert len(found[0]) == 40 * 3 + 10 * 3
+    assert found[0] == found[1]
 
 
 class Near:
@@ -184,7 +275,7 @@ class Near:
 
 
 @EXAMPLES
-@given(plain_patterns(), traces(most=12), st.sampled_from((None, 0.2, 0.6)), st.booleans())
+@given(plain_patterns(one=False), traces(most=12), st.sampled_from((None, 0.2, 0.6)), st.booleans())
 def test_approximate_profiles_are_compiled_too(
     composite: Composite, trace: list[Event], threshold: float | None, values: bool
 ) -> None:
@@ -197,7 +288,7 @@ def test_approximate_profiles_are_compiled_too(
         )
 
     root = composite.root
-    assert isinstance(root, Sequence)
+    assert isinstance(root, Sequence | Conjunction)
     pattern = replace(composite, root=replace(root, parts=tuple(soft(part) for part in root.parts)))  # type: ignore[arg-type]
     stream = (
         trace if values else [Event(e.id, (("sort", e.tuples[0][1]), *e.tuples[1:]), (), e.start, e.end) for e in trace]

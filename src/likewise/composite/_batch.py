@@ -9,17 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.composite._choice import Chooser
-from likewise.composite._conditions import key_of
 from likewise.composite._detection import Detection
-from likewise.composite._flat import FlatPatterns, Kept
-from likewise.composite._flat_book import Facts
-from likewise.composite._flat_tables import SPENT, TAKEN
-from likewise.composite._instance import Filled, Instance
-from likewise.composite._plan import LeafNode, Part
-from likewise.composite._prefix import Prefix
-from likewise.composite._run import Run
-from likewise.composite._sequence import SequenceProcess
+from likewise.composite._flat import FlatPatterns
+from likewise.composite._resume import run_general
 from likewise.events import Event, Instant
 
 if TYPE_CHECKING:
@@ -68,18 +60,15 @@ def take_batch(detector: Detector, events: Sequence[Event], times: NDArray[np.in
         found = _general(detector, events, times, base, _scores(matcher, events))
         return out + _finish(detector, times, [row[2] for row in found])
     encoded = flat.encode(events)
+    for name in flat.unfit(encoded):
+        demote(detector, flat, name)
     scores: Any = None
     if detector._runs:
         scores = _scores(matcher, events)
     elif flat.asks_matcher:
         scores = _scores(matcher, events, flat.promising(encoded))
-    batch = flat.batch(encoded, times, flat.hits(*scores) if flat.asks_matcher else None)
-    unfit = flat.unfit(batch)
-    for name in unfit:
-        demote(detector, flat, name)
-    if unfit:
-        scores = _scores(matcher, events)
-    plain, places, numbers = flat.process(batch, events, base, detector._catalogue)
+    hits = flat.hits(*scores) if flat.asks_matcher else None
+    plain, places, numbers = flat.process(encoded, events, times, hits, base=base, catalogue=detector._catalogue)
     if not detector._runs:
         return out + _finish(detector, times, plain)
     found = _general(detector, events, times, base, scores)
@@ -148,54 +137,7 @@ def _groups(detector: Detector, events: Sequence[Event], scores: Any) -> Iterato
 
 def demote(detector: Detector, flat: FlatPatterns, name: str) -> None:
     """Take a pattern from the compiled path to the general one, with all that it holds."""
-    facts, kept, number = flat.facts(name), flat.kept(name)[name], flat.number(name)
+    facts, kept, number = flat.facts(name), flat.kept(name), flat.number(name)
+    shape = flat.shape(name)
     flat.remove(name)
-    general(detector, name, number, facts, kept)
-
-
-def general(detector: Detector, name: str, number: int, facts: Facts, kept: list[Kept]) -> None:
-    """Run a plain pattern on the general path, beginning with what it holds."""
-    catalogue = detector._catalogue
-    run = detector._build(catalogue.running(name), number, catalogue.scope(name))
-    detector._pool.register(run)
-    detector._runs[name] = run
-    run.detected, run.dropped = facts.detected, facts.dropped
-    if facts.started is None:
-        detector._unstarted.append(run)
-        return
-    run.start(facts.started)
-    for row in kept:
-        _resume(run, row, detector._timers.clock)
-
-
-def _resume(run: Run, row: Kept, clock: Instant) -> None:
-    process = run.root
-    assert isinstance(process, SequenceProcess)
-    first, second = process.node.steps
-    assert isinstance(first, Part)
-    assert isinstance(second, Part)
-    start, end = row.event.span
-    if process.node.within is not None and end + process.node.within <= clock:
-        return
-    run.begin_step(end, 0)
-    token = run.token(row.event, row.rank)
-    assert isinstance(first.node, LeafNode)
-    filled = (Filled(first.node.role, token, row.probability),)
-    instance = Instance(
-        first.node.id, time=end, phase=0, first=end, start=start, end=end, probability=row.probability, roles=filled
-    )
-    process.handle([((0, None), instance)])
-    prefix = next(reversed(process.held[0]), None)
-    if prefix is None or prefix.parts[0] is not instance or not row.flag:
-        return
-    _spend(process, prefix, second, row.flag)
-
-
-def _spend(process: SequenceProcess, prefix: Prefix, second: Part, flag: int) -> None:
-    """It has had its second event: nobody else's, or only its place is kept."""
-    if flag == TAKEN:
-        process.drop(prefix, None)
-    elif flag == SPENT:
-        mine = tuple(Filled(min(second.node.roles), f.token, 1.0) for f in prefix.parts[0].roles)
-        prefix.chooser = Chooser(second)
-        prefix.chooser.block(key_of(mine, second.key), prefix.parts[0], prefix.deadline)
+    run_general(detector, name, number=number, facts=facts, kept=kept, shape=shape)

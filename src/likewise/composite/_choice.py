@@ -44,11 +44,9 @@ class Chooser:
     def admit(self, instance: Instance, hold: Instant | None) -> bool:
         """Whether this instance is one to keep; it is held until `hold`."""
         keep = self._part.keep
-        if keep.keep is Keep.ALL:
+        if keep.keep is Keep.ALL or keep.keep is Keep.LAST:
             return True
         entry = self._entries.setdefault(self._key(instance), _Entry())
-        if keep.keep is Keep.LAST:
-            return True
         if entry.held is not None:
             over = entry.hold is not None and instance.time > entry.hold
             if not over and (self._part.node.free or not entry.held.taken):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 
 import msgspec
 
@@ -10,7 +11,7 @@ from likewise.composite._flat import FlatPatterns
 from likewise.composite._plan import Node, SequenceNode
 from likewise.composite._run import Run, Stop
 from likewise.composite._trace import Line, partial_lines
-from likewise.events import Instant, to_datetime
+from likewise.events import Event, Instant, to_datetime
 
 
 class PatternState(msgspec.Struct, frozen=True):
@@ -29,22 +30,39 @@ class PatternState(msgspec.Struct, frozen=True):
 def run_state(run: Run) -> PatternState:
     """The state of a pattern on the general path."""
     return PatternState(
-        run.plan.name, run.size(), run.detected, run.dropped, run.started, furthest_of(run), stops_of(run), partial_of(run)
+        run.plan.name,
+        run.size(),
+        run.detected,
+        run.dropped,
+        run.started,
+        furthest_of(run),
+        stops_of(run),
+        partial_of(run),
     )
 
 
 def flat_state(flat: FlatPatterns, name: str) -> PatternState:
-    """The state of a pattern on the compiled path, which counts but keeps no examples."""
-    shape, facts = flat.shape(name), flat.facts(name)
-    over = f"at {shape.second.name}: the window was over"
-    if facts.expired:
-        furthest = f"had {shape.first.name}; {over}"
-    elif facts.held:
-        furthest = "instances wait for their next event"
+    """The state of a pattern on the compiled path, told as on the general one."""
+    shape, facts, furthest = flat.shape(name), flat.facts(name), flat.furthest(name)
+    names = [role.name for role in shape.roles]
+
+    def at(level: int) -> str:
+        return f"at {names[level]}: " if not shape.joint and 0 < level < len(names) else ""
+
+    counts: Counter[str] = Counter()
+    for (level, why), count in flat.stops(name).items():
+        counts[f"{at(level)}{why}"] += count
+    if furthest is not None:
+        told = _had(zip(furthest.names, furthest.events, strict=True), at(furthest.level), furthest.why, furthest.time)
     else:
-        furthest = "detected all that began" if facts.detected else "no event matched its first member"
-    stops = {over: facts.expired} if facts.expired else {}
-    return PatternState(name, facts.held, facts.detected, facts.dropped, facts.started, furthest, stops)
+        told = _not_stopped(facts.held, facts.detected)
+    stops = dict(counts.most_common())
+    partial: list[Line] = []
+    if furthest is not None:
+        filled = ((role, event, 1.0) for role, event in zip(furthest.names, furthest.events, strict=True))
+        awaited = names[furthest.level] if 0 < furthest.level < len(names) and not shape.joint else ""
+        partial = partial_lines(filled, awaited, furthest.time)
+    return PatternState(name, facts.held, facts.detected, facts.dropped, facts.started, told, stops, partial)
 
 
 def stops_of(run: Run) -> dict[str, int]:
@@ -60,9 +78,13 @@ def furthest_of(run: Run) -> str:
     stop = run.record.furthest
     if stop is not None:
         return _told(run, stop)
-    if run.size():
+    return _not_stopped(run.size(), run.detected)
+
+
+def _not_stopped(held: int, detected: int) -> str:
+    if held:
         return "instances wait for their next event"
-    return "detected all that began" if run.detected else "no event matched its first member"
+    return "detected all that began" if detected else "no event matched its first member"
 
 
 def partial_of(run: Run) -> list[Line]:
@@ -75,9 +97,13 @@ def partial_of(run: Run) -> list[Line]:
 
 
 def _told(run: Run, stop: Stop) -> str:
-    roles = ", ".join(f"{filled.role} = {filled.token.event.id or '?'}" for filled in stop.roles)
-    when = to_datetime(stop.time).isoformat()
-    return f"had {roles or 'nothing'}; {_waiting_for(run.plan.nodes[stop.node], stop.level)}{stop.why} ({when})"
+    filled = ((one.role, one.token.event) for one in stop.roles)
+    return _had(filled, _waiting_for(run.plan.nodes[stop.node], stop.level), stop.why, stop.time)
+
+
+def _had(filled: Iterable[tuple[str, Event | None]], at: str, why: str, time: Instant) -> str:
+    roles = ", ".join(f"{role} = {(event and event.id) or '?'}" for role, event in filled)
+    return f"had {roles or 'nothing'}; {at}{why} ({to_datetime(time).isoformat()})"
 
 
 def _waiting_for(node: Node, level: int) -> str:

@@ -1,11 +1,8 @@
-"""Plain patterns on the compiled path: their tables, their state, and the way of a batch through them."""
+"""Plain patterns on the compiled path: their state, and the way of a batch or of one event through them."""
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from functools import cached_property
+from collections.abc import Sequence
 from itertools import chain
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
@@ -15,58 +12,56 @@ from numpy.typing import NDArray
 
 from likewise.composite._catalogue import Catalogue
 from likewise.composite._detection import Detection
-from likewise.composite._flat_book import NEVER, Facts, FlatBook
-from likewise.composite._flat_kernel import (
-    detect_sequences,
-    entries_of,
-    purge,
-    repeated_attributes,
-    restore_entry,
-    sweep,
+from likewise.composite._flat_book import Facts, FlatBook
+from likewise.composite._flat_kernel import detect, repeated
+from likewise.composite._flat_rows import Origin, Past, Rows, Source, detections
+from likewise.composite._flat_store import expire, hold, push, rehash, remove
+from likewise.composite._flat_tables import (
+    BUCKETS,
+    DONE,
+    FOUND,
+    FREE,
+    HEAP,
+    HIT,
+    NEED_ENTRIES,
+    NEED_FOUND,
+    NEVER,
+    REPLACED,
+    USED,
+    WHY,
+    free_entries,
+    new_buckets,
 )
-from likewise.composite._flat_tables import Batch, new_buckets, new_waiting
-from likewise.composite._plan import Plan
-from likewise.composite._planner import build_plan
 from likewise.events import Event, Instant
-from likewise.language import Subscription
 from likewise.matching import Matcher
 
 _tuples_of = attrgetter("tuples")
-_start_of, _end_of = attrgetter("start"), attrgetter("end")
-
-
-@contextmanager
-def uncollected() -> Iterator[None]:
-    """Many objects and no garbage: looking for some in between would only cost time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
-
-
-class Source:
-    """Where a detection of the compiled path comes from; its plan is built only when asked for."""
-
-    def __init__(self, subscription: Subscription, known: Mapping[str, Subscription]) -> None:
-        self._subscription = subscription
-        self._known = known
-
-    @cached_property
-    def plan(self) -> Plan:
-        """The plan of the pattern."""
-        return build_plan(self._subscription, self._known)
+_FORGET: Final = 1 << 14
 
 
 class Kept(NamedTuple):
-    """A waiting event of one pattern, for snapshots and for going over to the general path."""
+    """A waiting instance of one pattern, for snapshots and for going over to the general path.
 
-    event: Event
-    rank: int
+    `member` is the last one that is filled; `blocker` is the rank of the event that keeps others from following.
+    """
+
+    events: tuple[Event, ...]
+    ranks: tuple[int, ...]
+    member: int
     probability: float
     flag: int
+    until: Instant | None
+    blocker: int
+
+
+class Furthest(NamedTuple):
+    """The instance that came furthest and no further, and why."""
+
+    names: tuple[str, ...]
+    events: tuple[Event | None, ...]
+    level: int
+    why: str
+    time: Instant
 
 
 class Hits(NamedTuple):
@@ -84,29 +79,36 @@ class Encoded(NamedTuple):
     ids: NDArray[np.int32]
 
 
+_NO_HITS: Final = Hits(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float64))
+_NO_STARTS: Final = np.zeros(2, np.int64)
+
+
 class FlatPatterns(FlatBook):
-    """All plain patterns of a detector, with the events that wait in them."""
+    """All plain patterns of a detector, with the instances that wait in them."""
 
     def __init__(self, matcher: Matcher, *, limit: int, drop: bool) -> None:
         super().__init__(matcher)
-        self._limit, self._drop = limit, drop
-        self._sources: dict[int, Source] = {}
-        self._waiting = new_waiting(1024)
-        self._buckets = new_buckets(1024)
-        self._scalars = np.array([0, 0, 0, -(1 << 62)], np.int64)
-        self._events: list[Event | None] = []
+        self._limit = limit if drop else -limit
+        self._origins: dict[int, Origin] = {}
+        self._past = Past()
+        self._forget_at = _FORGET
+        self._one = (np.zeros(2, np.int64), np.zeros(64, np.int32), np.zeros(1, np.int64), np.zeros(1, np.bool_))
 
     def remove(self, name: str) -> None:
         """Forget a pattern and what it holds."""
         index = self.strike(name)
-        purge(self._waiting, self._buckets, self._scalars, index)
-        self._sources.pop(index, None)
+        oldest = self._tables.patterns["oldest"]
+        while oldest[index] != -1:
+            remove(self._tables, int(oldest[index]), -1, 0)
+        self._origins.pop(index, None)
 
     def start(self, moment: Instant) -> None:
         """Patterns that wait for their first event start now."""
         live = np.fromiter(self._index.values(), np.int64, count=len(self._index))
-        waiting = live[self._patterns.started[live] == NEVER]
-        self._patterns.started[waiting] = moment
+        started = self._tables.patterns["started"]
+        started[live[started[live] == NEVER]] = moment
+
+    # events as numbers
 
     def hits(self, event: NDArray[Any], handle: NDArray[Any], score: NDArray[Any]) -> Hits:
         """Those of the matcher's scores that belong to plain patterns, sorted by event."""
@@ -120,13 +122,23 @@ class FlatPatterns(FlatBook):
 
     def encode(self, events: Sequence[Event]) -> Encoded:
         """The tuples of a batch as numbers."""
-        if self._columns.crowded:
-            live = self._buckets.key[self._buckets.head >= 0] & 0xFFFFFFFF
-            self._columns.retain(set(live.tolist()))
+        self._tidy()
         tuples = list(map(_tuples_of, events))
         starts = np.zeros(len(tuples) + 1, np.int64)
         np.cumsum(np.fromiter(map(len, tuples), np.int64, count=len(tuples)), out=starts[1:])
         return Encoded(starts, self._columns.ids(chain.from_iterable(tuples), int(starts[-1])))
+
+    def _tidy(self) -> None:
+        """Let go of tuples, keys and events that nobody needs."""
+        self._columns.trim()
+        if self._columns.crowded:
+            live = self._tables.buckets[self._tables.buckets["head"] >= 0]
+            self._columns.retain({int(key) for column in ("k0", "k1", "k2") for key in live[column].tolist()})
+        if len(self._past.events) > self._forget_at:
+            t = self._tables
+            waiting = t.ranks[t.entries["serial"] >= 0]
+            self._past.retain(np.concatenate((waiting.ravel(), t.furthest.ravel())))
+            self._forget_at = 2 * len(self._past.events) + _FORGET
 
     def promising(self, encoded: Encoded) -> NDArray[np.int64]:
         """The events that profiles of the matcher may match: those with a value that one of them needs."""
@@ -135,143 +147,196 @@ class FlatPatterns(FlatBook):
         anchored = np.flatnonzero(self._columns.anchor_of[encoded.ids])
         return np.unique(np.searchsorted(encoded.starts, anchored, side="right") - 1)
 
-    def batch(self, encoded: Encoded, times: NDArray[np.int64], hits: Hits | None) -> Batch:
-        """A batch for the kernel."""
-        starts, ids = encoded
-        hit_starts = np.zeros(len(starts), np.int64)
-        if hits is not None:
-            np.cumsum(np.bincount(hits.event, minlength=len(times)), out=hit_starts[1:])
-        return Batch(
-            starts,
-            self._columns.predicate_of[ids],
-            self._columns.attribute_of[ids],
-            self._columns.key_of[ids],
-            times,
-            hit_starts,
-            _NO_HITS.predicate if hits is None else hits.predicate,
-            _NO_HITS.score if hits is None else hits.score,
-        )
-
-    def unfit(self, batch: Batch) -> list[str]:
+    def unfit(self, encoded: Encoded) -> list[str]:
         """Patterns that join by an attribute of which some event has several values."""
         if not self._columns.joins:
             return []
-        several = repeated_attributes(batch, self._columns.joins)
+        several = repeated(encoded.starts, encoded.ids, self._columns.attribute_of, self._columns.joins)
         if not several.any():
             return []
-        attribute = self._patterns.attribute
-        return [name for name, at in self._index.items() if attribute[at] >= 0 and several[attribute[at]]]
+        return [
+            name
+            for name, shape in self._shapes.items()
+            if any(several[self._columns.join(attribute)] for role in shape.roles for attribute in role.attributes)
+        ]
+
+    # the way through
+
+    def one(self, event: Event, now: Instant, *, rank: int, catalogue: Catalogue) -> list[Detection] | None:
+        """One event, without the detour of a batch; None if it needs that."""
+        starts, ids, time, kept = self._one
+        tuples = event.tuples
+        if self._handles or len(tuples) > len(ids):
+            return None
+        self._tidy()
+        columns, joins = self._columns, set[int]()
+        for at, pair in enumerate(tuples):
+            number = ids[at] = columns.numbers[pair]
+            if number in columns.joining:
+                if columns.joining[number] in joins:
+                    return None
+                joins.add(columns.joining[number])
+        starts[1], time[0], kept[0] = len(tuples), now, False
+        self._run((starts, ids, time, _NO_STARTS, _NO_HITS.predicate, _NO_HITS.score), kept, rank)
+        if kept[0]:
+            self._past.events[rank] = event
+        count = self._tables.scalars[FOUND]
+        if not count:
+            return []
+        return self._found((event,), time, rank, catalogue)[0]
 
     def process(
-        self, batch: Batch, events: Sequence[Event], base: int, catalogue: Catalogue
+        self,
+        encoded: Encoded,
+        events: Sequence[Event],
+        times: NDArray[np.int64],
+        hits: Hits | None,
+        *,
+        base: int,
+        catalogue: Catalogue,
     ) -> tuple[list[Detection], NDArray[Any], NDArray[Any]]:
         """Detections in order, with the event and the number of the pattern that each belongs to."""
-        found, entered, self._waiting, self._buckets = detect_sequences(
-            batch,
-            base,
-            self._waiting,
-            self._buckets,
-            self._scalars,
-            self._patterns,
-            self._postings,
-            self._limit,
-            self._drop,
-        )
-        numbers = self._numbers[found[1]]
-        if len(numbers) and len(self._index) > 1:
-            order = np.lexsort((numbers, found[0]))
-            found, numbers = tuple(column[order] for column in found), numbers[order]
-        detections = self._detections(events, base, found, catalogue)
-        self._remember(events, base, entered)
-        return detections, found[0], numbers
+        hit_starts = np.zeros(len(encoded.starts), np.int64)
+        if hits is not None:
+            np.cumsum(np.bincount(hits.event, minlength=len(times)), out=hit_starts[1:])
+        mine = _NO_HITS if hits is None else hits
+        kept = np.zeros(len(events), np.bool_)
+        self._run((encoded.starts, encoded.ids, times, hit_starts, mine.predicate, mine.score), kept, base)
+        out = self._found(events, times, base, catalogue)
+        self._past.keep(events, base, kept)
+        return out
 
-    def _detections(self, events: Sequence[Event], base: int, found: Any, catalogue: Catalogue) -> list[Detection]:
-        at, pattern, entry, rank, probability = found
-        if not len(at):
-            return []
-        which = pattern.tolist()
-        for index in set(which) - self._sources.keys():
+    def _run(self, batch: tuple[Any, ...], kept: NDArray[np.bool_], base: int) -> None:
+        self._tables.scalars[FOUND] = 0
+        columns = self._columns
+        known = (columns.predicate_of, columns.attribute_of, columns.key_of)
+        run: Any = detect
+        while run(*batch, *known, *self._tables, kept, base, self._limit) != DONE:
+            self._make_room()
+
+    def _make_room(self) -> None:
+        """Tables in which what the kernel asks for has a place."""
+        t, scalars = self._tables, self._tables.scalars
+        entries, found = int(scalars[NEED_ENTRIES]), int(scalars[NEED_FOUND])
+        if scalars[USED] + entries >= len(t.entries):
+            more = max(len(t.entries), entries)
+            added = free_entries(more, len(t.entries), int(scalars[FREE]))
+            scalars[FREE] = len(t.entries)
+            ranks = np.full((more, t.ranks.shape[1]), -1, np.int64)
+            self._with(entries=np.concatenate((t.entries, added)), ranks=np.concatenate((t.ranks, ranks)))
+        if scalars[FOUND] + found >= len(t.found):
+            more = max(len(t.found), found)
+            ranks = np.full((more, t.ranks.shape[1]), NEVER, np.int64)
+            rows = np.concatenate((t.found, np.zeros(more, t.found.dtype)))
+            self._with(found=rows, found_ranks=np.concatenate((t.found_ranks, ranks)))
+        if scalars[HEAP] + 2 * entries >= len(t.timers):
+            self._sift(2 * entries)
+        if 2 * (scalars[BUCKETS] + entries) >= len(t.buckets):
+            live, size = int((t.buckets["head"] >= 0).sum()), len(t.buckets)
+            while 4 * (live + entries) > size:
+                size *= 2
+            fresh = new_buckets(size)
+            scalars[BUCKETS] = rehash(t.buckets, fresh, self._tables.entries)
+            self._with(buckets=fresh)
+
+    def _sift(self, more: int) -> None:
+        """Drop timers of what is gone, and make room for more."""
+        t = self._tables
+        timers = t.timers[: t.scalars[HEAP]]
+        timers = timers[t.entries["serial"][timers["entry"]] == timers["serial"]]
+        timers = timers[np.lexsort((timers["ticket"], timers["until"]))]
+        t.scalars[HEAP] = len(timers)
+        self._with(timers=np.concatenate((timers, np.zeros(len(timers) + more + 64, timers.dtype))))
+
+    def _found(
+        self, events: Sequence[Event], times: NDArray[np.int64], base: int, catalogue: Catalogue
+    ) -> tuple[list[Detection], NDArray[Any], NDArray[Any]]:
+        t = self._tables
+        count = int(t.scalars[FOUND])
+        found = t.found[:count]
+        rows = Rows(found["event"], found["pattern"], found["probability"], t.found_ranks[:count])
+        numbers = self._numbers[rows.pattern]
+        if not count:
+            return [], rows.event, numbers
+        if count > 1 and (self._deep or len(self._index) > 1):
+            members = t.patterns["members"][rows.pattern] if self._deep else None
+            rows = rows.ordered(numbers, members)
+            numbers = self._numbers[rows.pattern]
+        origins = {index: self._origin(index, catalogue) for index in set(rows.pattern.tolist())}
+        made = detections(rows, events, times, base=base, past=self._past, origins=origins)
+        return made, rows.event, numbers
+
+    def _origin(self, index: int, catalogue: Catalogue) -> Origin:
+        origin = self._origins.get(index)
+        if origin is None:
             name = self._names[index]
-            self._sources[index] = Source(catalogue.running(name), catalogue.scope(name))
-        sources = {index: (self._sources[index], None) for index in set(which)}
-        with uncollected():
-            seconds = list(map(events.__getitem__, at.tolist()))
-            firsts = self._firsts(events, base, entry, rank)
-            ends = list(map(_end_of, seconds))
-            return list(
-                map(
-                    Detection,
-                    map(self._names.__getitem__, which),
-                    ends,
-                    map(min, map(_start_of, firsts), map(_start_of, seconds)),
-                    ends,
-                    probability.tolist(),
-                    map(self._roles.__getitem__, which),
-                    zip(firsts, seconds, strict=True),
-                    map(sources.__getitem__, which),
-                )
-            )
-
-    def _firsts(
-        self, events: Sequence[Event], base: int, entry: NDArray[np.int32], rank: NDArray[np.int64]
-    ) -> list[Any]:
-        """The first events of detections: of this batch, or held since before it."""
-        places = (rank - base).tolist()
-        if not len(rank) or rank.min() >= base:
-            return list(map(events.__getitem__, places))
-        held = self._events
-        return [events[place] if place >= 0 else held[slot] for place, slot in zip(places, entry.tolist(), strict=True)]
-
-    def _remember(self, events: Sequence[Event], base: int, entered: NDArray[np.int32]) -> None:
-        """Keep the events of entries that wait since this batch."""
-        held = self._events
-        if len(held) < len(self._waiting.time):
-            held += [None] * (len(self._waiting.time) - len(held))
-        ranks = self._waiting.rank[entered] - base
-        for at, rank in zip(entered.tolist(), ranks.tolist(), strict=True):
-            held[at] = events[rank]
+            source = Source(catalogue.running(name), catalogue.scope(name))
+            origin = self._origins[index] = Origin(name, self._roles[index], (source, None))
+        return origin
 
     # what it holds
 
     def sweep(self, now: Instant) -> None:
         """Let go of all whose window is over at `now`."""
-        self._buckets = sweep(self._waiting, self._buckets, self._patterns, self._scalars, now)
+        expire(self._tables, now)
 
-    def kept(self, name: str | None = None) -> dict[str, list[Kept]]:
-        """The waiting events of one pattern or of all, oldest first."""
-        waiting = self._waiting
-        wanted = -1 if name is None else self._index[name]
-        which, entries = entries_of(waiting, self._buckets, self._scalars, wanted)
-        order = np.lexsort((waiting.rank[entries], which))
-        out: dict[str, list[Kept]] = {one: [] for one in (self._index if name is None else (name,))}
-        for owner, at in zip(which[order].tolist(), entries[order].tolist(), strict=True):
-            event = self._events[at]
-            assert event is not None
-            row = Kept(event, int(waiting.rank[at]), float(waiting.probability[at]), int(waiting.flag[at]))
-            out[self._names[owner]].append(row)
+    def stops(self, name: str) -> dict[tuple[int, str], int]:
+        """How many instances ended with so many members, and why."""
+        shape, first = self._shapes[name], int(self._tables.patterns["first"][self._index[name]])
+        counts = self._tables.stops[first : first + len(shape.roles)]
+        return {(slot + 1, WHY[why]): int(counts[slot, why]) for slot, why in zip(*np.nonzero(counts), strict=True)}
+
+    def furthest(self, name: str) -> Furthest | None:
+        """The instance that came furthest, of those that ended."""
+        index = self._index[name]
+        p = self._tables.patterns[index]
+        if not p["roles"]:
+            return None
+        ranks = self._tables.furthest[index, : p["roles"]].tolist()
+        events = tuple(map(self._past.events.get, ranks))
+        roles, joint = self._roles[index], p["joint"] and p["roles"] == 1
+        names = (roles[p["member"]],) if joint else roles[: p["roles"]]
+        return Furthest(names, events, int(p["level"]), WHY[p["why"]], int(p["time"]))
+
+    def kept(self, name: str) -> list[Kept]:
+        """The waiting instances of one pattern, oldest first."""
+        t, out = self._tables, list[Kept]()
+        p = t.patterns[self._index[name]]
+        at = int(p["oldest"])
+        while at != -1:
+            entry = t.entries[at]
+            member = int(entry["place"] - p["first"])
+            ranks = tuple(t.ranks[at, : 1 if p["joint"] else member + 1].tolist())
+            events = tuple(map(self._past.events.__getitem__, ranks))
+            until = None if entry["until"] == NEVER else int(entry["until"])
+            sure, flag, blocker = float(entry["probability"]), int(entry["flag"]), int(entry["blocker"])
+            out.append(Kept(events, ranks, member, sure, flag, until, blocker))
+            at = int(entry["newer"])
         return out
 
     def load(self, name: str, kept: Sequence[Kept], facts: Facts) -> None:
-        """Take waiting events back, oldest first."""
-        index, p = self._index[name], self._patterns
-        p.detected[index], p.expired[index], p.dropped[index] = facts.detected, facts.expired, facts.dropped
+        """Take waiting instances back, oldest first."""
+        index, shape = self._index[name], self._shapes[name]
+        pattern = self._tables.patterns[index]
+        pattern["detected"], pattern["dropped"] = facts.detected, facts.dropped
         for row in kept:
-            attribute = int(p.attribute[index])
-            key = self._columns.keys(row.event.tuples, attribute)[0] if attribute >= 0 else 0
-            end = row.event.span[1]
-            wanted = (index << 32) | key
-            entry, self._waiting, self._buckets = restore_entry(
-                self._waiting,
-                self._buckets,
-                self._scalars,
-                p,
-                wanted,
-                end,
-                row.rank,
-                row.probability,
-                row.flag,
-            )
-            self._remember([row.event], row.rank, np.array([entry], np.int32))
+            self._tables.scalars[NEED_ENTRIES], self._tables.scalars[NEED_FOUND] = 2, 0
+            self._make_room()
+            self._load(shape.within, index, row, shape.roles[row.member].attributes)
 
-
-_NO_HITS: Final = Hits(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float64))
+    def _load(self, within: int, index: int, row: Kept, attributes: tuple[str, ...]) -> None:
+        t, columns = self._tables, self._columns
+        keys = [columns.keys(row.events[-1].tuples, columns.join(attribute))[0] for attribute in attributes]
+        hit = np.zeros(1, HIT)
+        hit["place"] = t.patterns["first"][index] + row.member
+        for name, key in zip(("k0", "k1", "k2"), keys, strict=False):
+            hit[name] = key
+        deadline = NEVER if within < 0 else row.events[0].span[1] + within
+        end, rank = row.events[-1].span[1], row.ranks[-1]
+        entry = hold(t, hit[0], -1, end, rank, row.probability, deadline, 1 << 62)
+        t.ranks[entry, : len(row.ranks)] = row.ranks
+        t.entries["flag"][entry], t.entries["blocker"][entry] = row.flag, row.blocker
+        if row.flag & REPLACED and row.until is not None:
+            t.entries["until"][entry] = row.until
+            push(t, entry, row.until)
+        self._past.events.update(zip(row.ranks, row.events, strict=True))

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likewise.composite._flat_columns import Columns
 from likewise.composite._flat_shape import Role, Shape, anchor_of, is_simple
-from likewise.composite._flat_tables import Patterns, Postings
+from likewise.composite._flat_tables import HIT, MOST_KEYS, NEVER, Tables, new_predicates, new_tables, widened
 from likewise.events import Instant, Value
 from likewise.language import Options, Profile
 from likewise.matching import Aggregation, Matcher
-
-NEVER: Final = np.iinfo(np.int64).max
 
 
 class Facts(NamedTuple):
@@ -22,13 +20,12 @@ class Facts(NamedTuple):
 
     held: int
     detected: int
-    expired: int
     dropped: int
     started: Instant | None
 
 
 class FlatBook:
-    """Plain patterns by name, as rows of columns that the kernel reads."""
+    """Plain patterns by name, as rows of the tables that the kernel reads."""
 
     def __init__(self, matcher: Matcher) -> None:
         self._matcher = matcher
@@ -36,22 +33,19 @@ class FlatBook:
         self._index: dict[str, int] = {}
         self._shapes: dict[str, Shape] = {}
         self._names: list[str] = []
-        self._roles: list[tuple[str, str]] = []
+        self._roles: list[tuple[str, ...]] = []
         self._free: list[int] = []
+        self._free_places: dict[int, list[int]] = {}
+        self._placed = 0
         self._profiles: dict[tuple[Profile, Options], tuple[int, int]] = {}
         self._handles: dict[int, int] = {}
         self._users: dict[int, int] = {}
         self._unanchored = 0
+        self._deep = 0
         self._numbers = np.zeros(16, np.int64)
-        self._patterns = Patterns(*_columns(_PATTERN_TYPES))
-        self._postings = Postings(
-            np.full(16, -1, np.int32),
-            np.zeros(16, np.int32),
-            np.zeros(16, np.int32),
-            np.zeros(16, np.uint8),
-            np.full(16, -1, np.int64),
-        )
         self._posted = 0
+        self._free_postings: list[int] = []
+        self._tables: Tables = new_tables()
 
     def __len__(self) -> int:
         return len(self._index)
@@ -79,55 +73,80 @@ class FlatBook:
 
     def facts(self, name: str) -> Facts:
         """What one pattern holds."""
-        at, p = self._index[name], self._patterns
-        started = None if p.started[at] == NEVER else int(p.started[at])
-        return Facts(int(p.held[at]), int(p.detected[at]), int(p.expired[at]), int(p.dropped[at]), started)
+        p = self._tables.patterns[self._index[name]]
+        started = None if p["started"] == NEVER else int(p["started"])
+        return Facts(int(p["held"]), int(p["detected"]), int(p["dropped"]), started)
+
+    def _with(self, **tables: Any) -> None:
+        self._tables = self._tables._replace(**tables)
+
+    # coming
 
     def add(self, name: str, shape: Shape, *, number: int, started: Instant | None) -> None:
         """Enter a pattern; one that has not started waits for the first event."""
         index = self._free.pop() if self._free else self._new_index()
-        self._names[index], self._roles[index] = name, (shape.first.name, shape.second.name)
+        self._names[index], self._roles[index] = name, tuple(role.name for role in shape.roles)
         self._index[name], self._shapes[name] = index, shape
         self._numbers[index] = number
-        self._fill(index, shape, NEVER if started is None else started)
-        for role, member in enumerate((shape.first, shape.second)):
-            self._post(self._predicate(member), index, role)
+        self._deep += _is_deep(shape)
+        self._widen(len(shape.roles))
+        first = self._places(len(shape.roles))
+        self._fill(index, shape, first, NEVER if started is None else started)
+        for place, role in enumerate(shape.roles, first):
+            keys = [self._columns.join(attribute) for attribute in role.attributes]
+            keys += [-1] * (MOST_KEYS - len(keys))
+            self._tables.places[place] = (index, role.keep, *keys)
+            self._tables.stops[place] = 0
+            self._post(self._predicate(role), place)
 
     def _new_index(self) -> int:
         index = len(self._names)
         self._names.append("")
-        self._roles.append(("", ""))
+        self._roles.append(())
         if index >= len(self._numbers):
             self._numbers = _doubled(self._numbers)
-            columns: tuple[Any, ...] = self._patterns
-            self._patterns = Patterns(*map(_doubled, columns))
+            self._with(patterns=_doubled(self._tables.patterns), furthest=_doubled(self._tables.furthest))
         return index
 
-    def _fill(self, index: int, shape: Shape, started: Instant) -> None:
-        attribute = -1 if shape.attribute is None else self._columns.join(shape.attribute)
-        row = (
-            shape.within,
-            started,
-            shape.threshold,
-            shape.keep,
-            shape.keep_next,
-            shape.unique,
-            attribute,
-            -1,
-            0,
-            0,
-            0,
-            0,
-        )
-        columns: tuple[Any, ...] = self._patterns
-        for column, value in zip(columns, row, strict=True):
-            column[index] = value
+    def _widen(self, width: int) -> None:
+        t = self._tables
+        if width > t.ranks.shape[1]:
+            ranks, furthest = widened(t.ranks, width, -1), widened(t.furthest, width, -1)
+            self._with(ranks=ranks, furthest=furthest, found_ranks=widened(t.found_ranks, width, NEVER))
+
+    def _places(self, count: int) -> int:
+        """So many places in a row."""
+        free = self._free_places.get(count)
+        if free:
+            return free.pop()
+        first = self._placed
+        self._placed += count
+        while self._placed > len(self._tables.places):
+            self._with(places=_doubled(self._tables.places), stops=_doubled(self._tables.stops))
+        return first
+
+    def _fill(self, index: int, shape: Shape, first: int, started: Instant) -> None:
+        row = {
+            "within": shape.within,
+            "started": started,
+            "threshold": shape.threshold,
+            "first": first,
+            "members": len(shape.roles),
+            "joint": shape.joint,
+            "unique": shape.unique,
+            "oldest": -1,
+            "newest": -1,
+        }
+        pattern = self._tables.patterns[index : index + 1]
+        pattern[:] = 0
+        for column, value in row.items():
+            pattern[column] = value
 
     def _predicate(self, role: Role) -> int:
         """The number under which a profile reports."""
-        if is_simple(role):
+        if is_simple(role.profile, role.options):
             return self._room(self._simple(role))
-        key = (role.profile, role.options)
+        key = _profile_key(role)
         if key not in self._profiles:
             number = self._columns.number()
             handle = self._matcher.add(role.profile, options=role.options, key=("flat", number))
@@ -153,47 +172,53 @@ class FlatBook:
         return self._columns.predicate(predicate.attribute, value)
 
     def _room(self, number: int) -> int:
-        while number >= len(self._postings.head):
-            head: Any = np.full_like(self._postings.head, -1)
-            seen: Any = np.full_like(self._postings.seen, -1)
-            self._postings = self._postings._replace(
-                head=np.concatenate((self._postings.head, head)), seen=np.concatenate((self._postings.seen, seen))
-            )
+        size = len(self._tables.predicates)
+        while number >= size:
+            self._with(predicates=np.concatenate((self._tables.predicates, new_predicates(size))))
+            size = len(self._tables.predicates)
         return number
 
-    def _post(self, predicate: int, index: int, role: int) -> None:
-        if self._posted == len(self._postings.next):
-            _, following, pattern, roles, _ = self._postings
-            self._postings = self._postings._replace(
-                next=_doubled(following), pattern=_doubled(pattern), role=_doubled(roles)
-            )
-        at, postings = self._posted, self._postings
-        self._posted += 1
-        postings.next[at], postings.pattern[at], postings.role[at] = postings.head[predicate], index, role
-        postings.head[predicate] = at
+    def _post(self, predicate: int, place: int) -> None:
+        if self._free_postings:
+            at = self._free_postings.pop()
+        else:
+            at = self._posted
+            self._posted += 1
+        if at == len(self._tables.postings):
+            postings = _doubled(self._tables.postings)
+            self._with(postings=postings, hits=np.zeros(len(postings), HIT))
+        self._tables.postings[at] = (place, self._tables.predicates["head"][predicate])
+        self._tables.predicates["head"][predicate] = at
+
+    # going
 
     def strike(self, name: str) -> int:
         """Take a pattern out, and give the place that it had."""
         index, shape = self._index.pop(name), self._shapes.pop(name)
-        for role in (shape.first, shape.second):
-            self._unpost(role, index)
-        self._patterns.started[index] = NEVER
+        first = int(self._tables.patterns["first"][index])
+        for place, role in enumerate(shape.roles, first):
+            self._unpost(role, place)
+        self._deep -= _is_deep(shape)
+        self._tables.patterns["started"][index] = NEVER
         self._free.append(index)
+        self._free_places.setdefault(len(shape.roles), []).append(first)
         return index
 
-    def _unpost(self, role: Role, index: int) -> None:
-        simple = is_simple(role)
-        number = self._simple(role) if simple else self._profiles[role.profile, role.options][0]
-        head, following, pattern, _, _ = self._postings
-        before, at = -1, int(head[number])
+    def _unpost(self, role: Role, place: int) -> None:
+        simple = is_simple(role.profile, role.options)
+        number = self._simple(role) if simple else self._profiles[_profile_key(role)][0]
+        heads, postings = self._tables.predicates["head"], self._tables.postings
+        before, at = -1, int(heads[number])
         while at != -1:
-            after = int(following[at])
-            if pattern[at] != index:
+            after = int(postings["next"][at])
+            if postings["place"][at] != place:
                 before = at
-            elif before == -1:
-                head[number] = after
             else:
-                following[before] = after
+                self._free_postings.append(at)
+                if before == -1:
+                    heads[number] = after
+                else:
+                    postings["next"][before] = after
             at = after
         if not simple:
             self._release(role, number)
@@ -201,7 +226,7 @@ class FlatBook:
     def _release(self, role: Role, number: int) -> None:
         self._users[number] -= 1
         if not self._users[number]:
-            _, handle = self._profiles.pop((role.profile, role.options))
+            _, handle = self._profiles.pop(_profile_key(role))
             del self._handles[handle], self._users[number]
             self._matcher.remove(handle)
             value = self._anchor(role)
@@ -211,24 +236,13 @@ class FlatBook:
                 self._columns.unanchor(value)
 
 
-_PATTERN_TYPES: Final = (
-    np.int64,
-    np.int64,
-    np.float64,
-    np.uint8,
-    np.uint8,
-    np.uint8,
-    np.int32,
-    np.int64,
-    np.int64,
-    np.int64,
-    np.int64,
-    np.int64,
-)
+def _is_deep(shape: Shape) -> bool:
+    """Whether instances of one event may be found in another order than that of their events."""
+    return shape.joint or len(shape.roles) > 2
 
 
-def _columns(kinds: tuple[Any, ...]) -> Any:
-    return (np.zeros(16, kind) for kind in kinds)
+def _profile_key(role: Role) -> tuple[Profile, Options]:
+    return role.profile, role.options
 
 
 def _doubled(column: NDArray[Any]) -> NDArray[Any]:

@@ -13,7 +13,7 @@ from likewise.composite._values import NUMBER, comparable
 from likewise.events import Value, normalise
 
 _MOST_TUPLES: Final = 1 << 20
-MOST_KEYS: Final = 1 << 20
+_MOST_KEYS: Final = 1 << 20
 _AMBIGUOUS: Final = (0, 1)
 
 
@@ -42,7 +42,8 @@ class Columns:
         self._clear()
 
     def _clear(self) -> None:
-        self._ids = _Ids(self)
+        self.numbers = _Ids(self)
+        self.joining: dict[int, int] = {}
         self._names: dict[str, str | None] = {}
         self._typed: dict[tuple[str, bool, Value], int] = {}
         self._count = 1
@@ -99,14 +100,12 @@ class Columns:
 
     def _forget(self) -> None:
         """What was of no interest may be now."""
-        if self._ids or self._typed or self._names:
+        if self.numbers or self._typed or self._names:
             self._clear()
 
     def ids(self, pairs: Iterable[tuple[str, Value]], count: int) -> NDArray[np.int32]:
         """The numbers of many tuples."""
-        if len(self._ids) > _MOST_TUPLES:
-            self._clear()
-        return np.fromiter(map(self._ids.__getitem__, pairs), np.int32, count=count)
+        return np.fromiter(map(self.numbers.__getitem__, pairs), np.int32, count=count)
 
     def look(self, pair: tuple[str, Value]) -> int:
         """The number of a tuple seen for the first time."""
@@ -116,11 +115,11 @@ class Columns:
             term = normalise(name)
             known = self._names[name] = term if term in self._terms else None
         if known is None and not self._anchors:
-            self._ids[pair] = 0
+            self.numbers[pair] = 0
             return 0
         # 0, 1, False and True are equal for a dict: those never enter the fast one.
         if isinstance(value, str) or value not in _AMBIGUOUS:
-            number = self._ids[pair] = self._number(known, value)
+            number = self.numbers[pair] = self._number(known, value)
             return number
         typed = (name, isinstance(value, bool), value)
         if typed not in self._typed:
@@ -141,6 +140,8 @@ class Columns:
             self._grow()
         self.predicate_of[number], self.attribute_of[number], self.anchor_of[number] = predicate, attribute, anchor
         self.key_of[number] = self._key(canon) if attribute >= 0 else -1
+        if attribute >= 0:
+            self.joining[number] = attribute
         return number
 
     def _grow(self) -> None:
@@ -159,13 +160,18 @@ class Columns:
 
     def keys(self, pairs: Iterable[tuple[str, Value]], attribute: int) -> list[int]:
         """The join keys of one event."""
-        numbers = [self._ids[pair] for pair in pairs]
+        numbers = [self.numbers[pair] for pair in pairs]
         return [int(self.key_of[number]) for number in numbers if self.attribute_of[number] == attribute]
+
+    def trim(self) -> None:
+        """Forget the numbers of tuples if they are many; those that come again are looked at again."""
+        if len(self.numbers) > _MOST_TUPLES:
+            self._clear()
 
     @property
     def crowded(self) -> bool:
         """Whether there are so many join keys that those of nobody should go."""
-        return len(self._keys) > MOST_KEYS
+        return len(self._keys) > _MOST_KEYS
 
     def retain(self, live: set[int]) -> None:
         """Forget all join keys but those that someone waits with."""

@@ -1,9 +1,11 @@
-"""The compiled path: sequences of two profiles over a batch of events, in one pass [003 sec 4].
+"""The compiled path: sequences and conjunctions of profiles over a batch of events, in one pass [003 sec 4].
 
-Longer than other modules because numba's cache notices changes in a function's own file only.
+Each event meets the places that its profiles lead to. A sequence goes on from what waits at the place before, a
+conjunction combines with what waits at the other places, and the heap of timers takes out what is over.
+Numba's cache notices changes in a function's own file only: whoever changes the store must touch this file too.
 """
 
-# ruff: noqa: PLR0917, PLR0912, PLR0915  (compiled functions take columns, and are not called by keyword)
+# ruff: noqa: PLR0917  (compiled functions are not called by keyword)
 from __future__ import annotations
 
 from typing import Any
@@ -11,417 +13,363 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from likewise.composite._flat_tables import ALL, FIRST, LAST, SPENT, TAKEN, Buckets, Waiting
+from likewise.composite._flat_store import enter, expire, filled, find, hold, note, remove
+from likewise.composite._flat_tables import (
+    BUCKETS,
+    CONSUMED,
+    DONE,
+    EVENT,
+    FIRST,
+    FOUND,
+    GROUP,
+    HEAP,
+    MORE,
+    NEED_ENTRIES,
+    NEED_FOUND,
+    SERIAL,
+    SPENT,
+    UNSURE,
+    USED,
+    Batch,
+    Tables,
+)
 
 
 @njit(cache=True)
-def find(buckets: Any, wanted: int) -> int:
-    """The place of a key, or of the hole where it would go."""
-    mask = len(buckets.key) - 1
-    mixed = np.uint64(wanted) * np.uint64(0x9E3779B97F4A7C15)
-    # The pattern is in the upper half of the key, and must reach the lower bits too.
-    at = np.int64(mixed ^ (mixed >> np.uint64(32))) & mask
-    while buckets.key[at] != -1 and buckets.key[at] != wanted:
-        at = (at + 1) & mask
-    return int(at)
+def _follow(t: Any, hit: Any, event: int, now: int, rank: int, limit: int) -> bool:
+    """A later step of a sequence: go on from what waits before it; True if someone waits since."""
+    p = t.patterns[t.places[hit.place].pattern]
+    slot = hit.place - p.first
+    final = slot == p.members - 1
+    first = t.places[hit.place].keep == FIRST
+    at = find(t.buckets, hit.place - 1, hit.k0, hit.k1, hit.k2)
+    waits = False
+    entry = t.buckets[at].head
+    while entry != -1 and t.entries[entry].time < now:
+        e = t.entries[entry]
+        following, serial = e.next, -1
+        if following != -1:
+            serial = t.entries[following].serial
+        if not (first and e.blocker != -1):
+            e.flag |= SPENT
+            if first:
+                e.blocker = rank
+            sure = e.probability * hit.sure
+            if final:
+                row = t.scalars[FOUND]
+                t.found_ranks[row, :slot] = t.ranks[entry, :slot]
+                t.found_ranks[row, slot] = rank
+                _find(t, event, t.places[hit.place].pattern, sure)
+            elif hold(t, hit, entry, now, rank, sure, e.deadline, limit) != -1:
+                waits = True
+            elif first:
+                e.blocker = -1
+        # Making room may have taken the next one, and with it all older ones.
+        if following != -1 and t.entries[following].serial != serial:
+            following = t.buckets[at].head
+        entry = following
+    return waits
 
 
 @njit(cache=True)
-def pop(waiting: Any, buckets: Any, scalars: Any, at: int) -> None:
-    """Free the oldest entry of a bucket."""
-    entry = buckets.head[at]
-    buckets.head[at] = waiting.next[entry]
-    if buckets.head[at] == -1:
-        buckets.tail[at] = -1
-    waiting.next[entry] = scalars[0]
-    scalars[0] = entry
-    scalars[1] -= 1
+def _find(t: Any, event: int, pattern: int, sure: float) -> None:
+    """The next row is a whole instance."""
+    found = t.found[t.scalars[FOUND]]
+    found.event, found.pattern, found.probability = event, pattern, sure
+    t.scalars[FOUND] += 1
 
 
 @njit(cache=True)
-def expire(waiting: Any, buckets: Any, patterns: Any, scalars: Any, at: int, pattern: int, now: int) -> None:
-    """Free the entries of a bucket whose window is over."""
-    within = patterns.within[pattern]
-    if within < 0:
-        return
-    while buckets.head[at] != -1 and now - waiting.time[buckets.head[at]] > within:
-        if not waiting.flag[buckets.head[at]]:
-            patterns.expired[pattern] += 1
-        pop(waiting, buckets, scalars, at)
-        patterns.held[pattern] -= 1
-
-
-@njit(cache=True)
-def swept(waiting: Any, buckets: Any, patterns: Any, scalars: Any, size: int) -> Any:
-    """Free all that is over, and put the buckets that are left into a new table."""
-    key = np.full(size, -1, np.int64)
-    head = np.full(size, -1, np.int32)
-    tail = np.full(size, -1, np.int32)
-    fresh = Buckets(key, head, tail)
-    scalars[2] = 0
-    for at in range(len(buckets.key)):
-        wanted = buckets.key[at]
-        if wanted == -1:
+def _combine(t: Any, hit: Any, event: int, rank: int) -> None:
+    """Every combination of an event with one of each other member of a conjunction."""
+    pattern = t.places[hit.place].pattern
+    p = t.patterns[pattern]
+    heads = np.empty(p.members, np.int32)
+    slots = np.empty(p.members, np.int32)
+    others = 0
+    for slot in range(p.members):
+        if p.first + slot != hit.place:
+            heads[others] = t.buckets[find(t.buckets, p.first + slot, hit.k0, hit.k1, hit.k2)].head
+            slots[others] = slot
+            others += 1
+    chosen = heads.copy()
+    at = 0
+    while at >= 0:
+        entry = chosen[at]
+        if entry == -1:
+            at -= 1
+            if at >= 0:
+                chosen[at] = t.entries[chosen[at]].next
             continue
-        expire(waiting, buckets, patterns, scalars, at, wanted >> 32, scalars[3])
-        if buckets.head[at] != -1:
-            place = find(fresh, wanted)
-            fresh.key[place] = wanted
-            fresh.head[place] = buckets.head[at]
-            fresh.tail[place] = buckets.tail[at]
-            scalars[2] += 1
-    return fresh
+        clash = t.ranks[entry, 0] == rank
+        for k in range(at):
+            clash = clash or t.ranks[chosen[k], 0] == t.ranks[entry, 0]
+        if not clash and at + 1 < others:
+            at += 1
+            chosen[at] = heads[at]
+            continue
+        if not clash:
+            sure = hit.sure
+            row = t.scalars[FOUND]
+            t.found_ranks[row, hit.place - p.first] = rank
+            for k in range(others):
+                t.found_ranks[row, slots[k]] = t.ranks[chosen[k], 0]
+                sure *= t.entries[chosen[k]].probability
+            _find(t, event, pattern, sure)
+        chosen[at] = t.entries[entry].next
 
 
 @njit(cache=True)
-def larger(waiting: Any, scalars: Any) -> Any:
-    """Twice the entries, the new ones in the free list."""
-    size = len(waiting.time)
-    time = np.zeros(2 * size, np.int64)
-    rank = np.zeros(2 * size, np.int64)
-    probability = np.zeros(2 * size, np.float64)
-    following = np.zeros(2 * size, np.int32)
-    flag = np.zeros(2 * size, np.uint8)
-    time[:size], rank[:size], probability[:size] = waiting.time, waiting.rank, waiting.probability
-    following[:size], flag[:size] = waiting.next, waiting.flag
-    for at in range(size, 2 * size - 1):
-        following[at] = at + 1
-    following[2 * size - 1] = scalars[0]
-    scalars[0] = size
-    return Waiting(time, rank, probability, following, flag)
+def _decide(t: Any, hit: Any, begin: int, now: int, rank: int) -> bool:
+    """Of the instances that an event made whole, keep the detections; True if an unsure one came furthest."""
+    pattern = t.places[hit.place].pattern
+    p = t.patterns[pattern]
+    kept, best, furthest = begin, -1, -1
+    for row in range(begin, t.scalars[FOUND]):
+        if t.found[row].probability < p.threshold:
+            if note(t, p.first + p.members - 1, p.members, 1 << 16, UNSURE, now) and (
+                furthest == -1 or _earlier(t, furthest, row, p.members)
+            ):
+                furthest = row
+                t.furthest[pattern, : p.members] = t.found_ranks[row, : p.members]
+            continue
+        if p.unique:
+            if best == -1 or _earlier(t, row, best, p.members):
+                best = row
+            continue
+        t.found[kept] = t.found[row]
+        t.found_ranks[kept] = t.found_ranks[row]
+        kept += 1
+    if best != -1:
+        t.found[kept] = t.found[best]
+        t.found_ranks[kept] = t.found_ranks[best]
+        _consume(t, hit, kept, now, rank)
+        kept += 1
+    p.detected += kept - begin
+    t.scalars[FOUND] = kept
+    return furthest != -1
 
 
 @njit(cache=True)
-def append(
-    waiting: Any, buckets: Any, scalars: Any, at: int, time: int, rank: int, probability: float, flag: int
-) -> int:
-    """Take a free entry and put it at the end of a bucket."""
-    entry = scalars[0]
-    scalars[0] = waiting.next[entry]
-    scalars[1] += 1
-    waiting.time[entry] = time
-    waiting.rank[entry] = rank
-    waiting.probability[entry] = probability
-    waiting.flag[entry] = flag
-    waiting.next[entry] = -1
-    if buckets.tail[at] == -1:
-        buckets.head[at] = entry
-    else:
-        waiting.next[buckets.tail[at]] = entry
-    buckets.tail[at] = entry
-    return int(entry)
+def _earlier(t: Any, one: int, other: int, members: int) -> bool:
+    """Whether the events of one are earlier; if they are the same, those of its first members."""
+    a, b = np.sort(t.found_ranks[one, :members]), np.sort(t.found_ranks[other, :members])
+    for k in range(members):
+        if a[k] != b[k]:
+            return bool(a[k] < b[k])
+    for k in range(members):
+        if t.found_ranks[one, k] != t.found_ranks[other, k]:
+            return bool(t.found_ranks[one, k] < t.found_ranks[other, k])
+    return False
 
 
 @njit(cache=True)
-def room(waiting: Any, buckets: Any, patterns: Any, scalars: Any) -> Any:
-    """Tables in which one more bucket and one more entry have a place."""
-    if scalars[0] != -1 and 2 * scalars[2] < len(buckets.key):
-        return waiting, buckets
-    buckets = swept(waiting, buckets, patterns, scalars, len(buckets.key))
-    if 4 * scalars[2] >= len(buckets.key):
-        buckets = swept(waiting, buckets, patterns, scalars, 4 * len(buckets.key))
-    if 2 * scalars[1] >= len(waiting.time):
-        waiting = larger(waiting, scalars)
-    return waiting, buckets
+def _within(ranks: Any, rank: int) -> bool:
+    return bool((ranks == rank).any())
 
 
 @njit(cache=True)
-def sweep(waiting: Any, buckets: Any, patterns: Any, scalars: Any, now: int) -> Any:
-    """Free all whose window is over."""
-    scalars[3] = max(scalars[3], now)
-    return swept(waiting, buckets, patterns, scalars, len(buckets.key))
+def _consume(t: Any, hit: Any, row: int, now: int, rank: int) -> None:
+    """A detection takes its events: nothing else may wait with them."""
+    p = t.patterns[t.places[hit.place].pattern]
+    taken = t.found_ranks[row, : p.members]
+    latest = -1
+    for one in taken:
+        if one != rank:
+            latest = max(latest, one)
+    for place in range(p.first, p.first + p.members - (0 if p.joint else 1)):
+        b = t.buckets[find(t.buckets, place, hit.k0, hit.k1, hit.k2)]
+        blocks = not p.joint and t.places[place + 1].keep == FIRST
+        sorted_by_rank = (p.joint or place == p.first) and not blocks
+        entry = b.head
+        while entry != -1:
+            following = t.entries[entry].next
+            # Those that wait with one event stand in its order: beyond the taken ones only the last may be this event.
+            if sorted_by_rank and t.ranks[entry, 0] > latest and following != -1:
+                entry = b.tail
+                following = -1
+            holds = False
+            for k in range(filled(t, entry)):
+                holds = holds or _within(taken, t.ranks[entry, k])
+            if holds:
+                remove(t, entry, CONSUMED, now)
+            elif blocks and _within(taken, t.entries[entry].blocker):
+                t.entries[entry].blocker = -1
+            entry = following
+
+
+# the way of an event
 
 
 @njit(cache=True)
-def restore_entry(
-    waiting: Any,
-    buckets: Any,
-    scalars: Any,
-    patterns: Any,
-    wanted: int,
-    time: int,
-    rank: int,
-    probability: float,
-    flag: int,
-) -> Any:
-    """Put an entry back as it was."""
-    waiting, buckets = room(waiting, buckets, patterns, scalars)
-    at = find(buckets, wanted)
-    if buckets.key[at] == -1:
-        buckets.key[at] = wanted
-        scalars[2] += 1
-    entry = append(waiting, buckets, scalars, at, time, rank, probability, flag)
-    patterns.held[wanted >> 32] += 1
-    return entry, waiting, buckets
-
-
-@njit(cache=True)
-def entries_of(waiting: Any, buckets: Any, scalars: Any, pattern: int) -> Any:
-    """The entries of one pattern, or of all (-1), with the pattern of each."""
-    which = np.empty(scalars[1], np.int32)
-    entries = np.empty(scalars[1], np.int32)
-    found = 0
-    for at in range(len(buckets.key)):
-        owner = buckets.key[at] >> 32
-        if buckets.key[at] != -1 and (pattern < 0 or owner == pattern):
-            entry = buckets.head[at]
-            while entry != -1:
-                which[found], entries[found] = owner, entry
-                found += 1
-                entry = waiting.next[entry]
-    return which[:found], entries[:found]
-
-
-@njit(cache=True)
-def purge(waiting: Any, buckets: Any, scalars: Any, pattern: int) -> None:
-    """Free all entries of one pattern; its empty buckets go with the next sweep."""
-    for at in range(len(buckets.key)):
-        if buckets.key[at] != -1 and buckets.key[at] >> 32 == pattern:
-            while buckets.head[at] != -1:
-                pop(waiting, buckets, scalars, at)
-
-
-@njit(cache=True)
-def _key(batch: Any, event: int, attribute: int) -> int:
-    """The key of the event's value of an attribute; -1 if it has none, 0 if the pattern joins by nothing."""
+def _key(b: Any, event: int, attribute: int) -> int:
+    """The key of the event's value of an attribute; -1 if it has none, 0 if there is nothing to ask for."""
     if attribute < 0:
         return 0
-    for at in range(batch.starts[event], batch.starts[event + 1]):
-        if batch.attribute[at] == attribute:
-            return int(batch.key[at])
+    for at in range(b.starts[event], b.starts[event + 1]):
+        if b.attribute_of[b.ids[at]] == attribute:
+            return int(b.key_of[b.ids[at]])
     return -1
 
 
 @njit(cache=True)
-def _admitted(waiting: Any, buckets: Any, patterns: Any, scalars: Any, wanted: int, now: int) -> bool:
-    """Whether a first event may wait, by the rule for duplicates; the one before the last goes."""
-    at = find(buckets, wanted)
-    pattern = wanted >> 32
-    if buckets.key[at] == -1:
-        return True
-    expire(waiting, buckets, patterns, scalars, at, pattern, now)
-    head = buckets.head[at]
-    if head == -1 or patterns.keep[pattern] == ALL:
-        return True
-    if patterns.keep[pattern] == FIRST:
-        return False
-    # Of the last, two wait: it, and the one before for another second event of this very time.
-    if head != buckets.tail[at] and waiting.time[buckets.tail[at]] < now:
-        pop(waiting, buckets, scalars, at)
-        patterns.held[pattern] -= 1
-    return True
-
-
-@njit(cache=True)
-def _begin(
-    waiting: Any,
-    buckets: Any,
-    patterns: Any,
-    scalars: Any,
-    wanted: int,
-    now: int,
-    rank: int,
-    sure: float,
-    flag: int,
-    limit: int,
-    drop: bool,
-) -> Any:
-    """Let a first event wait; gives its entry, or -1."""
-    pattern = wanted >> 32
-    if not _admitted(waiting, buckets, patterns, scalars, wanted, now):
-        return -1, waiting, buckets
-    at = find(buckets, wanted)
-    tail = buckets.tail[at]
-    if patterns.keep[pattern] == LAST and tail != -1 and waiting.time[tail] == now:
-        waiting.rank[tail], waiting.probability[tail], waiting.flag[tail] = rank, sure, flag
-        return tail, waiting, buckets
-    if patterns.held[pattern] >= limit:
-        patterns.dropped[pattern] += 1
-        if not drop or tail == -1:
-            return -1, waiting, buckets
-        pop(waiting, buckets, scalars, at)
-        patterns.held[pattern] -= 1
-    waiting, buckets = room(waiting, buckets, patterns, scalars)
-    at = find(buckets, wanted)
-    if buckets.key[at] == -1:
-        buckets.key[at] = wanted
-        scalars[2] += 1
-    entry = append(waiting, buckets, scalars, at, now, rank, sure, flag)
-    patterns.held[pattern] += 1
-    return entry, waiting, buckets
-
-
-@njit(cache=True)
-def _complete(
-    waiting: Any, buckets: Any, patterns: Any, scalars: Any, wanted: int, now: int, sure: float, pairs: Any
-) -> int:
-    """Join a second event with those that wait; fills `pairs` with entries and gives their number.
-
-    `pairs` has room for all that wait in one bucket, else -1 asks for more.
-    """
-    at = find(buckets, wanted)
-    pattern = wanted >> 32
-    if buckets.key[at] == -1:
-        return 0
-    expire(waiting, buckets, patterns, scalars, at, pattern, now)
-    if patterns.held[pattern] > len(pairs):
-        return -1
-    found = 0
-    before = -1
-    entry = buckets.head[at]
-    keep, once, unique = patterns.keep[pattern], patterns.keep_next[pattern] == FIRST, patterns.unique[pattern]
-    while entry != -1 and waiting.time[entry] < now:
-        following = waiting.next[entry]
-        replaced = keep == LAST and following != -1 and waiting.time[following] < now
-        if replaced or waiting.flag[entry]:
-            before, entry = entry, following
+def _hit(t: Any, b: Any, event: int, predicate: int, sure: float, count: int, mark: int) -> int:
+    """The places that a predicate leads to."""
+    if predicate < 0 or t.predicates[predicate].seen == mark:
+        return count
+    t.predicates[predicate].seen = mark
+    posting = t.predicates[predicate].head
+    while posting != -1:
+        at = t.postings[posting].place
+        place = t.places[at]
+        posting = t.postings[posting].next
+        if t.patterns[place.pattern].started > b.time[event]:
             continue
-        probability = waiting.probability[entry] * sure
-        good = probability > 0.0 and probability >= patterns.threshold[pattern]
-        if good:
-            pairs[found] = entry
-            found += 1
-        if good and unique:
-            waiting.flag[entry] = TAKEN
-        elif once:
-            waiting.flag[entry] = SPENT
-        # One that is spent stays only where it keeps its place from later duplicates.
-        if (once and keep == ALL) or (good and unique and keep != LAST):
-            if before == -1:
-                buckets.head[at] = following
-            else:
-                waiting.next[before] = following
-            if following == -1:
-                buckets.tail[at] = before
-            waiting.next[entry] = scalars[0]
-            scalars[0] = entry
-            scalars[1] -= 1
-            patterns.held[pattern] -= 1
-        else:
-            before = entry
-        entry = following
-        if good and unique:
+        k0, k1, k2 = _key(b, event, place.a0), _key(b, event, place.a1), _key(b, event, place.a2)
+        if min(k0, k1, k2) >= 0:
+            hit = t.hits[count]
+            hit.place, hit.sure, hit.k0, hit.k1, hit.k2 = at, sure, k0, k1, k2
+            count += 1
+    return count
+
+
+@njit(cache=True)
+def _gather(t: Any, b: Any, event: int, mark: int) -> int:
+    """All places that an event can fill, the last of each pattern first; gives their number."""
+    count = 0
+    for at in range(b.starts[event], b.starts[event + 1]):
+        count = _hit(t, b, event, b.predicate_of[b.ids[at]], 1.0, count, mark)
+    for at in range(b.hit_starts[event], b.hit_starts[event + 1]):
+        count = _hit(t, b, event, b.hit[at], b.score[at], count, mark)
+    for at in range(1, count):
+        if t.hits[at].place > t.hits[at - 1].place:
+            order = np.argsort(-t.hits["place"][:count])
+            t.hits[:count] = t.hits[:count][order]
             break
-    return found
+    return count
 
 
 @njit(cache=True)
-def detect_sequences(
-    batch: Any,
-    base: int,
-    waiting: Any,
+def _room(t: Any, low: int, high: int) -> bool:
+    """Whether all that the hits of one pattern may bring has room; if not, how much it may be."""
+    entries, found = 0, 0
+    for at in range(low, high):
+        hit = t.hits[at]
+        p = t.patterns[t.places[hit.place].pattern]
+        if p.joint:
+            entries += 1
+            product = 1
+            for place in range(p.first, p.first + p.members):
+                if place != hit.place:
+                    product *= t.buckets[find(t.buckets, place, hit.k0, hit.k1, hit.k2)].size + 1
+            found += product
+        elif hit.place == p.first:
+            entries += 1
+        elif hit.place == p.first + p.members - 1:
+            found += t.buckets[find(t.buckets, hit.place - 1, hit.k0, hit.k1, hit.k2)].size
+        else:
+            entries += t.buckets[find(t.buckets, hit.place - 1, hit.k0, hit.k1, hit.k2)].size
+    t.scalars[NEED_ENTRIES], t.scalars[NEED_FOUND] = entries + high - low, found + 1
+    return bool(
+        t.scalars[USED] + t.scalars[NEED_ENTRIES] < len(t.entries)
+        and t.scalars[HEAP] + 2 * t.scalars[NEED_ENTRIES] < len(t.timers)
+        and t.scalars[FOUND] + t.scalars[NEED_FOUND] < len(t.found)
+        and 2 * (t.scalars[BUCKETS] + high - low) < len(t.buckets)
+    )
+
+
+@njit(cache=True)
+def _step(t: Any, low: int, high: int, event: int, now: int, rank: int, limit: int) -> bool:
+    """One event in one pattern; True if someone keeps the event."""
+    begin = t.scalars[FOUND]
+    kept = False
+    for at in range(low, high):
+        hit = t.hits[at]
+        p = t.patterns[t.places[hit.place].pattern]
+        if p.members == 1:
+            t.found_ranks[begin, 0] = rank
+            _find(t, event, t.places[hit.place].pattern, hit.sure)
+        elif hit.place > p.first and not p.joint:
+            kept |= _follow(t, hit, event, now, rank, limit)
+        else:
+            held = t.buckets[find(t.buckets, hit.place, hit.k0, hit.k1, hit.k2)].head != -1
+            if held and t.places[hit.place].keep == FIRST:
+                continue
+            if p.joint:
+                _combine(t, hit, event, rank)
+            kept |= enter(t, hit, now, rank, limit)
+    if t.scalars[FOUND] > begin:
+        kept |= _decide(t, t.hits[low], begin, now, rank)
+    return kept
+
+
+@njit(cache=True)
+def detect(
+    starts: Any,
+    ids: Any,
+    time: Any,
+    hit_starts: Any,
+    hit: Any,
+    score: Any,
+    predicate_of: Any,
+    attribute_of: Any,
+    key_of: Any,
+    entries: Any,
+    ranks: Any,
     buckets: Any,
-    scalars: Any,
+    timers: Any,
+    places: Any,
     patterns: Any,
+    stops: Any,
+    furthest: Any,
+    predicates: Any,
     postings: Any,
+    hits: Any,
+    found: Any,
+    found_ranks: Any,
+    scalars: Any,
+    kept: Any,
+    base: int,
     limit: int,
-    drop: bool,
-) -> Any:
-    """Go through a batch.
+) -> int:
+    """Go through a batch, from where it stopped before for want of room (`MORE`) to its end (`DONE`).
 
-    Gives detections as columns (event, pattern, entry, rank of the first event, probability), the entries
-    that began to wait, and the tables.
+    Detections are the rows of `found`; `kept` says which events someone waits with.
     """
-    events = np.empty(1024, np.int32)
-    which = np.empty(1024, np.int32)
-    entries = np.empty(1024, np.int32)
-    ranks = np.empty(1024, np.int64)
-    sureness = np.empty(1024, np.float64)
-    entered = np.empty(1024, np.int32)
-    pairs = np.empty(1024, np.int32)
-    out = 0
-    begun = 0
-    for event in range(len(batch.time)):
-        now, rank = batch.time[event], base + event
-        scalars[3] = max(scalars[3], now)
-        low, high = batch.starts[event], batch.starts[event + 1]
-        more, most = batch.hit_starts[event], batch.hit_starts[event + 1]
-        # The second step goes first: an event that a detection consumes does not begin another.
-        for role in (1, 0):
-            mark = 2 * rank + 1 - role
-            for j in range(high - low + most - more):
-                predicate, sure = -1, 1.0
-                if j < high - low:
-                    predicate = batch.predicate[low + j]
-                else:
-                    predicate = batch.hit[more + j - (high - low)]
-                    sure = batch.score[more + j - (high - low)]
-                if predicate < 0 or postings.seen[predicate] == mark:
-                    continue
-                postings.seen[predicate] = mark
-                posting = postings.head[predicate]
-                while posting != -1:
-                    pattern = postings.pattern[posting]
-                    wrong = postings.role[posting] != role or patterns.started[pattern] > now
-                    posting = postings.next[posting]
-                    if wrong:
-                        continue
-                    key = _key(batch, event, patterns.attribute[pattern])
-                    if key < 0:
-                        continue
-                    wanted: Any = (np.int64(pattern) << 32) | key
-                    if role == 0:
-                        taken = patterns.unique[pattern] and patterns.consumed[pattern] == rank
-                        if taken and patterns.keep[pattern] != LAST:
-                            continue
-                        entry, waiting, buckets = _begin(
-                            waiting,
-                            buckets,
-                            patterns,
-                            scalars,
-                            wanted,
-                            now,
-                            rank,
-                            sure,
-                            TAKEN if taken else 0,
-                            limit,
-                            drop,
-                        )
-                        if entry >= 0:
-                            if begun == len(entered):
-                                entered = np.concatenate((entered, np.empty_like(entered)))
-                            entered[begun] = entry
-                            begun += 1
-                        continue
-                    found = _complete(waiting, buckets, patterns, scalars, wanted, now, sure, pairs)
-                    if found < 0:
-                        pairs = np.empty(2 * patterns.held[pattern], np.int32)
-                        found = _complete(waiting, buckets, patterns, scalars, wanted, now, sure, pairs)
-                    while out + found > len(events):
-                        events = np.concatenate((events, np.empty_like(events)))
-                        which = np.concatenate((which, np.empty_like(which)))
-                        entries = np.concatenate((entries, np.empty_like(entries)))
-                        ranks = np.concatenate((ranks, np.empty_like(ranks)))
-                        sureness = np.concatenate((sureness, np.empty_like(sureness)))
-                    for k in range(found):
-                        events[out], which[out], entries[out] = event, pattern, pairs[k]
-                        ranks[out] = waiting.rank[pairs[k]]
-                        sureness[out] = waiting.probability[pairs[k]] * sure
-                        out += 1
-                    patterns.detected[pattern] += found
-                    if found and patterns.unique[pattern]:
-                        patterns.consumed[pattern] = rank
-    columns = (events[:out], which[:out], entries[:out], ranks[:out], sureness[:out])
-    return columns, _present(waiting, entered[:begun], base), waiting, buckets
+    b = Batch(starts, ids, time, hit_starts, hit, score, predicate_of, attribute_of, key_of)
+    t = Tables(
+        entries, ranks, buckets, timers, places, patterns, stops, furthest, predicates, postings, hits, found,
+        found_ranks, scalars,
+    )  # fmt: skip
+    for event in range(scalars[EVENT], len(time)):
+        now = time[event]
+        expire(t, now)
+        scalars[SERIAL] += 1
+        count = _gather(t, b, event, scalars[SERIAL])
+        low = scalars[GROUP]
+        while low < count:
+            pattern, high = places[hits[low].place].pattern, low + 1
+            while high < count and places[hits[high].place].pattern == pattern:
+                high += 1
+            if not _room(t, low, high):
+                scalars[EVENT], scalars[GROUP] = event, low
+                return MORE
+            if _step(t, low, high, event, now, base + event, limit):
+                kept[event] = True
+            low = high
+        scalars[GROUP] = 0
+    scalars[EVENT] = 0
+    return DONE
 
 
 @njit(cache=True)
-def _present(waiting: Any, entered: Any, base: int) -> Any:
-    """The entries of this batch, each once; one that was freed and taken again counts as its last."""
-    keep = np.zeros(len(entered), np.bool_)
-    for at in range(len(entered)):
-        keep[at] = waiting.rank[entered[at]] >= base
-    return entered[keep]
-
-
-@njit(cache=True)
-def repeated_attributes(batch: Any, attributes: int) -> Any:
+def repeated(starts: Any, ids: Any, attribute_of: Any, attributes: int) -> Any:
     """Which join attributes have several values in one event: their patterns need the general path."""
     seen = np.full(attributes, -1, np.int64)
     out = np.zeros(attributes, np.bool_)
-    for event in range(len(batch.time)):
-        for at in range(batch.starts[event], batch.starts[event + 1]):
-            attribute = batch.attribute[at]
+    for event in range(len(starts) - 1):
+        for at in range(starts[event], starts[event + 1]):
+            attribute = attribute_of[ids[at]]
             if attribute >= 0:
                 if seen[attribute] == event:
                     out[attribute] = True

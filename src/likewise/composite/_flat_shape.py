@@ -1,16 +1,17 @@
-"""Which patterns are plain enough for the compiled path: two profiles in sequence, joined by at most one attribute."""
+"""Which patterns are plain enough for the compiled path: profiles in sequence or together, joined by a key of all."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from likewise.composite._flat_tables import ALL, FIRST, LAST
+from likewise.composite._flat_tables import ALL, FIRST, LAST, MOST_KEYS, MOST_MEMBERS
 from likewise.composite._plan import LEAST
 from likewise.events import Value, normalise
 from likewise.language import (
     Binding,
     Composite,
+    Conjunction,
     Consumption,
     Duplicates,
     Field,
@@ -30,93 +31,129 @@ _KEEP = {Keep.ALL: ALL, Keep.FIRST: FIRST, Keep.LAST: LAST}
 
 
 class Role(NamedTuple):
-    """One member: its name, its profile and how that is matched."""
+    """One member: its name, its profile and how that is matched, which duplicates it keeps, what it is joined by."""
 
     name: str
     profile: Profile
     options: Options
+    keep: int = ALL
+    attributes: tuple[str, ...] = ()
 
 
 class Shape(NamedTuple):
     """All that the compiled path needs to know of a pattern."""
 
-    first: Role
-    second: Role
+    roles: tuple[Role, ...]
+    joint: bool
     within: int
-    keep: int
-    keep_next: int
     unique: bool
     threshold: float
-    attribute: str | None
 
 
 def shape_of(subscription: Subscription, known: Mapping[str, Subscription]) -> Shape | None:
     """The shape of a plain pattern; None for all others, and for those that are to be refused."""
     body, options = subscription.body, subscription.options
-    if not isinstance(body, Composite) or not isinstance(body.root, Sequence) or len(body.root.parts) != 2:
+    composite = body if isinstance(body, Composite) else Composite(Member(body, "event"))
+    root = composite.root
+    parts = root.parts if isinstance(root, Sequence | Conjunction) else (root,)
+    roles = _roles(parts, options, known)
+    joint = isinstance(root, Conjunction)
+    within = root.within if isinstance(root, Sequence | Conjunction) else None
+    if roles is None or not _chosen(roles, joint) or not _enough(within, roles, joint):
         return None
-    parts, within = body.root.parts, body.root.within
-    first, second = (_role(part, options, known, k) for k, part in enumerate(parts))
-    keep, keep_next = (_keep(getattr(part, "duplicates", None)) for part in parts)
-    if first is None or second is None or first.name == second.name or keep is None or keep_next not in (ALL, FIRST):
-        return None
-    attribute = _attribute(body.where, first, second)
-    if (body.where and attribute is None) or (within is not None and within < 1):
+    joined = _joined(roles, composite.where)
+    if joined is None:
         return None
     return Shape(
-        first,
-        second,
+        joined,
+        joint,
         -1 if within is None else within,
-        keep,
-        keep_next,
-        body.consumption is Consumption.UNIQUE,
+        composite.consumption is Consumption.UNIQUE,
         LEAST if options.threshold is None else options.threshold,
-        attribute,
     )
 
 
-def _role(part: Pattern, options: Options, known: Mapping[str, Subscription], k: int) -> Role | None:
+def _roles(parts: tuple[Pattern, ...], options: Options, known: Mapping[str, Subscription]) -> tuple[Role, ...] | None:
+    roles, unnamed = list[Role](), 0
+    for part in parts:
+        unnamed += isinstance(part, Member) and part.alias is None
+        role = _role(part, options, known, f"e{unnamed}")
+        if role is None:
+            return None
+        roles.append(role)
+    names = {role.name for role in roles}
+    return tuple(roles) if len(names) == len(roles) <= MOST_MEMBERS else None
+
+
+def _role(part: Pattern, options: Options, known: Mapping[str, Subscription], unnamed: str) -> Role | None:
+    keep = _keep(getattr(part, "duplicates", None))
+    if keep is None:
+        return None
     if isinstance(part, Member) and part.profile.predicates:
-        return Role(part.alias or f"e{k + 1}", part.profile, options)
+        return Role(part.alias or unnamed, part.profile, options, keep)
     target = known.get(part.name) if isinstance(part, Reference) else None
     if not isinstance(part, Reference) or target is None:
         return None
     if not isinstance(target.body, Profile) or not target.body.predicates:
         return None
-    return Role(part.alias or part.name, target.body, target.options)
+    return Role(part.alias or part.name, target.body, target.options, keep)
 
 
 def _keep(duplicates: Duplicates | None) -> int | None:
     return ALL if duplicates is None else _KEEP.get(duplicates.keep)
 
 
-def _attribute(where: tuple[Binding, ...], first: Role, second: Role) -> str | None:
-    """The attribute by which the two are joined, if that is all there is."""
-    if len(where) != 1:
-        return None
-    left, right = where[0].left, where[0].right
-    plain = where[0].operator is Operator.EQ and not where[0].approximate
-    if not isinstance(right, Field) or not plain or left.offset or right.offset:
-        return None
-    attribute = normalise(left.attribute)
-    if {left.alias, right.alias} != {first.name, second.name} or attribute != normalise(right.attribute):
-        return None
-    # A name that is matched by meaning may stand for another attribute of the event.
-    approximate = any(
-        p.attribute_approximate and normalise(p.attribute) == attribute
-        for role in (first, second)
-        for p in role.profile.predicates
-    )
-    return None if approximate else attribute
+def _chosen(roles: tuple[Role, ...], joint: bool) -> bool:
+    """Whether duplicates are chosen where the kernel can: the last only where nothing stands before it."""
+    if len(roles) == 1:
+        return roles[0].keep == ALL
+    return joint or all(role.keep != LAST for role in roles[1:])
 
 
-def is_simple(role: Role) -> bool:
+def _enough(within: int | None, roles: tuple[Role, ...], joint: bool) -> bool:
+    """Whether the window can hold the steps; one that cannot is refused elsewhere."""
+    return within is None or within >= (0 if joint else len(roles) - 1)
+
+
+def _joined(roles: tuple[Role, ...], where: tuple[Binding, ...]) -> tuple[Role, ...] | None:
+    """The roles with what joins them, if conditions are equalities and each tells the same of all members."""
+    groups: list[set[tuple[int, str]]] = []
+    places = {role.name: k for k, role in enumerate(roles)}
+    for binding in where:
+        sides = _equality(binding, places)
+        if sides is None or any(_by_meaning(roles[k], attribute) for k, attribute in sides):
+            return None
+        touched = [group for group in groups if group & sides]
+        groups = [group for group in groups if not group & sides]
+        groups.append(sides.union(*touched))
+    whole = all(sorted(k for k, _ in group) == list(range(len(roles))) for group in groups)
+    if not whole or len(groups) > MOST_KEYS:
+        return None
+    keys = [dict(group) for group in groups]
+    return tuple(role._replace(attributes=tuple(key[k] for key in keys)) for k, role in enumerate(roles))
+
+
+def _equality(binding: Binding, places: Mapping[str, int]) -> set[tuple[int, str]] | None:
+    left, right = binding.left, binding.right
+    plain = binding.operator is Operator.EQ and not binding.approximate
+    if not plain or not isinstance(right, Field) or left.offset or right.offset:
+        return None
+    if left.alias not in places or right.alias not in places or left.alias == right.alias:
+        return None
+    return {(places[side.alias], normalise(side.attribute)) for side in (left, right)}
+
+
+def _by_meaning(role: Role, attribute: str) -> bool:
+    """A name that is matched by meaning may stand for another attribute of the event."""
+    return any(p.attribute_approximate and normalise(p.attribute) == attribute for p in role.profile.predicates)
+
+
+def is_simple(profile: Profile, options: Options) -> bool:
     """Whether a profile is one exact equality, which a dictionary answers."""
-    predicates = role.profile.predicates
-    if len(predicates) != 1 or role.options.approach not in (None, "exact"):
+    if len(profile.predicates) != 1 or options.approach not in (None, "exact"):
         return False
-    [p] = predicates
-    plain = not (p.attribute_approximate or p.value_approximate) or role.options.approach == "exact"
+    [p] = profile.predicates
+    plain = not (p.attribute_approximate or p.value_approximate) or options.approach == "exact"
     return plain and p.operator is Operator.EQ and not isinstance(p.value, Range)
 
 

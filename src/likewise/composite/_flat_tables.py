@@ -1,11 +1,13 @@
-"""Tables of the compiled path: entries that wait, in buckets by pattern and join key, all in arrays.
+"""Tables of the compiled path: instances that wait, in buckets by place and join key, all in arrays of records.
 
-Only plain tuples of arrays are here; what is compiled stands in one file, as its cache looks at one file only.
+A *place* is one member of one pattern. In a sequence the instances that wait at a place have its member and all before
+it; in a conjunction they have that member only. The members of a compiled pattern are joined by a key that each event
+tells on its own, so all that can ever meet is in the buckets of one key.
 """
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,88 +15,184 @@ from numpy.typing import NDArray
 ALL: Final = 0
 FIRST: Final = 1
 LAST: Final = 2
+
 SPENT: Final = 1
-TAKEN: Final = 2
-_EMPTY: Final = -1
+REPLACED: Final = 2
 
-FREE_HEAD: Final = 0
+OVER: Final = 0
+LATER: Final = 1
+CONSUMED: Final = 2
+LIMIT: Final = 3
+UNSURE: Final = 4
+WHY: Final = (
+    "the window was over",
+    "replaced by a later duplicate",
+    "consumed by a detection",
+    "the limit was reached",
+    "below the threshold",
+)
+
+NEVER: Final = np.iinfo(np.int64).max
+MOST_KEYS: Final = 3
+MOST_MEMBERS: Final = 8
+
+DONE: Final = 0
+MORE: Final = 1
+
+FREE: Final = 0
 USED: Final = 1
-BUCKETS: Final = 2
-NOW: Final = 3
-"""Places in the array of scalars: first free entry, entries in use, buckets in use, latest time."""
+SERIAL: Final = 2
+HEAP: Final = 3
+BUCKETS: Final = 4
+FOUND: Final = 5
+EVENT: Final = 6
+GROUP: Final = 7
+NEED_ENTRIES: Final = 8
+NEED_FOUND: Final = 9
+SCALARS: Final = 10
+"""Places in the array of scalars: first free entry, entries in use, number of the next, timers, buckets in use, rows
+found, where to go on after a pause and how much room was missing."""
 
+ENTRY: Final = np.dtype(
+    [
+        ("time", "i8"),
+        ("until", "i8"),
+        ("deadline", "i8"),
+        ("serial", "i8"),
+        ("blocker", "i8"),
+        ("probability", "f8"),
+        ("place", "i4"),
+        ("bucket", "i4"),
+        ("next", "i4"),
+        ("prev", "i4"),
+        ("newer", "i4"),
+        ("older", "i4"),
+        ("flag", "i4"),
+    ],
+    align=True,
+)
+"""An instance: when its last part came, until when it waits, which event keeps others from following it (`first`),
+how sure it is, and its neighbours in its bucket and in its pattern by age."""
 
-class Waiting(NamedTuple):
-    """Entries: when, which event, how sure, the next in the bucket, and whether it is spent."""
+BUCKET: Final = np.dtype(
+    [("place", "i4"), ("k0", "i4"), ("k1", "i4"), ("k2", "i4"), ("head", "i4"), ("tail", "i4"), ("size", "i4")],
+    align=True,
+)
+TIMER: Final = np.dtype([("until", "i8"), ("serial", "i8"), ("ticket", "i8"), ("entry", "i4")], align=True)
+PLACE: Final = np.dtype(
+    [("pattern", "i4"), ("keep", "i4"), ("a0", "i4"), ("a1", "i4"), ("a2", "i4")],
+    align=True,
+)
+PATTERN: Final = np.dtype(
+    [
+        ("within", "i8"),
+        ("started", "i8"),
+        ("threshold", "f8"),
+        ("held", "i8"),
+        ("detected", "i8"),
+        ("dropped", "i8"),
+        ("time", "i8"),
+        ("first", "i4"),
+        ("members", "i4"),
+        ("joint", "i4"),
+        ("unique", "i4"),
+        ("oldest", "i4"),
+        ("newest", "i4"),
+        ("roles", "i4"),
+        ("level", "i4"),
+        ("why", "i4"),
+        ("member", "i4"),
+    ],
+    align=True,
+)
+"""What a pattern asks for, what became of it, and how far its furthest came: with so many `roles`, the last of them
+`member`, waiting at `level` till `time`."""
 
-    time: NDArray[np.int64]
-    rank: NDArray[np.int64]
-    probability: NDArray[np.float64]
-    next: NDArray[np.int32]
-    flag: NDArray[np.uint8]
-
-
-class Buckets(NamedTuple):
-    """An open-addressing table from (pattern, key) to the oldest and newest entry."""
-
-    key: NDArray[np.int64]
-    head: NDArray[np.int32]
-    tail: NDArray[np.int32]
-
-
-class Patterns(NamedTuple):
-    """What each pattern asks for, and what became of it."""
-
-    within: NDArray[np.int64]
-    started: NDArray[np.int64]
-    threshold: NDArray[np.float64]
-    keep: NDArray[np.uint8]
-    keep_next: NDArray[np.uint8]
-    unique: NDArray[np.uint8]
-    attribute: NDArray[np.int32]
-    consumed: NDArray[np.int64]
-    held: NDArray[np.int64]
-    detected: NDArray[np.int64]
-    expired: NDArray[np.int64]
-    dropped: NDArray[np.int64]
-
-
-class Postings(NamedTuple):
-    """For each predicate the (pattern, role) pairs that wait for it, as linked lists."""
-
-    head: NDArray[np.int32]
-    next: NDArray[np.int32]
-    pattern: NDArray[np.int32]
-    role: NDArray[np.uint8]
-    seen: NDArray[np.int64]
+PREDICATE: Final = np.dtype([("seen", "i8"), ("head", "i4")], align=True)
+POSTING: Final = np.dtype([("place", "i4"), ("next", "i4")], align=True)
+HIT: Final = np.dtype([("sure", "f8"), ("place", "i4"), ("k0", "i4"), ("k1", "i4"), ("k2", "i4")], align=True)
+ROW: Final = np.dtype([("probability", "f8"), ("event", "i4"), ("pattern", "i4")], align=True)
 
 
 class Batch(NamedTuple):
-    """Events as numbers: tuples with their predicate, attribute and key, and hits of other profiles."""
+    """Events as numbers: tuples, what they answer, and the hits of profiles that a dictionary cannot answer."""
 
-    starts: NDArray[np.int64]
-    predicate: NDArray[np.int32]
-    attribute: NDArray[np.int32]
-    key: NDArray[np.int32]
-    time: NDArray[np.int64]
-    hit_starts: NDArray[np.int64]
-    hit: NDArray[np.int32]
-    score: NDArray[np.float64]
+    starts: Any
+    ids: Any
+    time: Any
+    hit_starts: Any
+    hit: Any
+    score: Any
+    predicate_of: Any
+    attribute_of: Any
+    key_of: Any
 
 
-def new_waiting(size: int) -> Waiting:
-    """An empty pool of entries, all of them in the free list."""
-    following = np.arange(1, size + 1, dtype=np.int32)
-    following[-1] = _EMPTY
-    return Waiting(
-        np.zeros(size, np.int64),
-        np.zeros(size, np.int64),
-        np.zeros(size, np.float64),
-        following,
-        np.zeros(size, np.uint8),
+class Tables(NamedTuple):
+    """All that the kernel reads and writes; `ranks` are the events of each entry, by member."""
+
+    entries: Any
+    ranks: Any
+    buckets: Any
+    timers: Any
+    places: Any
+    patterns: Any
+    stops: Any
+    furthest: Any
+    predicates: Any
+    postings: Any
+    hits: Any
+    found: Any
+    found_ranks: Any
+    scalars: Any
+
+
+def new_tables(*, width: int = 2, size: int = 64) -> Tables:
+    """Empty tables."""
+    scalars = np.zeros(SCALARS, np.int64)
+    return Tables(
+        free_entries(size, 0, -1),
+        np.full((size, width), -1, np.int64),
+        new_buckets(2 * size),
+        np.zeros(size, TIMER),
+        np.zeros(16, PLACE),
+        np.zeros(16, PATTERN),
+        np.zeros((16, len(WHY)), np.int64),
+        np.full((16, width), -1, np.int64),
+        new_predicates(16),
+        np.zeros(16, POSTING),
+        np.zeros(16, HIT),
+        np.zeros(size, ROW),
+        np.full((size, width), NEVER, np.int64),
+        scalars,
     )
 
 
-def new_buckets(size: int) -> Buckets:
+def free_entries(size: int, start: int, last: int) -> NDArray[Any]:
+    """Entries `start` and on, all of them in the free list, which ends in `last`."""
+    out = np.zeros(size, ENTRY)
+    out["serial"] = -1
+    out["next"] = np.arange(start + 1, start + size + 1)
+    out["next"][-1] = last
+    return out
+
+
+def new_buckets(size: int) -> NDArray[Any]:
     """An empty table; the size is a power of two."""
-    return Buckets(np.full(size, _EMPTY, np.int64), np.full(size, _EMPTY, np.int32), np.full(size, _EMPTY, np.int32))
+    out = np.zeros(size, BUCKET)
+    out["place"] = out["head"] = out["tail"] = -1
+    return out
+
+
+def new_predicates(size: int) -> NDArray[Any]:
+    """Predicates that lead nowhere yet."""
+    out = np.zeros(size, PREDICATE)
+    out["seen"] = out["head"] = -1
+    return out
+
+
+def widened(rows: NDArray[Any], width: int, fill: int) -> NDArray[Any]:
+    """The same rows with room for more members."""
+    out = np.full((len(rows), width), fill, np.int64)
+    out[:, : rows.shape[1]] = rows
+    return out

@@ -20,14 +20,20 @@ if TYPE_CHECKING:
 class Held:
     """An instance of one part, waiting for the others."""
 
-    __slots__ = ("alive", "instance", "owner", "part", "until")
+    __slots__ = ("alive", "instance", "number", "owner", "part", "until")
 
     def __init__(self, owner: JointProcess, part: int, instance: Instance) -> None:
         self.owner = owner
+        self.number = owner.run.ticket()
         self.part = part
         self.instance = instance
         self.until: Instant | None = None
         self.alive = True
+
+    @property
+    def standing(self) -> tuple[int, int]:
+        """Its part, and its age."""
+        return self.part, self.number
 
     def replace(self, time: Instant) -> None:
         """A later duplicate came: others of the same time may still join."""
@@ -61,6 +67,8 @@ class JointProcess(Process):
 
     def handle(self, inbox: list[tuple[Any, Instance]]) -> None:
         within = self.node.within
+        if len(inbox) > 1:
+            inbox.sort(key=_last_part_first)
         for k, instance in inbox:
             hold = None if within is None else instance.time + within
             if not self.choosers[k].admit(instance, hold):
@@ -69,9 +77,12 @@ class JointProcess(Process):
             self._hold(k, instance, hold)
 
     def _hold(self, k: int, instance: Instance, hold: Instant | None) -> None:
-        if len(self.held) == 1 or not self.run.room(self):
+        if len(self.held) == 1:
             return
         held = Held(self, k, instance)
+        if not self.run.room(self):
+            self.choosers[k].release(instance, held)
+            return
         self._enter(held, hold)
         self.choosers[k].waits(instance, held)
 
@@ -152,9 +163,9 @@ class JointProcess(Process):
             self.run.stopped(self.node, 1, why, held, None)
 
     def give_up(self) -> bool:
-        """Drop the oldest, to make room."""
+        """Drop the one that waits longest, to make room."""
         waiting = [next(iter(part)) for part in self.held if part]
-        oldest = min(waiting, key=lambda held: held.instance.time, default=None)
+        oldest = min(waiting, key=_age, default=None)
         if oldest is not None:
             self.drop(oldest, "the limit was reached")
         return oldest is not None
@@ -207,3 +218,11 @@ class JointProcess(Process):
 
 def _span(instance: Instance) -> tuple[Instant, Instant]:
     return instance.start, instance.end
+
+
+def _last_part_first(entry: tuple[Any, Instance]) -> int:
+    return -int(entry[0])
+
+
+def _age(held: Held) -> int:
+    return held.number

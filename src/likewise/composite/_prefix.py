@@ -25,6 +25,7 @@ class Prefix:
         "deadline",
         "home",
         "level",
+        "number",
         "owner",
         "parts",
         "probability",
@@ -36,6 +37,7 @@ class Prefix:
         self, owner: SequenceProcess, *, parts: tuple[Instance, ...], probability: float, deadline: Instant | None
     ) -> None:
         self.owner = owner
+        self.number = owner.run.ticket()
         self.level = len(parts) - 1
         self.parts = parts
         self.probability = probability
@@ -52,6 +54,11 @@ class Prefix:
     def roles(self) -> tuple[Filled, ...]:
         """All roles filled so far."""
         return tuple(filled for part in self.parts for filled in part.roles)
+
+    @property
+    def standing(self) -> tuple[int, int]:
+        """How many steps it has, and its age."""
+        return self.level, self.number
 
     def replace(self, time: Instant) -> None:
         """A later duplicate came: a next step of the same time may still join."""

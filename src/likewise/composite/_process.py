@@ -86,7 +86,8 @@ class Process:
     def step(self) -> None:
         """Handle what came in, then what is due."""
         inbox, self.inbox = self.inbox, []
-        inbox.sort(key=_order)
+        if len(inbox) > 1:
+            inbox.sort(key=_order)
         self.handle(inbox)
         while self.due and self.alive:
             due, self.due = self.due, []

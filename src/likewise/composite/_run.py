@@ -53,6 +53,11 @@ class Holder(Protocol):
 
     def __hash__(self) -> int: ...
 
+    @property
+    def standing(self) -> tuple[int, int]:
+        """Which part it waits with, and since when: the order in which holders are told."""
+        ...
+
     def consume(self) -> None:
         """A detection took one of them."""
         ...
@@ -190,9 +195,9 @@ class Run:
         taken = [filled.token for filled in instance.roles if filled.token.rank >= 0]
         for token in taken:
             token.taken = True
-        for token in taken:
-            for holder in list(self._holders.get(token.rank, ())):
-                holder.consume()
+        holders = {holder: None for token in taken for holder in self._holders.get(token.rank, ())}
+        for holder in sorted(holders, key=_standing) if len(holders) > 1 else holders:
+            holder.consume()
 
     # what processes ask for
 
@@ -270,3 +275,7 @@ class Run:
     def size(self) -> int:
         """How many instances are held."""
         return 0 if self.root is None else self.root.size()
+
+
+def _standing(holder: Holder) -> tuple[int, int]:
+    return holder.standing

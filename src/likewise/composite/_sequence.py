@@ -47,6 +47,9 @@ class SequenceProcess(Process):
     # what comes in
 
     def handle(self, inbox: list[tuple[Any, Instance]]) -> None:
+        if len(inbox) > 1:
+            # What completes comes before what begins: at the limit, the new makes way for nothing that is ready.
+            inbox.sort(key=_last_step_first)
         for (k, prefix), instance in inbox:
             if k == 0:
                 self._begin_with(instance)
@@ -85,7 +88,10 @@ class SequenceProcess(Process):
         assert isinstance(step, Part)
         factor = self.factor(step.conditions, owner.roles + instance.roles) if step.conditions else 1.0
         if factor == 0.0:
-            self.run.stopped(self.node, k, "a condition failed", owner, instance)
+            # Other keys are other instances: that they do not fit is nothing to tell.
+            joins = [condition for condition in step.conditions if condition.joins]
+            if self.factor(joins, owner.roles + instance.roles) > 0.0:
+                self.run.stopped(self.node, k, "a condition failed", owner, instance)
             return
         if owner.chooser is None:
             owner.chooser = Chooser(step)
@@ -105,6 +111,8 @@ class SequenceProcess(Process):
         prefix = Prefix(self, parts=parts, probability=probability, deadline=deadline)
         prefix.home = self.chooser if owner is None else owner.chooser
         if not self._hold(prefix):
+            if prefix.home is not None:
+                prefix.home.release(instance, prefix)
             return
         if owner is not None:
             prefix.absent = {k: blockers.shared() for k, blockers in owner.absent.items()}
@@ -264,8 +272,9 @@ class SequenceProcess(Process):
                 del index[key]
 
     def give_up(self) -> bool:
-        """Drop the oldest of the shortest prefixes, to make room."""
-        oldest = next((next(iter(level)) for level in self.held if level), None)
+        """Drop the one that waits longest, to make room."""
+        waiting = [next(iter(level)) for level in self.held if level]
+        oldest = min(waiting, key=_age, default=None)
         if oldest is not None:
             self.drop(oldest, "the limit was reached")
         return oldest is not None
@@ -374,3 +383,11 @@ class SequenceProcess(Process):
                 mine = prefix.absent[k] = Blockers(self, absence, k, after=moment, fresh=False).shared()
             mine.load(state, load)
             load.define_blockers(number, mine)
+
+
+def _last_step_first(entry: tuple[Any, Instance]) -> int:
+    return -int(entry[0][0])
+
+
+def _age(prefix: Prefix) -> int:
+    return prefix.number

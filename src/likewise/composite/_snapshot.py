@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from likewise.composite._batch import general
 from likewise.composite._codec import from_plain, to_plain
 from likewise.composite._flat import FlatPatterns, Kept
 from likewise.composite._flat_book import Facts
 from likewise.composite._flat_shape import shape_of
+from likewise.composite._resume import run_general
 from likewise.composite._run import Limits, Run
 from likewise.composite._state import Dump, Load, dump_event, load_event
 from likewise.errors import InputError
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from likewise.composite.detector import Detector
 
 FORMAT: Final = "likewise-detector"
-VERSION: Final = 1
+VERSION: Final = 2
 
 
 def write(detector: Detector) -> bytes:
@@ -83,13 +83,12 @@ def _dump_run(run: Run) -> dict[str, Any]:
 
 
 def _dump_flat(detector: Detector, flat: FlatPatterns) -> list[dict[str, Any]]:
-    kept = flat.kept()
     return [
         _source(detector, name)
         | {
             "number": flat.number(name),
             "facts": list(flat.facts(name)),
-            "kept": [[dump_event(row.event), row.rank, row.probability, row.flag] for row in kept[name]],
+            "kept": [[[dump_event(event) for event in row.events], *row[1:]] for row in flat.kept(name)],
         }
         for name in flat.names
     ]
@@ -141,15 +140,15 @@ def _load_run(detector: Detector, entry: dict[str, Any]) -> None:
 def _load_flat(detector: Detector, entry: dict[str, Any]) -> None:
     """Plain patterns go back to the compiled path, or to the general one if that is switched off."""
     subscription = _resume(detector, entry)
-    name, (_, detected, expired, dropped, started) = subscription.name, entry["facts"]
-    kept = [Kept(load_event(event), rank, p, flag) for event, rank, p, flag in entry["kept"]]
-    facts = Facts(len(kept), detected, expired, dropped, started)
+    name, facts, number = subscription.name, Facts(*entry["facts"]), entry["number"]
+    kept = [Kept(tuple(map(load_event, events)), tuple(ranks), *rest) for events, ranks, *rest in entry["kept"]]
     shape = shape_of(subscription, detector._catalogue.scope(name))
-    if detector._flat is not None and shape is not None:
-        detector._flat.add(name, shape, number=entry["number"], started=started)
+    assert shape is not None  # it was plain when it was written
+    if detector._flat is not None:
+        detector._flat.add(name, shape, number=number, started=facts.started)
         detector._flat.load(name, kept, facts)
     else:
-        general(detector, name, entry["number"], facts, kept)
+        run_general(detector, name, number=number, facts=facts, kept=kept, shape=shape)
 
 
 def _decode(data: bytes) -> dict[str, Any]:

@@ -302,7 +302,8 @@ class Detector:
         out = self._ring(end - 1) if end - 1 > self._timers.clock else []
         self._start(end)
         self._ranks += 1
-        return out + self._deliver(event, self._ranks - 1, self._pool.match(event))
+        found = self._deliver(event, self._ranks - 1, self._pool.match(event))
+        return out + found if out else found
 
     def _deliver(self, event: Event, rank: int, hits: Iterable[Any]) -> list[Detection]:
         """Let those who wait for an event have it."""

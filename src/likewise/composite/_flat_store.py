@@ -1,0 +1,256 @@
+"""What waits on the compiled path: entries in buckets and by age, and the heap of their terminators [003 sec 4]."""
+
+# ruff: noqa: PLR0917  (compiled functions are not called by keyword)
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from likewise.composite._flat_tables import (
+    BUCKETS,
+    FIRST,
+    FREE,
+    HEAP,
+    LAST,
+    LATER,
+    LIMIT,
+    NEVER,
+    OVER,
+    REPLACED,
+    SERIAL,
+    SPENT,
+    USED,
+)
+
+
+@njit(cache=True)
+def find(buckets: Any, place: int, k0: int, k1: int, k2: int) -> int:
+    """The bucket of a place and a key, or the hole where it would go."""
+    mask = len(buckets) - 1
+    mixed = np.uint64(place)
+    for key in (k0, k1, k2):
+        mixed = (mixed * np.uint64(0x9E3779B97F4A7C15)) ^ np.uint64(key)
+    mixed *= np.uint64(0x9E3779B97F4A7C15)
+    at = np.int64((mixed ^ (mixed >> np.uint64(32))) & np.uint64(mask))
+    while True:
+        one = buckets[at]
+        if one.place == -1 or (one.place == place and one.k0 == k0 and one.k1 == k1 and one.k2 == k2):
+            return int(at)
+        at = (at + 1) & mask
+
+
+@njit(cache=True)
+def rehash(buckets: Any, fresh: Any, entries: Any) -> int:
+    """Put the buckets that are not empty into a new table, and say how many."""
+    used = 0
+    for old in buckets:
+        if old.head != -1:
+            at = find(fresh, old.place, old.k0, old.k1, old.k2)
+            fresh[at] = old
+            used += 1
+            entry = old.head
+            while entry != -1:
+                entries[entry].bucket = at
+                entry = entries[entry].next
+    return used
+
+
+# timers
+
+
+@njit(cache=True)
+def _sooner(timers: Any, one: int, other: int) -> bool:
+    a, b = timers[one], timers[other]
+    return bool(a.until < b.until or (a.until == b.until and a.ticket < b.ticket))
+
+
+@njit(cache=True)
+def _swap(timers: Any, one: int, other: int) -> None:
+    a, b = timers[one], timers[other]
+    a.until, b.until = b.until, a.until
+    a.serial, b.serial = b.serial, a.serial
+    a.ticket, b.ticket = b.ticket, a.ticket
+    a.entry, b.entry = b.entry, a.entry
+
+
+@njit(cache=True)
+def push(t: Any, entry: int, until: int) -> None:
+    """A terminator for an entry."""
+    if until == NEVER:
+        return
+    at = t.scalars[HEAP]
+    t.scalars[HEAP] += 1
+    one = t.timers[at]
+    one.until, one.entry, one.serial = until, entry, t.entries[entry].serial
+    one.ticket = t.scalars[SERIAL]
+    t.scalars[SERIAL] += 1
+    while at > 0 and _sooner(t.timers, at, (at - 1) >> 1):
+        _swap(t.timers, at, (at - 1) >> 1)
+        at = (at - 1) >> 1
+
+
+@njit(cache=True)
+def _pop(t: Any) -> None:
+    t.scalars[HEAP] -= 1
+    size = t.scalars[HEAP]
+    _swap(t.timers, 0, size)
+    at = 0
+    while 2 * at + 1 < size:
+        least = 2 * at + 1
+        if least + 1 < size and _sooner(t.timers, least + 1, least):
+            least += 1
+        if not _sooner(t.timers, least, at):
+            break
+        _swap(t.timers, at, least)
+        at = least
+
+
+@njit(cache=True)
+def expire(t: Any, now: int) -> None:
+    """Take out all that waited until before now."""
+    while t.scalars[HEAP] > 0 and t.timers[0].until < now:
+        until, entry, serial = t.timers[0].until, t.timers[0].entry, t.timers[0].serial
+        _pop(t)
+        if t.entries[entry].serial == serial:
+            remove(t, entry, LATER if t.entries[entry].flag & REPLACED else OVER, until)
+
+
+# entries
+
+
+@njit(cache=True)
+def filled(t: Any, entry: int) -> int:
+    """How many members an entry has."""
+    place = t.entries[entry].place
+    pattern = t.patterns[t.places[place].pattern]
+    return 1 if pattern.joint else place - pattern.first + 1
+
+
+@njit(cache=True)
+def note(t: Any, place: int, roles: int, level: int, why: int, now: int) -> bool:
+    """Count a stop; True if nobody came further."""
+    t.stops[place, why] += 1
+    p = t.patterns[t.places[place].pattern]
+    if roles < p.roles or (roles == p.roles and level < p.level):
+        return False
+    p.roles, p.level, p.why, p.time, p.member = roles, level, why, now, place - p.first
+    return True
+
+
+@njit(cache=True)
+def remove(t: Any, entry: int, why: int, now: int) -> None:
+    """An entry waits no longer; one that nothing followed is counted, with the reason (none if negative)."""
+    e = t.entries[entry]
+    p = t.patterns[t.places[e.place].pattern]
+    roles = filled(t, entry)
+    if why >= 0 and not e.flag & SPENT and note(t, e.place, roles, roles, why, now):
+        t.furthest[t.places[e.place].pattern, :roles] = t.ranks[entry, :roles]
+    bucket = t.buckets[e.bucket]
+    bucket.size -= 1
+    if e.prev == -1:
+        bucket.head = e.next
+    else:
+        t.entries[e.prev].next = e.next
+    if e.next == -1:
+        bucket.tail = e.prev
+    else:
+        t.entries[e.next].prev = e.prev
+    if e.older == -1:
+        p.oldest = e.newer
+    else:
+        t.entries[e.older].newer = e.newer
+    if e.newer == -1:
+        p.newest = e.older
+    else:
+        t.entries[e.newer].older = e.older
+    p.held -= 1
+    if why == LIMIT and roles > 1 and t.places[e.place].keep == FIRST:
+        _unblock(t, entry, roles)
+    e.serial = -1
+    e.next = t.scalars[FREE]
+    t.scalars[FREE] = entry
+    t.scalars[USED] -= 1
+
+
+@njit(cache=True)
+def _unblock(t: Any, entry: int, roles: int) -> None:
+    """The one that this entry followed may be followed by another."""
+    b = t.buckets[t.entries[entry].bucket]
+    at = find(t.buckets, b.place - 1, b.k0, b.k1, b.k2)
+    owner = t.buckets[at].head
+    while owner != -1:
+        if t.entries[owner].blocker == t.ranks[entry, roles - 1]:
+            same = True
+            for k in range(roles - 1):
+                same = same and t.ranks[owner, k] == t.ranks[entry, k]
+            if same:
+                t.entries[owner].blocker = -1
+        owner = t.entries[owner].next
+
+
+@njit(cache=True)
+def hold(t: Any, hit: Any, parent: int, now: int, rank: int, probability: float, deadline: int, limit: int) -> int:
+    """Let an instance wait: that of `parent` (-1: none) with one more event; -1 if there is no room for it.
+
+    At the limit the one that waits longest goes; with a negative limit the new one is refused.
+    """
+    pattern = t.places[hit.place].pattern
+    p = t.patterns[pattern]
+    if p.held >= abs(limit):
+        p.dropped += 1
+        if limit < 0 or p.oldest == -1:
+            return -1
+        remove(t, p.oldest, LIMIT, now)
+    entry = t.scalars[FREE]
+    e = t.entries[entry]
+    t.scalars[FREE] = e.next
+    t.scalars[USED] += 1
+    e.time, e.until, e.deadline, e.probability = now, deadline, deadline, probability
+    e.place, e.flag, e.blocker, e.serial = hit.place, 0, -1, t.scalars[SERIAL]
+    t.scalars[SERIAL] += 1
+    size = 0 if p.joint else hit.place - p.first
+    if parent >= 0:
+        t.ranks[entry, :size] = t.ranks[parent, :size]
+    t.ranks[entry, size] = rank
+    at = find(t.buckets, hit.place, hit.k0, hit.k1, hit.k2)
+    b = t.buckets[at]
+    if b.place == -1:
+        b.place, b.k0, b.k1, b.k2 = hit.place, hit.k0, hit.k1, hit.k2
+        t.scalars[BUCKETS] += 1
+    b.size += 1
+    e.bucket, e.prev, e.next = at, b.tail, -1
+    if b.tail == -1:
+        b.head = entry
+    else:
+        t.entries[b.tail].next = entry
+    b.tail = entry
+    e.older, e.newer = p.newest, -1
+    if p.newest == -1:
+        p.oldest = entry
+    else:
+        t.entries[p.newest].newer = entry
+    p.newest = entry
+    p.held += 1
+    push(t, entry, deadline)
+    return int(entry)
+
+
+@njit(cache=True)
+def enter(t: Any, hit: Any, now: int, rank: int, limit: int) -> bool:
+    """An event that needs nobody before it begins to wait, by the rule for duplicates."""
+    p = t.patterns[t.places[hit.place].pattern]
+    before = t.buckets[find(t.buckets, hit.place, hit.k0, hit.k1, hit.k2)].tail
+    serial = t.entries[before].serial if before != -1 else -1
+    deadline = NEVER if p.within < 0 else now + p.within
+    if hold(t, hit, -1, now, rank, hit.sure, deadline, limit) == -1:
+        return False
+    if t.places[hit.place].keep == LAST and before != -1:
+        e = t.entries[before]
+        # The one before stays for others of this very time.
+        if e.serial == serial and not e.flag & REPLACED:
+            e.flag |= REPLACED
+            e.until = now
+            push(t, before, now)
+    return True
