@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -61,14 +62,12 @@ def curve(scores: NDArray[np.floating], relevant: Relevance) -> Curve:
     >>> made.thresholds.tolist(), made.precision.round(2).tolist(), made.recall.round(2).tolist()
     ([0.9, 0.5], [1.0, 0.67], [0.33, 0.67])
     """
-    order = np.argsort(-scores, kind="stable")
-    ranked = np.asarray(scores, dtype=np.float64)[order]
-    hits = np.cumsum(relevant[order])
-    last = np.flatnonzero(np.append(ranked[1:] != ranked[:-1], True) & (ranked > 0))
-    found = hits[last]
-    total = int(relevant.sum())
-    recall = found / total if total else np.zeros(len(last))
-    return Curve(ranked[last], found / (last + 1), recall)
+    every, right = np.sort(scores), np.sort(scores[relevant])
+    thresholds = every[np.append(every[1:] != every[:-1], len(every) > 0) & (every > 0)][::-1]
+    delivered = len(every) - np.searchsorted(every, thresholds)
+    found = len(right) - np.searchsorted(right, thresholds)
+    recall = found / len(right) if len(right) else np.zeros(len(thresholds))
+    return Curve(thresholds.astype(np.float64), found / delivered, recall)
 
 
 def max_f1(scores: NDArray[np.floating], relevant: Relevance) -> float:
@@ -86,7 +85,10 @@ def interpolated(scores: NDArray[np.floating], relevant: Relevance) -> NDArray[n
     >>> interpolated(np.array([0.9, 0.5]), np.array([False, True])).tolist() == [0.5] * 11
     True
     """
-    made = curve(scores, relevant)
+    return _at_recalls(curve(scores, relevant))
+
+
+def _at_recalls(made: Curve) -> NDArray[np.float64]:
     beyond = np.maximum.accumulate(made.precision[::-1])[::-1]
     place = np.searchsorted(made.recall, RECALLS - 1e-12)
     return np.append(beyond, 0.0)[place]
@@ -94,7 +96,11 @@ def interpolated(scores: NDArray[np.floating], relevant: Relevance) -> NDArray[n
 
 def curve_max_f1(scores: Scores, relevant: Relevance) -> float:
     """The maximal F1 on the eleven-point curve averaged over subscriptions."""
-    precision = np.mean([interpolated(*row) for row in zip(scores, relevant, strict=True)], axis=0)
+    return _best_of_mean([curve(*row) for row in zip(scores, relevant, strict=True)])
+
+
+def _best_of_mean(curves: Sequence[Curve]) -> float:
+    precision = np.mean([_at_recalls(made) for made in curves], axis=0)
     total = precision + RECALLS
     return float(np.max(np.divide(2 * precision * RECALLS, total, out=np.zeros(11), where=total > 0)))
 
@@ -116,9 +122,10 @@ def global_f1(scores: Scores, relevant: Relevance, *, steps: int = 400) -> tuple
 
 def quality(scores: Scores, relevant: Relevance) -> Quality:
     """All figures of one run."""
-    each = np.array([max_f1(*row) for row in zip(scores, relevant, strict=True)])
+    curves = [curve(*row) for row in zip(scores, relevant, strict=True)]
+    each = np.array([made.best[0] for made in curves])
     best, threshold = global_f1(scores, relevant)
-    return Quality(float(each.mean()), curve_max_f1(scores, relevant), best, threshold, each)
+    return Quality(float(each.mean()), _best_of_mean(curves), best, threshold, each)
 
 
 def _f1_at(scores: NDArray[np.floating], relevant: Relevance, thresholds: NDArray[np.floating]) -> NDArray[np.float64]:

@@ -62,6 +62,8 @@ class Scorer:
             for j, (a, v) in enumerate(event):
                 pair = self.attributes.column[a], self.values.column[v]
                 self.tuples_of[i, j] = numbers.setdefault(pair, len(numbers))
+        # A row per place in the event: maxima over few long rows are far quicker than over many short ones.
+        self._places = np.ascontiguousarray(self.tuples_of.T.astype(np.intp))
         self.tuples: NDArray[np.int32] = np.array(list(numbers), np.int32).reshape(len(numbers), 2)
 
     def score(
@@ -94,8 +96,10 @@ class Scorer:
         row_a, row_v = a[self.attributes.row[attribute_of(predicate)]], v[self.values.row[value_of(predicate)]]
         # The entry after the last tuple is what the padding of short events points to.
         scores = np.append(row_a[self.tuples[:, 0]] * row_v[self.tuples[:, 1]], np.float32(0))
-        found: NDArray[np.float32] = scores[self.tuples_of].max(axis=1).astype(np.float32)
-        return found
+        best: NDArray[np.float32] = np.zeros(self._places.shape[1], np.float32)
+        for place in self._places:
+            np.maximum(best, scores[place], out=best)
+        return best
 
 
 def attribute_of(predicate: Predicate) -> str:
