@@ -84,7 +84,7 @@ class PreparedEsa:
 
     def rows(self, event_terms: Sequence[str], *, event_theme: Sequence[str] = ()) -> Matrix:  # noqa: ARG002
         """Cosine of every event term (row) with every prepared term (column)."""
-        scores = dense_product(unit(self._vectors.rows(event_terms)), self._columns)
+        scores = dense_product(self._vectors.units(event_terms), self._columns)
         np.clip(scores, 0.0, 1.0, out=scores)
         return self._names.mark(scores, event_terms)
 

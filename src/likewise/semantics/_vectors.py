@@ -19,6 +19,9 @@ Row = tuple[NDArray[np.int32], NDArray[np.float32]]
 KEPT_POSTINGS = 12_000_000
 """How many postings of words stay in memory (8 bytes each) before the least recently used go."""
 
+KEPT_UNITS, KEPT_LONGEST = 16, 64
+"""So many sets of terms, of at most this length, stay ready as rows of length 1."""
+
 
 class Vectors:
     """Reads terms as rows of a space; a phrase is the sum of its words [000 sec 4.1].
@@ -43,12 +46,25 @@ class Vectors:
         self._unit_words = unit_words
         self._kept: OrderedDict[int, Row] = OrderedDict()
         self._postings = 0
+        self._units: dict[tuple[str, ...], csr_matrix[np.float32]] = {}
         self._lock = Lock()
 
     def rows(self, terms: Sequence[str]) -> csr_matrix[np.float32]:
         """One row per term, all concepts as columns; a term without a known word is an empty row."""
         incidence, ids = self.space.incidence(terms)
         return csr_matrix(incidence @ self.stack(self.words(ids)))
+
+    def units(self, terms: Sequence[str]) -> csr_matrix[np.float32]:
+        """The same rows at length 1; a few are kept, since several slices ask for one event's terms at once."""
+        key = tuple(terms)
+        found = self._units.get(key)
+        if found is None:
+            found = unit(self.rows(terms))
+            if len(key) <= KEPT_LONGEST:
+                if len(self._units) >= KEPT_UNITS:
+                    self._units.clear()
+                self._units[key] = found
+        return found
 
     def words(self, ids: NDArray[np.int64]) -> list[Row]:
         """The rows of single words, by their ids in the space."""
