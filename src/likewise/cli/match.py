@@ -9,6 +9,7 @@ import typer
 
 from likewise.cli._input import Rejects, event_batches, read_subscriptions, spaces_for
 from likewise.cli._output import errors, output, print_json
+from likewise.cli.vocabulary import read_vocabulary
 from likewise.errors import BuildError
 
 if TYPE_CHECKING:
@@ -35,6 +36,9 @@ def match(
     top: Annotated[int, typer.Option(min=1, help="So many mappings for each match.")] = 1,
     distinct: Annotated[bool, typer.Option("--distinct", help="A tuple answers one predicate only.")] = False,
     space: Annotated[list[str] | None, typer.Option(help="Space for `~`, by name or path; may be repeated.")] = None,
+    background: Annotated[
+        Path | None, typer.Option(help="Words of the stream to rank by, as `likewise vocabulary` writes them.")
+    ] = None,
     dead_letter: Annotated[Path | None, typer.Option(help="Bad records go here and the good ones go on.")] = None,
     spark: Annotated[bool, typer.Option("--spark", help="Run on Spark: for more than one machine can hold.")] = False,
     master: Annotated[str | None, typer.Option(help="Spark master, e.g. `local[2,4]` or `spark://host:7077`.")] = None,
@@ -60,6 +64,7 @@ def match(
     spaces = space or spaces_for(interests, approach)
     options: dict[str, Any] = {"approach": approach, "threshold": threshold, "top_k": top}
     options |= {"aggregation": aggregation, "distinct": distinct}
+    options |= {"background": None if background is None else read_vocabulary(background)}
     if spark or master or remote or out:
         from likewise.cli._spark import match_on_spark
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.errors import BuildError
-from likewise.semantics._contrast import Competitors
+from likewise.semantics._competitors import Competitors
 from likewise.semantics._measure import Matrix, Measure, Prepared, Shared, prepare
 from likewise.semantics._phrase import Names
 

@@ -2,69 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likewise.errors import BuildError
-from likewise.events import Event, normalise
+from likewise.semantics._competitors import Competitors
 from likewise.semantics._measure import Matrix, Measure, Prepared, Shared, prepare
-from likewise.semantics._phrase import key
 
 TEMPERATURES = {"combined": 0.01, "embedding": 0.05, "esa": 0.005, "thematic": 0.005}
 """How sharply each measure's scores are contrasted, on the scale of its own scores; chosen by matching quality."""
 
 _DEFAULT_TEMPERATURE = 0.02
-
-
-@dataclass(frozen=True, slots=True)
-class Competitors:
-    """The terms that compete, and a version that tells two vocabularies apart.
-
-    Scores depend on them, so everyone who must score alike has to hold the same version.
-
-    >>> Competitors.of(["Spain", "Ireland", "spain"]).terms
-    ('Ireland', 'Spain')
-    >>> Competitors.of(["b", "a"]).version == Competitors.of(["a", "b"]).version
-    True
-    """
-
-    terms: tuple[str, ...]
-    version: str
-
-    @classmethod
-    def of(cls, terms: Iterable[str]) -> Competitors:
-        """Each term once, in an order and under a version that depend on nothing but the terms."""
-        once: dict[str, str] = {}
-        for term in sorted(terms):
-            once.setdefault(key(term), term)
-        chosen = tuple(once[name] for name in sorted(once))
-        digest = hashlib.sha256("\x00".join(sorted(once)).encode()).hexdigest()
-        return cls(chosen, digest[:16])
-
-    @classmethod
-    def from_events(cls, events: Iterable[Event], *, limit: int | None = 2000) -> Competitors:
-        """The words of a sample of events, attributes and text values; of very many those that most events say.
-
-        >>> Competitors.from_events([Event.of({"room": "kitchen", "degrees": 21})]).terms
-        ('degree', 'kitchen', 'room')
-        """
-        said = Counter(term for event in events for term in _terms_of(event))
-        most = sorted(said, key=lambda term: (-said[term], term))
-        return cls.of(most[:limit])
-
-    def union(self, terms: Iterable[str]) -> Competitors:
-        """These and more."""
-        return Competitors.of([*self.terms, *terms])
-
-
-def _terms_of(event: Event) -> set[str]:
-    names = {normalise(name) for name, _ in event.tuples}
-    return names | {normalise(value) for _, value in event.tuples if isinstance(value, str)}
 
 
 class Contrast:
@@ -163,3 +113,6 @@ def contrasted(scores: Matrix, rival: NDArray[np.float32], tau: float) -> Matrix
     """
     best = np.maximum(scores, rival[:, None])
     return np.asarray(scores * np.exp((scores - best) / np.float32(tau)), np.float32)
+
+
+__all__ = ["TEMPERATURES", "Competitors", "Contrast", "PreparedContrast", "contrasted"]

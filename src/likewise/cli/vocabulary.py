@@ -1,0 +1,70 @@
+"""`likewise vocabulary`: the words of a stream, for those who must score alike."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from likewise.cli._input import Rejects, event_batches
+from likewise.cli._output import errors, output, print_json
+from likewise.errors import InputError
+
+if TYPE_CHECKING:
+    from likewise.semantics import Competitors
+
+
+def register(app: typer.Typer) -> None:
+    """Add the `vocabulary` command."""
+    app.command("vocabulary")(vocabulary)
+
+
+def vocabulary(
+    events: Annotated[str, typer.Argument(help="File with a sample of events, or - for stdin.")],
+    *,
+    out: Annotated[Path | None, typer.Option(help="File to write, for `likewise match --background`.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Keep so many terms, those that most events say.")] = 2000,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+) -> None:
+    """Collect the attributes and text values of events: the background that the default approach ranks by.
+
+    Some hundred events are enough. Everyone who holds the same version scores alike.
+
+    Example: `likewise vocabulary events.jsonl --out words.txt`
+    """
+    from likewise.semantics import Competitors
+
+    rejects = Rejects()
+    said = (event for batch in event_batches(events, rejects) for event in batch)
+    words = Competitors.from_events(said, limit=limit)
+    if out is not None:
+        _write(out, words)
+    if as_json:
+        terms = {} if out is not None else {"terms": list(words.terms)}
+        print_json({"version": words.version, "count": len(words.terms), **terms})
+    elif out is None:
+        output.print(words.to_text(), end="", markup=False, highlight=False, soft_wrap=True)
+    else:
+        errors.print(f"{len(words.terms):,} terms, version {words.version}, in {out}", markup=False, highlight=False)
+    rejects.conclude()
+
+
+def read_vocabulary(path: Path) -> Competitors:
+    """The vocabulary in a file, its version checked."""
+    from likewise.semantics import Competitors
+
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", source=str(path), hint="check the path") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"not valid UTF-8 at byte {error.start + 1}", source=str(path)) from None
+    return Competitors.from_text(text, source=str(path))
+
+
+def _write(path: Path, words: Competitors) -> None:
+    try:
+        path.write_text(words.to_text(), encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror}", source=str(path)) from None

@@ -1,0 +1,71 @@
+"""`likewise vocabulary` makes a background from events, and `likewise match` takes it."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from likewise.cli._app import build
+from likewise.cli.vocabulary import read_vocabulary
+from likewise.errors import BuildError, InputError, LikewiseError
+
+
+@pytest.fixture
+def events(tmp_path: Path) -> str:
+    path = tmp_path / "events.jsonl"
+    said = [{"country": "Eire", "room": "kitchen"}, {"country": "Kingdom of Spain", "room": "kitchen", "degrees": 20}]
+    path.write_text("".join(json.dumps({"id": f"e{at}", "attributes": each}) + "\n" for at, each in enumerate(said)))
+    return str(path)
+
+
+def run(*arguments: str):
+    result = CliRunner().invoke(build(), arguments)
+    if isinstance(result.exception, LikewiseError):
+        raise result.exception
+    return result
+
+
+def test_the_words_of_events_are_written_with_their_version(events: str, tmp_path: Path) -> None:
+    out = tmp_path / "words.txt"
+    assert run("vocabulary", events, "--out", str(out)).exit_code == 0
+    words = read_vocabulary(out)
+    assert words.terms == ("country", "degree", "eire", "kingdom of spain", "kitchen", "room")
+    assert out.read_text().splitlines()[0] == f"# version {words.version}"
+
+
+def test_without_a_file_they_are_printed(events: str) -> None:
+    assert run("vocabulary", events, "--limit", "2").output.splitlines()[1:] == ["country", "kitchen"]
+    told = json.loads(run("vocabulary", events, "--json").output)
+    assert told["count"] == len(told["terms"]) == 6
+
+
+def test_a_changed_file_is_refused(events: str, tmp_path: Path) -> None:
+    out = tmp_path / "words.txt"
+    run("vocabulary", events, "--out", str(out))
+    out.write_text(out.read_text() + "hall\n")
+    with pytest.raises(InputError, match="not those of version"):
+        read_vocabulary(out)
+    out.write_text("hall\nroom\n")
+    assert read_vocabulary(out).terms == ("hall", "room")
+
+
+def test_an_empty_or_missing_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "empty").write_text("# nothing\n")
+    with pytest.raises(InputError, match="no terms"):
+        read_vocabulary(tmp_path / "empty")
+    with pytest.raises(InputError, match="cannot be read"):
+        read_vocabulary(tmp_path / "none")
+    (tmp_path / "raw").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InputError, match="UTF-8"):
+        read_vocabulary(tmp_path / "raw")
+
+
+def test_match_takes_it_and_says_where_it_would_count_for_nothing(events: str, tmp_path: Path) -> None:
+    out, wanted = tmp_path / "words.txt", tmp_path / "wanted.lw"
+    wanted.write_text("mine: {room = kitchen}\n")
+    run("vocabulary", events, "--out", str(out))
+    found = run("match", events, str(wanted), "--background", str(out), "--json")
+    assert [json.loads(line)["event"] for line in found.output.splitlines()] == ["e0", "e1"]
+    with pytest.raises(BuildError, match="knows no background"):
+        run("match", events, str(wanted), "--approach", "thematic", "--background", str(out))
