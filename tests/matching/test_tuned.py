@@ -108,3 +108,11 @@ def test_a_background_is_refused_where_it_would_count_for_nothing() -> None:
     with pytest.raises(BuildError, match="background"):
         Matcher(NEAR, approach="approximate", background=BACKGROUND)
     Matcher(NEAR, approach="tuned", background=BACKGROUND)
+
+
+def test_a_background_has_a_usual_threshold_of_its_own() -> None:
+    class Named(TableMeasure):
+        name = "esa"
+
+    assert Matcher(Named({})).settings(wants("a", "b")).threshold == 0.2
+    assert Matcher(Named({}), background=BACKGROUND).settings(wants("a", "b")).threshold == 0.28

@@ -11,12 +11,10 @@ import numpy as np
 from likewise.errors import BuildError, LikewiseError, MissingError
 from likewise.evaluation.labels import Labels
 from likewise.evaluation.ranking import Curve, Scores, curve
-from likewise.events import Event, normalise
+from likewise.events import Event
 from likewise.language import Profile, Subscription
 from likewise.matching import Matcher
-from likewise.semantics import Coded, Competitors, Embedding, Measure, Ranked, Space, measure
-
-RANKED_TEMPERATURE = 0.2
+from likewise.semantics import Competitors, Embedding, Measure, Space
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +43,15 @@ def candidates(events: Sequence[Event], *, spaces: Sequence[Space | str | Path] 
     """What can be tried: every approach over the spaces, and those of the embedding if it is there."""
     found = [Candidate("exact", lambda: Matcher(approach="exact")), _plain("concept", spaces)]
     if spaces:
-        found += [_plain(name, spaces) for name in ("approximate", "contrast", "hybrid")]
-        found.append(_ranked("rank+contrast", events, lambda: measure("esa", spaces=spaces)))
+        found += [_plain(name, spaces) for name in ("tuned", "approximate", "contrast", "hybrid")]
+        found.append(_informed("tuned+background", events, spaces=spaces))
         if any(event.theme for event in events):
             found.append(_plain("thematic", spaces))
     found += [
         Candidate("embedding", lambda: Matcher(Embedding(), approach="approximate")),
         Candidate("embedding+contrast", lambda: Matcher(Embedding(), approach="contrast")),
-        _ranked("embedding+rank+contrast", events, Embedding),
+        Candidate("embedding+tuned", lambda: Matcher(Embedding(), approach="tuned")),
+        _informed("embedding+tuned+background", events, inner=Embedding),
     ]
     return found
 
@@ -124,14 +123,18 @@ def _plain(name: str, spaces: Sequence[Space | str | Path]) -> Candidate:
     return Candidate(name, lambda: Matcher(approach=name, spaces=spaces))
 
 
-def _ranked(name: str, events: Sequence[Event], inner: Callable[[], Measure]) -> Candidate:
-    """Contrast over ranks in the events' own words, with codes apart."""
+def _informed(
+    name: str,
+    events: Sequence[Event],
+    *,
+    spaces: Sequence[Space | str | Path] = (),
+    inner: Callable[[], Measure] | None = None,
+) -> Candidate:
+    """The default with the events' own words as its background."""
 
     def make() -> Matcher:
-        words = {normalise(a) for event in events for a, _ in event.tuples}
-        words |= {normalise(v) for event in events for _, v in event.tuples if isinstance(v, str)}
-        ranked = Ranked(Coded(inner()), Competitors.of(words))
-        return Matcher(ranked, approach="contrast", temperature=RANKED_TEMPERATURE)
+        words = Competitors.from_events(events)
+        return Matcher(None if inner is None else inner(), spaces=spaces, approach="tuned", background=words)
 
     return Candidate(name, make)
 

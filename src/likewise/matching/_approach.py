@@ -69,12 +69,19 @@ _THRESHOLDS: Final = {
     "approximate+contrast": {"esa": 0.01, "combined": 0.2, "embedding": 0.35},
     "clustered": {"esa": 0.25, "combined": 0.55, "embedding": 0.7},
     "hybrid": {"hybrid": 0.7},
-    "thematic": {"thematic": 0.2},
-    "thematic+contrast": {"thematic": 0.08},
-    "tuned": {"esa": 0.2, "combined": 0.4, "embedding": 0.6},
+    "thematic": {"thematic": 0.5, "combined": 0.7, "thematic-euclidean": 0.2},
+    "thematic+contrast": {"thematic": 0.04, "thematic-euclidean": 0.08},
+    "tuned": {
+        "esa": 0.2,
+        "combined": 0.4,
+        "embedding": 0.6,
+        "esa+rank": 0.28,
+        "combined+rank": 0.4,
+        "embedding+rank": 0.52,
+    },
 }
 """The one threshold that was best for all subscriptions of the thematic data set; of the tuned approach one that also
-serves subscribers with other words for the same things, and those who are alone."""
+serves subscribers with other words for the same things, and those who are alone. `+rank` is with a background."""
 
 
 def default_threshold(approach: Approach, measure: str) -> float:
