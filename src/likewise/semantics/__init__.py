@@ -20,6 +20,7 @@ from likewise.semantics._space_format import Manifest
 from likewise.semantics._space_writer import SpaceWriter, write_space
 from likewise.semantics._text import tokens
 from likewise.semantics._thematic import Thematic
+from likewise.semantics._thematic_euclidean import ThematicEuclidean
 from likewise.semantics._themes import Suggestion
 from likewise.semantics._themes import suggest as suggest_themes
 from likewise.semantics._thesaurus import Thesaurus
@@ -57,6 +58,7 @@ __all__ = [
     "Suggestion",
     "Synset",
     "Thematic",
+    "ThematicEuclidean",
     "Thesaurus",
     "Vocabulary",
     "Weighting",

@@ -22,6 +22,7 @@ from likewise.semantics._opposed import Opposed
 from likewise.semantics._shelf import find_space
 from likewise.semantics._space import Space
 from likewise.semantics._thematic import Thematic
+from likewise.semantics._thematic_euclidean import ThematicEuclidean
 from likewise.semantics._thesaurus import Thesaurus
 
 
@@ -128,8 +129,9 @@ _MEASURES: dict[str, Callable[..., Measure]] = {
     "hybrid": _hybrid,
     "jiang-conrath": _jiang_conrath,
     "thematic": partial(_spatial, Thematic),
+    "thematic-euclidean": partial(_spatial, ThematicEuclidean),
 }
-_SPATIAL = frozenset({"combined", "esa", "esa-euclidean", "hybrid", "thematic"})
+_SPATIAL = frozenset({"combined", "esa", "esa-euclidean", "hybrid", "thematic", "thematic-euclidean"})
 
 
 Terms: TypeAlias = Competitors | Iterable[str] | None

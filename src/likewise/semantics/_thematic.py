@@ -1,50 +1,42 @@
-"""Thematic projection: the meaning of a term within a theme [000 sec 4.2, Algorithm 1]."""
+"""Thematic relatedness: the meaning of a term within a theme [after 000 sec 4.2 and 4.3]."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from math import log
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, diags_array, vstack
 
-from likewise.semantics._esa import relatedness, shared_concepts
+from likewise.semantics._emphasis import Emphasis, Weights
+from likewise.semantics._esa import STRONGEST, shared_concepts
 from likewise.semantics._measure import Matrix, Shared
 from likewise.semantics._phrase import Names
 from likewise.semantics._product import dense_product
 from likewise.semantics._space import Space
-from likewise.semantics._vectors import Row, Vectors, norms, unit
+from likewise.semantics._vectors import Row, Vectors, unit
 from likewise.semantics._weighting import Weighting
-
-Basis = NDArray[np.bool_]
-"""Which concepts a theme keeps."""
 
 
 class Thematic:
-    """1 / (1 + distance) of both terms, each projected by its own side's theme [000 eq 5, 6].
+    """Cosine of both terms, each within its own side's theme.
 
-    The basis of a theme is the concepts that hold any word of its tags. A word keeps its tf on the basis
-    and gets a new idf, log(|B| / |B and docs(t)|). An empty theme filters nothing. A term that has no
-    weight left after projection is 0 to all others, and so is every term under a theme of unknown words.
-    `normalise` gives projected rows length 1 before the distance.
+    It follows 000 Algorithm 1 with three changes, each measured in docs/quality.md: concepts are weighted by how near
+    they are to the theme instead of kept or dropped (`Emphasis`); a word keeps only its strongest concepts within the
+    theme; and the angle is taken, not the distance, which follows the lengths of vectors. The idf of a word
+    is counted anew within the theme, log(sum of all weights / sum of those that hold it), which for weights of 0
+    and 1 is the paper's; it says how much each word of a phrase counts. Without tags, or with unknown ones only,
+    all concepts count alike. The formula as printed is `ThematicEuclidean`.
     """
 
     name = "thematic"
     symmetric = True
 
-    def __init__(
-        self,
-        space: Space,
-        *,
-        weighting: Weighting | None = None,
-        pruning: int | None = None,
-        normalise: bool = False,
-    ) -> None:
+    def __init__(self, space: Space, *, weighting: Weighting | None = None, pruning: int | None = STRONGEST) -> None:
         self.space = space
-        self._vectors = Vectors(space, weighting=weighting, pruning=pruning, idf=False)
-        self._normalise = normalise
-        self._basis = lru_cache(maxsize=64)(self._find_basis)
+        self._vectors = Vectors(space, weighting=weighting, idf=False)
+        self._pruning = pruning
+        self._emphasis = Emphasis(space)
 
     def matrix(
         self,
@@ -59,7 +51,7 @@ class Thematic:
         return np.ascontiguousarray(prepared.rows(event_terms, event_theme=event_theme).T)
 
     def prepare(self, subscription_terms: Sequence[str], *, subscription_theme: Sequence[str] = ()) -> PreparedThematic:
-        """The subscription side, projected once; new event terms meet it cheaply."""
+        """The subscription side within its theme, made once; new event terms meet it cheaply."""
         return PreparedThematic(self, subscription_terms, subscription_theme)
 
     def reason(
@@ -71,61 +63,69 @@ class Thematic:
         event_theme: Sequence[str] = (),
         limit: int = 5,
     ) -> list[Shared]:
-        """The concepts of both themes with the largest products of both weights, each with its share of the score."""
+        """The concepts with the largest products of both weights, each with its share of the score."""
         score = self.matrix(
             [subscription_term], [event_term], subscription_theme=subscription_theme, event_theme=event_theme
         )
-        left = self.project([subscription_term], subscription_theme)
-        right = self.project([event_term], event_theme)
-        both = csr_matrix(np.vstack([left.toarray(), right.toarray()]))
-        return shared_concepts(both, self.space, score=float(score[0, 0]), limit=limit)
+        rows = [self.project([subscription_term], subscription_theme), self.project([event_term], event_theme)]
+        return shared_concepts(csr_matrix(vstack(rows)), self.space, score=float(score[0, 0]), limit=limit)
 
-    def project(self, terms: Sequence[str], theme: Sequence[str]) -> csr_matrix[np.float32]:
-        """The rows of terms within a theme [000 Algorithm 1]."""
-        basis = self._basis(tuple(sorted(set(theme))))
+    def project(self, terms: Sequence[str], theme: Sequence[str] = ()) -> csr_matrix[np.float32]:
+        """The rows of terms within a theme, of length 1; a term without a known word is an empty row."""
+        emphasis = self._emphasis.of(theme)
         incidence, ids = self.space.incidence(terms)
-        size = int(basis.sum())
-        words = [_project(row, basis, size) for row in self._vectors.words(ids)]
-        rows = csr_matrix(incidence @ self._vectors.stack(words))
-        return unit(rows) if self._normalise else rows
+        total = self.space.concepts if emphasis is None else float(emphasis.sum(dtype=np.float64))
+        found = [self._within(row, emphasis, total) for row in self._vectors.words(ids)]
+        lengths = np.array([length for _, length in found], np.float32)
+        words = unit(self._vectors.stack([row for row, _ in found]))
+        return unit(csr_matrix(incidence @ diags_array(lengths) @ words))
 
-    def basis(self, theme: Sequence[str]) -> Basis:
-        """The concepts where the vector of the theme is above 0; all of them for an empty theme."""
-        return self._basis(tuple(sorted(set(theme)))).copy()
+    def emphasis(self, theme: Sequence[str]) -> Weights:
+        """How much each concept counts within a theme, from above 0 to 1."""
+        found = self._emphasis.of(theme)
+        return np.ones(self.space.concepts, np.float32) if found is None else found
 
-    def _find_basis(self, theme: tuple[str, ...]) -> Basis:
-        if not theme:
-            return np.ones(self.space.concepts, np.bool_)
-        basis = np.zeros(self.space.concepts, np.bool_)
-        _, ids = self.space.incidence(theme)
-        _, concepts, _ = self.space.rows(ids[self.space.idf[ids] > 0])
-        basis[concepts] = True
-        return basis
+    def _within(self, row: Row, emphasis: Weights | None, total: float) -> tuple[Row, float]:
+        """The strongest concepts of a word within a theme, and its idf there [000 Algorithm 1, lines 9 and 10]."""
+        concepts, weights = row
+        if not len(concepts):
+            return row, 0.0
+        if emphasis is None:
+            return strongest(row, self._pruning), log(total / len(concepts))
+        mine = emphasis[concepts]
+        idf = log(total / float(mine.sum(dtype=np.float64)))
+        # Rounding may bring the idf of a word that is everywhere below 0.
+        return strongest((concepts, weights * mine), self._pruning), max(idf, 0.0)
 
 
 class PreparedThematic:
-    """Projected subscription terms as columns by concept; `rows` gives a row per event term."""
+    """Subscription terms within their theme as columns by concept; `rows` gives a row per event term."""
 
     def __init__(self, measure: Thematic, terms: Sequence[str], theme: Sequence[str]) -> None:
         self.terms = tuple(terms)
         self._names = Names(terms)
         self._measure = measure
-        rows = measure.project(terms, theme)
-        self._norms = norms(rows)
-        self._columns = csr_matrix(rows.T)
+        self._columns = csr_matrix(measure.project(terms, theme).T)
 
     def rows(self, event_terms: Sequence[str], *, event_theme: Sequence[str] = ()) -> Matrix:
         """Thematic relatedness of every event term (row) with every prepared term (column)."""
-        rows = self._measure.project(event_terms, event_theme)
-        scores = relatedness(dense_product(rows, self._columns), norms(rows), self._norms)
+        scores = dense_product(self._measure.project(event_terms, event_theme), self._columns)
+        np.clip(scores, 0.0, 1.0, out=scores)
         return self._names.mark(scores, event_terms)
 
 
-def _project(row: Row, basis: Basis, size: int) -> Row:
-    """One word on a basis of so many concepts: its tf there, times its idf among them."""
+def strongest(row: Row, limit: int | None) -> Row:
+    """The entries of the largest weights; equal ones are cut by concept, so that they are cut alike everywhere.
+
+    >>> concepts, weights = strongest((np.array([2, 5, 7]), np.array([0.5, 0.25, 0.5], np.float32)), 2)
+    >>> concepts.tolist(), weights.tolist()
+    ([2, 7], [0.5, 0.5])
+    """
     concepts, weights = row
-    inside = basis[concepts]
-    kept = concepts[inside]
-    if not 0 < len(kept) < size:
-        return kept[:0], weights[:0]
-    return kept, (weights[inside] * np.log(size / len(kept))).astype(np.float32)
+    if limit is None or len(weights) <= limit:
+        return row
+    cut = len(weights) - limit
+    least = np.partition(weights, cut)[cut]
+    kept = weights > least
+    kept[np.flatnonzero(weights == least)[: limit - int(kept.sum())]] = True
+    return concepts[kept], weights[kept]
