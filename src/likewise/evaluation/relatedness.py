@@ -105,6 +105,8 @@ def _judges(spaces: Sequence[Space], settings: Settings) -> Iterator[tuple[str, 
     together = " + ".join(sorted(space.name for space in spaces))
     if len(spaces) > 1:
         yield "esa", together, measure("esa", spaces=spaces)
+        if not settings.quick:
+            yield "esa+opposed", together, measure("esa+opposed", spaces=spaces)
     extras: list[tuple[str, dict[str, Any]]] = [
         ("jiang-conrath", {}),
         ("jiang-conrath", {"senses": "all"}),
