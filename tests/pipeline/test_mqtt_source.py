@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,9 +17,10 @@ import paho.mqtt.client as mqtt
 from paho.mqtt.enums import CallbackAPIVersion
 
 from likewise.errors import BuildError, MissingError
-from likewise.pipeline._mqtt_source import Address, MqttReader, read_mqtt
+from likewise.pipeline._mqtt_source import Address, MqttReader, Thanks, read_mqtt
 from likewise.pipeline._read import decode_records
 from likewise.pipeline._sinks import MqttSink
+from likewise.pipeline._spool import Spool
 
 pytestmark = pytest.mark.spark
 
@@ -73,6 +75,29 @@ def test_messages_wait_while_nobody_listens_and_can_be_asked_for_again(mosquitto
     assert messages(again, 1, 3) == [b"2", b"3"]
     assert messages(again, 1, 3) == [b"2", b"3"]
     again.stop()
+
+
+def test_nothing_is_acknowledged_before_it_is_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many messages that wait share one wait for the disk, and Spark is told of none before."""
+    spool = Spool(tmp_path)
+    told: list[tuple[int, int]] = []
+    held = threading.Event()
+    sync = Spool.sync
+
+    def slow(self: Spool) -> int:
+        held.wait(10)
+        return sync(self)
+
+    monkeypatch.setattr(Spool, "sync", slow)
+    thanks = Thanks(spool)
+    for number in range(5):
+        thanks.keep(("t", b"x", number), lambda number=number: told.append((number, spool.durable)))
+    assert (told, spool.durable) == ([], 0)
+    held.set()
+    thanks.stop()
+    assert [number for number, _ in told] == list(range(5))
+    assert all(number < durable for number, durable in told)
+    spool.close()
 
 
 def test_a_stream_reads_events_from_a_broker(spark: Any, mosquitto: str, tmp_path: Path, checkpoint: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -68,3 +69,29 @@ def test_an_emptied_folder_goes_on_where_spark_is(open_spool: Open) -> None:
     spool.skip_to(100)
     assert spool.append(message(1)) == 100
     assert open_spool().next == 101
+
+
+def test_a_message_counts_as_durable_only_when_the_disk_has_it(
+    open_spool: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spool = open_spool(2)
+    synced: list[int] = []
+    wait = os.fsync
+
+    def fsync(handle: int) -> None:
+        wait(handle)
+        synced.append(handle)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    assert spool.durable == 0
+    assert spool.sync() == 2
+    assert len(synced) == 1, "one wait for both"
+    assert spool.sync() == 2
+    assert len(synced) == 1, "and none if there is nothing new"
+
+
+def test_a_full_segment_is_on_the_disk_before_the_next_begins(open_spool: Open) -> None:
+    """`sync` looks at the open segment only."""
+    spool = open_spool(6)
+    assert spool.durable == 4
+    assert spool.sync() == 6

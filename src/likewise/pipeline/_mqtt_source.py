@@ -1,16 +1,18 @@
 """MQTT as a Spark source: `spark.readStream.format("likewise-mqtt")`.
 
-The driver holds one connection with a persistent session (QoS 1), writes every message to a spool and only
-then acknowledges it, so that Spark can ask again for the messages of an unfinished batch. A message is lost
-neither by a kill of the driver nor while the query is down; the broker may send one twice if the kill falls
-between spool and acknowledgement, with the same event id.
+The driver holds one connection with a persistent session (QoS 1), writes every message to a spool and acknowledges it
+only once it is on the disk, so that Spark can ask again for the messages of an unfinished batch. A message is lost
+neither by a kill of the driver, nor by a power cut, nor while the query is down; the broker may send one twice if the
+kill falls between spool and acknowledgement, with the same event id.
 """
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
@@ -103,10 +105,11 @@ class MqttReader(DataSourceStreamReader):
         self._options = dict(options.items())
         self._spool: Spool | None = None
         self._client: Any = None
+        self._thanks: Thanks | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         # A copy goes to every worker, which only unpacks partitions.
-        return {"_options": self._options, "_spool": None, "_client": None}
+        return {"_options": self._options, "_spool": None, "_client": None, "_thanks": None}
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
         """A new query begins with what the spool still holds."""
@@ -116,7 +119,8 @@ class MqttReader(DataSourceStreamReader):
         """How many messages there are by now; listening begins with the first question."""
         spool = self._listen(start["count"])
         most = int(self._options.get("most", 0))
-        return {"count": min(spool.next, start["count"] + most) if most else spool.next}
+        # What is not yet on the disk may come again from the broker, under the same number.
+        return {"count": min(spool.durable, start["count"] + most) if most else spool.durable}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[Part]:
         """The messages of a batch, the same whenever asked."""
@@ -139,6 +143,9 @@ class MqttReader(DataSourceStreamReader):
             self._client.disconnect()
             self._client.loop_stop()
             self._client = None
+        if self._thanks is not None:
+            self._thanks.stop()
+            self._thanks = None
         if self._spool is not None:
             self._spool.close()
 
@@ -151,11 +158,54 @@ class MqttReader(DataSourceStreamReader):
         spool = self._open()
         if self._client is None:
             spool.skip_to(count)
-            self._client = connect(self._options, spool)
+            self._thanks = Thanks(spool)
+            try:
+                self._client = connect(self._options, self._thanks)
+            except BaseException:
+                self._thanks.stop()
+                self._thanks = None
+                raise
         return spool
 
 
-def connect(options: Mapping[str, str], spool: Spool) -> Any:
+class Thanks:
+    """Keeps messages in a spool and thanks for them once they are on the disk, many for one wait."""
+
+    def __init__(self, spool: Spool) -> None:
+        self._spool = spool
+        self._waiting: list[Callable[[], None]] = []
+        self._some = threading.Condition()
+        self._over = False
+        self._thread = threading.Thread(target=self._run, daemon=True, name="likewise-spool")
+        self._thread.start()
+
+    def keep(self, message: Message, thank: Callable[[], None]) -> None:
+        """Take a message; `thank` is called when it is safe."""
+        self._spool.append(message)
+        with self._some:
+            self._waiting.append(thank)
+            self._some.notify()
+
+    def stop(self) -> None:
+        """Thank for what is there, then end."""
+        with self._some:
+            self._over = True
+            self._some.notify()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            with self._some:
+                self._some.wait_for(lambda: self._waiting or self._over)
+                mine, self._waiting = self._waiting, []
+                if not mine:
+                    return
+            self._spool.sync()
+            for thank in mine:
+                thank()
+
+
+def connect(options: Mapping[str, str], thanks: Thanks) -> Any:
     """A client that spools every message of the topics, in a thread of its own."""
     import paho.mqtt.client as mqtt
     from paho.mqtt.enums import CallbackAPIVersion
@@ -174,8 +224,8 @@ def connect(options: Mapping[str, str], spool: Spool) -> Any:
         joined.subscribe(topics)
 
     def keep(joined: Any, _: Any, message: Any) -> None:
-        spool.append((message.topic, bytes(message.payload), time.time_ns() // 1000))
-        joined.ack(message.mid, message.qos)
+        kept = (message.topic, bytes(message.payload), time.time_ns() // 1000)
+        thanks.keep(kept, partial(joined.ack, message.mid, message.qos))
 
     client.on_connect = subscribe
     client.on_message = keep

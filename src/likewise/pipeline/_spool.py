@@ -1,7 +1,8 @@
 """A spool: messages numbered and kept on disk from their arrival until they are no longer asked for.
 
 MQTT has no offsets: what a broker delivered and was thanked for is gone. Spark must be able to ask again
-for the same messages after a crash, so each is written here before the broker is thanked for it.
+for the same messages after a crash, so each is on the disk before the broker is thanked for it. Many that come at
+once share one wait for the disk.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ class Spool:
     >>> spool = Spool(tempfile.mkdtemp())
     >>> spool.append(("topic", b"payload", 0))
     0
-    >>> spool.next, list(spool.read(0, 1))
-    (1, [('topic', b'payload', 0)])
+    >>> spool.durable, spool.sync(), list(spool.read(0, 1))
+    (0, 1, [('topic', b'payload', 0)])
     >>> spool.close()
     """
 
@@ -45,9 +46,10 @@ class Spool:
         self._file: BinaryIO | None = None
         self._begin = 0
         self.next = self._recover()
+        self.durable = self.next
 
     def append(self, message: Message) -> int:
-        """Keep a message and give its number; when this returns the message survives the process."""
+        """Keep a message and give its number; it survives the process from now on, and the power after `sync`."""
         data = _encode(message)
         with self._lock:
             if self._file is None or self.next - self._begin >= self._segment:
@@ -57,6 +59,22 @@ class Spool:
             self._file.flush()
             self.next += 1
             return self.next - 1
+
+    def sync(self) -> int:
+        """Wait until all that was appended is on the disk; gives how many messages are."""
+        with self._lock:
+            file, count = self._file, self.next
+            if file is None or count == self.durable:
+                return self.durable
+            handle = os.dup(file.fileno())
+        try:
+            # Not under the lock: more may be appended meanwhile, and waits for the next time.
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+        with self._lock:
+            self.durable = max(self.durable, count)
+            return self.durable
 
     def read(self, start: int, end: int) -> Iterator[Message]:
         """The messages with the numbers from `start` up to, not including, `end`."""
@@ -79,21 +97,29 @@ class Spool:
         """Number the next message no lower than this: the folder was emptied, but Spark has counted on."""
         with self._lock:
             if number > self.next:
-                self.next = number
+                self.next = self.durable = number
                 self._roll()
 
     def close(self) -> None:
         """Close the open segment."""
         with self._lock:
             if self._file is not None:
-                self._file.close()
+                self._end()
                 self._file = None
 
     def _roll(self) -> None:
         if self._file is not None:
-            self._file.close()
+            self._end()
         self._begin = self.next
         self._file = (self.folder / f"{self.next:020}.spool").open("ab")
+        _sync_folder(self.folder)
+
+    def _end(self) -> None:
+        """Close a segment, of which nothing may be missing from the disk: who syncs later looks at the next one."""
+        assert self._file is not None
+        os.fsync(self._file.fileno())
+        self._file.close()
+        self.durable = max(self.durable, self.next)
 
     def _segments(self) -> list[tuple[int, Path]]:
         return sorted((int(path.stem), path) for path in self.folder.glob("*.spool"))
@@ -104,9 +130,20 @@ class Spool:
             return 0
         begin, path = segments[-1]
         ends = [place for place, _ in _records(path)]
-        # A message cut off by a crash was never acknowledged: the broker sends it again.
-        os.truncate(path, ends[-1] if ends else 0)
+        with path.open("r+b") as file:
+            # A message cut off by a crash was never acknowledged: the broker sends it again.
+            file.truncate(ends[-1] if ends else 0)
+            os.fsync(file.fileno())
         return begin + len(ends)
+
+
+def _sync_folder(folder: Path) -> None:
+    """A new file is there after a power cut only if its folder says so."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _records(path: Path) -> Iterator[tuple[int, bytes]]:
