@@ -76,6 +76,29 @@ class TestEventTime:
         detector.publish_batch(events("A1 B2"))
         assert ids(detector.flush()) == ["A1B2"]
 
+    def test_the_next_moment_that_is_due(self) -> None:
+        """A timer, or an event that waits for late ones; what is over or gone is not due."""
+        detector = Detector(lateness=3)
+        detector.add("p", Composite(Sequence((A, Negation(B)), 5)))
+        assert detector.due is None
+        detector.publish(event("A", 10))
+        assert detector.due == 10
+        detector.advance(10)
+        assert detector.due == 10 + 5
+        detector.advance(15)
+        assert detector.due is None
+
+    def test_windows_of_compiled_patterns_are_due_too(self) -> None:
+        detector = Detector()
+        detector.add("p", Composite(Sequence((A, B), 10), (), Consumption.UNIQUE))
+        detector.publish(event("A", 1))
+        assert detector.due == 1 + 10
+        detector.publish(event("B", 2))
+        assert detector.due is None
+        detector.publish(event("A", 3))
+        detector.advance(13)
+        assert detector.due is None
+
     def test_time_events(self) -> None:
         detector = Detector()
         detector.add("p", Composite(TimeEvent(every=10, alias="t")))
@@ -142,6 +165,25 @@ class TestBoundedState:
         detector.add("p", Composite(Sequence((A, B)), (), Consumption.UNIQUE))
         detector.publish_batch(events("A1 B2 A3 B4"))
         assert detector.state()[0].held == 0
+
+
+class TestValues:
+    @pytest.mark.parametrize("compiled", [True, False])
+    @pytest.mark.parametrize("batch", [True, False])
+    def test_true_and_one_are_different_profiles(self, compiled: bool, batch: bool) -> None:
+        """To Python they are equal; a pattern that asks for both must not take one for the other."""
+        [one, true] = parse("one: {x= 1} as a then {y= 1} as b\ntrue: {x= true} as a then {y= true} as b")
+        detector = Detector([one, true], compiled=compiled)
+        stream = [
+            Event(str(t), ((name, value),), (), t, t)
+            for t, (name, value) in enumerate((("x", True), ("y", 1), ("y", True), ("x", 1), ("y", True), ("y", 1)))
+        ]
+        found = detector.publish_batch(stream) if batch else [one for e in stream for one in detector.publish(e)]
+        assert [(f.pattern, *(e.id for e in f.members)) for f in found] == [
+            ("true", "0", "2"),
+            ("true", "0", "4"),
+            ("one", "3", "5"),
+        ]
 
 
 class TestLiveChanges:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from worlds import KINDS, event, events, member, profile, traces
 
 from likewise.composite import Detector, Limits
-from likewise.composite._flat_columns import Columns
+from likewise.composite._columns import Columns
 from likewise.composite._flat_shape import shape_of
 from likewise.events import Event
 from likewise.language import (

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from operator import attrgetter
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise.composite._columns import Encoded
 from likewise.composite._detection import Detection
 from likewise.composite._flat import FlatPatterns
+from likewise.composite._pool import Answer
 from likewise.composite._resume import run_general
 from likewise.events import Event, Instant
 
@@ -27,23 +29,6 @@ class Scores(NamedTuple):
     score: NDArray[Any]
 
 
-_start_of, _end_of = attrgetter("start"), attrgetter("end")
-
-
-def good_times(
-    events: Sequence[Event], *, after: Instant, seen: Instant | None, lateness: int
-) -> NDArray[np.int64] | None:
-    """The times of a batch in which no event is to be refused; None if there may be one."""
-    try:
-        ends = np.fromiter(map(_end_of, events), np.int64, count=len(events))
-        starts = np.fromiter(map(_start_of, events), np.int64, count=len(events))
-    except (TypeError, OverflowError):
-        return None
-    latest = np.maximum.accumulate(ends if seen is None else np.append(np.int64(seen), ends)[:-1])
-    late = ends < latest - lateness
-    return None if late.any() or (ends < starts).any() or ends.min() <= after else ends
-
-
 def take_batch(detector: Detector, events: Sequence[Event], times: NDArray[np.int64] | None) -> list[Detection]:
     """Ordered and accepted events through all patterns."""
     matcher = detector._batch_matcher
@@ -55,23 +40,30 @@ def take_batch(detector: Detector, events: Sequence[Event], times: NDArray[np.in
     detector._start(first)
     base = detector._ranks
     detector._ranks += len(events)
+    columns = detector._pool.columns
+    assert columns is not None  # whoever has a matcher has them
     flat = detector._flat
-    if flat is None or not len(flat):
-        found = _general(detector, events, times, base, _scores(matcher, events))
+    if not flat:
+        columns.trim()
+        found = _general(detector, events, times, base, _answers(detector, events, columns.encode(events), None))
         return out + _finish(detector, times, [row[2] for row in found])
-    encoded = flat.encode(events)
-    for name in flat.unfit(encoded):
+    flat.tidy()
+    encoded = columns.encode(events)
+    unfit = flat.unfit(encoded)
+    for name in unfit:
         demote(detector, flat, name)
-    scores: Any = None
-    if detector._runs:
+    if unfit:
+        encoded = columns.encode(events)
+    scores = None
+    if detector._pool.by_handle:
         scores = _scores(matcher, events)
     elif flat.asks_matcher:
         scores = _scores(matcher, events, flat.promising(encoded))
-    hits = flat.hits(*scores) if flat.asks_matcher else None
+    hits = flat.hits(*scores) if flat.asks_matcher and scores is not None else None
     plain, places, numbers = flat.process(encoded, events, times, hits, base=base, catalogue=detector._catalogue)
     if not detector._runs:
         return out + _finish(detector, times, plain)
-    found = _general(detector, events, times, base, scores)
+    found = _general(detector, events, times, base, _answers(detector, events, encoded, scores))
     found += zip(places.tolist(), numbers.tolist(), plain, strict=True)
     found.sort(key=lambda row: row[:2])
     return out + _finish(detector, times, [row[2] for row in found])
@@ -92,47 +84,68 @@ def _finish(detector: Detector, times: NDArray[np.int64], found: list[Detection]
 
 
 def _general(
-    detector: Detector, events: Sequence[Event], times: NDArray[np.int64], base: int, scores: Any
+    detector: Detector,
+    events: Sequence[Event],
+    times: NDArray[np.int64],
+    base: int,
+    answers: Iterator[tuple[int, list[Answer]]],
 ) -> list[tuple[float, int, Detection]]:
     """Detections of the other patterns, with their place among the events and their pattern's number."""
-    if scores is None:
-        return []
     out: list[tuple[float, int, Detection]] = []
+    timers, number, ends = detector._timers, detector._number_of, times.tolist()
 
     def ring(limit: Instant) -> None:
-        if limit > detector._timers.clock and (rung := detector._ring(limit)):
+        if limit > timers.clock and (rung := detector._ring(limit)):
             places = np.searchsorted(times, [found.time for found in rung], side="right")
             out.extend((place - 0.5, 0, found) for place, found in zip(places.tolist(), rung, strict=True))
 
-    for at, hits in _groups(detector, events, scores):
-        ring(int(times[at]) - 1)
-        number = detector._number_of
-        out.extend((at, number(found), found) for found in detector._deliver(events[at], base + at, hits))
-    ring(int(times[-1]) - 1)
+    for at, hits in answers:
+        ring(ends[at] - 1)
+        found = detector._deliver(events[at], base + at, hits)
+        if found:
+            out.extend((at, number(one), one) for one in found)
+    ring(ends[-1] - 1)
     return out
 
 
-def _groups(detector: Detector, events: Sequence[Event], scores: Any) -> Iterator[tuple[int, list[Any]]]:
-    """The events that someone on the general path waits for, in order, with what they match."""
+def _answers(
+    detector: Detector, events: Sequence[Event], encoded: Encoded, scores: Scores | None
+) -> Iterator[tuple[int, list[Answer]]]:
+    """The events that match a profile of the general path, in order, with what they match."""
     pool = detector._pool
-    order = np.argsort(scores.event, kind="stable")
-    handles = scores.handle[order]
-    matcher = detector._batch_matcher
-    assert matcher is not None  # without one there are no scores
-    sure = matcher.probabilities(handles, scores.score[order])
-    rows = zip(scores.event[order].tolist(), handles.tolist(), sure.tolist(), strict=True)
-    at, hits, meaning = -1, list[Any](), False
-    for event, handle, probability in rows:
+    at, hits, meaning = -1, list[Answer](), False
+    for event, code, sure in _rows(detector, events, encoded, scores):
         if event != at:
             if hits:
                 yield at, pool.match(events[at]) if meaning else hits
             at, hits, meaning = event, [], False
-        entry = pool.by_handle.get(handle)
-        if entry is not None:
-            hits.append((entry, probability, None))
+        entry = pool.by_number.get(code) if code >= 0 else pool.by_handle.get(~code)
+        # An event may say the same twice.
+        if entry is not None and not (hits and any(entry is hit[0] for hit in hits)):
+            hits.append((entry, sure, None))
             meaning = meaning or entry.by_meaning
     if hits:
         yield at, pool.match(events[at]) if meaning else hits
+
+
+def _rows(
+    detector: Detector, events: Sequence[Event], encoded: Encoded, scores: Scores | None
+) -> Iterator[tuple[int, int, float]]:
+    """Event, number of a simple profile or complement of the matcher's handle, and how sure; by event."""
+    pool, matcher = detector._pool, detector._batch_matcher
+    assert pool.columns is not None
+    assert matcher is not None
+    predicate = pool.columns.predicate_of[encoded.ids]
+    where = np.flatnonzero(predicate >= 0)
+    event, code = np.searchsorted(encoded.starts, where, side="right") - 1, predicate[where]
+    if not pool.by_handle:
+        return zip(event.tolist(), code.tolist(), repeat(1.0))
+    if scores is None:
+        scores = _scores(matcher, events)
+    sure = np.concatenate((np.ones(len(where)), matcher.probabilities(scores.handle, scores.score)))
+    event, code = np.concatenate((event, scores.event)), np.concatenate((code, ~scores.handle))
+    order = np.argsort(event, kind="stable")
+    return zip(event[order].tolist(), code[order].tolist(), sure[order].tolist(), strict=True)
 
 
 def demote(detector: Detector, flat: FlatPatterns, name: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
@@ -11,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.composite._catalogue import Catalogue
+from likewise.composite._columns import Columns, Encoded
 from likewise.composite._detection import Detection
 from likewise.composite._flat_book import Facts, FlatBook
 from likewise.composite._flat_kernel import detect, repeated
 from likewise.composite._flat_rows import Origin, Past, Rows, Source, detections
-from likewise.composite._flat_store import expire, hold, push, rehash, remove
+from likewise.composite._flat_store import expire, hold, next_timer, push, rehash, remove
 from likewise.composite._flat_tables import (
     BUCKETS,
-    DONE,
     FOUND,
     FREE,
     HEAP,
@@ -35,8 +34,10 @@ from likewise.composite._flat_tables import (
 from likewise.events import Event, Instant
 from likewise.matching import Matcher
 
-_tuples_of = attrgetter("tuples")
+_start_of = attrgetter("start")
 _FORGET: Final = 1 << 14
+_FEW: Final = 8
+_MOST_TUPLES: Final = 64
 
 
 class Kept(NamedTuple):
@@ -72,27 +73,30 @@ class Hits(NamedTuple):
     score: NDArray[np.float64]
 
 
-class Encoded(NamedTuple):
-    """Tuple numbers of a batch: those of event i stand at `ids[starts[i]:starts[i + 1]]`."""
-
-    starts: NDArray[np.int64]
-    ids: NDArray[np.int32]
-
-
 _NO_HITS: Final = Hits(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float64))
-_NO_STARTS: Final = np.zeros(2, np.int64)
+
+
+def _one() -> tuple[NDArray[Any], ...]:
+    """A batch for one event, to be filled again and again."""
+    starts, hit_starts = np.zeros(2, np.int64), np.zeros(2, np.int64)
+    ids, time, kept = np.zeros(_MOST_TUPLES, np.int32), np.zeros(1, np.int64), np.zeros(1, np.bool_)
+    return starts, ids, time, hit_starts, _NO_HITS.predicate, _NO_HITS.score, kept
+
+
+def _first(pair: tuple[Any, Detection]) -> Any:
+    return pair[0]
 
 
 class FlatPatterns(FlatBook):
     """All plain patterns of a detector, with the instances that wait in them."""
 
-    def __init__(self, matcher: Matcher, *, limit: int, drop: bool) -> None:
-        super().__init__(matcher)
+    def __init__(self, matcher: Matcher, columns: Columns, *, limit: int, drop: bool) -> None:
+        super().__init__(matcher, columns)
         self._limit = limit if drop else -limit
         self._origins: dict[int, Origin] = {}
         self._past = Past()
         self._forget_at = _FORGET
-        self._one = (np.zeros(2, np.int64), np.zeros(64, np.int32), np.zeros(1, np.int64), np.zeros(1, np.bool_))
+        self._one = _one()
 
     def remove(self, name: str) -> None:
         """Forget a pattern and what it holds."""
@@ -120,15 +124,7 @@ class FlatPatterns(FlatBook):
         sure = self._matcher.probabilities(handle[mine], score[mine])
         return Hits(event[mine].astype(np.int64), predicate[mine], sure)
 
-    def encode(self, events: Sequence[Event]) -> Encoded:
-        """The tuples of a batch as numbers."""
-        self._tidy()
-        tuples = list(map(_tuples_of, events))
-        starts = np.zeros(len(tuples) + 1, np.int64)
-        np.cumsum(np.fromiter(map(len, tuples), np.int64, count=len(tuples)), out=starts[1:])
-        return Encoded(starts, self._columns.ids(chain.from_iterable(tuples), int(starts[-1])))
-
-    def _tidy(self) -> None:
+    def tidy(self) -> None:
         """Let go of tuples, keys and events that nobody needs."""
         self._columns.trim()
         if self._columns.crowded:
@@ -164,26 +160,48 @@ class FlatPatterns(FlatBook):
 
     def one(self, event: Event, now: Instant, *, rank: int, catalogue: Catalogue) -> list[Detection] | None:
         """One event, without the detour of a batch; None if it needs that."""
-        starts, ids, time, kept = self._one
-        tuples = event.tuples
-        if self._handles or len(tuples) > len(ids):
+        if self._handles or len(event.tuples) > _MOST_TUPLES or not self._encode_one(event, now):
             return None
-        self._tidy()
-        columns, joins = self._columns, set[int]()
-        for at, pair in enumerate(tuples):
-            number = ids[at] = columns.numbers[pair]
-            if number in columns.joining:
-                if columns.joining[number] in joins:
-                    return None
-                joins.add(columns.joining[number])
-        starts[1], time[0], kept[0] = len(tuples), now, False
-        self._run((starts, ids, time, _NO_STARTS, _NO_HITS.predicate, _NO_HITS.score), kept, rank)
+        *_, kept = batch = self._one
+        found = self._run(batch, rank)
         if kept[0]:
+            kept[0] = False
             self._past.events[rank] = event
-        count = self._tables.scalars[FOUND]
-        if not count:
-            return []
-        return self._found((event,), time, rank, catalogue)[0]
+        if found > _FEW:
+            return self._found((event,), batch[2], rank, catalogue)[0]
+        return self._found_now(event, now, rank, catalogue) if found else []
+
+    def _encode_one(self, event: Event, now: Instant) -> bool:
+        """Fill the batch of one event; False if it has several values of an attribute that patterns join by."""
+        self.tidy()
+        starts, ids, time, *_ = self._one
+        numbers, joining = self._columns.numbers, self._columns.joining
+        joins: list[int] = []
+        at = 0
+        for pair in event.tuples:
+            number = ids[at] = numbers[pair]
+            at += 1
+            if number in joining:
+                if joining[number] in joins:
+                    return False
+                joins.append(joining[number])
+        starts[1], time[0] = at, now
+        return True
+
+    def _found_now(self, event: Event, now: Instant, rank: int, catalogue: Catalogue) -> list[Detection]:
+        """The few detections of one event."""
+        t = self._tables
+        out = []
+        for row, (sure, _, index) in enumerate(t.found[: t.scalars[FOUND]].tolist()):
+            name, roles, source = self._origins.get(index) or self._origin(index, catalogue)
+            ranks = t.found_ranks[row, : len(roles)].tolist()
+            members = tuple([event if one == rank else self._past.events[one] for one in ranks])
+            start: Any = min([_start_of(member) for member in members])
+            key = (self._numbers[index], sorted(ranks), ranks) if t.scalars[FOUND] > 1 else None
+            out.append((key, Detection(name, now, start, now, sure, roles, members, source)))
+        if len(out) > 1:
+            out.sort(key=_first)
+        return [found for _, found in out]
 
     def process(
         self,
@@ -201,18 +219,17 @@ class FlatPatterns(FlatBook):
             np.cumsum(np.bincount(hits.event, minlength=len(times)), out=hit_starts[1:])
         mine = _NO_HITS if hits is None else hits
         kept = np.zeros(len(events), np.bool_)
-        self._run((encoded.starts, encoded.ids, times, hit_starts, mine.predicate, mine.score), kept, base)
+        self._run((encoded.starts, encoded.ids, times, hit_starts, mine.predicate, mine.score, kept), base)
         out = self._found(events, times, base, catalogue)
         self._past.keep(events, base, kept)
         return out
 
-    def _run(self, batch: tuple[Any, ...], kept: NDArray[np.bool_], base: int) -> None:
-        self._tables.scalars[FOUND] = 0
-        columns = self._columns
-        known = (columns.predicate_of, columns.attribute_of, columns.key_of)
+    def _run(self, batch: tuple[Any, ...], base: int) -> int:
+        """Let the kernel go through a batch; gives the number of rows found."""
         run: Any = detect
-        while run(*batch, *known, *self._tables, kept, base, self._limit) != DONE:
+        while (found := run(*batch, *self._columns.arrays, *self._tables, base, self._limit)) < 0:
             self._make_room()
+        return int(found)
 
     def _make_room(self) -> None:
         """Tables in which what the kernel asks for has a place."""
@@ -275,6 +292,12 @@ class FlatPatterns(FlatBook):
         return origin
 
     # what it holds
+
+    @property
+    def due(self) -> Instant | None:
+        """The first moment at which something that waits is over."""
+        first = next_timer(self._tables)
+        return None if first == NEVER else int(first)
 
     def sweep(self, now: Instant) -> None:
         """Let go of all whose window is over at `now`."""

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.composite._flat_columns import Columns
-from likewise.composite._flat_shape import Role, Shape, anchor_of, is_simple
+from likewise.composite._columns import Columns
+from likewise.composite._flat_shape import Role, Shape, anchor_of
 from likewise.composite._flat_tables import HIT, MOST_KEYS, NEVER, Tables, new_predicates, new_tables, widened
+from likewise.composite._pool import is_simple
 from likewise.events import Instant, Value
 from likewise.language import Options, Profile
 from likewise.matching import Aggregation, Matcher
@@ -27,9 +28,9 @@ class Facts(NamedTuple):
 class FlatBook:
     """Plain patterns by name, as rows of the tables that the kernel reads."""
 
-    def __init__(self, matcher: Matcher) -> None:
+    def __init__(self, matcher: Matcher, columns: Columns) -> None:
         self._matcher = matcher
-        self._columns = Columns()
+        self._columns = columns
         self._index: dict[str, int] = {}
         self._shapes: dict[str, Shape] = {}
         self._names: list[str] = []

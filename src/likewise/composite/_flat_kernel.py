@@ -17,13 +17,11 @@ from likewise.composite._flat_store import enter, expire, filled, find, hold, no
 from likewise.composite._flat_tables import (
     BUCKETS,
     CONSUMED,
-    DONE,
     EVENT,
     FIRST,
     FOUND,
     GROUP,
     HEAP,
-    MORE,
     NEED_ENTRIES,
     NEED_FOUND,
     SERIAL,
@@ -165,7 +163,10 @@ def _earlier(t: Any, one: int, other: int, members: int) -> bool:
 
 @njit(cache=True)
 def _within(ranks: Any, rank: int) -> bool:
-    return bool((ranks == rank).any())
+    found = False
+    for one in ranks:
+        found = found or one == rank
+    return bool(found)
 
 
 @njit(cache=True)
@@ -311,6 +312,7 @@ def detect(
     hit_starts: Any,
     hit: Any,
     score: Any,
+    kept: Any,
     predicate_of: Any,
     attribute_of: Any,
     key_of: Any,
@@ -328,14 +330,15 @@ def detect(
     found: Any,
     found_ranks: Any,
     scalars: Any,
-    kept: Any,
     base: int,
     limit: int,
 ) -> int:
-    """Go through a batch, from where it stopped before for want of room (`MORE`) to its end (`DONE`).
+    """Go through a batch, or on from where it stopped for want of room; gives the number of rows found, or -1.
 
     Detections are the rows of `found`; `kept` says which events someone waits with.
     """
+    if not (scalars[EVENT] or scalars[GROUP]):
+        scalars[FOUND] = 0
     b = Batch(starts, ids, time, hit_starts, hit, score, predicate_of, attribute_of, key_of)
     t = Tables(
         entries, ranks, buckets, timers, places, patterns, stops, furthest, predicates, postings, hits, found,
@@ -353,13 +356,13 @@ def detect(
                 high += 1
             if not _room(t, low, high):
                 scalars[EVENT], scalars[GROUP] = event, low
-                return MORE
+                return -1
             if _step(t, low, high, event, now, base + event, limit):
                 kept[event] = True
             low = high
         scalars[GROUP] = 0
     scalars[EVENT] = 0
-    return DONE
+    return int(scalars[FOUND])
 
 
 @njit(cache=True)

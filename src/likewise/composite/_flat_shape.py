@@ -148,15 +148,6 @@ def _by_meaning(role: Role, attribute: str) -> bool:
     return any(p.attribute_approximate and normalise(p.attribute) == attribute for p in role.profile.predicates)
 
 
-def is_simple(profile: Profile, options: Options) -> bool:
-    """Whether a profile is one exact equality, which a dictionary answers."""
-    if len(profile.predicates) != 1 or options.approach not in (None, "exact"):
-        return False
-    [p] = profile.predicates
-    plain = not (p.attribute_approximate or p.value_approximate) or options.approach == "exact"
-    return plain and p.operator is Operator.EQ and not isinstance(p.value, Range)
-
-
 def anchor_of(role: Role) -> Value | None:
     """A value that every event must have to match the profile, whatever the name it goes by."""
     if role.options.approach not in (None, "exact", "approximate"):

@@ -108,6 +108,14 @@ def _pop(t: Any) -> None:
 
 
 @njit(cache=True)
+def next_timer(t: Any) -> int:
+    """When the first of all that still wait is over."""
+    while t.scalars[HEAP] > 0 and t.entries[t.timers[0].entry].serial != t.timers[0].serial:
+        _pop(t)
+    return int(t.timers[0].until) if t.scalars[HEAP] > 0 else NEVER
+
+
+@njit(cache=True)
 def expire(t: Any, now: int) -> None:
     """Take out all that waited until before now."""
     while t.scalars[HEAP] > 0 and t.timers[0].until < now:

@@ -36,9 +36,6 @@ NEVER: Final = np.iinfo(np.int64).max
 MOST_KEYS: Final = 3
 MOST_MEMBERS: Final = 8
 
-DONE: Final = 0
-MORE: Final = 1
-
 FREE: Final = 0
 USED: Final = 1
 SERIAL: Final = 2

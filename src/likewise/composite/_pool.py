@@ -1,4 +1,4 @@
-"""The primitive pool and the temporal pool [003 sec 4, 5.2].
+"""The primitive pool [003 sec 4, 5.2].
 
 The primitive pool holds a profile only while some process waits for it. How it leaves the matcher is one of
 the three variants of 003 section 5.2: `insert` adds and removes it, `mark` switches it on and off, and
@@ -7,20 +7,21 @@ the three variants of 003 section 5.2: `insert` adds and removes it, `mark` swit
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Hashable, Iterable
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
+from likewise.composite._columns import Columns
 from likewise.composite._instance import Weighted
-from likewise.events import Event, Instant, normalise
-from likewise.language import Options, Profile
+from likewise.events import Event, normalise
+from likewise.language import Operator, Options, Profile, Range
 
 if TYPE_CHECKING:
-    from likewise.composite._process import LeafProcess, Process
+    from likewise.composite._process import LeafProcess
     from likewise.composite._run import Run
 
 Variant: TypeAlias = Literal["insert", "mark", "reference"]
-_CROWD: Final = 1 << 14
+Answer: TypeAlias = "tuple[Entry, float, dict[str, tuple[Weighted, ...]] | None]"
+"""A profile that an event matches, how surely, and what its own words for attributes stand for."""
 
 
 class Hit(Protocol):
@@ -45,14 +46,19 @@ class ProfileMatcher(Protocol):
 
 
 class Entry:
-    """A profile in the pool, and who waits for it."""
+    """A profile in the pool, and who waits for it.
 
-    __slots__ = ("by_meaning", "handle", "listeners", "options", "profile", "users")
+    A simple one has the `number` of its predicate, which a dictionary finds; the others have a `handle` of the matcher.
+    """
 
-    def __init__(self, profile: Profile, options: Options) -> None:
+    __slots__ = ("active", "by_meaning", "handle", "listeners", "number", "options", "profile", "users")
+
+    def __init__(self, profile: Profile, options: Options, number: int) -> None:
         self.profile = profile
         self.options = options
+        self.number = number
         self.handle: int | None = None
+        self.active = True
         self.listeners: dict[Run, dict[LeafProcess, None]] = {}
         self.users = 0
         self.by_meaning = any(predicate.attribute_approximate for predicate in profile.predicates)
@@ -61,11 +67,18 @@ class Entry:
 class Pool:
     """All profiles of all patterns, each once, active while it can contribute."""
 
-    def __init__(self, matcher: ProfileMatcher, *, variant: Variant = "reference") -> None:
+    def __init__(
+        self, matcher: ProfileMatcher, columns: Columns | None = None, *, variant: Variant = "reference"
+    ) -> None:
+        """With `columns`, profiles of one exact equality are looked up there and do not trouble the matcher."""
         self.matcher = matcher
+        self.columns = columns
         self.variant = variant
-        self._entries: dict[tuple[Profile, Options], Entry] = {}
         self.by_handle: dict[int, Entry] = {}
+        self.by_number: dict[int, Entry] = {}
+        self._entries: dict[tuple[Profile, Options], Entry] = {}
+        # By identity: a profile's hash costs more than all the rest of an insertion.
+        self._of_leaf: dict[int, Entry] = {}
 
     def __len__(self) -> int:
         """How many profiles are active."""
@@ -77,66 +90,115 @@ class Pool:
             key = (leaf.profile, leaf.options)
             entry = self._entries.get(key)
             if entry is None:
-                entry = Entry(leaf.profile, leaf.options)
+                entry = Entry(leaf.profile, leaf.options, self._number(leaf.profile, leaf.options))
                 self._entries[key] = entry
                 if self.variant != "insert":
                     self._add(entry)
                     if self.variant == "mark":
-                        self.matcher.deactivate(entry.handle or 0)
+                        self._switch(entry, False)
             entry.users += 1
+            self._of_leaf[id(leaf)] = entry
+
+    def _number(self, profile: Profile, options: Options) -> int:
+        if self.columns is None or not is_simple(profile, options):
+            return -1
+        [predicate] = profile.predicates
+        value: Any = predicate.value
+        return self.columns.predicate(predicate.attribute, value)
 
     def unregister(self, run: Run) -> None:
         """Forget the profiles of a pattern."""
         for leaf in run.plan.leaves:
-            key = (leaf.profile, leaf.options)
-            entry = self._entries[key]
+            entry = self._of_leaf.pop(id(leaf))
             entry.users -= 1
             if not entry.users:
-                if entry.handle is not None:
+                if entry.active:
                     self._drop(entry)
-                del self._entries[key]
+                del self._entries[leaf.profile, leaf.options]
 
     def _add(self, entry: Entry) -> None:
-        entry.handle = self.matcher.add(entry.profile, options=entry.options, key=(entry,))
-        self.by_handle[entry.handle] = entry
+        entry.active = True
+        if entry.number >= 0:
+            self.by_number[entry.number] = entry
+        else:
+            entry.handle = self.matcher.add(entry.profile, options=entry.options, key=(entry,))
+            self.by_handle[entry.handle] = entry
 
     def _drop(self, entry: Entry) -> None:
-        assert entry.handle is not None
-        self.matcher.remove(entry.handle)
-        del self.by_handle[entry.handle]
-        entry.handle = None
+        entry.active = False
+        if entry.handle is not None:
+            self.matcher.remove(entry.handle)
+            del self.by_handle[entry.handle]
+            entry.handle = None
+        else:
+            self.by_number.pop(entry.number, None)
+
+    def _switch(self, entry: Entry, on: bool) -> None:
+        if entry.handle is None:
+            if on:
+                self.by_number[entry.number] = entry
+            else:
+                self.by_number.pop(entry.number, None)
+        elif on:
+            self.matcher.activate(entry.handle)
+        else:
+            self.matcher.deactivate(entry.handle)
 
     def insert(self, run: Run, leaf: LeafProcess) -> None:
         """Someone waits for a profile."""
-        entry = self._entries[leaf.node.profile, leaf.node.options]
-        if not entry.listeners:
+        entry = self._of_leaf[id(leaf.node)]
+        if not entry.listeners and self.variant != "reference":
             if self.variant == "insert":
                 self._add(entry)
-            elif self.variant == "mark":
-                self.matcher.activate(entry.handle or 0)
+            else:
+                self._switch(entry, True)
         entry.listeners.setdefault(run, {})[leaf] = None
 
     def remove(self, run: Run, leaf: LeafProcess) -> None:
         """Someone waits no longer."""
-        entry = self._entries[leaf.node.profile, leaf.node.options]
+        entry = self._of_leaf[id(leaf.node)]
         mine = entry.listeners[run]
         del mine[leaf]
-        if not mine:
-            del entry.listeners[run]
-        if not entry.listeners and entry.handle is not None:
+        if mine:
+            return
+        del entry.listeners[run]
+        if not entry.listeners and self.variant != "reference":
             if self.variant == "insert":
                 self._drop(entry)
-            elif self.variant == "mark":
-                self.matcher.deactivate(entry.handle)
+            else:
+                self._switch(entry, False)
 
-    def match(self, event: Event) -> list[tuple[Entry, float, dict[str, tuple[Weighted, ...]] | None]]:
+    def match(self, event: Event) -> list[Answer]:
         """The profiles that the event matches, of those that someone waits for."""
-        out = []
+        out = self._look(event) if self.by_number else []
+        if not self.by_handle and self.columns is not None:
+            return out
         for hit in self.matcher.match(event):
             entry = hit.subscription[0] if isinstance(hit.subscription, tuple) else None
             if isinstance(entry, Entry) and entry.listeners:
                 out.append((entry, hit.probability, mapped_values(entry.profile, event, hit)))
         return out
+
+    def _look(self, event: Event) -> list[Answer]:
+        """What a dictionary tells of the event's tuples."""
+        columns, out = self.columns, list[Answer]()
+        assert columns is not None
+        for pair in event.tuples:
+            number = columns.numbers[pair]
+            if number and (entry := self.by_number.get(columns.answered[number])) is not None and entry.listeners:
+                answer = (entry, 1.0, None)
+                if answer not in out:
+                    out.append(answer)
+        return out
+
+
+def is_simple(profile: Profile, options: Options) -> bool:
+    """Whether a profile is one exact equality, which a dictionary answers."""
+    if len(profile.predicates) != 1 or options.approach not in (None, "exact"):
+        return False
+    [p] = profile.predicates
+    plain = not (p.attribute_approximate or p.value_approximate) or options.approach == "exact"
+    return plain and p.operator is Operator.EQ and not isinstance(p.value, Range)
 
 
 def mapped_values(profile: Profile, event: Event, hit: Hit) -> dict[str, tuple[Weighted, ...]] | None:
@@ -156,45 +218,3 @@ def mapped_values(profile: Profile, event: Event, hit: Hit) -> dict[str, tuple[W
             if name in wanted:
                 out.setdefault(name, {}).setdefault(one.tuple[1], mapping.probability / best)
     return {name: tuple(values.items()) for name, values in out.items()}
-
-
-class Timers:
-    """The temporal pool: timers and terminators by event time."""
-
-    def __init__(self) -> None:
-        self.clock: Instant = -(1 << 62)
-        self._heap: list[tuple[Instant, int, int, int, Run, Process, Any]] = []
-        self._serial = 0
-        self._crowd = _CROWD
-
-    def __len__(self) -> int:
-        return len(self._heap)
-
-    def insert(self, time: Instant, phase: int, run: Run, process: Process, item: Any) -> None:
-        """Ring at `time`: timers (phase 1) before terminators (phase 2), patterns in their order."""
-        self._serial += 1
-        heapq.heappush(self._heap, (time, phase, run.number, self._serial, run, process, item))
-        if len(self._heap) > self._crowd:
-            self._sift()
-
-    def _sift(self) -> None:
-        """Drop timers of what is gone already, so that long windows do not keep them."""
-        self._heap = [entry for entry in self._heap if entry[5].alive and getattr(entry[6], "alive", True)]
-        heapq.heapify(self._heap)
-        self._crowd = 2 * len(self._heap) + _CROWD
-
-    def next(self, limit: Instant) -> tuple[Instant, int, Run, list[tuple[Process, Any]]] | None:
-        """All that one pattern has due at the earliest moment, if that is not after `limit`."""
-        if not self._heap or self._heap[0][0] > limit:
-            return None
-        time, phase, _, _, run, process, item = heapq.heappop(self._heap)
-        due = [(process, item)]
-        while self._heap and self._heap[0][:3] == (time, phase, run.number):
-            *_, process, item = heapq.heappop(self._heap)
-            due.append((process, item))
-        return time, phase, run, due
-
-    def forget(self, run: Run) -> None:
-        """Drop all timers of a pattern."""
-        self._heap = [entry for entry in self._heap if entry[4] is not run]
-        heapq.heapify(self._heap)

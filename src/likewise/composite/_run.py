@@ -24,7 +24,8 @@ from likewise.events import Event, Instant
 from likewise.language import Consumption
 
 if TYPE_CHECKING:
-    from likewise.composite._pool import Pool, Timers
+    from likewise.composite._pool import Pool
+    from likewise.composite._timers import Timers
 
 PROCESSES: Final[dict[str, type[Process]]] = {
     "LeafNode": LeafProcess,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -36,12 +35,12 @@ def write(detector: Detector) -> bytes:
             "relatedness": detector.relatedness,
             "late": detector.late,
             "clock": detector._timers.clock,
-            "seen": detector._seen,
+            "seen": detector._intake.seen,
             "now": detector._now,
             "ranks": detector._ranks,
             "numbers": detector._numbers,
             "known": [to_plain(subscription) for subscription in detector._catalogue.others],
-            "buffer": [dump_event(entry[-1]) for entry in sorted(detector._buffer, key=lambda e: e[:4])],
+            "buffer": [dump_event(event) for event in detector._intake.waiting],
             "runs": [_source(detector, run.plan.name) | _dump_run(run) for run in detector._runs.values()],
             "flat": [] if detector._flat is None else _dump_flat(detector, detector._flat),
         }
@@ -105,7 +104,7 @@ def read(kind: type[Detector], data: bytes, **parts: Any) -> Detector:
         max_jump=state["max_jump"],
         **parts,
     )
-    detector.late = state["late"]
+    detector._intake.late = state["late"]
     detector._timers.clock = state["clock"]
     for plain in state["known"]:
         detector.define(from_plain(plain))
@@ -114,11 +113,10 @@ def read(kind: type[Detector], data: bytes, **parts: Any) -> Detector:
     for entry in state["runs"]:
         _load_run(detector, entry)
     detector._numbers = state["numbers"]
-    detector._seen, detector._now, detector._ranks = state["seen"], state["now"], state["ranks"]
+    detector._now, detector._ranks = state["now"], state["ranks"]
+    detector._intake.seen = state["seen"]
     for event in map(load_event, state["buffer"]):
-        start, end = event.span
-        detector._arrivals += 1
-        heapq.heappush(detector._buffer, (end, start, event.id, detector._arrivals, event))
+        detector._intake.hold(event)
     return detector
 
 

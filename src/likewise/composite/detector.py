@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.composite._batch import good_times, take_batch
+from likewise.composite._batch import take_batch
 from likewise.composite._catalogue import Catalogue
+from likewise.composite._columns import Columns
 from likewise.composite._detection import Detection
 from likewise.composite._explain import PatternState, flat_state, run_state
 from likewise.composite._flat import FlatPatterns
 from likewise.composite._flat_shape import shape_of
+from likewise.composite._intake import YEAR, Intake, Refused
 from likewise.composite._planner import build_plan
-from likewise.composite._pool import Pool, ProfileMatcher, Timers, Variant
+from likewise.composite._pool import Pool, ProfileMatcher, Variant
 from likewise.composite._process import TERMINATORS
 from likewise.composite._relate import relate_by, usual_relatedness
 from likewise.composite._run import Limits, Run
+from likewise.composite._timers import Timers
 from likewise.errors import BuildError
 from likewise.events import Event, Instant
 from likewise.language import Composite, Options, Profile, Subscription
@@ -29,17 +30,8 @@ from likewise.semantics import Measure
 
 __all__ = ["Detector", "PatternState", "Refused"]
 
-YEAR = 366 * 86_400_000_000
-_KEPT_REFUSALS = 10_000
-_CHUNK = 1 << 17
-_FEW = 8
-
-
-class Refused(msgspec.Struct, frozen=True):
-    """An event that was not taken, and why."""
-
-    event: Event
-    reason: str
+_CHUNK: Final = 1 << 17
+_FEW: Final = 8
 
 
 class Detector:
@@ -80,33 +72,26 @@ class Detector:
 
         `relatedness` is where `a.x ~ b.x` begins to hold; without it, where the measure's words usually are related.
         """
-        if lateness < 0:
-            raise BuildError("lateness cannot be negative", hint="0 takes events as they come")
-        self.lateness = lateness
         self.limits = limits or Limits()
-        self.max_jump = max_jump
         self.relatedness = usual_relatedness(measure) if relatedness is None else relatedness
-        self.late = 0
-        self.refused: list[Refused] = []
-        self._refuse = refuse or self._keep_refusal
+        self._intake = Intake(lateness=lateness, max_jump=max_jump, refuse=refuse)
         self._relate = relate_by(measure, self.relatedness)
         self._timers = Timers()
-        self._pool = Pool(matcher if matcher is not None else Matcher(), variant=variant)
+        asked = matcher if matcher is not None else Matcher()
+        columns = Columns() if isinstance(asked, Matcher) else None
+        self._pool = Pool(asked, columns, variant=variant)
         self._runs: dict[str, Run] = {}
         self._flat: FlatPatterns | None = None
         self._batch_matcher: Matcher | None = None
-        if isinstance(self._pool.matcher, Matcher) and variant == "reference":
-            self._batch_matcher = self._pool.matcher
+        if isinstance(asked, Matcher) and columns is not None and variant == "reference":
+            self._batch_matcher = asked
             if compiled:
                 drop = self.limits.policy == "drop oldest"
-                self._flat = FlatPatterns(self._batch_matcher, limit=self.limits.instances, drop=drop)
+                self._flat = FlatPatterns(asked, columns, limit=self.limits.instances, drop=drop)
         self._catalogue = Catalogue()
         self._unstarted: list[Run] = []
-        self._buffer: list[tuple[Instant, Instant, str, int, Event]] = []
         self._numbers = 0
         self._ranks = 0
-        self._arrivals = 0
-        self._seen: Instant | None = None
         self._now: Instant | None = None
         listed = list(patterns)
         for subscription in listed:
@@ -209,100 +194,91 @@ class Detector:
 
     def publish(self, event: Event) -> list[Detection]:
         """Take one event; gives what it, and the time that passed, completed."""
-        reason = self._reason(event)
-        if reason is not None:
-            self._refuse(Refused(event, reason))
+        intake = self._intake
+        end = intake.accept(event, self._timers.clock)
+        if end is None:
             return []
-        start, end = event.span
-        self._seen = end if self._seen is None else max(self._seen, end)
-        if not self.lateness:
-            return self._take([event])
-        self._push(event, start, end)
-        return self._release(self._seen - self.lateness, closed=False)
+        if not intake.lateness:
+            return self._process(event, end)
+        intake.hold(event)
+        assert intake.seen is not None  # the event was
+        return self._release(intake.seen - intake.lateness, closed=False)
 
     def publish_batch(self, events: Sequence[Event]) -> list[Detection]:
         """Take many events at once; the same as one after the other, only faster."""
         out: list[Detection] = []
+        intake = self._intake
         for low in range(0, len(events), _CHUNK):
-            accepted, times = self._accept(events[low : low + _CHUNK])
-            if not self.lateness:
+            accepted, times = intake.accept_all(events[low : low + _CHUNK], self._timers.clock)
+            if not intake.lateness:
                 out += self._take(accepted, times)
                 continue
             for event in accepted:
-                self._push(event, *event.span)
-            if self._seen is not None:
-                out += self._release(self._seen - self.lateness, closed=False)
+                intake.hold(event)
+            if intake.seen is not None:
+                out += self._release(intake.seen - intake.lateness, closed=False)
         return out
 
-    def _accept(self, events: Sequence[Event]) -> tuple[Sequence[Event], NDArray[np.int64] | None]:
-        """Those that are not to be refused, and their times where these are at hand."""
-        ends = good_times(events, after=self._timers.clock, seen=self._seen, lateness=self.lateness)
-        if ends is not None and (self.max_jump is None or self._near(ends)):
-            latest = int(ends.max())
-            self._seen = latest if self._seen is None else max(self._seen, latest)
-            return events, ends
-        accepted = []
-        for event in events:
-            reason = self._reason(event)
-            if reason is None:
-                end = event.span[1]
-                self._seen = end if self._seen is None else max(self._seen, end)
-                accepted.append(event)
-            else:
-                self._refuse(Refused(event, reason))
-        return accepted, None
+    @property
+    def lateness(self) -> int:
+        """How much later than others an event may come."""
+        return self._intake.lateness
 
-    def _near(self, ends: NDArray[np.int64]) -> bool:
-        """Whether no clock jumps: each event is near to the latest before it."""
-        before = int(ends[0]) if self._seen is None else self._seen
-        latest = np.maximum.accumulate(np.append(np.int64(before), ends))
-        return bool((ends - latest[:-1] <= (self.max_jump or 0)).all())
+    @property
+    def max_jump(self) -> int | None:
+        """How far ahead of the others an event's clock may be."""
+        return self._intake.max_jump
 
-    def _push(self, event: Event, start: Instant, end: Instant) -> None:
-        self._arrivals += 1
-        heapq.heappush(self._buffer, (end, start, event.id, self._arrivals, event))
+    @property
+    def late(self) -> int:
+        """How many events came too late."""
+        return self._intake.late
 
-    def _reason(self, event: Event) -> str | None:
-        if event.start is None:
-            return "it has no time"
-        start, end = event.span
-        if end < start:
-            return "it ends before it starts"
-        if self._seen is not None and self.max_jump is not None and end > self._seen + self.max_jump:
-            return "its clock jumps too far ahead"
-        late = self._seen is not None and end < self._seen - self.lateness
-        if late or end <= self._timers.clock:
-            self.late += 1
-            return "it is too late"
-        return None
+    @property
+    def refused(self) -> list[Refused]:
+        """The events that were not taken, with the reason, unless someone else is told."""
+        return self._intake.refused
 
-    def _keep_refusal(self, refused: Refused) -> None:
-        if len(self.refused) < _KEPT_REFUSALS:
-            self.refused.append(refused)
+    @property
+    def due(self) -> Instant | None:
+        """The next moment at which an event that waits for late ones, or a timer, is due; None if there is none.
+
+        Once it has passed, `advance` gives what became known and frees what can no longer contribute.
+        """
+        moments = (self._intake.due, self._timers.due, None if self._flat is None else self._flat.due)
+        return min((moment for moment in moments if moment is not None), default=None)
 
     def _release(self, watermark: Instant, *, closed: bool) -> list[Detection]:
         """Everything before the watermark (and at it, if closed), in order; then the timers up to there."""
         limit = watermark if closed else watermark - 1
-        ready: list[Event] = []
-        while self._buffer and self._buffer[0][0] <= limit:
-            ready.append(heapq.heappop(self._buffer)[-1])
-        out = self._take(ready)
+        out = self._take(self._intake.ready(limit))
         if limit > self._timers.clock:
             out += self._ring(limit)
         return out
 
     def _take(self, events: Sequence[Event], times: NDArray[np.int64] | None = None) -> list[Detection]:
         """Events that are in order and accepted."""
-        compiled = self._flat is not None and len(self._flat) > 0
-        if self._batch_matcher is not None and (compiled or len(events) > _FEW):
-            return take_batch(self, events, times) if events else []
+        if self._batch_matcher is not None and len(events) > _FEW:
+            return take_batch(self, events, times)
         return [found for event in events for found in self._process(event, event.span[1])]
 
     def _process(self, event: Event, end: Instant) -> list[Detection]:
+        """One event through all patterns."""
         out = self._ring(end - 1) if end - 1 > self._timers.clock else []
         self._start(end)
+        found: list[Detection] = []
+        if self._flat:
+            plain = self._flat.one(event, end, rank=self._ranks, catalogue=self._catalogue)
+            if plain is None:
+                return out + take_batch(self, [event], None)
+            found = plain
         self._ranks += 1
-        found = self._deliver(event, self._ranks - 1, self._pool.match(event))
+        if self._runs:
+            others = self._deliver(event, self._ranks - 1, self._pool.match(event))
+            if found and others:
+                found = sorted(found + others, key=self._number_of)
+            elif others:
+                found = others
         return out + found if out else found
 
     def _deliver(self, event: Event, rank: int, hits: Iterable[Any]) -> list[Detection]:
@@ -350,26 +326,31 @@ class Detector:
         if instant <= self._timers.clock:
             return []
         out = self._release(instant, closed=True)
-        self._seen = instant if self._seen is None else max(self._seen, instant)
+        seen = self._intake.seen
+        self._intake.seen = instant if seen is None else max(seen, instant)
         if self._now is None or self._unstarted:
             self._start(instant)
             out += self._ring(instant)
         self._now = instant if self._now is None else max(self._now, instant)
         self._timers.clock = max(instant, self._timers.clock)
+        self._sweep()
         return out
 
     def flush(self) -> list[Detection]:
         """Take all that is still buffered, and ring timers up to the latest event."""
-        return [] if self._seen is None else self.advance(self._seen)
+        return [] if self._intake.seen is None else self.advance(self._intake.seen)
 
     # what it holds
 
     def state(self) -> list[PatternState]:
         """What each pattern holds, and how far its instances came."""
+        self._sweep()
+        return [self._state_of(name) for name in self.patterns]
+
+    def _sweep(self) -> None:
         if self._flat is not None:
             # All that comes now is later than the clock.
             self._flat.sweep(self._timers.clock + 1)
-        return [self._state_of(name) for name in self.patterns]
 
     def _state_of(self, name: str) -> PatternState:
         if self._flat is not None and name in self._flat:
@@ -377,6 +358,8 @@ class Detector:
         return run_state(self._runs[name])
 
     def _number_of(self, found: Detection) -> int:
+        if self._flat is not None and found.pattern in self._flat:
+            return self._flat.number(found.pattern)
         return self._runs[found.pattern].number
 
     def snapshot(self) -> bytes:

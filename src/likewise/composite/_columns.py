@@ -1,20 +1,30 @@
-"""Tuples as numbers for the compiled path: which predicate each answers, and its key where patterns join."""
+"""Tuples as numbers: which simple profile each answers, and its key where patterns join."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from typing import Any, Final
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from operator import attrgetter
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likewise.composite._values import NUMBER, comparable
-from likewise.events import Value, normalise
+from likewise.events import Event, Value, normalise
 
 _MOST_TUPLES: Final = 1 << 20
 _MOST_KEYS: Final = 1 << 20
 _AMBIGUOUS: Final = (0, 1)
+_tuples_of = attrgetter("tuples")
+
+
+class Encoded(NamedTuple):
+    """Tuple numbers of a batch: those of event i stand at `ids[starts[i]:starts[i + 1]]`."""
+
+    starts: NDArray[np.int64]
+    ids: NDArray[np.int32]
 
 
 class _Ids(dict[tuple[str, Value], int]):
@@ -44,6 +54,7 @@ class Columns:
     def _clear(self) -> None:
         self.numbers = _Ids(self)
         self.joining: dict[int, int] = {}
+        self.answered = [-1]
         self._names: dict[str, str | None] = {}
         self._typed: dict[tuple[str, bool, Value], int] = {}
         self._count = 1
@@ -51,6 +62,11 @@ class Columns:
         self.attribute_of = np.full(64, -1, np.int32)
         self.key_of = np.full(64, -1, np.int32)
         self.anchor_of = np.zeros(64, np.bool_)
+
+    @property
+    def arrays(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+        """Of each tuple number: which predicate it answers, which attribute it joins by, and the key."""
+        return self.predicate_of, self.attribute_of, self.key_of
 
     def predicate(self, attribute: str, value: Value) -> int:
         """The number of an equality."""
@@ -103,6 +119,13 @@ class Columns:
         if self.numbers or self._typed or self._names:
             self._clear()
 
+    def encode(self, events: Sequence[Event]) -> Encoded:
+        """The tuples of a batch as numbers."""
+        tuples = list(map(_tuples_of, events))
+        starts = np.zeros(len(tuples) + 1, np.int64)
+        np.cumsum(np.fromiter(map(len, tuples), np.int64, count=len(tuples)), out=starts[1:])
+        return Encoded(starts, self.ids(chain.from_iterable(tuples), int(starts[-1])))
+
     def ids(self, pairs: Iterable[tuple[str, Value]], count: int) -> NDArray[np.int32]:
         """The numbers of many tuples."""
         return np.fromiter(map(self.numbers.__getitem__, pairs), np.int32, count=count)
@@ -140,6 +163,7 @@ class Columns:
             self._grow()
         self.predicate_of[number], self.attribute_of[number], self.anchor_of[number] = predicate, attribute, anchor
         self.key_of[number] = self._key(canon) if attribute >= 0 else -1
+        self.answered.append(predicate)
         if attribute >= 0:
             self.joining[number] = attribute
         return number
