@@ -9,7 +9,6 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from likewise.composite import Detection, Detector
-from likewise.events import Instant
 from likewise.pipeline._detect import make_detector, member_rows
 from likewise.pipeline._routes import BUCKETS
 from likewise.pipeline._routing import Members, batch_number, event_of
@@ -89,7 +88,7 @@ class DetectProcessor(StatefulProcessor):
 
     def _advance(self, detector: Detector, timer: int | None, *, pattern: str, place: int, times: Any) -> Iterator[Row]:
         watermark = times.getCurrentWatermarkInMs()
-        due = next_due(detector)
+        due = detector.due
         found = detector.advance(watermark * 1000) if due is not None and due <= watermark * 1000 else []
         self._save(detector, timer, watermark)
         (route,) = (route for route in self._parts()[1].routes if route.pattern == pattern)
@@ -98,7 +97,7 @@ class DetectProcessor(StatefulProcessor):
                 yield detection_row(each)
 
     def _save(self, detector: Detector, timer: int | None, watermark: int) -> None:
-        due = next_due(detector)
+        due = detector.due
         # Timers are in milliseconds and ring once the watermark has reached them.
         wanted = None if due is None else max(-(-due // 1000), watermark + 1)
         if wanted != timer:
@@ -107,13 +106,6 @@ class DetectProcessor(StatefulProcessor):
             if wanted is not None:
                 self._handle.registerTimer(wanted)
         self._state.update((detector.snapshot(), wanted))
-
-
-def next_due(detector: Detector) -> Instant | None:
-    """The first moment at which a waiting event or a timer is due."""
-    waiting = [detector._buffer[0][0]] if detector._buffer else []
-    timers = [detector._timers._heap[0][0]] if detector._timers._heap else []
-    return min([*waiting, *timers], default=None)
 
 
 def detection_row(found: Detection) -> Row:
