@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from likewise.semantics._measure import Matrix, Measure, Prepared, Shared, apart, prepare
 from likewise.semantics._opposites import Meaning, Opposites, Word, words_of
 
-_KEPT = 65_536
+_KEPT = 4096
 """So many words of events are remembered, with the subscriptions' words that they oppose."""
 
 
@@ -102,16 +102,18 @@ class PreparedOpposed:
     def __init__(self, inner: Prepared, opposites: Opposites) -> None:
         self._inner = inner
         self._opposites = opposites
-        self._columns: dict[Word, set[int]] = defaultdict(set)
+        columns: dict[Word, list[int]] = defaultdict(list)
         for column, term in enumerate(inner.terms):
             for word in words_of(term):
-                self._columns[word].add(column)
+                columns[word].append(column)
+        self._columns = {word: tuple(found) for word, found in columns.items()}
         self._saying: dict[Meaning, list[Word]] = defaultdict(list)
         self._denying: dict[Meaning, list[Word]] = defaultdict(list)
         for word in self._columns:
             stand = opposites.stand(word)
             for index, meanings in ((self._saying, stand.says), (self._denying, stand.denies)):
-                for meaning in meanings:
+                # Most words say themselves and no more: they are found by their own text.
+                for meaning in meanings - {word.text}:
                     index[meaning].append(word)
         self._found = lru_cache(_KEPT)(self._opposites_of)
 
@@ -132,12 +134,16 @@ class PreparedOpposed:
             for word in words:
                 for other in self._found(word):
                     if other not in words:
-                        opposed[row, list(self._columns[other] - self._columns.get(word, set()))] = True
+                        shared = self._columns.get(word, ())
+                        opposed[row, [at for at in self._columns[other] if at not in shared]] = True
         return opposed
 
     def _opposites_of(self, word: Word) -> list[Word]:
         """The prepared words that are opposites of a word: no others are looked at than those that touch it."""
         stand = self._opposites.stand(word)
-        near = [other for meaning in stand.denies for other in self._saying.get(meaning, ())]
+        near = [
+            Word(meaning) for meaning in stand.denies if isinstance(meaning, str) and Word(meaning) in self._columns
+        ]
+        near += [other for meaning in stand.denies for other in self._saying.get(meaning, ())]
         near += [other for meaning in stand.says for other in self._denying.get(meaning, ())]
         return [other for other in dict.fromkeys(near) if stand.opposes(self._opposites.stand(other))]

@@ -33,7 +33,8 @@ COMMON = 0.1
 STEM = 4
 """Derived words share so many first letters: `arrive` and `arrival`, not `go` and `departure`."""
 
-_KEPT = 65_536
+_KEPT = 32_768
+_NUMBERS = frozenset({"cardinal", "ordinal"})  # antonyms for WordNet, but "first" is no opposite of "one"
 _ADJECTIVE = files.PARTS.index("adj")
 _UNKNOWN_PREFIXES = ("un", "non", "in", "dis")
 _DENIAL = re.compile(
@@ -84,7 +85,10 @@ class Opposites:
     def __init__(self, wordnet: WordNet) -> None:
         self._wordnet = wordnet
         self._antonym = _edges(wordnet, "!")
-        self._head = _edges(wordnet, "&", source="adj")
+        self._head = {
+            satellite: [head for head in heads if _NUMBERS.isdisjoint(wordnet.words(head))]
+            for satellite, heads in _edges(wordnet, "&", source="adj").items()
+        }
         self._general = _edges(wordnet, "@", source="verb")
         self._verb = _edges(wordnet, "+", source="noun", target="verb")
         self.stand = lru_cache(_KEPT)(self._stand)
@@ -122,8 +126,11 @@ class Opposites:
             denied.update(self._without_prefix(text))
         # A manner of leaving says that one leaves; it does not deny all that leaving denies.
         manners = _follow(self._without_antonym(common | verbs), self._general)
+        # Only what has an antonym can be denied; the rest would fill the memory for nothing.
+        says = {sense for sense in (*poles, *manners) if sense in self._antonym}
+        denies = frozenset(_follow(poles, self._antonym)) | (denied - bare)
         own = frozenset[Meaning](bare | common)
-        return Stand(own, own.union(poles, manners), frozenset(_follow(poles, self._antonym)) | (denied - bare))
+        return Stand(own, own if own == bare | says else frozenset[Meaning](bare | says), denies)
 
     def _without_antonym(self, senses: Iterable[int]) -> Iterator[int]:
         return (sense for sense in senses if sense not in self._antonym)
