@@ -10,7 +10,7 @@ import pytest
 from tests.evaluation.tiny import laboratory, tiny
 
 from likewise.errors import BuildError, MissingError
-from likewise.evaluation import matching, themes
+from likewise.evaluation import matching
 from likewise.evaluation.approaches import APPROACHES, Laboratory, Trial, choose
 from likewise.evaluation.experiment import Settings, find_experiment
 from likewise.evaluation.ranking import quality
@@ -97,22 +97,6 @@ def test_the_worst_subscriptions_come_with_their_extremes(trial: Trial) -> None:
     assert len(report.rows) == 3
     assert report.rows[0]["F1"] <= report.rows[1]["F1"] <= report.rows[2]["F1"]
     assert "~" in str(report.rows[0]["subscription"])
-
-
-def test_theme_regions_split_the_map() -> None:
-    cells = [themes.Cell(e, s, 0.5, 0.0, 0.5, 1.0) for e in (1, 3, 10) for s in (1, 3, 10)]
-    parts = themes.regions(cells)
-    sizes = {name: len(part) for name, part in parts.items()}
-    assert sizes["more subscription tags"] + sizes["diagonal"] + sizes["more event tags"] == sizes["all"] == 9
-    assert [(c.event_tags, c.subscription_tags) for c in parts[next(n for n in parts if n.startswith("good"))]] == [
-        (3, 10)
-    ]
-
-
-def test_the_theme_grid_covers_every_combination() -> None:
-    data = tiny()
-    cells = list(themes.grid(data, laboratory(data), sizes=(1, 5), samples=2, say=lambda _: None))
-    assert [(c.event_tags, c.subscription_tags) for c in cells] == [(1, 1), (1, 5), (5, 1), (5, 5)]
 
 
 @needs_data

@@ -70,7 +70,7 @@ _THRESHOLDS: Final = {
     "clustered": {"esa": 0.25, "combined": 0.55, "embedding": 0.7},
     "hybrid": {"hybrid": 0.7},
     "thematic": {"thematic": 0.5, "combined": 0.7, "thematic-euclidean": 0.2},
-    "thematic+contrast": {"thematic": 0.04, "thematic-euclidean": 0.08},
+    "thematic+contrast": {"thematic": 0.04, "combined": 0.15, "thematic-euclidean": 0.08},
     "tuned": {
         "esa": 0.2,
         "combined": 0.4,

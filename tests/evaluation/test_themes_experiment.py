@@ -1,0 +1,95 @@
+"""The map of theme sizes: which cells it has, what is compared with what, and what it draws."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.evaluation.tiny import knowing, tiny
+
+from likewise.errors import BuildError
+from likewise.evaluation import themes
+from likewise.evaluation.experiment import Settings
+from likewise.evaluation.themes import Bench, Cell
+from likewise.semantics import Measure
+from likewise.testing import TableMeasure
+
+
+class Clearer(TableMeasure):
+    """Knows nothing without a theme on both sides, and everything with them."""
+
+    def __init__(self, known: TableMeasure) -> None:
+        super().__init__({})
+        self._known = known
+
+    def matrix(self, mine, theirs, *, subscription_theme=(), event_theme=()):  # type: ignore[no-untyped-def]
+        source = self._known if subscription_theme and event_theme else super()
+        return source.matrix(mine, theirs)
+
+
+def cell(event_tags: int, subscription_tags: int, *, gain: float = 0.0, name: str = "thematic") -> Cell:
+    return Cell(name, event_tags, subscription_tags, 0.5 + gain, 0.0, gain, gain - 0.1, gain - 0.2, 1.0)
+
+
+@pytest.fixture(scope="module")
+def bench() -> Bench:
+    data = tiny()
+    known = knowing(data)
+    measures: dict[str, Measure] = dict.fromkeys(themes.MEASURES, Clearer(known))
+    return Bench(data, measures, known)
+
+
+def test_regions_split_the_map() -> None:
+    cells = [cell(e, s) for e in (1, 3, 10) for s in (1, 3, 10)]
+    parts = themes.regions(cells)
+    sizes = {name: len(part) for name, part in parts.items()}
+    assert sizes["more subscription tags"] + sizes["diagonal"] + sizes["more event tags"] == sizes["all"] == 9
+    [good] = [part for name, part in parts.items() if name.startswith("good")]
+    assert [(c.event_tags, c.subscription_tags) for c in good] == [(3, 10)]
+
+
+def test_the_grid_covers_every_combination_of_every_measure(bench: Bench) -> None:
+    cells = list(themes.grid([bench], ["thematic", "thematic-euclidean"], sizes=(1, 5), samples=2, say=lambda _: None))
+    assert [(c.event_tags, c.subscription_tags) for c in cells] == 2 * [(1, 1), (1, 5), (5, 1), (5, 5)]
+    assert [c.measure for c in cells] == 4 * ["thematic"] + 4 * ["thematic-euclidean"]
+
+
+def test_gains_are_over_the_same_measure_without_themes_and_over_esa(bench: Bench) -> None:
+    """This measure knows nothing without themes, and with them what the other one, here in ESA's place, knows."""
+    [one] = themes.grid([bench], ["thematic"], sizes=(3,), samples=2, say=lambda _: None)
+    assert one.f1 == pytest.approx(bench.esa)
+    assert one.gain > 0.1
+    assert one.gain == pytest.approx(bench.esa - bench.plain["thematic"])
+    assert one.over_esa == one.over_best == pytest.approx(0, abs=1e-9)
+    assert one.spread == pytest.approx(0, abs=1e-9)
+
+
+def test_the_table_counts_the_cells_above(bench: Bench) -> None:
+    rows = themes._table([cell(1, 2, gain=0.19), cell(1, 3, gain=0.05), cell(2, 2, gain=-0.1)]).rows
+    more = next(row for row in rows if row["region"] == "more subscription tags")
+    assert (more["above itself without themes"], more["above esa"], more["above the best"]) == (1.0, 0.5, 0.0)
+    assert more["mean F1"] == pytest.approx(np.mean([0.69, 0.55]))
+
+
+def test_controls_compare_fitting_foreign_and_unknown_tags(bench: Bench) -> None:
+    rows = themes._controls([bench]).rows
+    assert {row["field"] for row in rows} == {"fitting", "foreign", "unknown words"}
+    assert all(row["gain of thematic"] > 0 for row in rows)
+
+
+def test_the_maps_are_drawn_by_measure(tmp_path: Path) -> None:
+    themes._draw([cell(1, 2), cell(1, 2, name="thematic-euclidean")], Settings(out=tmp_path))
+    drawn = {path.name for path in tmp_path.glob("*.svg")}
+    assert drawn == {
+        "themes-f1.svg",
+        "themes-cost.svg",
+        "themes-thematic-euclidean-f1.svg",
+        "themes-thematic-euclidean-cost.svg",
+    }
+
+
+@pytest.mark.parametrize(("options", "what"), [({"colour": "blue"}, "colour"), ({"mapped": "telepathy"}, "telepathy")])
+def test_unknown_options_and_measures_are_refused(options: dict[str, str], what: str) -> None:
+    with pytest.raises(BuildError, match=what):
+        themes.run(Settings(options=options))
