@@ -111,9 +111,9 @@ class PreparedOpposed:
         self._denying: dict[Meaning, list[Word]] = defaultdict(list)
         for word in self._columns:
             stand = opposites.stand(word)
-            for index, meanings in ((self._saying, stand.says), (self._denying, stand.denies)):
-                # Most words say themselves and no more: they are found by their own text.
-                for meaning in meanings - {word.text}:
+            # Most words say themselves and no more: they are found by their own text.
+            for index, meanings in ((self._saying, stand.says - {word.text}), (self._denying, stand.denies)):
+                for meaning in meanings:
                     index[meaning].append(word)
         self._found = lru_cache(_KEPT)(self._opposites_of)
 
@@ -134,16 +134,15 @@ class PreparedOpposed:
             for word in words:
                 for other in self._found(word):
                     if other not in words:
-                        shared = self._columns.get(word, ())
+                        shared = set(self._columns.get(word, ()))
                         opposed[row, [at for at in self._columns[other] if at not in shared]] = True
         return opposed
 
     def _opposites_of(self, word: Word) -> list[Word]:
         """The prepared words that are opposites of a word: no others are looked at than those that touch it."""
         stand = self._opposites.stand(word)
-        near = [
-            Word(meaning) for meaning in stand.denies if isinstance(meaning, str) and Word(meaning) in self._columns
-        ]
+        themselves = (Word(meaning) for meaning in stand.denies if isinstance(meaning, str))
+        near = [other for other in themselves if other in self._columns]
         near += [other for meaning in stand.denies for other in self._saying.get(meaning, ())]
         near += [other for meaning in stand.says for other in self._denying.get(meaning, ())]
         return [other for other in dict.fromkeys(near) if stand.opposes(self._opposites.stand(other))]
