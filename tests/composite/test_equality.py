@@ -129,19 +129,29 @@ def test_nothing_is_left_when_a_pattern_is_removed(composite: Composite, trace: 
 
 
 @EXAMPLES
-@given(st.lists(composites(), min_size=1, max_size=2), traces(most=14), st.integers(0, 14), st.sampled_from((0, 6)))
+@given(
+    st.lists(composites(), min_size=1, max_size=3),
+    traces(most=14),
+    st.integers(0, 14),
+    st.sampled_from((0, 6)),
+    st.sampled_from(({}, {"compiled": False}, {"variant": "mark"}, {"variant": "insert"})),
+)
 def test_batches_are_the_same_as_single_events(
-    patterns: list[Composite], trace: list[Event], cut: int, lateness: int
+    patterns: list[Composite], trace: list[Event], cut: int, lateness: int, options: dict[str, object]
 ) -> None:
-    """With the real matcher: a batch is matched at once, plain patterns are compiled, the order is kept."""
+    """With the real matcher: simple profiles are looked up, plain patterns are compiled, the order is kept."""
     horizon = (trace[-1].end if trace else 10) + 9
-    batched, single = Detector(lateness=lateness), Detector(compiled=False, variant="mark", lateness=lateness)
-    for made in (batched, single):
+    made = [Detector(lateness=lateness, **options) for _ in range(2)]  # type: ignore[arg-type]
+    batched, single, plain = *made, Detector(lateness=lateness, matcher=SimpleMatcher())
+    for each in (batched, single, plain):
         for number, composite in enumerate(patterns):
             try:
-                made.add(f"p{number}", composite)
+                each.add(f"p{number}", composite)
             except BuildError:
                 assume(False)
+    expected = [one.signature for event in trace for one in plain.publish(event)]
+    expected += [one.signature for one in plain.advance(horizon)]
     found = batched.publish_batch(trace[:cut]) + batched.publish_batch(trace[cut:]) + batched.advance(horizon)
     alone = [one for event in trace for one in single.publish(event)] + single.advance(horizon)
-    assert [one.signature for one in found] == [one.signature for one in alone]
+    assert [one.signature for one in found] == expected
+    assert [one.signature for one in alone] == expected

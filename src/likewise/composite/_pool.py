@@ -51,12 +51,13 @@ class Entry:
     A simple one has the `number` of its predicate, which a dictionary finds; the others have a `handle` of the matcher.
     """
 
-    __slots__ = ("active", "by_meaning", "handle", "listeners", "number", "options", "profile", "users")
+    __slots__ = ("active", "by_meaning", "handle", "key", "listeners", "number", "options", "profile", "users")
 
-    def __init__(self, profile: Profile, options: Options, number: int) -> None:
+    def __init__(self, profile: Profile, options: Options, number: int, key: Hashable) -> None:
         self.profile = profile
         self.options = options
         self.number = number
+        self.key = key
         self.handle: int | None = None
         self.active = True
         self.listeners: dict[Run, dict[LeafProcess, None]] = {}
@@ -76,7 +77,7 @@ class Pool:
         self.variant = variant
         self.by_handle: dict[int, Entry] = {}
         self.by_number: dict[int, Entry] = {}
-        self._entries: dict[tuple[Profile, Options], Entry] = {}
+        self._entries: dict[Hashable, Entry] = {}
         # By identity: a profile's hash costs more than all the rest of an insertion.
         self._of_leaf: dict[int, Entry] = {}
 
@@ -87,11 +88,12 @@ class Pool:
     def register(self, run: Run) -> None:
         """Announce the profiles of a pattern."""
         for leaf in run.plan.leaves:
-            key = (leaf.profile, leaf.options)
+            number = self._number(leaf.profile, leaf.options)
+            # An equality holds or not, whatever the options.
+            key = (leaf.profile, leaf.options) if number < 0 else number
             entry = self._entries.get(key)
             if entry is None:
-                entry = Entry(leaf.profile, leaf.options, self._number(leaf.profile, leaf.options))
-                self._entries[key] = entry
+                entry = self._entries[key] = Entry(leaf.profile, leaf.options, number, key)
                 if self.variant != "insert":
                     self._add(entry)
                     if self.variant == "mark":
@@ -114,7 +116,7 @@ class Pool:
             if not entry.users:
                 if entry.active:
                     self._drop(entry)
-                del self._entries[leaf.profile, leaf.options]
+                del self._entries[entry.key]
 
     def _add(self, entry: Entry) -> None:
         entry.active = True
