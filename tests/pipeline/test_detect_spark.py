@@ -13,7 +13,7 @@ pytest.importorskip("pyspark")
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.pipeline.traces import PATTERNS, SECOND, START, expected, packed_batch, signatures, trace
+from tests.pipeline.traces import PATTERNS, SECOND, START, expected, signatures, trace
 
 from likewise.errors import BuildError, LikewiseError
 from likewise.events import Event
@@ -27,7 +27,7 @@ from likewise.pipeline._worker import Recipe
 def run(events: list[Event], *, patterns: str = PATTERNS, buckets: int, size: int) -> Counter[Any]:
     """Both steps as Spark runs them, without Spark: any batches in, a shuffle by place, rows in order of time."""
     source = Fixed(Recipe.of(patterns))
-    batches = [packed_batch(events[at : at + size]) for at in range(0, len(events), size)]
+    batches = [batch_of(events[at : at + size]) for at in range(0, len(events), size)]
     routed = pa.Table.from_batches(RouteTask(source, buckets)(batches))
     rows = routed.sort_by([("at", "ascending"), ("start", "ascending"), ("id", "ascending")])
     found = list(DetectTask(source, buckets)(rows.to_batches(max_chunksize=size)))
@@ -71,7 +71,7 @@ def test_any_split_and_order_gives_what_the_detector_gives(
 def test_only_events_that_match_a_member_go_on() -> None:
     source = Fixed(Recipe.of("p: {type = a} as x then {type = b} as y within 3 seconds"))
     events = trace(200)
-    routed = pa.Table.from_batches(RouteTask(source, 4)([packed_batch(events)])).to_pylist()
+    routed = pa.Table.from_batches(RouteTask(source, 4)([batch_of(events)])).to_pylist()
     kinds = Counter(dict(event.tuples)["type"] for event in events)
     assert sum(row["event"] is not None for row in routed) == kinds["a"] + kinds["b"]
 

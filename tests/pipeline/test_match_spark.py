@@ -19,8 +19,9 @@ from likewise.events import Event
 from likewise.language import parse
 from likewise.matching import Matcher
 from likewise.pipeline._arrow import encode
-from likewise.pipeline._frame import batch_of, events_of, unpacked
-from likewise.pipeline._match import MatchTask, match, shown
+from likewise.pipeline._frame import batch_of, events_of
+from likewise.pipeline._match import ScoreTask, match, shown
+from likewise.pipeline._packing import unpacked
 from likewise.pipeline._worker import Recipe
 
 SUBSCRIPTIONS = """
@@ -114,14 +115,26 @@ def test_packed_events_come_out_as_they_went_in(events: list[Event]) -> None:
         assert list(events_of(unpacked(packed_batch(events)))) == events
 
 
-def test_without_explanations_the_matches_are_the_same() -> None:
-    events = some_events(50)
-    recipe = Recipe.of(SUBSCRIPTIONS)
-    plain, explained = (
-        next(iter(MatchTask(recipe, explain)([packed_batch(events)]))).to_pylist() for explain in (False, True)
-    )
-    assert [row["event_id"] for row in plain] == [row["event_id"] for row in explained]
-    assert {row["probability"] for row in plain} == {None}
+@pytest.mark.spark
+def test_without_explanations_the_matches_are_the_same(spark: Any) -> None:
+    events = some_events(300)
+    frame = spark.createDataFrame(batch_of(events).to_pandas(), _schema()).repartition(2)
+    plain, explained = (match(frame, SUBSCRIPTIONS, explain=explain) for explain in (False, True))
+    assert plain.schema == explained.schema
+    assert _scores(plain) == _scores(explained)
+    assert plain.where("probability is not null or mapping is not null").isEmpty()
+
+
+def _scores(frame: Any) -> list[tuple[Any, ...]]:
+    return sorted((row["event_id"], row["time"], row["subscription"], row["score"]) for row in frame.collect())
+
+
+def test_every_event_is_told_once_with_all_its_scores() -> None:
+    events = [Event.of({"temperature": 25, "free": True}, id="a"), Event.of({"x": 1}, id="b"), *some_events(3)]
+    (batch,) = ScoreTask(Recipe.of(SUBSCRIPTIONS))([batch_of(events)])
+    first = batch.to_pylist()[0]
+    assert (first["event_id"], first["subscriptions"], first["scores"]) == ("a", [0, 3], [1.0, 1.0])
+    assert "b" not in batch.column("event_id").to_pylist()
 
 
 def test_subscriptions_come_from_text_or_file(tmp_path: Path) -> None:

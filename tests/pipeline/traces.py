@@ -13,7 +13,8 @@ import pyarrow as pa
 from likewise.composite import Detection, Detector
 from likewise.events import Event, encode_line, to_instant
 from likewise.language import parse
-from likewise.pipeline._frame import SEPARATOR, written
+from likewise.pipeline._frame import ARROW_SCHEMA, written
+from likewise.pipeline._packing import SEPARATOR
 
 SECOND = 1_000_000
 START = 1_600_000_000 * SECOND
@@ -85,6 +86,7 @@ def packed_batch(events: list[Event]) -> pa.RecordBatch:
         "name": [SEPARATOR.join(name for name, _ in event.tuples) for event in events],
         "value": [SEPARATOR.join(written(value)[0] for _, value in event.tuples) for event in events],
         "kind": [SEPARATOR.join(written(value)[1] for _, value in event.tuples) for event in events],
+        "whole": pa.nulls(len(events), pa.struct([ARROW_SCHEMA.field(name) for name in ("theme", "attributes")])),
     }
     return pa.RecordBatch.from_pydict(columns)
 

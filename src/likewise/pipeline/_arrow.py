@@ -69,6 +69,10 @@ def _starts(column: pa.ListArray) -> Codes:
 
 
 def _dictionary(column: pa.Array) -> pa.DictionaryArray:
+    if pa.types.is_dictionary(column.type):
+        if not column.null_count:
+            return column
+        column = column.dictionary_decode()
     made = pc.dictionary_encode(column, null_encoding="encode")
     return made.combine_chunks() if isinstance(made, pa.ChunkedArray) else made
 

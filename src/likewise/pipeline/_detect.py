@@ -17,7 +17,7 @@ from likewise.composite import Detection, Detector
 from likewise.errors import BuildError
 from likewise.events import Instant
 from likewise.language import Composite
-from likewise.pipeline._frame import packed
+from likewise.pipeline._handover import over_events
 from likewise.pipeline._routes import BUCKETS, Route
 from likewise.pipeline._routing import MOMENT, ROUTED_SCHEMA, Members, RouteTask, column_of, event_of
 from likewise.pipeline._table import Fixed, Source, Table
@@ -79,11 +79,7 @@ def detect_with(events: DataFrame, source: Source, *, delay: str = "0 seconds", 
         if not source.value.patterns:
             raise BuildError("there is no pattern to detect", hint="single events are for match")
         source.value.check()
-    routed = (
-        packed(events)
-        .where("time is not null")
-        .mapInArrow(RouteTask(source, buckets, events.isStreaming), ROUTED_SCHEMA)
-    )
+    routed = over_events(events, RouteTask(source, buckets, events.isStreaming), ROUTED_SCHEMA, timed=True)
     if events.isStreaming:
         from likewise.pipeline._detect_stream import DetectProcessor, detect_stream
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from likewise.errors import BuildError
 from likewise.events import BadRecord, Event, Value
@@ -29,6 +29,8 @@ EVENTS_SCHEMA: Final = (
 """The columns of events; a record that is no event has only a `flaw`."""
 
 KINDS: Final = ("text", "number", "boolean", "time")
+TEXTS: Final = ("name", "value", "kind")
+"""What a tuple is made of."""
 
 _MOMENT = pa.timestamp("us", tz="UTC")
 _TUPLE = pa.struct([("name", pa.string()), ("value", pa.string()), ("kind", pa.string())])
@@ -126,7 +128,7 @@ def events_of(batch: pa.RecordBatch | pa.Table) -> Iterator[Event]:
     starts, ends = (instants(column).to_pylist() for column in columns[3:])
     sizes = columns[2].value_lengths().to_pylist()
     # Three flat lists of text instead of a dict for every tuple: several times faster.
-    parts = (part.to_pylist() for part in columns[2].flatten().flatten()[:3])
+    parts = (_plain(part).to_pylist() for part in columns[2].flatten().flatten()[:3])
     pairs = [(name, value if kind == "text" else parsed(value, kind)) for name, value, kind in zip(*parts, strict=True)]
     place = 0
     for key, theme, size, start, end in zip(ids, themes, sizes, starts, ends, strict=True):
@@ -138,6 +140,34 @@ def events_of(batch: pa.RecordBatch | pa.Table) -> Iterator[Event]:
 
 def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+
+
+def tidy(column: pa.Array) -> pa.ListArray:
+    """A column of attributes with the three texts of each tuple in order, none of them null; dictionaries stay so.
+
+    >>> tidy(pa.array([[{"value": "x", "name": "a"}], None])).to_pylist()
+    [[{'name': 'a', 'value': 'x', 'kind': ''}], []]
+    """
+    if not pa.types.is_list(column.type):
+        column = column.cast(pa.list_(column.type.value_type))
+    flat = column.flatten()
+    made = pa.StructArray.from_arrays([_texts(flat, name) for name in TEXTS], names=list(TEXTS))
+    lengths = column.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), made)
+
+
+def _texts(flat: pa.StructArray, name: str) -> pa.Array:
+    place = flat.type.get_field_index(name)
+    if place < 0:
+        return pa.array([""] * len(flat), pa.string())
+    # Of the flattened parts: what is missing as a whole is missing in every part.
+    part = flat.flatten()[place]
+    return _plain(part).cast(pa.string()).fill_null("") if part.null_count else part
 
 
 def instants(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
@@ -208,36 +238,6 @@ def _tuple(name: Column, value: Column, kind: Column) -> Column:
     return F.struct(
         name.cast("string").alias("name"), value.cast("string").alias("value"), kind.cast("string").alias("kind")
     )
-
-
-SEPARATOR: Final = "\uffff"
-"""Stands between packed texts: no character, so no term has it."""
-
-
-def packed(events: DataFrame) -> DataFrame:
-    """Events for a worker: names, values and kinds joined to one text each, which Spark hands over several times faster
-    than arrays of structs. Records that are no events are left behind."""
-    from pyspark.sql import functions as F  # noqa: N812
-
-    def joined(column: str) -> Column:
-        return F.array_join(column, SEPARATOR, "")
-
-    good = as_events(events).where("flaw is null and size(attributes) > 0")
-    parts = [joined(f"attributes.{part}").alias(part) for part in ("name", "value", "kind")]
-    return good.select("id", "time", "end", joined("theme").alias("theme"), *parts)
-
-
-def unpacked(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The columns of events from packed ones."""
-    names, values, kinds = (pc.split_pattern(batch.column(part), SEPARATOR) for part in ("name", "value", "kind"))
-    theme = batch.column("theme")
-    tags = pc.split_pattern(pc.if_else(pc.equal(theme, ""), pa.scalar(None, theme.type), theme), SEPARATOR)
-    tuples = pa.StructArray.from_arrays(
-        [each.flatten().cast(pa.string()) for each in (names, values, kinds)], fields=list(_TUPLE)
-    )
-    attributes = pa.ListArray.from_arrays(names.offsets, tuples, type=ARROW_SCHEMA.field("attributes").type)
-    columns = [batch.column("id"), batch.column("time"), batch.column("end"), tags, attributes]
-    return pa.RecordBatch.from_arrays(columns, names=["id", "time", "end", "theme", "attributes"])
 
 
 def dead_letters(events: DataFrame) -> DataFrame:

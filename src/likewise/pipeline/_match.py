@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -12,9 +13,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from likewise.errors import BuildError
-from likewise.matching import Match, Matcher
+from likewise.matching import Match, Matcher, Scores
 from likewise.pipeline._arrow import encode
-from likewise.pipeline._frame import events_of, packed, unpacked, written
+from likewise.pipeline._frame import events_of, written
+from likewise.pipeline._handover import Batches, over_events
 from likewise.pipeline._worker import Interests, Recipe
 
 if TYPE_CHECKING:
@@ -47,6 +49,17 @@ ARROW_MATCHES: Final = pa.schema(
         ("score", pa.float64()),
         ("probability", pa.float64()),
         ("mapping", pa.list_(_CORRESPONDENCE)),
+    ]
+)
+
+SCORES_SCHEMA: Final = "event_id string, time timestamp, subscriptions array<int>, scores array<float>"
+"""A row for each event that matches: what goes from workers to Spark where no mapping is asked for."""
+ARROW_SCORES: Final = pa.schema(
+    [
+        ("event_id", pa.string()),
+        ("time", pa.timestamp("us", tz="UTC")),
+        ("subscriptions", pa.list_(pa.int32())),
+        ("scores", pa.list_(pa.float32())),
     ]
 )
 
@@ -83,47 +96,96 @@ def match_with(events: DataFrame, recipe: Recipe, *, explain: bool = True) -> Da
     recipe.check()
     # One tuple for one predicate is decided only when the mapping is made.
     explained = explain or bool(dict(recipe.options).get("distinct"))
-    return packed(events).mapInArrow(MatchTask(recipe, explained), MATCHES_SCHEMA)
+    if explained:
+        return over_events(events, MatchTask(recipe), MATCHES_SCHEMA)
+    return _rows_of(over_events(events, ScoreTask(recipe), SCORES_SCHEMA), recipe)
+
+
+def _rows_of(scored: DataFrame, recipe: Recipe) -> DataFrame:
+    """A row for each match from a row for each event; names are put in here, where they cost nothing."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    # One literal, not thousands: Spark reads it once, when it plans.
+    names = F.from_json(F.lit(json.dumps([each.name for each in recipe.profiles])), "array<string>")
+    each_match = scored.select("event_id", "time", "scores", F.posexplode("subscriptions").alias("at", "subscription"))
+    kind = {name.name: name.dataType for name in _schema(MATCHES_SCHEMA)}
+    return each_match.select(
+        "event_id",
+        "time",
+        F.get(names, F.col("subscription")).alias("subscription"),
+        F.get("scores", F.col("at")).cast("double").alias("score"),
+        *(F.lit(None).cast(kind[name]).alias(name) for name in ("probability", "mapping")),
+    )
+
+
+def _schema(text: str) -> Any:
+    from pyspark.sql.types import StructType
+
+    return StructType.fromDDL(text)
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreTask:
+    """Scores the events of a partition inside a worker: a row for each event that matches, with lists of numbers."""
+
+    recipe: Recipe
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        matcher = self.recipe.matcher()
+        for batch in batches:
+            yield score_rows(matcher, batch)
+
+
+def score_rows(matcher: Matcher, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The scores of one batch, by event. Handles count up from 0 in the order of subscriptions."""
+    which, handles, scores = _ordered(matcher.score_batch(encode(matcher, batch)))
+    first = np.flatnonzero(np.diff(which, prepend=np.int32(-1)))
+    starts = pa.array(np.append(first, len(which)).astype(np.int32))
+    rows = pa.array(which[first])
+    columns = [
+        batch.column("id").take(rows).cast(pa.string()),
+        batch.column("time").take(rows).cast(ARROW_SCORES.field("time").type),
+        pa.ListArray.from_arrays(starts, pa.array(handles, pa.int32())),
+        pa.ListArray.from_arrays(starts, pa.array(scores, pa.float32())),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=ARROW_SCORES)
+
+
+def _ordered(found: Scores) -> Scores:
+    """By event, then by subscription; mostly they are already."""
+    place = found.event.astype(np.int64) << 32 | found.handle
+    if (place[1:] > place[:-1]).all():
+        return found
+    order = np.argsort(place, kind="stable")
+    return Scores(found.event[order], found.handle[order], found.score[order])
 
 
 @dataclass(frozen=True, slots=True)
 class MatchTask:
-    """Matches the batches of a partition inside a worker."""
+    """Matches the events of a partition inside a worker: a row for each match, with its best mapping."""
 
     recipe: Recipe
-    explain: bool = True
 
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         matcher = self.recipe.matcher()
-        names = pa.array([subscription.name for subscription in self.recipe.profiles], pa.string())
+        names = [subscription.name for subscription in self.recipe.profiles]
         for batch in batches:
-            if batch.num_rows:
-                yield match_rows(matcher, unpacked(batch), names, explain=self.explain)
+            yield match_rows(matcher, batch, names)
 
 
-def match_rows(matcher: Matcher, batch: pa.RecordBatch, names: pa.Array, *, explain: bool) -> pa.RecordBatch:
+def match_rows(matcher: Matcher, batch: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:
     """The matches of one batch. Handles count up from 0 in the order of subscriptions, so they index `names`."""
-    found = matcher.score_batch(encode(matcher, batch))
-    order = np.lexsort((found.handle, found.event))
-    which, subscription = found.event[order], names.take(pa.array(found.handle[order]))
-    score, probability = found.score[order].astype(np.float64), pa.nulls(len(which), pa.float64())
-    mapping = pa.nulls(len(which), ARROW_MATCHES.field("mapping").type)
-    if explain:
-        matches = _matches(matcher, batch, which, subscription.to_pylist())
-        kept = np.array([each is not None for each in matches], np.bool_)
-        which, subscription = which[kept], subscription.filter(pa.array(kept))
-        told = [each for each in matches if each is not None]
-        score = np.array([each.score for each in told], np.float64)
-        probability = pa.array([each.mapping.probability if each.mapping else None for each in told], pa.float64())
-        mapping = pa.array([mapping_rows(each) for each in told], mapping.type)
-    rows = pa.array(which)
+    which, handles, _ = _ordered(matcher.score_batch(encode(matcher, batch)))
+    matches = _matches(matcher, batch, which, [names[handle] for handle in handles.tolist()])
+    kept = pa.array(which[np.array([each is not None for each in matches], np.bool_)])
+    told = [each for each in matches if each is not None]
     columns = [
-        batch.column("id").take(rows).cast(pa.string()),
-        batch.column("time").take(rows).cast(ARROW_MATCHES.field("time").type),
-        subscription,
-        pa.array(score),
-        probability,
-        mapping,
+        batch.column("id").take(kept).cast(pa.string()),
+        batch.column("time").take(kept).cast(ARROW_MATCHES.field("time").type),
+        pa.array([str(each.subscription) for each in told], pa.string()),
+        pa.array([each.score for each in told], pa.float64()),
+        pa.array([each.mapping.probability if each.mapping else None for each in told], pa.float64()),
+        pa.array([mapping_rows(each) for each in told], ARROW_MATCHES.field("mapping").type),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=ARROW_MATCHES)
 

@@ -21,6 +21,8 @@ from likewise.events import read_events as read_source
 from likewise.events._records import OnError
 from likewise.pipeline._columns import Columns, events_from_columns
 from likewise.pipeline._frame import EVENTS_SCHEMA, as_events, batch_of, instants
+from likewise.pipeline._handover import Origin, remember
+from likewise.pipeline._scan import parquet_origin
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -83,7 +85,8 @@ def read_events(
 
 def decode_records(records: DataFrame, *, format: str = "jsonl", stamp: bool = False) -> DataFrame:
     """Events from a DataFrame with the columns `record` (bytes), `source` and `received` (a timestamp)."""
-    return records.select("record", "source", "received").mapInArrow(Decoder(format, stamp), EVENTS_SCHEMA)
+    rows, decoder = records.select("record", "source", "received"), Decoder(format, stamp)
+    return remember(rows.mapInArrow(decoder, EVENTS_SCHEMA), Origin(lambda: (rows, decoder)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +123,10 @@ class _Reader:
             schema = EVENTS_SCHEMA if columns is None else self.spark.read.parquet(self.path).schema
             base = base.schema(schema)
         rows = base.parquet(self.path)
-        return as_events(rows) if columns is None else events_from_columns(rows, columns)
+        if columns is not None:
+            return events_from_columns(rows, columns)
+        # Options may mean anything to the reader of Spark.
+        return as_events(rows) if self.stream or self.options else remember(as_events(rows), parquet_origin(rows))
 
     def csv(self, columns: Columns | None) -> DataFrame:
         if columns is None:

@@ -17,7 +17,7 @@ from likewise.composite._state import dump_event, load_event
 from likewise.events import Event, Instant
 from likewise.matching import Matcher
 from likewise.pipeline._arrow import encode
-from likewise.pipeline._frame import events_of, instants, unpacked
+from likewise.pipeline._frame import events_of, instants
 from likewise.pipeline._routes import BUCKETS, Route
 from likewise.pipeline._table import Source, pattern_versions
 from likewise.pipeline._worker import Recipe, once
@@ -96,9 +96,8 @@ class RouteTask:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         members = Members.of(self.source.recipe(batch_number() if self.streaming else None), buckets=self.buckets)
         for batch in batches:
-            if batch.num_rows:
-                given = unpacked(batch)
-                rows = [*self._events(members, given), *self._ticks(members, given)]
+            rows = [*self._events(members, batch), *self._ticks(members, batch)]
+            if rows:
                 columns = list(zip(*rows, strict=True))
                 arrays = [column_of(list(column), kind.type) for column, kind in zip(columns, _ROUTED, strict=True)]
                 yield pa.RecordBatch.from_arrays(arrays, schema=_ROUTED)
