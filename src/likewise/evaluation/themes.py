@@ -21,7 +21,7 @@ from likewise.semantics import Measure, measure
 
 SIZES = (1, 2, 3, 5, 7, 10, 15, 30)
 QUICK_SIZES = (1, 3, 10)
-SAMPLES = 3
+SAMPLES = 2
 SEEDS = "4,5,6"
 """The measure was chosen on seeds 1 to 3; the map is drawn on others."""
 GOOD_EVENT_TAGS = range(2, 8)
