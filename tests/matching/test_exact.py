@@ -94,7 +94,7 @@ def test_profiles_wait_at_their_rarest_predicate():
     common = Predicate("type", Operator.EQ, "reading")
     profiles = [Profile((common, Predicate("room", Operator.EQ, f"room {n}"))) for n in range(1000)]
     vocabulary, index = build(profiles)
-    at_common = index._postings[vocabulary.pin_key("type", "reading")]
+    at_common = index._postings[vocabulary.hold_key("type", "reading")[1]]
     assert len(at_common) <= 1
 
 

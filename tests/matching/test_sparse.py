@@ -9,8 +9,8 @@ from likewise.events import Event
 from likewise.language import Operator, Options, Predicate, Profile
 from likewise.matching import Aggregation, Matcher
 from likewise.matching._approach import Approach, Settings
+from likewise.matching._columns import Columns
 from likewise.matching._near import FLOOR, Neighbours
-from likewise.matching._relations import Columns
 from likewise.matching._sparse import access_of
 from likewise.testing import TableMeasure
 
@@ -119,7 +119,7 @@ def test_neighbours_keep_what_is_near_and_grow_with_the_columns():
     columns.add("c")
     assert near.rows([7], ["x"]).tolist() == [place]
     assert near.lists[place].tolist() == [0, 2]
-    near.contest(np.array([place]), np.array([2]), 1)
+    near.contest(np.array([place]), np.array([False, False, True]), 1)
     assert near.rival[place] == pytest.approx(0.3)
 
 
@@ -133,3 +133,35 @@ def test_a_matcher_with_changing_subscriptions_does_not_grow(dense):
         assert [m.subscription for m in found] == ([handle] if n % 10 == 7 else [])
         matcher.remove(handle)
     assert all(len(group.conditions) <= 2 for group in matcher._groups.values())
+
+
+@pytest.mark.parametrize(
+    ("dense", "approach"), [(0, "approximate"), (10_000, "approximate"), (0, "tuned"), (10_000, "tuned"), (0, "exact")]
+)
+def test_words_of_subscriptions_that_left_take_no_room(dense, approach):
+    """Twenty thousand come and go, fifty at a time, each with words of its own."""
+    measure = TableMeasure({("old name", "name"): 0.9, ("old value", "value"): 0.9})
+    matcher = Matcher(measure, approach=approach, threshold=0.3, dense=dense, temperature=0.5)
+    matcher.add(Profile((Predicate("x", Operator.EQ, 1),)))
+    faithful = matcher.add(Profile((Predicate("old name", Operator.EQ, "old value", True, True),)))
+    handles, counts = [], []
+    for n in range(20_000):
+        late = Predicate(f"name {n}", Operator.EQ, f"value {n}", n % 3 > 0, n % 5 > 0)
+        handles.append(matcher.add(Profile((late, Predicate(f"size {n}", Operator.GT, n)))))
+        if len(handles) > 50:
+            matcher.remove(handles.pop(0))
+        if n % 500 == 0:
+            found = matcher.match(Event.of({"name": "value", f"name {n}": f"value {n}", f"size {n}": n + 1}))
+            assert [m.subscription for m in found] == (
+                [handles[-1]] if approach == "exact" else [handles[-1], faithful]
+            )
+        if n % 5000 == 4999:
+            groups = matcher._groups.values()
+            columns = [c for g in groups for c in (g._rivals._columns[0], g._rivals._columns[1])]
+            counts.append((matcher.vocabulary.numbers, sum(map(len, columns)), len(matcher._handle_of)))
+            assert matcher.vocabulary.held < 500
+            assert all(len(g.conditions) < 200 for g in groups)
+    assert counts[-1][0] < 1_000
+    assert counts[-1][1] < 20_000
+    assert counts[-1][1] <= 1.2 * counts[1][1], counts
+    assert len(matcher._handle_of) <= 128

@@ -32,21 +32,21 @@ def test_other_types_and_values_have_other_keys_in_either_order(left, right):
         assert key_of(vocabulary, "a", first) != key_of(vocabulary, "a", second)
 
 
-def test_a_predicate_pins_the_key_that_events_get_later_and_got_before():
+def test_a_predicate_holds_the_key_that_events_get_later_and_got_before():
     vocabulary = Vocabulary()
     before = key_of(vocabulary, "room", "r1")
-    assert vocabulary.pin_key("Rooms", "R1") == before
-    assert vocabulary.pin_key("room", "r2") == key_of(vocabulary, "room", "r2")
+    assert vocabulary.hold_key("Rooms", "R1")[1] == before
+    assert vocabulary.hold_key("room", "r2")[1] == key_of(vocabulary, "room", "r2")
 
 
 def test_a_full_vocabulary_forgets_events_and_keeps_predicates():
     vocabulary = Vocabulary(capacity=100)
-    pinned = vocabulary.pin_key("room", "r7")
+    _, held = vocabulary.hold_key("room", "r7")
     for start in range(0, 1000, 50):
         vocabulary.encode([Event("e", (("reading", float(start + i) + 0.5),)) for i in range(50)])
         assert len(vocabulary) <= 150
     assert vocabulary.generation > 0
-    assert key_of(vocabulary, "room", "r7") == pinned
+    assert key_of(vocabulary, "room", "r7") == held
 
 
 def test_themes_are_sets():

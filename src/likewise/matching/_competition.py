@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from likewise.events import normalise
 from likewise.language import Operator, Profile
 from likewise.matching._vocabulary import term_of
 from likewise.semantics import Competitors
+
+_LOGGED = 4096
+
+
+class Change(NamedTuple):
+    """A term that competes from now on, or no longer, among the attributes (0) or the values (1)."""
+
+    side: int
+    term: str
+    entered: bool
 
 
 class Competition:
@@ -26,6 +37,7 @@ class Competition:
         both = (fixed, fixed) if isinstance(fixed, Competitors) else fixed
         self.fixed = both is not None
         self.version = 0
+        self._log: list[Change] = []
         self._attributes: Counter[str] = Counter()
         self._values: Counter[str] = Counter()
         if both is not None:
@@ -50,22 +62,32 @@ class Competition:
     def enter(self, profile: Profile) -> None:
         """Let the terms of a profile compete."""
         if not self.fixed:
-            self._count(self._attributes, _attributes(profile), 1)
-            self._count(self._values, _values(profile), 1)
+            self._count(0, _attributes(profile), 1)
+            self._count(1, _values(profile), 1)
 
     def leave(self, profile: Profile) -> None:
         """Take the terms of a profile out, unless another has them too."""
         if not self.fixed:
-            self._count(self._attributes, _attributes(profile), -1)
-            self._count(self._values, _values(profile), -1)
+            self._count(0, _attributes(profile), -1)
+            self._count(1, _values(profile), -1)
 
-    def _count(self, counter: Counter[str], terms: Iterable[str], step: int) -> None:
+    def since(self, version: int) -> Sequence[Change] | None:
+        """What entered or left since a version; None if that is too long ago to be told one by one."""
+        behind = self.version - version
+        return self._log[len(self._log) - behind :] if 0 <= behind <= len(self._log) else None
+
+    def _count(self, side: int, terms: Iterable[str], step: int) -> None:
+        counter = (self._attributes, self._values)[side]
         for term in terms:
             before = counter[term]
             counter[term] = before + step
             if not counter[term]:
                 del counter[term]
-            self.version += not before or before + step == 0
+            if not before or before + step == 0:
+                self.version += 1
+                self._log.append(Change(side, term, step > 0))
+        if len(self._log) > _LOGGED:
+            del self._log[: _LOGGED // 2]
 
 
 def _attributes(profile: Profile) -> Iterable[str]:

@@ -13,13 +13,15 @@ from likewise.errors import BuildError
 from likewise.events import normalise
 from likewise.language import Operator, Predicate, Range
 from likewise.matching._bounds import bounds
+from likewise.matching._columns import Columns, Move
 from likewise.matching._dense_kernel import CONDITION, RELATED, UNRELATED
 from likewise.matching._exact_kernel import DIFFER, EQUAL, WITHIN
 from likewise.matching._lists import grown
-from likewise.matching._relations import Columns
 from likewise.matching._vocabulary import TEXT, Vocabulary, kind_of, term_of
 
 _FIELDS = ("operator", "attribute", "attribute_column", "value", "value_column", "kind", "low", "high")
+
+COLUMNS = ("attribute_column", "value_column")
 
 
 class ConditionTable:
@@ -82,8 +84,24 @@ class ConditionTable:
             predicate = self._predicates[number]
             assert predicate is not None
             del self._numbers[predicate]
+            self._let_go(number)
             self._predicates[number] = None
             self._free.append(number)
+
+    def _let_go(self, number: int) -> None:
+        """Release all that a predicate held."""
+        record = self.records[number]
+        self._vocabulary.release_attribute(int(record["attribute"]))
+        if record["value"] >= 0:
+            self._vocabulary.release_value(int(record["value"]))
+        for columns, field in zip((self._attributes, self._values), COLUMNS, strict=True):
+            if record[field] >= 0:
+                columns.release(int(record[field]))
+
+    def moved(self, field: str, move: Move) -> None:
+        """Write the new columns of terms in place of their old ones."""
+        column = self.records[field][: len(self)]
+        column[:] = move.table[column]
 
     def _append(self, predicate: Predicate) -> int:
         record = self._compile(predicate)
@@ -108,7 +126,7 @@ class ConditionTable:
         if isinstance(predicate.value, Range):
             raise BuildError(f"{predicate.attribute!r} cannot equal a range", hint="use `in` with a range")
         equal = predicate.operator is Operator.EQ
-        value, kind = words.pin_value(predicate.value), kind_of(predicate.value)
+        value, kind = words.hold_value(predicate.value), kind_of(predicate.value)
         if not predicate.value_approximate:
             return (EQUAL if equal else DIFFER, *self._attribute(predicate), value, -1, kind, math.nan, math.nan)
         column = self._values.add(term_of(predicate.value)) if kind == TEXT else -1
@@ -116,6 +134,6 @@ class ConditionTable:
         return (operator, *self._attribute(predicate), value, column, kind, math.nan, math.nan)
 
     def _attribute(self, predicate: Predicate) -> tuple[int, int]:
-        number = self._vocabulary.pin_attribute(predicate.attribute)
+        number = self._vocabulary.hold_attribute(predicate.attribute)
         loose = predicate.attribute_approximate
         return number, self._attributes.add(normalise(predicate.attribute)) if loose else -1

@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 from likewise.language import Profile
 from likewise.matching._aggregation import Aggregation
 from likewise.matching._approach import Settings
+from likewise.matching._columns import Columns
 from likewise.matching._competition import Competition
-from likewise.matching._conditions import ConditionTable
+from likewise.matching._conditions import COLUMNS, ConditionTable
 from likewise.matching._dense_kernel import GEOMETRIC, MEAN, PRODUCT, Profiles, Said, fill_rows, score_dense
 from likewise.matching._lists import Lists, grown
-from likewise.matching._relations import Columns, Relations
+from likewise.matching._relations import Relations
+from likewise.matching._rivals import Rivals
 from likewise.matching._vocabulary import Encoded, Vocabulary
 from likewise.semantics import Measure
 
@@ -77,8 +79,7 @@ class DenseGroup:
         self._profiles = Lists(np.int32)
         self._bound = np.zeros(16, dtype=np.float64)
         self._aggregation = np.zeros(16, dtype=np.int8)
-        self._contested = -1
-        self._rivals = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+        self._rivals = Rivals(self._competition, (self._attributes.columns, self._values.columns))
         self._active: dict[int, None] = {}
         self._active_array: NDArray[np.int32] = np.zeros(0, dtype=np.int32)
         self.compared = np.zeros(1, dtype=np.int64)
@@ -111,14 +112,21 @@ class DenseGroup:
         self._active.pop(slot, None)
         self._active_array = np.zeros(0, dtype=np.int32)
 
+    def make_room(self) -> None:
+        """Let some columns be used again, if there are many that nobody needs."""
+        for side, relations in enumerate((self._attributes, self._values)):
+            for move in relations.columns.make_room():
+                self.conditions.moved(COLUMNS[side], move)
+                self._rivals.moved(side, move)
+
     def match(self, encoded: Encoded) -> Hits:
         """Every match of a batch."""
         if not (self._active and len(encoded)):
             return self._out.head(0)
         if encoded.generation != self._generation:
             self._forget()
-        if self._contested != self._competition.version:
-            self._contest()
+        if self._rivals.update():
+            self.make_room()
         if len(self._active_array) != len(self._active):
             self._active_array = np.fromiter(self._active, dtype=np.int32, count=len(self._active))
         parts = [part for context, events in self._contexts(encoded) for part in self._score(encoded, context, events)]
@@ -141,14 +149,6 @@ class DenseGroup:
     def _version(self) -> int:
         """Grows whenever rows that were worked out before are no longer right."""
         return self.conditions.version + self._competition.version
-
-    def _contest(self) -> None:
-        """Give a column to every competitor."""
-        self._contested = self._competition.version
-        self._rivals = (
-            np.array([self._attributes.columns.add(term) for term in self._competition.attributes], dtype=np.int64),
-            np.array([self._values.columns.add(term) for term in self._competition.values], dtype=np.int64),
-        )
 
     def _drop_rows(self) -> None:
         self._slots: dict[int, NDArray[np.int32]] = {}
@@ -256,7 +256,8 @@ class DenseGroup:
         once, back = np.unique(numbers, return_inverse=True)
         wanted = once.tolist()
         places = relations.rows(wanted, [terms[number] for number in wanted], context=context, theme=theme)
-        return back.astype(np.int64), relations.scores(places, rivals=self._rivals[side], temperature=self._temperature)
+        rivals = self._rivals.competing(side)
+        return back.astype(np.int64), relations.scores(places, rivals=rivals, temperature=self._temperature)
 
 
 def contexts_of(encoded: Encoded, *, thematic: bool) -> Iterator[tuple[int, NDArray[np.int64]]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,7 @@ class ExactIndex:
     def add(self, slot: int, profile: Profile) -> None:
         """Compile a profile under a number of the caller's choice and make it active."""
         # The least likely to hold stands first, so that most candidates fail at once.
-        tests = sorted((self._compile(predicate) for predicate in profile.predicates), key=self._crowd)
+        tests = sorted(self._compile_all(profile.predicates), key=self._crowd)
         records = np.zeros(len(tests), dtype=TEST)
         records["profile"], records["length"] = slot, len(tests)
         for name, column in zip(_COLUMNS, zip(*tests, strict=True), strict=True):
@@ -78,6 +79,8 @@ class ExactIndex:
     def remove(self, slot: int) -> None:
         """Forget a profile."""
         self.deactivate(slot)
+        for test in self._read(slot):
+            self._release(test)
         self._tests.clear(slot)
 
     def activate(self, slot: int) -> None:
@@ -148,16 +151,32 @@ class ExactIndex:
             Scratch(self._clock, self._head, self._head_time, self._chain, self._mark),
         )
 
+    def _compile_all(self, predicates: Sequence[Predicate]) -> list[Test]:
+        tests: list[Test] = []
+        try:
+            tests.extend(map(self._compile, predicates))
+        except Exception:
+            for test in tests:
+                self._release(test)
+            raise
+        return tests
+
+    def _release(self, test: Test) -> None:
+        _, attribute, key, *_ = test
+        if key >= 0:
+            self._vocabulary.release_key(key)
+        else:
+            self._vocabulary.release_attribute(attribute)
+
     def _compile(self, predicate: Predicate) -> Test:
-        attribute = self._vocabulary.pin_attribute(predicate.attribute)
         if predicate.operator in (Operator.EQ, Operator.NE):
             if isinstance(predicate.value, Range):
                 raise BuildError(f"{predicate.attribute!r} cannot equal a range", hint="use `in` with a range")
-            key = self._vocabulary.pin_key(predicate.attribute, predicate.value)
+            attribute, key = self._vocabulary.hold_key(predicate.attribute, predicate.value)
             operator = EQUAL if predicate.operator is Operator.EQ else DIFFER
             return operator, attribute, key, kind_of(predicate.value), -math.inf, -math.inf
         kind, low, high = bounds(predicate)
-        return WITHIN, attribute, -1, kind, low, high
+        return WITHIN, self._vocabulary.hold_attribute(predicate.attribute), -1, kind, low, high
 
     def _read(self, slot: int) -> list[Test]:
         records = self._tests[slot]

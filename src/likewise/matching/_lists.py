@@ -123,6 +123,12 @@ class Lists:
             self._capacity[number] = 0
             self.length[number] = 0
 
+    def rename(self, number: int, other: int) -> None:
+        """Give one list the number of another, which is empty and takes this one's."""
+        self.reserve(max(number, other) + 1)
+        for heads in (self.start, self.length, self._capacity):
+            heads[[number, other]] = heads[[other, number]]
+
     def _make_room(self, number: int, size: int) -> None:
         if size <= self._capacity[number]:
             return

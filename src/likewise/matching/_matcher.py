@@ -19,6 +19,7 @@ from likewise.matching._competition import Competition
 from likewise.matching._dense import DenseGroup
 from likewise.matching._exact import ExactIndex
 from likewise.matching._explain import Explanation, explain
+from likewise.matching._lists import grown
 from likewise.matching._mapping import best_assignments
 from likewise.matching._match import Match
 from likewise.matching._measures import Measures
@@ -32,6 +33,9 @@ from likewise.semantics import Contrast as _Contrast
 
 DENSE = 1024
 """Distinct predicates of a group that are scored for every event; profiles that bring more are indexed."""
+
+IDLE = 16
+"""So many groups without any profile are kept, with what they know of events' words."""
 
 Group: TypeAlias = DenseGroup | SparseGroup
 _OWN_KINDS: dict[str, type[DenseGroup]] = {"clustered": ClusteredGroup, "hybrid": HybridGroup}
@@ -54,6 +58,8 @@ class Registration:
     profile: Profile
     settings: Settings
     group: Group | None
+    slot: int = -1
+    """Its number in the group; numbers of removed profiles are given again, handles never."""
 
 
 class Matcher:
@@ -115,6 +121,10 @@ class Matcher:
         self.vocabulary = vocabulary or Vocabulary()
         self._registrations: dict[int, Registration] = {}
         self._next = 0
+        self._free: list[int] = []
+        self._handle_of = np.zeros(64, dtype=np.int32)
+        self._idle: dict[GroupKey, None] = {}
+        self._lock = self.vocabulary.lock
         self._exact = ExactIndex(self.vocabulary)
         self._groups: dict[GroupKey, Group] = {}
         self._settings: dict[Settings, Settings] = {}
@@ -145,18 +155,25 @@ class Matcher:
 
     def add(self, profile: Profile, *, options: Options | None = None, key: Hashable = None) -> int:
         """Register a profile, active, and give its handle."""
-        settings = self.settings(profile, options)
-        handle = self._next
-        group = None if settings.approach.base == "exact" else self._group(settings, profile)
-        if group is None:
-            self._exact.add(handle, profile)
-        else:
-            group.add(handle, profile, settings)
-            if settings.approach.contrast:
-                self._competition.enter(profile)
-        self._next += 1
-        self._registrations[handle] = Registration(handle if key is None else key, profile, settings, group)
-        return handle
+        with self._lock:
+            settings = self.settings(profile, options)
+            handle, slot = self._next, self._free[-1] if self._free else len(self._registrations)
+            group = None if settings.approach.base == "exact" else self._group(settings, profile)
+            if group is None:
+                self._exact.add(slot, profile)
+            else:
+                group.add(slot, profile, settings)
+                group.make_room()
+                if settings.approach.contrast:
+                    self._competition.enter(profile)
+            if self._free:
+                self._free.pop()
+            self._next += 1
+            self._handle_of = grown(self._handle_of, slot + 1)
+            self._handle_of[slot] = handle
+            named = handle if key is None else key
+            self._registrations[handle] = Registration(named, profile, settings, group, slot)
+            return handle
 
     def settings(self, profile: Profile, options: Options | None = None) -> Settings:
         """What a profile with these options would be matched with."""
@@ -188,21 +205,38 @@ class Matcher:
 
     def remove(self, handle: int) -> None:
         """Forget a profile."""
-        entry = self._known(handle)
-        (self._exact if entry.group is None else entry.group).remove(handle)
-        if entry.settings.approach.contrast:
-            self._competition.leave(entry.profile)
-        del self._registrations[handle]
+        with self._lock:
+            entry = self._known(handle)
+            if entry.group is None:
+                self._exact.remove(entry.slot)
+            else:
+                entry.group.remove(entry.slot)
+                entry.group.make_room()
+                if not entry.group.conditions.used:
+                    self._retire(_group_key(entry.settings, entry.profile, type(entry.group)))
+            if entry.settings.approach.contrast:
+                self._competition.leave(entry.profile)
+            self._free.append(entry.slot)
+            del self._registrations[handle]
+
+    def _retire(self, key: GroupKey) -> None:
+        """Keep a few groups without profiles, in case some come again, and drop the others."""
+        self._idle[key] = None
+        if len(self._idle) > IDLE:
+            oldest = next(iter(self._idle))
+            del self._idle[oldest], self._groups[oldest]
 
     def activate(self, handle: int) -> None:
         """Let a profile take part again."""
-        group = self._known(handle).group
-        (self._exact if group is None else group).activate(handle)
+        with self._lock:
+            entry = self._known(handle)
+            (self._exact if entry.group is None else entry.group).activate(entry.slot)
 
     def deactivate(self, handle: int) -> None:
         """Let a profile rest: it costs nothing until it is active again."""
-        group = self._known(handle).group
-        (self._exact if group is None else group).deactivate(handle)
+        with self._lock:
+            entry = self._known(handle)
+            (self._exact if entry.group is None else entry.group).deactivate(entry.slot)
 
     @property
     def compared(self) -> int:
@@ -216,7 +250,8 @@ class Matcher:
 
     def encode(self, events: Sequence[Event]) -> Encoded:
         """Events as numbers, for the batch calls."""
-        return self.vocabulary.encode(events)
+        with self._lock:
+            return self.vocabulary.encode(events)
 
     def match(self, event: Event) -> list[Match]:
         """Every profile that the event meets, best score first."""
@@ -225,11 +260,12 @@ class Matcher:
     def match_batch(self, events: Sequence[Event]) -> list[list[Match]]:
         """The matches of every event, best score first, in the order of the events."""
         out: list[list[Match]] = [[] for _ in events]
-        encoded = self.encode(events)
-        for at, handle, score in zip(*map(_plain, self.score_batch(encoded)), strict=True):
-            match = self._match(encoded, at, handle, score)
-            if match is not None:
-                out[at].append(match)
+        with self._lock:
+            encoded = self.encode(events)
+            for at, handle, score in zip(*map(_plain, self.score_batch(encoded)), strict=True):
+                match = self._match(encoded, at, handle, score)
+                if match is not None:
+                    out[at].append(match)
         for matches in out:
             if len(matches) > 1:
                 matches.sort(key=_descending)
@@ -237,10 +273,14 @@ class Matcher:
 
     def score_batch(self, encoded: Encoded) -> Scores:
         """The scores at or above the thresholds, without building any match."""
-        which, handles = self._exact.match(encoded)
-        parts = [Scores(which, handles, np.ones(len(which), dtype=np.float32))]
-        parts += [Scores(*group.match(encoded)) for group in self._groups.values()]
-        return parts[0] if len(parts) == 1 else Scores(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+        with self._lock:
+            if encoded.generation != self.vocabulary.generation:
+                encoded = self.encode(encoded.events)
+            which, slots = self._exact.match(encoded)
+            parts = [Scores(which, slots, np.ones(len(which), dtype=np.float32))]
+            parts += [Scores(*group.match(encoded)) for group in self._groups.values()]
+            event, slots, score = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
+            return Scores(event, self._handle_of[slots], score)
 
     def probabilities(self, handles: NDArray[Any], scores: NDArray[Any]) -> NDArray[np.float64]:
         """What the scores of these profiles mean as probabilities of a match."""
@@ -299,10 +339,11 @@ class Matcher:
         alone = self.sibling()
         alone._aggregation = entry.settings.aggregation
         asked = Options(0.0, entry.settings.top_k, str(entry.settings.approach))
-        handle = alone.add(entry.profile, options=asked, key=entry.key)
-        found = [match for matches in alone.match_batch(events) for match in matches]
-        # Its words compete beside those of the others only for this.
-        alone.remove(handle)
+        with self._lock:
+            handle = alone.add(entry.profile, options=asked, key=entry.key)
+            found = [match for matches in alone.match_batch(events) for match in matches]
+            # Its words compete beside those of the others only for this.
+            alone.remove(handle)
         return sorted(found, key=_descending)[:limit]
 
     def parts(self, profile: Profile, event: Event, settings: Settings, *, themes: bool = True) -> Parts:
@@ -367,9 +408,9 @@ class Matcher:
     def _group(self, settings: Settings, profile: Profile) -> Group:
         """Where a profile belongs: scored for every event while there are few, indexed when there are many."""
         approach = settings.approach
-        theme = tuple(sorted(set(profile.theme))) if approach.base == "thematic" else ()
-        kind = self._kind(settings, theme, len(profile.predicates))
-        key = (approach, theme, kind)
+        kind = self._kind(settings, profile)
+        key = _group_key(settings, profile, kind)
+        self._idle.pop(key, None)
         if key not in self._groups:
             measure = self._measure_of(approach)
             assert measure is not None
@@ -377,7 +418,7 @@ class Matcher:
             self._groups[key] = kind(
                 self.vocabulary,
                 measure,
-                theme=theme,
+                theme=key[1],
                 thematic=approach.base == "thematic",
                 temperature=self._tau(approach) if approach.contrast else None,
                 competition=self._competition,
@@ -386,12 +427,12 @@ class Matcher:
             )
         return self._groups[key]
 
-    def _kind(self, settings: Settings, theme: tuple[str, ...], length: int) -> type[Group]:
+    def _kind(self, settings: Settings, profile: Profile) -> type[Group]:
         if settings.approach.base in _OWN_KINDS:
             return _OWN_KINDS[settings.approach.base]
-        dense = self._groups.get((settings.approach, theme, DenseGroup))
+        dense = self._groups.get(_group_key(settings, profile, DenseGroup))
         full = dense is not None and dense.conditions.used >= self._dense
-        return SparseGroup if full and SparseGroup.takes(settings, length) else DenseGroup
+        return SparseGroup if full and SparseGroup.takes(settings, len(profile.predicates)) else DenseGroup
 
     def _clusters(self, measure: Measure) -> Clusters:
         if self._made_clusters is None:
@@ -416,6 +457,12 @@ class Matcher:
             return self._registrations[handle]
         except KeyError:
             raise BuildError(f"no profile has the handle {handle}", hint="it may be removed already") from None
+
+
+def _group_key(settings: Settings, profile: Profile, kind: type[Group]) -> GroupKey:
+    """Profiles of one approach and, where themes decide, one theme are kept together."""
+    theme = tuple(sorted(set(profile.theme))) if settings.approach.base == "thematic" else ()
+    return settings.approach, theme, kind
 
 
 def _plain(column: NDArray[Any]) -> list[Any]:

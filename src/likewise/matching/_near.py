@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise.matching._columns import Columns, Slice
 from likewise.matching._lists import Lists, grown
-from likewise.matching._relations import Columns
 
 FLOOR = 0.01
 """A relatedness below this counts as none where there are very many subscriptions."""
@@ -32,7 +32,7 @@ class Neighbours:
         self._numbers: dict[tuple[int, int], int] = {}
         self.lists = Lists(np.int32, np.float32)
         self.strong = Lists(np.int32, np.float32)
-        self._width = np.zeros(64, dtype=np.int32)
+        self._stamp = np.zeros(64, dtype=np.int64)
         self.rival = np.zeros(64, dtype=np.float32)
         self._rival_version = np.full(64, -1, dtype=np.int64)
 
@@ -41,20 +41,19 @@ class Neighbours:
     ) -> NDArray[np.int64]:
         """The lists of these event terms; what is not known yet is worked out first."""
         places = np.array([self._place(context, number) for number in numbers], dtype=np.int64)
-        lacking = np.flatnonzero(self._width[places] < len(self.columns))
+        slices = self.columns.slices()
+        lacking = np.flatnonzero(self._stamp[places] < (slices[-1].stamp if slices else 0))
         if len(lacking):
             self._fill(places[lacking], [terms[at] for at in lacking.tolist()], theme)
         return places
 
-    def contest(self, places: NDArray[np.int64], rivals: NDArray[np.int64], version: int) -> None:
+    def contest(self, places: NDArray[np.int64], rivals: NDArray[np.bool_], version: int) -> None:
         """Find the best score of a rival in the lists where it may have changed."""
         stale = places[self._rival_version[places] != version]
-        competing = np.zeros(len(self.columns) + 1, dtype=np.bool_)
-        competing[rivals] = len(stale) > 0
         for place in stale.tolist():
             begin = int(self.lists.start[place])
             end = begin + int(self.lists.length[place])
-            taking_part = competing[self.lists.fields[0][begin:end]]
+            taking_part = rivals[self.lists.fields[0][begin:end]]
             self.rival[place] = np.max(self.lists.fields[1][begin:end][taking_part], initial=0.0)
         self._rival_version[stale] = version
 
@@ -64,29 +63,31 @@ class Neighbours:
             place = self._numbers[context, number] = len(self._numbers)
             self.lists.reserve(place + 1)
             self.strong.reserve(place + 1)
-            if place >= len(self._width):
-                self._width, self.rival = grown(self._width, place + 1), grown(self.rival, place + 1)
+            if place >= len(self._stamp):
+                self._stamp, self.rival = grown(self._stamp, place + 1), grown(self.rival, place + 1)
                 self._rival_version = grown(self._rival_version, place + 1, fill=-1)
         return place
 
     def _fill(self, places: NDArray[np.int64], terms: list[str], theme: Sequence[str]) -> None:
-        for begin, end, prepared in self.columns.slices():
-            lacking = np.flatnonzero(self._width[places] < end)
+        slices = self.columns.slices()
+        for part in slices:
+            lacking = np.flatnonzero(self._stamp[places] < part.stamp)
             if len(lacking):
-                scores = prepared.rows([terms[at] for at in lacking.tolist()], event_theme=theme)
+                scores = part.ready.rows([terms[at] for at in lacking.tolist()], event_theme=theme)
                 for place, row in zip(places[lacking].tolist(), np.nan_to_num(scores), strict=True):
-                    self._extend(place, row, begin)
-                self._width[places[lacking]] = end
+                    self._merge(place, row, part)
+        self._stamp[places] = slices[-1].stamp
         self._rival_version[places] = -1
 
-    def _extend(self, place: int, row: NDArray[np.float32], begin: int) -> None:
-        """Append the neighbours of one slice; what an earlier look at the slice gave is replaced."""
+    def _merge(self, place: int, row: NDArray[np.float32], part: Slice) -> None:
+        """Put in the neighbours of one slice; what an earlier look at these columns gave is replaced."""
         near = np.flatnonzero(row >= FLOOR)
         columns = self.lists[place]
-        kept = int(np.searchsorted(columns, begin))
-        start = int(self.lists.start[place])
-        scores = np.concatenate([self.lists.fields[1][start : start + kept], row[near]])
-        columns = np.concatenate([columns[:kept], (near + begin).astype(np.int32)])
+        start, size = int(self.lists.start[place]), len(columns)
+        scores = self.lists.fields[1][start : start + size]
+        before, after = np.searchsorted(columns, (part.begin, part.end)).tolist()
+        scores = np.concatenate([scores[:before], row[near], scores[after:]])
+        columns = np.concatenate([columns[:before], (near + part.begin).astype(np.int32), columns[after:]])
         if len(columns) > MOST:
             best = np.sort(np.argpartition(scores, -MOST)[-MOST:])
             columns, scores = columns[best], scores[best]

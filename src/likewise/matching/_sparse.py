@@ -10,14 +10,16 @@ from numpy.typing import NDArray
 from likewise.language import Profile
 from likewise.matching._aggregation import Aggregation
 from likewise.matching._approach import Settings
+from likewise.matching._columns import Columns, Move
 from likewise.matching._competition import Competition
-from likewise.matching._conditions import ConditionTable
+from likewise.matching._conditions import COLUMNS, ConditionTable
 from likewise.matching._dense import CODES, Hits, bound_of, contexts_of, gather
 from likewise.matching._dense_kernel import RELATED
 from likewise.matching._exact_kernel import EQUAL, Tuples
 from likewise.matching._lists import Lists, grown
 from likewise.matching._near import FLOOR, STRONG, Neighbours
-from likewise.matching._relations import Columns, Relations
+from likewise.matching._relations import Relations
+from likewise.matching._rivals import Rivals
 from likewise.matching._sparse_kernel import PROFILE, Names, Near, Postings, World, fill_matrix, match_sparse
 from likewise.matching._vocabulary import TEXT, Encoded, Vocabulary
 from likewise.semantics import Measure
@@ -78,8 +80,7 @@ class SparseGroup:
         self._by_meaning, self._by_value, self._by_name = (Lists(np.int32, np.int32, np.float32) for _ in range(3))
         self._active = 0
         self._least = 1.0
-        self._contested = -1
-        self._rivals = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+        self._rivals = Rivals(self._competition, (self._names.columns, self._near.columns))
         self._seen = np.zeros(16, dtype=np.int64)
         self._clock = np.zeros(2, dtype=np.int64)
         self._candidates = np.zeros(16, dtype=np.int32)
@@ -152,14 +153,31 @@ class SparseGroup:
             postings, at, _ = self._place(number)
             postings.discard(at, slot, field=1)
 
+    def make_room(self) -> None:
+        """Let some columns be used again, if there are many that nobody needs."""
+        for side, columns in enumerate((self._names.columns, self._near.columns)):
+            for move in columns.make_room():
+                self.conditions.moved(COLUMNS[side], move)
+                self._rivals.moved(side, move)
+                self._rename(side, move)
+
+    def _rename(self, side: int, move: Move) -> None:
+        """Let postings follow their terms; list 0 by name is of exact attributes."""
+        for old, new in zip(move.old.tolist(), move.new.tolist(), strict=True):
+            self._by_meaning.rename(old, new) if side else self._by_name.rename(old + 1, new + 1)
+        if not side:
+            for postings in (self._by_meaning, self._by_value, self._by_name):
+                attribute = postings.fields[0]
+                attribute[:] = np.where(attribute >= 0, move.table[np.maximum(attribute, 0)], attribute)
+
     def match(self, encoded: Encoded) -> Hits:
         """Every match of a batch."""
         if not (self._active and len(encoded)):
             return self._out.head(0)
         if encoded.generation != self._generation:
             self._forget()
-        if self._contested != self._competition.version:
-            self._contest()
+        if self._rivals.update():
+            self.make_room()
         parts = [
             part
             for context, events in contexts_of(encoded, thematic=self._thematic)
@@ -201,14 +219,6 @@ class SparseGroup:
         self._name_of: dict[int, NDArray[np.int32]] = {}
         self._near_of: dict[int, NDArray[np.int32]] = {}
         self._worlds: dict[int, World] = {}
-
-    def _contest(self) -> None:
-        """Give a column to every competitor."""
-        self._contested = self._competition.version
-        self._rivals = (
-            np.array([self._names.columns.add(term) for term in self._competition.attributes], dtype=np.int64),
-            np.array([self._near.columns.add(term) for term in self._competition.values], dtype=np.int64),
-        )
 
     def _score(self, encoded: Encoded, context: int, events: NDArray[np.int64]) -> Iterator[Hits]:
         world = self._world(encoded, context, events)
@@ -280,13 +290,13 @@ class SparseGroup:
         lists = self._near.rows(values, [words.value_terms[n] for n in values], context=context, theme=theme)
         near_of[values] = lists
         if self._temperature:
-            self._near.contest(lists, self._rivals[1], self._contested)
+            self._near.contest(lists, self._rivals.competing(1), self._rivals.version)
         return name_of, near_of
 
     def _contest_names(self, places: NDArray[np.int64]) -> None:
         self._name_rival = grown(self._name_rival, len(self._names.table))
         if self._temperature:
-            scores = self._names.table[places][:, self._rivals[0]]
+            scores = self._names.table[np.ix_(places, np.flatnonzero(self._rivals.competing(0)))]
             self._name_rival[places] = scores.max(axis=1, initial=0.0)
 
 

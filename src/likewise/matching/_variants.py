@@ -30,7 +30,7 @@ class HybridGroup(DenseGroup):
         self._measure: Any = measure
         self._signatures: dict[bytes, int] = {}
         self._members: list[NDArray[np.int32]] = []
-        self._lifted: dict[int, NDArray[np.float32]] = {}
+        self._lifted: dict[int, tuple[int, NDArray[np.float32]]] = {}
         super().__init__(vocabulary, measure, **options)
 
     def _forget(self) -> None:
@@ -60,13 +60,14 @@ class HybridGroup(DenseGroup):
         if side == 1 or not len(columns):
             # Values know no rank: they are the same in every context.
             return super()._relate(side, numbers, terms, 0, theme)
-        rows = self._lifted.get(context)
-        if rows is None or rows.shape[1] != len(columns):
+        version, rows = self._lifted.get(context, (-1, np.zeros((0, 0), dtype=np.float32)))
+        if version != columns.version:
             said = [terms[number] for number in self._members[context].tolist()]
             lifted = self._measure.property_matrix(columns.terms, said)
-            rows = self._lifted[context] = np.ascontiguousarray(np.nan_to_num(lifted).T)
+            rows = np.ascontiguousarray(np.nan_to_num(lifted).T)
+            self._lifted[context] = columns.version, rows
         if self._temperature is not None:
-            rows = contrasted(rows, rows[:, self._rivals[0]].max(axis=1, initial=0.0), self._temperature)
+            rows = contrasted(rows, rows[:, self._rivals.competing(0)].max(axis=1, initial=0.0), self._temperature)
         return np.searchsorted(self._members[context], numbers).astype(np.int64), rows
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
 from operator import attrgetter
+from threading import RLock
 from typing import Any, Final
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from likewise.events import Event, Value, normalise, to_datetime, to_instant
 from likewise.matching._lists import grown
+from likewise.matching._numbers import Numbers
 
 TEXT: Final = 0
 NUMBER: Final = 1
@@ -108,23 +110,19 @@ class Vocabulary:
     """All tuples seen so far and, for each, what kernels need to know of it.
 
     A tuple's `key` is shared by tuples that are the same for exact comparison; predicates of
-    equality get theirs from the same numbering. When more than `capacity` tuples were seen, all are
+    equality hold theirs in the same numbering. When more than `capacity` tuples were seen, all are
     forgotten and numbered anew (`generation` counts that), so an endless stream of new readings
     cannot fill the memory.
     """
 
     def __init__(self, *, capacity: int = DEFAULT_CAPACITY) -> None:
         self.capacity = capacity
+        self.lock = RLock()
+        """One for all matchers that share these numbers."""
         self.generation = 0
-        self._attributes: dict[str, int] = {}
-        self._values: dict[str, int] = {}
-        self._keys: dict[tuple[int, int, int], int] = {}
-        self._pinned_attributes: dict[str, int] = {}
-        self._pinned_values: dict[str, int] = {}
-        self._pinned_keys: dict[tuple[int, int, int], int] = {}
-        self.attribute_terms: list[str] = []
-        self.value_terms: list[str] = []
-        self._next_key = 0
+        self._attributes: Numbers[str] = Numbers()
+        self._values: Numbers[str] = Numbers()
+        self._keys: Numbers[tuple[int, int, int]] = Numbers()
         self._themes: _Ids = _Ids(self._intern_theme)
         self.themes: list[tuple[str, ...]] = []
         self._clear()
@@ -144,13 +142,28 @@ class Vocabulary:
 
     @property
     def attributes(self) -> int:
-        """How many attribute numbers are in use."""
-        return len(self.attribute_terms)
+        """Attribute numbers are below this."""
+        return len(self._attributes)
 
     @property
-    def keys(self) -> int:
-        """How many keys are in use."""
-        return self._next_key
+    def attribute_terms(self) -> list[str]:
+        """The attributes by their numbers."""
+        return self._attributes.keys  # type: ignore[return-value]
+
+    @property
+    def value_terms(self) -> list[str]:
+        """The values' terms by their numbers."""
+        return self._values.keys  # type: ignore[return-value]
+
+    @property
+    def held(self) -> int:
+        """How many attributes, values and keys predicates hold."""
+        return self._attributes.held + self._values.held + self._keys.held
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers were ever given at a time, of attributes, values and keys together."""
+        return len(self._attributes) + len(self._values) + len(self._keys)
 
     def encode(self, events: Sequence[Event]) -> Encoded:
         """The tuple numbers of a batch of events."""
@@ -168,40 +181,40 @@ class Vocabulary:
     def forget(self) -> None:
         """Drop every tuple; numbers that predicates use stay as they are."""
         self.generation += 1
-        self._attributes = dict(self._pinned_attributes)
-        self._keys = dict(self._pinned_keys)
-        self._values = dict(self._pinned_values)
-        del self.attribute_terms[max(self._attributes.values(), default=-1) + 1 :]
-        del self.value_terms[max(self._values.values(), default=-1) + 1 :]
-        self._next_key = max(self._keys.values(), default=-1) + 1
+        for numbers in (self._attributes, self._values, self._keys):
+            numbers.forget()
         self._themes = _Ids(self._intern_theme)
         self.themes = []
         self._clear()
 
-    def pin_attribute(self, attribute: str) -> int:
-        """The number of a predicate's attribute."""
-        term = normalise(attribute)
-        number = self._pinned_attributes[term] = _number(term, self._attributes, self.attribute_terms)
-        return number
+    def hold_attribute(self, attribute: str) -> int:
+        """The number of a predicate's attribute, until it is released."""
+        return self._attributes.hold(normalise(attribute))
 
-    def pin_value(self, value: Value) -> int:
-        """The number of a predicate's value, whatever its kind."""
-        term = term_of(value)
-        number = self._pinned_values[term] = _number(term, self._values, self.value_terms)
-        return number
+    def hold_value(self, value: Value) -> int:
+        """The number of a predicate's value, whatever its kind, until it is released."""
+        return self._values.hold(term_of(value))
 
-    def pin_key(self, attribute: str, value: Value) -> int:
-        """The key that tuples must have to equal this attribute and value."""
-        key = (self.pin_attribute(attribute), kind_of(value), self.pin_value(value))
-        number = self._pinned_keys[key] = self._key(key)
-        return number
+    def hold_key(self, attribute: str, value: Value) -> tuple[int, int]:
+        """The attribute, and the key that tuples must have to equal this attribute and value."""
+        number = self.hold_attribute(attribute)
+        return number, self._keys.hold((number, kind_of(value), self.hold_value(value)))
 
-    def _key(self, key: tuple[int, int, int]) -> int:
-        number = self._keys.get(key)
-        if number is None:
-            number = self._keys[key] = self._next_key
-            self._next_key += 1
-        return number
+    def release_attribute(self, number: int) -> None:
+        """A predicate needs its attribute no longer."""
+        self._attributes.release(number)
+
+    def release_value(self, number: int) -> None:
+        """A predicate needs its value no longer."""
+        self._values.release(number)
+
+    def release_key(self, number: int) -> None:
+        """A predicate needs its key no longer, nor the attribute and the value in it."""
+        parts = self._keys.keys[number]
+        assert parts is not None
+        self._keys.release(number)
+        self.release_attribute(parts[0])
+        self.release_value(parts[2])
 
     def _intern_theme(self, theme: tuple[str, ...]) -> int:
         canonical_theme = tuple(sorted({normalise(tag) for tag in theme}))
@@ -232,19 +245,11 @@ class Vocabulary:
         if number >= len(self.key):
             for name_of in ("key", "attribute", "value", "kind", "number"):
                 setattr(self, name_of, grown(getattr(self, name_of), number + 1))
-        attribute = _number(normalise(name), self._attributes, self.attribute_terms)
-        meaning = _number(term_of(value), self._values, self.value_terms)
+        attribute = self._attributes.see(normalise(name))
+        meaning = self._values.see(term_of(value))
         self.attribute[number] = attribute
         self.value[number] = meaning
         self.kind[number] = kind_of(value)
         self.number[number] = number_of(value)
-        self.key[number] = self._key((attribute, kind_of(value), meaning))
+        self.key[number] = self._keys.see((attribute, kind_of(value), meaning))
         return number
-
-
-def _number(term: str, numbers: dict[str, int], terms: list[str]) -> int:
-    number = numbers.get(term)
-    if number is None:
-        number = numbers[term] = len(terms)
-        terms.append(term)
-    return number

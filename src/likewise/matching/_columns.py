@@ -1,0 +1,180 @@
+"""Columns: the subscription terms of one measure and theme, made ready for the terms of events in slices."""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise.matching._lists import grown
+from likewise.semantics import Measure, Prepared, prepare
+
+SLICE = 1024
+"""Terms that come one by one are joined up to so many: made ready anew together, they are not noticed."""
+
+BULK = 1 << 14
+"""Terms that come all at once, when a matcher is filled, are made ready in slices of so many."""
+
+STEP = 256
+"""So many terms move at a time when room is made, so that nobody has to wait for it."""
+
+
+class Slice(NamedTuple):
+    """Columns from `begin` to `end`, made ready together; the stamp tells what was made ready before what."""
+
+    begin: int
+    end: int
+    stamp: int
+    ready: Prepared
+
+
+class Move(NamedTuple):
+    """Terms that have new columns, and a table from every column, -1 included, to what it is now."""
+
+    old: NDArray[np.int64]
+    new: NDArray[np.int64]
+    table: NDArray[np.int32]
+
+
+class Columns:
+    """Terms as columns, each held as long as it is needed; columns of terms that nobody needs are used again.
+
+    They are given back a slice at a time: the few terms still needed in the emptiest slice move to new columns.
+
+    >>> from likewise.testing import TableMeasure
+    >>> columns = Columns(TableMeasure({("laptop", "computer"): 0.5}))
+    >>> columns.add("laptop"), columns.add("lamp"), columns.add("laptop")
+    (0, 1, 0)
+    """
+
+    def __init__(self, measure: Measure, *, theme: Sequence[str] = ()) -> None:
+        self.measure = measure
+        self.theme = tuple(theme)
+        self.terms: list[str] = []
+        self.version = 0
+        """Grows with every new column."""
+        self._numbers: dict[str, int] = {}
+        self._uses = np.zeros(64, dtype=np.int32)
+        self._live = 0
+        self._slices: list[Slice] = []
+        self._pending: list[tuple[int, int]] = []
+        self._free: list[tuple[int, int]] = []
+        self._room = (0, 0)
+        self._stamp = 0
+
+    def __len__(self) -> int:
+        """Columns are below this."""
+        return len(self.terms)
+
+    @property
+    def live(self) -> int:
+        """How many terms are needed."""
+        return self._live
+
+    def add(self, term: str) -> int:
+        """The column of a term, held once more."""
+        number = self._numbers.get(term)
+        if number is None:
+            number = self._place(term)
+        self._live += not self._uses[number]
+        self._uses[number] += 1
+        return number
+
+    def number(self, term: str) -> int:
+        """The column of a term that is held."""
+        return self._numbers[term]
+
+    def release(self, number: int) -> None:
+        """Hold a column once less; nobody needs it after the last time, but it stays for a while."""
+        self._uses[number] -= 1
+        self._live -= not self._uses[number]
+
+    def slices(self) -> list[Slice]:
+        """Every slice, made ready, the latest last; all terms are in them."""
+        for begin, end in self._pending:
+            self._make_ready(begin, end)
+        self._pending.clear()
+        return self._slices
+
+    def make_room(self) -> Iterator[Move]:
+        """Where most terms are needed no longer, give slices back; tells which few terms move out of them."""
+        while len(self._numbers) - self._live > max(SLICE, self._live):
+            found = [part[:2] for part in self._slices] + [part for part in self._pending if part[1] != self._room[0]]
+            if not found:
+                return
+            begin, end = max(found, key=self._unneeded)
+            needed = np.flatnonzero(self._uses[begin:end]) + begin
+            move = self._move(needed[:STEP])
+            if len(needed) <= STEP:
+                self._drop(begin, end)
+            if len(needed):
+                yield move
+                return
+
+    def _unneeded(self, part: tuple[int, int]) -> int:
+        begin, end = part
+        return end - begin - int(np.count_nonzero(self._uses[begin:end]))
+
+    def _move(self, old: NDArray[np.int64]) -> Move:
+        new = np.array([self._place(self.terms[number]) for number in old.tolist()], dtype=np.int64)
+        self._uses[new], self._uses[old] = self._uses[old], 0
+        table = np.arange(len(self.terms) + 1, dtype=np.int32)
+        table[old], table[-1] = new, -1
+        return Move(old, new, table)
+
+    def _place(self, term: str) -> int:
+        number, limit = self._room
+        if number == limit:
+            number, limit = self._next_room()
+        self._room = (number + 1, limit)
+        if number == len(self.terms):
+            self.terms.append(term)
+            self._uses = grown(self._uses, number + 1)
+        else:
+            self.terms[number] = term
+        self._numbers[term] = number
+        self.version += 1
+        begin, end = self._pending[-1] if self._pending else (0, -1)
+        if end == number and end - begin < BULK:
+            self._pending[-1] = (begin, number + 1)
+        else:
+            self._pending.append((number, number + 1))
+        return number
+
+    def _next_room(self) -> tuple[int, int]:
+        largest = max(self._free, key=lambda part: part[1] - part[0], default=(0, 0))
+        if largest[1] - largest[0] >= STEP:
+            self._free.remove(largest)
+            return largest
+        return len(self.terms), len(self.terms) + SLICE
+
+    def _make_ready(self, begin: int, end: int) -> None:
+        # As in a binary counter, a slice is joined with those before it that are no larger: a term is
+        # made ready anew only a few times, and there are never many slices.
+        while self._slices and self._may_join(begin, end):
+            begin = self._slices.pop().begin
+        self._stamp += 1
+        ready = prepare(self.measure, self.terms[begin:end], subscription_theme=self.theme)
+        self._slices.append(Slice(begin, end, self._stamp, ready))
+
+    def _may_join(self, begin: int, end: int) -> bool:
+        last = self._slices[-1]
+        return last.end == begin and last.end - last.begin <= end - begin and end - last.begin <= SLICE
+
+    def _drop(self, begin: int, end: int) -> None:
+        for number in range(begin, end):
+            if self._numbers.get(self.terms[number]) == number:
+                del self._numbers[self.terms[number]]
+        self._slices = [part for part in self._slices if part.begin != begin]
+        self._pending = [part for part in self._pending if part[0] != begin]
+        insort(self._free, (begin, end))
+        joined: list[tuple[int, int]] = []
+        for part in self._free:
+            if joined and joined[-1][1] == part[0]:
+                joined[-1] = (joined[-1][0], part[1])
+            else:
+                joined.append(part)
+        self._free = joined
