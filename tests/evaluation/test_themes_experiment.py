@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from tests.evaluation.tiny import knowing, tiny
 
-from likewise.errors import BuildError
+from likewise.errors import BuildError, LikewiseError
 from likewise.evaluation import themes
+from likewise.evaluation.approaches import Laboratory
 from likewise.evaluation.experiment import Settings
+from likewise.evaluation.thematic_dataset import Recipe, build_thematic
 from likewise.evaluation.themes import Bench, Cell
 from likewise.semantics import Measure
 from likewise.testing import TableMeasure
@@ -93,3 +95,37 @@ def test_the_maps_are_drawn_by_measure(tmp_path: Path) -> None:
 def test_unknown_options_and_measures_are_refused(options: dict[str, str], what: str) -> None:
     with pytest.raises(BuildError, match=what):
         themes.run(Settings(options=options))
+
+
+@pytest.fixture(scope="module")
+def real() -> Bench:
+    """One seed and a fifth of the events; docs/quality.md has the whole run."""
+    try:
+        laboratory = Laboratory()
+        chosen = themes.make_measures(laboratory)
+        data = build_thematic(Recipe(seed=4, events=3000))
+    except LikewiseError as error:
+        pytest.skip(error.message)
+    return Bench(data, {name: chosen[name] for name in themes.MAPPED}, laboratory.measure("wikipedia"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sizes", [(2, 5), (3, 7), (5, 15)])
+def test_themes_gain_in_the_good_region(real: Bench, sizes: tuple[int, int]) -> None:
+    """Issue 4: at least 0.65, and better than the measure without themes and than plain ESA."""
+    found = np.mean(real.sample("thematic", sizes, 3), axis=0)
+    assert found[0] >= 0.65
+    assert found[1] > 0.01
+    assert found[2] > 0.02
+
+
+@pytest.mark.slow
+def test_tags_of_the_field_gain_more_than_foreign_ones(real: Bench) -> None:
+    rows = themes._controls([real]).rows
+    gains = {
+        kind: np.mean([row["gain of thematic"] for row in rows if row["field"] == kind])
+        for kind in ("fitting", "foreign")
+    }
+    assert gains["fitting"] > gains["foreign"]
+    [unknown] = [row for row in rows if row["field"] == "unknown words"]
+    assert unknown["gain of thematic"] == pytest.approx(0, abs=1e-9)
