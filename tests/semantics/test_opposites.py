@@ -34,6 +34,7 @@ def opposites(wordnet: WordNet) -> Opposites:
         "started stopped",  # one of them in a rare sense
         "unlogged logged",  # not in WordNet: over the prefix
         "higher lower",
+        "north south",
     ],
 )
 def test_opposites_are_found_from_both_sides(opposites: Opposites, pair: str) -> None:
@@ -53,6 +54,8 @@ def test_opposites_are_found_from_both_sides(opposites: Opposites, pair: str) ->
         "union ion",  # no prefix, though it looks like one
         "increase crease",
         "leave go",  # both are manners of what has antonyms, but not of opposite things
+        "light dimmer",  # a thing, not more dim
+        "heater ice",  # nor the act of heating
         "first second",
         "first one",
         "twentieth thirty",

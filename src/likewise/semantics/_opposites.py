@@ -21,18 +21,28 @@ Meaning: TypeAlias = int | str
 NEGATIONS = frozenset({"no", "non", "not", "without"})
 """Words that turn the next one into its opposite."""
 
-PARTICLES = {"after": "before", "in": "out", "over": "under"}
-"""Opposites that WordNet, which has no prepositions, does not know."""
+PARTICLES = {
+    "above": "below",
+    "after": "before",
+    "in": "out",
+    "more": "less",
+    "on": "off",
+    "over": "under",
+    "up": "down",
+}
+"""Opposites that WordNet, which has no prepositions, does not know or seldom means."""
 
-STATES = frozenset({"above", "below", "down", "less", "more", "off", "on", "up", *PARTICLES, *PARTICLES.values()})
+STATES = frozenset({*PARTICLES, *PARTICLES.values()})
 """Stop words that tell states apart: a light is on or off."""
 
 COMMON = 0.1
-"""A sense counts if it is the first of its part of speech or at least that share of the most common one there."""
+"""A sense counts if it is the first of its part of speech or at least that share of the most common one there; a part
+of speech, if it has that share of all uses of the word."""
 
 STEM = 4
 """Derived words share so many first letters: `arrive` and `arrival`, not `go` and `departure`."""
 
+_ACT = re.compile(r"(?:the )?act of ")  # an arrival is an arriving, a heater is no heating
 _KEPT = 32_768
 _NUMBERS = frozenset({"cardinal", "ordinal"})  # antonyms for WordNet, but "first" is no opposite of "one"
 _ADJECTIVE = files.PARTS.index("adj")
@@ -78,8 +88,8 @@ class Opposites:
 
     Direct ones are the antonym pointers of a word's common senses (open, closed). Indirect ones go over the adjective
     that a satellite is similar to (vacant, empty, full), over the verb of which another is a manner (depart, leave,
-    arrive), over derived nouns (arrival, arrive), over what a definition denies (vacant: "without an occupant"), and
-    over a prefix where WordNet does not know the word.
+    arrive), over the act that a noun names (arrival, arrive), over what a definition denies (vacant: "without an
+    occupant"), and over a prefix where WordNet does not know the word.
     """
 
     def __init__(self, wordnet: WordNet) -> None:
@@ -116,11 +126,12 @@ class Opposites:
     def _plain(self, text: str) -> Stand:
         if any(map(str.isdigit, text)) or (text in STOP_WORDS and text not in STATES):
             return _NOTHING
-        forms = {part: self._wordnet.base_forms(text, part) for part in files.PARTS}
-        common = {sense for part in files.PARTS if forms[part] for sense in self._common(text, part)}
-        verbs = {verb for verb in _follow(common, self._verb) if _akin(self._wordnet.words(verb), text)}
+        forms = self._forms(text)
+        common = set(self._common(text, forms))
+        acts = (sense for sense in common if sense in self._verb and _ACT.match(self._wordnet.synset(sense).gloss))
+        verbs = {verb for verb in _follow(acts, self._verb) if _akin(self._wordnet.words(verb), text)}
         poles = common | verbs | set(_follow(self._without_antonym(common), self._head))
-        bare = {text, *(form for part in files.PARTS for form in forms[part])}
+        bare = {text, *(form for part in forms for form in forms[part])}
         denied = {*self._names(_follow(common, self._antonym)), *self._denied(common), *_particle(text)}
         if not common:
             denied.update(self._without_prefix(text))
@@ -140,14 +151,21 @@ class Opposites:
         for sense in senses:
             yield from (name.replace("-", "") for name in self._wordnet.words(sense))
 
-    def _common(self, text: str, part: str) -> Iterator[int]:
-        senses = self._wordnet.senses(text, part=part)
-        most = max((sense.count for sense in senses), default=0)
-        yield from (s.synset for at, s in enumerate(senses) if at == 0 or s.count >= max(1, COMMON * most))
+    def _common(self, text: str, parts: Iterable[str]) -> Iterator[int]:
+        """The senses that count, of the parts of speech in which the word is common."""
+        senses = {part: self._wordnet.senses(text, part=part) for part in parts}
+        total = sum(sense.count for found in senses.values() for sense in found)
+        for found in senses.values():
+            most = max((sense.count for sense in found), default=0)
+            if sum(sense.count for sense in found) >= COMMON * total:
+                yield from (s.synset for at, s in enumerate(found) if at == 0 or s.count >= max(1, COMMON * most))
 
-    def _forms(self, text: str) -> Iterator[str]:
-        for part in files.PARTS:
-            yield from self._wordnet.base_forms(text, part)
+    def _forms(self, text: str) -> dict[str, list[str]]:
+        """The words that this one may be a form of, by part of speech; a dimmer is a thing and not more dim."""
+        found = {part: self._wordnet.base_forms(text, part) for part in files.PARTS}
+        if text in found["noun"] and text not in (*found["verb"], *found["adj"]):
+            found["adj"] = []
+        return {part: forms for part, forms in found.items() if forms}
 
     def _denied(self, senses: Iterable[int]) -> Iterator[str]:
         """The words that the definitions of adjectives deny, and those they are derived from."""
@@ -157,7 +175,7 @@ class Opposites:
                     yield from self._family(word)
 
     def _family(self, word: str) -> Iterator[str]:
-        for form in {word, *self._forms(word)}:
+        for form in {word, *(form for forms in self._forms(word).values() for form in forms)}:
             yield form
             for sense in self._wordnet.senses(form):
                 for other in self._wordnet.pointers(sense.synset, ["+"]):
@@ -167,7 +185,7 @@ class Opposites:
         for prefix in _UNKNOWN_PREFIXES:
             rest = text.removeprefix(prefix)
             if rest != text and len(rest) >= STEM:
-                yield from self._forms(rest)
+                yield from (form for forms in self._forms(rest).values() for form in forms)
 
 
 @lru_cache(maxsize=_KEPT)
