@@ -73,7 +73,7 @@ def _detect(*, data: str, cores: int) -> dict[str, Any]:
         found = detect(events, PATTERN)
         count = events.count()
         seconds, busy, found_rows = best(found, 3)
-    return {"rate": count / seconds, "cpu_rate": count / busy, "rows": found_rows, "memory": used["most"]}
+    return {"rate": count / seconds, "cpu_rate": count / busy, "rows": found_rows, "memory": max(used, default=0)}
 
 
 def _stream(*, folder: str, batches: int, size: int, cores: int) -> dict[str, Any]:

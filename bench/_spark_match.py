@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,34 +23,38 @@ def rows(folder: Path, *, quick: bool) -> Iterator[dict[str, object]]:
         return
     engine = _engine_rate(folder, space)
     yield row("matching, engine in process", engine, "events/s of one core")
-    data = folder / "events.parquet"
-    say(f"writing {count:,} events")
-    task(__file__, "write", cores=None, base=str(base), out=str(data), count=count)
-    given = {"data": str(data), "subscriptions": str(folder / "subscriptions.lw"), "space": space}
+    given = {"data": str(folder / "events"), "subscriptions": str(folder / "subscriptions.lw"), "space": space}
+    _write(base, folder / "events", count)
     one = task(__file__, "match", cores=1, **given)
     yield row("matching, Spark, one core", one["rate"], "events/s by the clock")
     yield row("matching, Spark, one core", one["cpu_rate"], "events/s of one core", target=f">= {0.4 * engine:,.0f}")
     # Like with like: the engine's rate is one of processor time too.
     yield row("matching, Spark beside the engine", one["cpu_rate"] / engine, "of the engine's rate", target=">= 0.4")
     yield row("matches found", one["rows"], "rows")
+    kept = task(__file__, "match", cores=1, counted=False, **given)
+    yield row("all columns of all matches made", kept["cpu_rate"], "events/s of one core")
+    rows = task(__file__, "match", cores=1, direct=False, **given)
+    yield row("events handed over as rows of Spark", rows["cpu_rate"], "events/s of one core", note="as after a filter")
     if (os.cpu_count() or 1) > 1:
-        two = task(
-            __file__, "match", cores=2, data=str(data), subscriptions=str(folder / "subscriptions.lw"), space=space
-        )
+        two = task(__file__, "match", cores=2, **given)
         yield row("matching, Spark, two cores", two["rate"], "events/s by the clock")
         yield row("two cores beside one", two["rate"] / one["rate"], "times", target=">= 1.6")
         yield row("memory of all processes", two["memory"] / 1e6, "MB")
         if os.environ.get("LIKEWISE_BENCH_GROWTH"):
-            yield from _growth(folder, base, space, two)
+            yield from _growth(folder, base, given, two)
 
 
-def _growth(folder: Path, base: Path, space: str, two: dict[str, Any]) -> Iterator[dict[str, object]]:
-    data = folder / "many.parquet"
-    say("writing 20,000,000 events")
-    task(__file__, "write", cores=None, base=str(base), out=str(data), count=20_000_000)
-    many = task(__file__, "match", cores=2, data=str(data), subscriptions=str(folder / "subscriptions.lw"), space=space)
-    yield row("matching 20 million events", many["rate"], "events/s", target=f"about {two['rate']:,.0f} (linear)")
+def _growth(folder: Path, base: Path, given: dict[str, str], two: dict[str, Any]) -> Iterator[dict[str, object]]:
+    shutil.rmtree(given["data"])
+    _write(base, folder / "many", 20_000_000)
+    many = task(__file__, "match", cores=2, **{**given, "data": str(folder / "many")})
+    what = "matching 20 million events"
+    yield row(what, many["rate"], "events/s by the clock", target=f"about {two['rate']:,.0f} (linear)")
+    yield row(what, many["cpu_rate"], "events/s of one core", target=f"about {two['cpu_rate']:,.0f} (linear)")
     yield row("memory at 20 million", many["memory"] / 1e6, "MB", target=f"about {two['memory'] / 1e6:,.0f} (flat)")
+    early, late = (many[name] / 1e6 for name in ("early", "late"))
+    yield row("memory, last third of the run", late, "MB", target=f"about {early:,.0f}, that of the second third")
+    shutil.rmtree(folder / "many")
 
 
 def _inputs(folder: Path) -> tuple[Path, str]:
@@ -101,30 +106,49 @@ def _engine_rate(folder: Path, space: str) -> float:
     return len(events) / min(cpu(once) for _ in range(5))
 
 
-def _write(*, base: str, out: str, count: int, cores: int | None) -> dict[str, Any]:
-    from pyspark.sql import functions as F  # noqa: N812
+def _write(base: Path, folder: Path, count: int) -> None:
+    """Parquet files of 250,000 events each: those of the base over and over, each time in another order."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
 
-    with session(cores) as spark:
-        told = spark.read.parquet(base)
-        copies = -(-count // told.count())
-        numbers = spark.range(copies).withColumnRenamed("id", "copy")
-        many = numbers.crossJoin(F.broadcast(told)).limit(count).withColumn("id", F.concat_ws("-", "id", "copy"))
-        parts = max(8, count // 250_000)
-        many.drop("copy").repartition(parts).write.parquet(out)
-    return {}
+    say(f"writing {count:,} events")
+    folder.mkdir()
+    told, dice = pq.read_table(base).combine_chunks(), np.random.default_rng(7)
+    for start in range(0, count, _FILE):
+        numbers = np.arange(start, min(start + _FILE, count))
+        part = told.take(pa.array(dice.permutation(numbers) % len(told)))
+        ids = pc.binary_join_element_wise(part["id"], pa.array(numbers).cast(pa.string()), "-")
+        pq.write_table(part.set_column(0, "id", ids), folder / f"{start:09}.parquet", row_group_size=_FILE // 2)
 
 
-def _match(*, data: str, subscriptions: str, space: str, cores: int) -> dict[str, Any]:
+_FILE = 250_000
+
+
+def _match(
+    *, data: str, subscriptions: str, space: str, cores: int, counted: bool = True, direct: bool = True
+) -> dict[str, Any]:
     from likewise.pipeline import match, read_events
 
-    with session(cores) as spark, memory() as used:
+    with session(cores) as spark:
         events = read_events(spark, data, format="parquet")
-        found = match(events, Path(subscriptions), space=space, approach="approximate", explain=False)
+        # Another frame with the same rows: workers do not read its files themselves.
+        given = events if direct else events.select("*")
+        found = match(given, Path(subscriptions), space=space, approach="approximate", explain=False)
         count = events.count()
-        found.limit(1000).count()
-        seconds, busy, found_rows = best(found, 1 if count > 1_000_000 else 6)
-    return {"rate": count / seconds, "cpu_rate": count / busy, "rows": found_rows, "memory": used["most"]}
+        with memory() as used:
+            seconds, busy, found_rows = best(found, 1 if count > 1_000_000 else 6, counted=counted)
+    third = max(1, len(used) // 3)
+    return {
+        "rate": count / seconds,
+        "cpu_rate": count / busy,
+        "rows": found_rows,
+        "memory": max(used, default=0),
+        "early": max(used[third : 2 * third], default=0),
+        "late": max(used[-third:], default=0),
+    }
 
 
 if __name__ == "__main__":
-    main(write=_write, match=_match)
+    main(match=_match)

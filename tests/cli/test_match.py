@@ -113,9 +113,12 @@ def test_bad_usage_exits_2_with_a_message(files, arguments, stdin, message):
 
 @pytest.mark.spark
 def test_the_same_on_spark(spark, files):
-    done = run(*files, "--spark", "--json")
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout.splitlines()[-1])["event_id"] == EVENT["id"]
+    """The same lines, key by key, and the same words for people."""
+    for options in (("--json", "--top", "2"), ()):
+        here, there = run(*files, *options), run(*files, "--spark", *options)
+        assert there.returncode == 0, there.stderr
+        assert there.stdout == here.stdout
+    assert EVENT["id"] in here.stdout
 
 
 def test_the_best_events_of_each_subscription(files):

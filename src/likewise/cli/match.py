@@ -15,7 +15,7 @@ from likewise.errors import BuildError
 if TYPE_CHECKING:
     from likewise.engine import Engine, Notification
     from likewise.events import Event
-    from likewise.matching import Correspondence, Explanation
+    from likewise.matching import Correspondence, Explanation, Match
 
 _DRAWN = 20
 """A chart shows so many explanations; more would not be looked at."""
@@ -136,12 +136,18 @@ def _show(told: Notification, *, explain: bool) -> None:
     if explain and told.match is not None:
         output.print(told.match.explain().text(), markup=False, soft_wrap=True)
         return
-    ids = ", ".join(event.id for event in told.events)
-    output.print(f"{told.subscription} matches {ids}  score {told.score:.3f}", markup=False, soft_wrap=True)
-    for mapping in told.match.mappings if told.match is not None else ():
-        output.print(f"  mapping with probability {mapping.probability:.3f}")
-        for line in map(_line, mapping.correspondences):
-            output.print(f"    {line}", markup=False, soft_wrap=True)
+    show_told(_as_json(told, explain=False))
+
+
+def show_told(told: dict[str, Any]) -> None:
+    """A match for people, from what `--json` says of it."""
+    line = f"{told['subscription']} matches {', '.join(told['events'])}  score {told['score']:.3f}"
+    output.print(line, markup=False, soft_wrap=True)
+    for mapping in told["mappings"]:
+        output.print(f"  mapping with probability {mapping['probability']:.3f}")
+        for pair in mapping["correspondences"]:
+            said = f"{pair['attribute']}: {pair['value']}  similarity {pair['similarity']:.3f}"
+            output.print(f"    {pair['predicate']}  ↔  {said}", markup=False, soft_wrap=True)
 
 
 def _show_misses(engine: Engine, events: list[Event], *, as_json: bool) -> None:
@@ -156,38 +162,38 @@ def _show_misses(engine: Engine, events: list[Event], *, as_json: bool) -> None:
             output.print(nearest.text(), markup=False, soft_wrap=True)
 
 
-def _line(pair: Correspondence) -> str:
-    from likewise.language._format_profile import format_predicate
-
-    name, value = pair.tuple
-    return f"{format_predicate(pair.predicate)}  ↔  {name}: {value}  similarity {pair.similarity:.3f}"
-
-
 def _as_json(told: Notification, *, explain: bool) -> dict[str, Any]:
+    why = {"explanation": told.match.explain().as_dict()} if explain and told.match is not None else {}
+    if told.match is not None:
+        return why | match_plain(told.match)
+    ids = [event.id for event in told.events]
+    return {"subscription": told.subscription, "event": ids[-1], "events": ids, "score": told.score, "mappings": []}
+
+
+def match_plain(match: Match) -> dict[str, Any]:
+    """What `--json` says of a match, in this process as on Spark."""
+    return {
+        "subscription": str(match.subscription),
+        "event": match.event.id,
+        "events": [match.event.id],
+        "score": match.score,
+        "mappings": [
+            {
+                "probability": mapping.probability,
+                "correspondences": [_pair_plain(pair) for pair in mapping.correspondences],
+            }
+            for mapping in match.mappings
+        ],
+    }
+
+
+def _pair_plain(pair: Correspondence) -> dict[str, Any]:
     from likewise.language._format_profile import format_predicate
 
-    mappings = [
-        {
-            "probability": mapping.probability,
-            "correspondences": [
-                {
-                    "predicate": format_predicate(pair.predicate),
-                    "attribute": pair.tuple[0],
-                    "value": pair.tuple[1],
-                    "similarity": pair.similarity,
-                    "probability": pair.probability,
-                }
-                for pair in mapping.correspondences
-            ],
-        }
-        for mapping in (told.match.mappings if told.match is not None else ())
-    ]
-    ids = [event.id for event in told.events]
-    why = {"explanation": told.match.explain().as_dict()} if explain and told.match is not None else {}
-    return why | {
-        "subscription": told.subscription,
-        "event": ids[-1],
-        "events": ids,
-        "score": told.score,
-        "mappings": mappings,
+    return {
+        "predicate": format_predicate(pair.predicate),
+        "attribute": pair.tuple[0],
+        "value": pair.tuple[1],
+        "similarity": pair.similarity,
+        "probability": pair.probability,
     }

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from likewise.errors import BuildError
 from likewise.matching import Match, Matcher, Scores
@@ -80,20 +79,31 @@ def match(
     `space` are spaces by name or path: each worker maps them from that path. `explain` adds the best mapping and
     its probability, which costs time for every match. Other options are those of `Matcher`.
     """
-    recipe = Recipe.of(
-        subscriptions,
-        measure=measure,
-        spaces=space,
-        options={"approach": approach, "threshold": threshold, **options},
-    )
-    return match_with(events, recipe, explain=explain)
+    told = {"approach": approach, "threshold": threshold, **options}
+    return match_with(events, recipe_of(subscriptions, space=space, measure=measure, **told), explain=explain)
+
+
+def recipe_of(
+    subscriptions: Interests,
+    *,
+    space: str | Path | Sequence[str | Path] = (),
+    measure: str | None = None,
+    **options: Any,
+) -> Recipe:
+    """The recipe of a matcher, checked."""
+    return _checked(Recipe.of(subscriptions, measure=measure, spaces=space, options=options))
+
+
+def _checked(recipe: Recipe) -> Recipe:
+    if recipe.patterns:
+        raise BuildError(f"{recipe.patterns[0].name!r} is a pattern", hint="patterns are for detect")
+    recipe.check()
+    return recipe
 
 
 def match_with(events: DataFrame, recipe: Recipe, *, explain: bool = True) -> DataFrame:
     """The same, with everything said in a recipe."""
-    if recipe.patterns:
-        raise BuildError(f"{recipe.patterns[0].name!r} is a pattern", hint="patterns are for detect")
-    recipe.check()
+    recipe = _checked(recipe)
     # One tuple for one predicate is decided only when the mapping is made.
     explained = explain or bool(dict(recipe.options).get("distinct"))
     if explained:
@@ -168,20 +178,17 @@ class MatchTask:
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         matcher = self.recipe.matcher()
-        names = [subscription.name for subscription in self.recipe.profiles]
         for batch in batches:
-            yield match_rows(matcher, batch, names)
+            yield match_rows(matcher, batch)
 
 
-def match_rows(matcher: Matcher, batch: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:
-    """The matches of one batch. Handles count up from 0 in the order of subscriptions, so they index `names`."""
-    which, handles, _ = _ordered(matcher.score_batch(encode(matcher, batch)))
-    matches = _matches(matcher, batch, which, [names[handle] for handle in handles.tolist()])
-    kept = pa.array(which[np.array([each is not None for each in matches], np.bool_)])
-    told = [each for each in matches if each is not None]
+def match_rows(matcher: Matcher, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The matches of one batch."""
+    found = found_in(matcher, batch)
+    rows, told = pa.array([row for row, _ in found], pa.int64()), [match for _, match in found]
     columns = [
-        batch.column("id").take(kept).cast(pa.string()),
-        batch.column("time").take(kept).cast(ARROW_MATCHES.field("time").type),
+        batch.column("id").take(rows).cast(pa.string()),
+        batch.column("time").take(rows).cast(ARROW_MATCHES.field("time").type),
         pa.array([str(each.subscription) for each in told], pa.string()),
         pa.array([each.score for each in told], pa.float64()),
         pa.array([each.mapping.probability if each.mapping else None for each in told], pa.float64()),
@@ -190,17 +197,12 @@ def match_rows(matcher: Matcher, batch: pa.RecordBatch, names: Sequence[str]) ->
     return pa.RecordBatch.from_arrays(columns, schema=ARROW_MATCHES)
 
 
-def _matches(
-    matcher: Matcher, batch: pa.RecordBatch, which: NDArray[np.int32], names: Sequence[str]
-) -> list[Match | None]:
-    """The match of every pair that scored; events are made only for rows that matched.
-
-    A pair has none where the matcher lets a tuple answer one predicate only and the second look refused it.
-    """
-    hit, place = np.unique(which, return_inverse=True)
+def found_in(matcher: Matcher, batch: pa.RecordBatch) -> list[tuple[int, Match]]:
+    """Every match of a batch with the row of its event; event objects are made only for rows that scored."""
+    hit = np.unique(matcher.score_batch(encode(matcher, batch)).event)
     events = list(events_of(batch.take(pa.array(hit))))
-    matches = [{each.subscription: each for each in row} for row in matcher.match_batch(events)]
-    return [matches[at].get(name) for at, name in zip(place.tolist(), names, strict=True)]
+    matches = matcher.match_batch(events)
+    return [(row, match) for row, found in zip(hit.tolist(), matches, strict=True) for match in found]
 
 
 def mapping_rows(match: Match) -> list[dict[str, object]]:
