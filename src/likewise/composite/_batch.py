@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from likewise.composite._columns import Encoded
 from likewise.composite._detection import Detection
 from likewise.composite._flat import FlatPatterns
+from likewise.composite._flat_rows import uncollected
 from likewise.composite._pool import Answer
 from likewise.composite._resume import run_general
 from likewise.events import Event, Instant
@@ -99,12 +100,14 @@ def _general(
             places = np.searchsorted(times, [found.time for found in rung], side="right")
             out.extend((place - 0.5, 0, found) for place, found in zip(places.tolist(), rung, strict=True))
 
-    for at, hits in answers:
-        ring(ends[at] - 1)
-        found = detector._deliver(events[at], base + at, hits)
-        if found:
-            out.extend((at, number(one), one) for one in found)
-    ring(ends[-1] - 1)
+    with uncollected():
+        for at, hits in answers:
+            if not timers.idle(ends[at] - 1):
+                ring(ends[at] - 1)
+            found = detector._deliver(events[at], base + at, hits)
+            if found:
+                out.extend((at, number(one), one) for one in found)
+        ring(ends[-1] - 1)
     return out
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from likewise.composite._instance import Filled, Weighted
+from likewise.composite._instance import Asked, Filled, Token, Weighted
 from likewise.composite._values import comparable
 from likewise.events import Value, normalise
 from likewise.language import Operator
@@ -35,12 +35,26 @@ class Side:
 
     def filled(self, filled: Iterable[Filled]) -> bool:
         """Whether any of the roles is filled."""
-        return any(one.role in self.roles for one in filled)
+        roles = self.roles
+        for one in filled:  # noqa: SIM110  (asked for every pair of instances: no generator)
+            if one.role in roles:
+                return True
+        return False
 
     def values(self, filled: Iterable[Filled]) -> list[list[Weighted]]:
         """The values of each event that fills one of the roles and has the attribute."""
-        mine = (values_of(one, self.attribute) for one in filled if one.role in self.roles)
-        return [values for values in mine if values]
+        roles, attribute = self.roles, self.attribute
+        return [found for one in filled if one.role in roles and (found := values_of(one, attribute))]
+
+    def keys(self, filled: Iterable[Filled]) -> list[Any]:
+        """The same values, all together, as they compare."""
+        roles, attribute, out = self.roles, self.attribute, list[Any]()
+        for one in filled:
+            if one.role in roles:
+                asked = one.token.asked
+                known = None if asked is None else asked.get(attribute)
+                out += known[1] if known is not None and known[0] else keys_at(one, attribute)
+        return out
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,23 +81,26 @@ class Condition:
             and not (self.approximate or self.left.offset or right.offset)
         )
 
-    def factor(self, filled: Iterable[Filled], relate: Relate | None) -> float:
+    def factor(self, filled: tuple[Filled, ...], relate: Relate | None) -> float:
         """0 if it fails, 1 if it holds, and in between by meaning or by an unlikely mapping.
 
         A member that stays empty (in another branch of `or`) is not asked about.
         """
-        everything = tuple(filled)
-        sides = (self.left, self.right) if isinstance(self.right, Side) else (self.left,)
-        if not all(side.filled(everything) for side in sides):
+        right = self.right
+        if not isinstance(right, Side):
+            if not self.left.filled(filled):
+                return 1.0
+            return min([self._best(one, [(right, 1.0)], relate) for one in self.left.values(filled)], default=0.0)
+        if not (self.left.filled(filled) and right.filled(filled)):
             return 1.0
-        left = self.left.values(everything)
-        if not isinstance(self.right, Side):
-            return min((self._best(one, [(self.right, 1.0)], relate) for one in left), default=0.0)
-        right = self.right.values(everything)
-        return min((self._best(x, y, relate) for x in left for y in right), default=0.0)
+        left, others = self.left.values(filled), right.values(filled)
+        return min([self._best(x, y, relate) for x in left for y in others], default=0.0)
 
     def _best(self, left: list[Weighted], right: list[Weighted], relate: Relate | None) -> float:
-        return max(wx * wy * self._compare(x, y, relate) for x, wx in left for y, wy in right)
+        if len(left) == 1 == len(right):
+            [(x, wx)], [(y, wy)] = left, right
+            return wx * wy * self._compare(x, y, relate)
+        return max([wx * wy * self._compare(x, y, relate) for x, wx in left for y, wy in right])
 
     def _compare(self, x: Value, y: Value, relate: Relate | None) -> float:
         if self.approximate:
@@ -116,18 +133,36 @@ def compare(how: Operator, x: Value | None, y: Value | None) -> bool:
 
 def values_of(filled: Filled, attribute: str) -> list[Weighted]:
     """The event's values of a normalised attribute, or those that the match mapped to it."""
-    found: list[Weighted] = [
-        (value, 1.0) for name, value in filled.token.event.tuples if name == attribute or normalise(name) == attribute
-    ]
-    return found or list((filled.mapped or {}).get(attribute, ()))
+    found = _asked(filled.token, attribute)[0]
+    return found if found or filled.mapped is None else list(filled.mapped.get(attribute, ()))
+
+
+def keys_at(filled: Filled, attribute: str) -> tuple[Any, ...]:
+    """The same values as they compare."""
+    found, keys = _asked(filled.token, attribute)
+    return (
+        keys
+        if found or filled.mapped is None
+        else tuple([comparable(value) for value, _ in filled.mapped.get(attribute, ())])
+    )
+
+
+def _asked(token: Token, attribute: str) -> Asked:
+    """What the event itself says; asked for once."""
+    if token.asked is None:
+        token.asked = {}
+    known = token.asked.get(attribute)
+    if known is None:
+        tuples = token.event.tuples
+        values = [value for name, value in tuples if name == attribute or normalise(name) == attribute]
+        known = [(value, 1.0) for value in values], tuple([comparable(value) for value in values])
+        token.asked[attribute] = known
+    return known
 
 
 def key_of(filled: Iterable[Filled], sides: tuple[Side, ...]) -> tuple[Any, ...]:
     """What tells duplicates of one member apart: the values that `=` conditions look at."""
-    everything = tuple(filled)
-    return tuple(
-        tuple(comparable(value) for values in side.values(everything) for value, _ in values) for side in sides
-    )
+    return tuple([tuple(side.keys(filled)) for side in sides])
 
 
 UNFILLED: Final = ("unfilled",)
@@ -136,7 +171,4 @@ UNFILLED: Final = ("unfilled",)
 
 def keys_of(filled: Iterable[Filled], side: Side) -> set[Any]:
     """Every key under which an instance can be joined."""
-    everything = tuple(filled)
-    if not side.filled(everything):
-        return {UNFILLED}
-    return {comparable(value) for values in side.values(everything) for value, _ in values}
+    return set(side.keys(filled)) if side.filled(filled) else {UNFILLED}

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from likewise.events import Event, Instant, Value
 
 Weighted: TypeAlias = tuple[Value, float]
 """A value and how likely it is the one meant, against the best mapping."""
 
+Asked: TypeAlias = tuple[list[Weighted], tuple[Any, ...]]
+"""The values of an attribute, and the same as they compare."""
+
 
 class Token:
     """One event as one pattern sees it: its place in the order, and whether a detection consumed it."""
 
-    __slots__ = ("event", "rank", "taken", "time")
+    __slots__ = ("asked", "event", "rank", "taken", "time")
 
     def __init__(self, event: Event, rank: int, time: Instant, *, taken: bool = False) -> None:
         self.event = event
         self.rank = rank
         self.time = time
         self.taken = taken
+        # What conditions asked of the event, by attribute: they ask again and again.
+        self.asked: dict[str, Asked] | None = None
 
 
 class Filled:
@@ -67,17 +72,24 @@ class Instance:
         self.probability = probability
         self.roles = roles
         self.parts = parts
-        self.ranks = tuple(sorted(filled.token.rank for filled in roles if filled.token.rank >= 0))
+        if len(roles) == 1:
+            rank = roles[0].token.rank
+            self.ranks: tuple[int, ...] = (rank,) if rank >= 0 else ()
+        else:
+            self.ranks = tuple(sorted([filled.token.rank for filled in roles if filled.token.rank >= 0]))
 
     @property
     def taken(self) -> bool:
         """Whether an earlier detection consumed any of its events."""
-        return any(filled.token.taken for filled in self.roles)
+        for filled in self.roles:  # noqa: SIM110  (asked of every instance: no generator)
+            if filled.token.taken:
+                return True
+        return False
 
     @property
     def order(self) -> tuple[object, ...]:
         """Sorts instances that become known in the same step: earliest events first."""
-        roles = tuple((filled.role, filled.token.rank, filled.token.time) for filled in self.roles)
+        roles = tuple([(filled.role, filled.token.rank, filled.token.time) for filled in self.roles])
         return self.ranks, roles, self.start, -self.probability
 
 
@@ -87,10 +99,10 @@ def joined(node: int, parts: tuple[Instance, ...], *, time: Instant, phase: int,
         node,
         time=time,
         phase=phase,
-        first=min(part.first for part in parts),
-        start=min(part.start for part in parts),
-        end=max(part.end for part in parts),
+        first=min([part.first for part in parts]),
+        start=min([part.start for part in parts]),
+        end=max([part.end for part in parts]),
         probability=probability,
-        roles=tuple(filled for part in parts for filled in part.roles),
+        roles=tuple([filled for part in parts for filled in part.roles]),
         parts=parts,
     )

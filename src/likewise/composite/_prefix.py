@@ -29,6 +29,7 @@ class Prefix:
         "owner",
         "parts",
         "probability",
+        "roles",
         "spent",
         "until",
     )
@@ -40,6 +41,7 @@ class Prefix:
         self.number = owner.run.ticket()
         self.level = len(parts) - 1
         self.parts = parts
+        self.roles: tuple[Filled, ...] = tuple([filled for part in parts for filled in part.roles])
         self.probability = probability
         self.deadline = deadline
         self.until: Instant | None = None
@@ -49,11 +51,6 @@ class Prefix:
         self.chooser: Chooser | None = None
         self.home: Chooser | None = None
         self.absent: dict[int, Blockers] = {}
-
-    @property
-    def roles(self) -> tuple[Filled, ...]:
-        """All roles filled so far."""
-        return tuple(filled for part in self.parts for filled in part.roles)
 
     @property
     def standing(self) -> tuple[int, int]:

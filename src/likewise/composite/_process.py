@@ -170,21 +170,14 @@ class LeafProcess(Process):
 
     def receive(self, token: Token, probability: float, mapped: dict[str, tuple[Weighted, ...]] | None) -> None:
         """An event that matches the profile."""
-        if token.time <= self.after:
+        end, node = token.time, self.node
+        if end <= self.after:
             return
-        filled = (Filled(self.node.role, self.run.scoped(token), probability, mapped),)
-        start, end = token.event.span
+        filled = (Filled(node.role, self.run.scoped(token), probability, mapped),)
+        sure = probability * self.factor(node.conditions, filled) if node.conditions else probability
+        start, _ = token.event.span
         self.emit(
-            Instance(
-                self.node.id,
-                time=end,
-                phase=EVENTS,
-                first=end,
-                start=start,
-                end=end,
-                probability=probability * self.factor(self.node.conditions, filled),
-                roles=filled,
-            )
+            Instance(node.id, time=end, phase=EVENTS, first=end, start=start, end=end, probability=sure, roles=filled)
         )
 
     def close(self) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol, TypeAlias
 
 from likewise.composite._absence import SilenceProcess
 from likewise.composite._alternatives import DisjunctionProcess, ExclusiveProcess
@@ -13,7 +14,7 @@ from likewise.composite._choice import Chooser
 from likewise.composite._conditions import Relate
 from likewise.composite._counting import RepetitionProcess, SelectionProcess
 from likewise.composite._gate import GateProcess
-from likewise.composite._instance import Filled, Instance, Token
+from likewise.composite._instance import Filled, Instance, Token, Weighted
 from likewise.composite._joint import Held, JointProcess
 from likewise.composite._plan import Node, Plan
 from likewise.composite._prefix import Prefix
@@ -39,6 +40,10 @@ PROCESSES: Final[dict[str, type[Process]]] = {
     "RepetitionNode": RepetitionProcess,
     "GateNode": GateProcess,
 }
+
+
+Told: TypeAlias = tuple[Iterable[LeafProcess], float, dict[str, tuple[Weighted, ...]] | None]
+"""Who waits for an event, how surely it matches, and what its words for attributes stand for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +116,6 @@ class Run:
         self._tickets = 0
         self._unique = plan.consumption is Consumption.UNIQUE
         self._holders: dict[int, dict[Holder, None]] = {}
-        self._token: Token | None = None
 
     @property
     def clock(self) -> Instant:
@@ -144,13 +148,16 @@ class Run:
     def begin_step(self, now: Instant, phase: int) -> None:
         """Everything until `end_step` happens at once."""
         self.now, self.phase = now, phase
-        self._token = None
 
-    def token(self, event: Event, rank: int) -> Token:
-        """The event of this step, one token for all roles that it may fill."""
-        if self._token is None:
-            self._token = Token(event, rank, event.span[1])
-        return self._token
+    def take(self, event: Event, rank: int, told: list[Told]) -> list[Instance]:
+        """A step: an event for those who wait for it, one token for all roles that it may fill."""
+        end = event.span[1]
+        self.now, self.phase = end, EVENTS
+        token = Token(event, rank, end)
+        for leaves, probability, mapped in told:
+            for leaf in tuple(leaves):
+                leaf.receive(token, probability, mapped)
+        return self.end_step()
 
     def scoped(self, token: Token) -> Token:
         """The token as this run sees it: as it is."""
@@ -160,7 +167,8 @@ class Run:
         """A process has something to do in this step."""
         if not process.marked:
             process.marked = True
-            heapq.heappush(self._marked, (-process.node.depth, self.ticket(), process))
+            self._tickets += 1
+            heapq.heappush(self._marked, (-process.node.depth, self._tickets, process))
 
     def accept(self, _slot: Any, instance: Instance) -> None:
         """A whole instance."""
@@ -176,7 +184,8 @@ class Run:
         if not self._found:
             return []
         found, self._found = self._found, []
-        found.sort(key=lambda instance: instance.order)
+        if len(found) > 1:
+            found.sort(key=lambda instance: instance.order)
         return [instance for instance in found if self._detect(instance)]
 
     def _detect(self, instance: Instance) -> bool:

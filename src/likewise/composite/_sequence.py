@@ -73,6 +73,8 @@ class SequenceProcess(Process):
         keys = keys_of(instance.roles, step.join[0])
         if UNFILLED in keys:
             return list(self.held[k - 1])
+        if len(keys) == 1 and UNFILLED not in index:
+            return list(index.get(next(iter(keys)), ()))
         found = dict(index.get(UNFILLED, {}))
         for key in keys:
             found.update(index.get(key, {}))

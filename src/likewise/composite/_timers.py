@@ -39,6 +39,13 @@ class Timers:
         heapq.heapify(self._heap)
         self._crowd = 2 * len(self._heap) + _CROWD
 
+    def idle(self, limit: Instant) -> bool:
+        """Whether nothing is due up to `limit`; then all up to there has rung."""
+        if self._heap and self._heap[0][0] <= limit:
+            return False
+        self.clock = max(self.clock, limit)
+        return True
+
     def next(self, limit: Instant) -> tuple[Instant, int, Run, list[tuple[Process, Any]]] | None:
         """All that one pattern has due at the earliest moment, if that is not after `limit`."""
         if not self._heap or self._heap[0][0] > limit:

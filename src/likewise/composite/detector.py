@@ -20,7 +20,7 @@ from likewise.composite._planner import build_plan
 from likewise.composite._pool import Pool, ProfileMatcher, Variant
 from likewise.composite._process import TERMINATORS
 from likewise.composite._relate import relate_by, usual_relatedness
-from likewise.composite._run import Limits, Run
+from likewise.composite._run import Limits, Run, Told
 from likewise.composite._timers import Timers
 from likewise.errors import BuildError
 from likewise.events import Event, Instant
@@ -264,7 +264,7 @@ class Detector:
 
     def _process(self, event: Event, end: Instant) -> list[Detection]:
         """One event through all patterns."""
-        out = self._ring(end - 1) if end - 1 > self._timers.clock else []
+        out = [] if self._timers.idle(end - 1) else self._ring(end - 1)
         self._start(end)
         found: list[Detection] = []
         if self._flat:
@@ -283,18 +283,17 @@ class Detector:
 
     def _deliver(self, event: Event, rank: int, hits: Iterable[Any]) -> list[Detection]:
         """Let those who wait for an event have it."""
-        end = event.span[1]
         out: list[Detection] = []
-        touched: dict[Run, list[Any]] = {}
+        touched: dict[Run, list[Told]] = {}
         for entry, probability, mapped in hits:
             for run, leaves in entry.listeners.items():
-                touched.setdefault(run, []).extend((leaf, probability, mapped) for leaf in leaves)
-        for run in sorted(touched, key=_number):
-            run.begin_step(end, 0)
-            token = run.token(event, rank)
-            for leaf, probability, mapped in touched[run]:
-                leaf.receive(token, probability, mapped)
-            out += [Detection.of(run.plan, instance) for instance in run.end_step()]
+                if run not in touched:
+                    touched[run] = []
+                touched[run].append((leaves, probability, mapped))
+        for run in sorted(touched, key=_number) if len(touched) > 1 else touched:
+            found = run.take(event, rank, touched[run])
+            if found:
+                out += [Detection.of(run.plan, instance) for instance in found]
         return out
 
     def _start(self, moment: Instant) -> None:
