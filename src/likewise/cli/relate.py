@@ -31,7 +31,8 @@ def relate(
     theme_b: Annotated[list[str] | None, typer.Option(help="Theme tag of the second term.")] = None,
     space: Annotated[list[str] | None, typer.Option(help="Space by name or path; may be given several times.")] = None,
     competitor: Annotated[
-        list[str] | None, typer.Option(help="Term that competes with the first, for measures with `+contrast`.")
+        list[str] | None,
+        typer.Option(help="Term that competes with the first, for `+contrast` and `+rank`."),
     ] = None,
     thesaurus: Annotated[Path | None, typer.Option(help="SKOS or EuroVoc file, for the measure `concept`.")] = None,
     limit: Annotated[int, typer.Option("-n", "--limit", min=0, help="So many reasons.")] = 5,
@@ -41,6 +42,8 @@ def relate(
 
     Example: `likewise relate parking garage --theme transport`
     """
+    from likewise.semantics import apart
+
     themes = {
         "subscription_theme": [*(theme or ()), *(theme_a or ())],
         "event_theme": [*(theme or ()), *(theme_b or ())],
@@ -57,7 +60,10 @@ def relate(
     for each in reasons:
         output.print(f"  {each.weight:.4f}  {each.concept}", markup=False)
     if not score:
-        errors.print("nothing in common: a word may be unknown, or a theme may leave nothing of it")
+        why = apart(made, first, second)
+        errors.print(
+            why or "nothing in common: a word may be unknown, or a theme may leave nothing of it", markup=False
+        )
 
 
 def _make(name: str, space: list[str] | None, competitor: list[str] | None, thesaurus: Path | None) -> Measure:
@@ -65,4 +71,10 @@ def _make(name: str, space: list[str] | None, competitor: list[str] | None, thes
     from likewise.semantics import needs_space
 
     options: dict[str, Any] = {"thesaurus": thesaurus} if thesaurus is not None else {}
-    return make(name, spaces=open_spaces(space) if needs_space(name) else (), competitors=competitor, **options)
+    return make(
+        name,
+        spaces=open_spaces(space) if needs_space(name) else (),
+        competitors=competitor,
+        background=competitor,
+        **options,
+    )

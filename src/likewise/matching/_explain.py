@@ -92,10 +92,8 @@ class Explanation:
 
 def _lines(step: Step, *, failed: bool) -> list[str]:
     mark = "✗" if failed else "•"
-    held_apart = [f"      {step.apart}"] if step.apart else []
     if step.answer is None:
-        line = f"  {mark} {step.predicate}  ↔  nothing answers it  score so far {step.running:.3f}"
-        return [line, *held_apart]
+        return [f"  {mark} {step.predicate}  ↔  nothing answers it  score so far {step.running:.3f}"]
     name, value = step.answer
     kinds = " × ".join(
         f"{what} {'exact' if exact else '~'} {score:.3f}"
@@ -114,7 +112,7 @@ def _lines(step: Step, *, failed: bool) -> list[str]:
                    f" {step.similarity - step.without_themes:+.3f}")  # fmt: skip
     if step.shared:
         out.append("      shared: " + ", ".join(f"{one.concept} ({one.weight:.3f})" for one in step.shared))
-    return out + held_apart
+    return out
 
 
 def explain(
