@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.evaluation.tiny import knowing, tiny
+from tests.evaluation.tiny import knowing, laboratory, tiny
 
+from likewise.evaluation.approaches import APPROACHES, SAMPLE, Trial
 from likewise.evaluation.scoring import Scorer
 from likewise.evaluation.tuning import score_all
 from likewise.events import Event
 from likewise.language import Operator, Predicate, Profile
 from likewise.matching import Matcher
+from likewise.semantics import Competitors
 
 EVENT = Event.of({"device": "computer", "office": "room 112"}, id="e1")
 LAPTOP = Predicate("device", Operator.EQ, "laptop", True, True)
@@ -59,3 +61,13 @@ def test_the_matcher_gives_the_same_scores(degree: float) -> None:
     expected = scorer.score(sides[0], sides[1])
     found = score_all(Matcher(measure, approach="approximate"), data.events, data.subscriptions)
     assert found == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize("name", ["default (both)", "default + background (both)"])
+def test_the_rows_called_default_are_what_a_matcher_does_by_default(name: str) -> None:
+    data = tiny()
+    trial = Trial(data, laboratory(data))
+    [approach] = [each for each in APPROACHES if each.name == name]
+    background = Competitors.from_events(data.events[:SAMPLE]) if "background" in name else None
+    matcher = Matcher(knowing(data), background=background)
+    assert score_all(matcher, data.events, data.subscriptions) == pytest.approx(trial.scores(approach), abs=1e-5)
