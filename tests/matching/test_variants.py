@@ -1,11 +1,13 @@
 """The hybrid approach ranks attributes within each event [002 eq 14, 15]."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from likewise.errors import BuildError
 from likewise.events import Event
 from likewise.language import Operator, Predicate, Profile
-from likewise.matching import Matcher
+from likewise.matching import Matcher, Taxonomy, Topic
 from likewise.semantics import Hybrid
 from likewise.testing import TableMeasure
 
@@ -67,3 +69,47 @@ def test_events_are_ranked_for_a_subscription():
 def test_a_measure_without_ranks_is_refused():
     with pytest.raises(BuildError, match="hybrid"):
         Matcher(TableMeasure({}), approach="hybrid").add(Profile((Predicate("a", Operator.EQ, "b", True, True),)))
+
+
+TERM = st.sampled_from(["alpha", "beta", "gamma", "delta"])
+VALUE = TERM | st.integers(0, 2)
+PREDICATE = st.builds(Predicate, TERM, st.just(Operator.EQ), VALUE, st.booleans(), st.booleans())
+PROFILE = st.builds(lambda p: Profile(tuple(p)), st.lists(PREDICATE, min_size=1, max_size=3))
+EVENT = st.builds(lambda t: Event("e", tuple(t)), st.lists(st.tuples(TERM, VALUE), min_size=1, max_size=4))
+SCORE = st.sampled_from([0.0, 0.02, 0.1, 0.15, 0.3, 0.6, 0.9])
+TOPICS = Taxonomy((Topic("one"), Topic("two"), Topic("three")))
+TABLE = st.dictionaries(st.tuples(TERM | st.sampled_from(["one one", "two two", "three three"]), TERM), SCORE)
+
+
+@pytest.mark.parametrize("approach", ["hybrid", "clustered", "hybrid+contrast", "clustered+contrast"])
+@settings(max_examples=60, deadline=None)
+@given(st.lists(PROFILE, max_size=6), st.lists(EVENT, max_size=4), TABLE, TABLE)
+def test_indexed_and_scored_profiles_agree(approach, profiles, events, related, similar):
+    found = []
+    for dense in (0, 10_000):
+        measure = TableMeasure(related)
+        matcher = Matcher(
+            {"hybrid": Hybrid(measure, TableMeasure(similar)), "clustered": measure},
+            approach=approach,
+            threshold=0.3,
+            temperature=0.3,
+            taxonomy=TOPICS,
+            dense=dense,
+        )
+        for profile in [Profile((Predicate("x", Operator.EQ, 1),)), *profiles]:
+            matcher.add(profile)
+        scores = matcher.score_batch(matcher.encode(events))
+        found.append({(e, p): round(s, 5) for e, p, s in zip(*(c.tolist() for c in scores), strict=True)})
+        assert all(m.score > 0 for matches in matcher.match_batch(events) for m in matches)
+    assert found[0] == found[1]
+
+
+def test_a_number_has_no_topic_that_a_word_could_meet():
+    measure = TableMeasure({("one one", "alpha"): 0.9, ("two two", "beta"): 0.9, ("alpha", "beta"): 0.8})
+    for dense in (0, 10_000):
+        matcher = Matcher(measure, approach="clustered", threshold=0.3, taxonomy=TOPICS, dense=dense)
+        matcher.add(Profile((Predicate("x", Operator.EQ, 1),)))
+        handle = matcher.add(Profile((Predicate("name", Operator.EQ, "alpha", False, True),)))
+        event = Event.of({"name": "beta", "reading": 7})
+        assert matcher.match(event) == []
+        assert not matcher.explain(handle, event).matched

@@ -99,6 +99,11 @@ class Columns:
         self._pending.clear()
         return self._slices
 
+    def keep_up(self) -> None:
+        """Make new terms ready a few at a time once events are coming, so that no event has to wait for many."""
+        if self._slices and sum(end - begin for begin, end in self._pending) >= STEP:
+            self.slices()
+
     def make_room(self) -> Iterator[Move]:
         """Where most terms are needed no longer, give slices back; tells which few terms move out of them."""
         while len(self._numbers) - self._live > max(SLICE, self._live):

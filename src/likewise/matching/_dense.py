@@ -94,6 +94,8 @@ class DenseGroup:
         self._bound[slot] = bound_of(settings, len(conditions))
         self._aggregation[slot] = CODES[settings.aggregation]
         self.activate(slot)
+        self._attributes.columns.keep_up()
+        self._values.columns.keep_up()
 
     def remove(self, slot: int) -> None:
         """Forget a profile."""

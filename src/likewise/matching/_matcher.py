@@ -26,7 +26,7 @@ from likewise.matching._measures import Measures
 from likewise.matching._relate import Parts, parts_of
 from likewise.matching._sparse import SparseGroup
 from likewise.matching._topics import Classifier, Clusters, Taxonomy
-from likewise.matching._variants import ClusteredGroup, HybridGroup
+from likewise.matching._variants import ClusteredGroup, ClusteredIndex, HybridGroup, HybridIndex
 from likewise.matching._vocabulary import Encoded, Vocabulary, term_of
 from likewise.semantics import Competitors, Measure, Space
 from likewise.semantics import Contrast as _Contrast
@@ -38,7 +38,10 @@ IDLE = 16
 """So many groups without any profile are kept, with what they know of events' words."""
 
 Group: TypeAlias = DenseGroup | SparseGroup
-_OWN_KINDS: dict[str, type[DenseGroup]] = {"clustered": ClusteredGroup, "hybrid": HybridGroup}
+_KINDS: dict[str, tuple[type[DenseGroup], type[SparseGroup]]] = {
+    "clustered": (ClusteredGroup, ClusteredIndex),
+    "hybrid": (HybridGroup, HybridIndex),
+}
 GroupKey: TypeAlias = tuple[Approach, tuple[str, ...], type[Group]]
 
 
@@ -386,15 +389,15 @@ class Matcher:
     def _apart(self, profile: Profile, event: Event) -> list[int]:
         """The predicates whose topics the event does not meet."""
         clusters = self._clusters(self._measures.of("clustered"))
+        every = [term_of(value) for _, value in event.tuples]
         said = [term_of(value) for _, value in event.tuples if isinstance(value, str)]
-        if len(said) < len(event.tuples):
-            return []
         return [
             row
             for row, one in enumerate(profile.predicates)
             if one.value_approximate
             and one.operator is Operator.EQ
             and isinstance(one.value, str)
+            and term_of(one.value) not in every
             and not clusters.meet([term_of(one.value)], said).any()
         ]
 
@@ -414,7 +417,7 @@ class Matcher:
         if key not in self._groups:
             measure = self._measure_of(approach)
             assert measure is not None
-            extra = {"clusters": self._clusters(measure)} if kind is ClusteredGroup else {}
+            extra = {"clusters": self._clusters(measure)} if approach.base == "clustered" else {}
             self._groups[key] = kind(
                 self.vocabulary,
                 measure,
@@ -428,11 +431,10 @@ class Matcher:
         return self._groups[key]
 
     def _kind(self, settings: Settings, profile: Profile) -> type[Group]:
-        if settings.approach.base in _OWN_KINDS:
-            return _OWN_KINDS[settings.approach.base]
-        dense = self._groups.get(_group_key(settings, profile, DenseGroup))
-        full = dense is not None and dense.conditions.used >= self._dense
-        return SparseGroup if full and SparseGroup.takes(settings, len(profile.predicates)) else DenseGroup
+        scored, indexed = _KINDS.get(settings.approach.base, (DenseGroup, SparseGroup))
+        few = self._groups.get(_group_key(settings, profile, scored))
+        full = few is not None and few.conditions.used >= self._dense
+        return indexed if full and SparseGroup.takes(settings, len(profile.predicates)) else scored
 
     def _clusters(self, measure: Measure) -> Clusters:
         if self._made_clusters is None:

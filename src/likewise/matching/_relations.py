@@ -34,14 +34,23 @@ class Relations:
         self, numbers: Sequence[int], terms: Sequence[str], *, context: int = 0, theme: Sequence[str] = ()
     ) -> NDArray[np.int64]:
         """Where the rows of these event terms stand; what is not known yet is worked out first."""
+        places = self._places(numbers, context)
+        self._fill(places, terms, theme)
+        return places
+
+    def put(self, numbers: Sequence[int], scores: NDArray[np.float32], *, context: int) -> NDArray[np.int64]:
+        """Rows that were worked out elsewhere; where they stand."""
+        places = self._places(numbers, context)
+        self.table[places, : scores.shape[1]] = scores
+        return places
+
+    def _places(self, numbers: Sequence[int], context: int) -> NDArray[np.int64]:
         found = [self._rows.get((context, number), -1) for number in numbers]
         for at, number in enumerate(numbers):
             if found[at] < 0:
                 found[at] = self._rows[context, number] = len(self._rows)
-        places = np.array(found, dtype=np.int64)
         self._reserve()
-        self._fill(places, terms, theme)
-        return places
+        return np.array(found, dtype=np.int64)
 
     def scores(
         self, places: NDArray[np.int64], *, rivals: NDArray[np.bool_], temperature: float | None

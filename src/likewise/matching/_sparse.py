@@ -116,6 +116,8 @@ class SparseGroup:
         self._records[slot] = (0, bound, len(conditions), watched, code, False)
         self._least = min(self._least, access)
         self.activate(slot)
+        self._names.columns.keep_up()
+        self._near.columns.keep_up()
 
     def remove(self, slot: int) -> None:
         """Forget a profile."""
@@ -178,21 +180,23 @@ class SparseGroup:
             self._forget()
         if self._rivals.update():
             self.make_room()
-        parts = [
-            part
-            for context, events in contexts_of(encoded, thematic=self._thematic)
-            for part in self._score(encoded, context, events)
-        ]
+        parts = [part for context, events in self._contexts(encoded) for part in self._score(encoded, context, events)]
         return parts[0] if len(parts) == 1 else Hits(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
     def matrix(self, encoded: Encoded, event: int, profile: Profile) -> NDArray[np.float32]:
         """The combined matrix of a registered profile with one event of the batch that was matched last."""
         ids = encoded.ids[encoded.starts[event] : encoded.starts[event + 1]]
-        world = self._worlds[int(encoded.themes[event]) if self._thematic else 0]
+        world = self._worlds[self._context_of(encoded, event)]
         order = self.conditions.numbers(profile.predicates)
         out = np.zeros((len(order), len(ids)), dtype=np.float32)
         fill_matrix(out, np.array(order, dtype=np.int32), ids, world)
         return out
+
+    def _context_of(self, encoded: Encoded, event: int) -> int:
+        return int(encoded.themes[event]) if self._thematic else 0
+
+    def _contexts(self, encoded: Encoded) -> Iterator[tuple[int, NDArray[np.int64]]]:
+        return contexts_of(encoded, thematic=self._thematic)
 
     def _place(self, number: int) -> tuple[Lists, int, int]:
         """The list in which a watched condition waits, and the attribute it asks for."""
@@ -281,17 +285,26 @@ class SparseGroup:
         ids = np.unique(encoded.ids if len(events) == len(encoded) else gather(encoded, events))
         theme = words.themes[context] if self._thematic else ()
         name_of = self._name_of[context] = _room(self._name_of.get(context), len(words.attribute_terms))
-        near_of = self._near_of[context] = _room(self._near_of.get(context), len(words.value_terms))
         names = np.unique(words.attribute[ids]).tolist()
-        places = self._names.rows(names, [words.attribute_terms[n] for n in names], context=context, theme=theme)
+        places = self._name_rows(names, [words.attribute_terms[n] for n in names], context=context, theme=theme)
         name_of[names] = places
         self._contest_names(places)
+        if not self._thematic:
+            # Without themes a value means the same in every context.
+            context = 0
+        near_of = self._near_of[context] = _room(self._near_of.get(context), len(words.value_terms))
         values = np.unique(words.value[ids[words.kind[ids] == TEXT]]).tolist()
         lists = self._near.rows(values, [words.value_terms[n] for n in values], context=context, theme=theme)
         near_of[values] = lists
         if self._temperature:
             self._near.contest(lists, self._rivals.competing(1), self._rivals.version)
         return name_of, near_of
+
+    def _name_rows(
+        self, names: Sequence[int], terms: Sequence[str], *, context: int, theme: Sequence[str]
+    ) -> NDArray[np.int64]:
+        """Where the rows of an event's attributes stand in the table of names."""
+        return self._names.rows(names, terms, context=context, theme=theme)
 
     def _contest_names(self, places: NDArray[np.int64]) -> None:
         self._name_rival = grown(self._name_rival, len(self._names.table))
