@@ -93,11 +93,10 @@ class FlatBook:
         self._widen(len(shape.roles))
         first = self._places(len(shape.roles))
         self._fill(index, shape, first, NEVER if started is None else started)
+        self._tables.stops[first : first + len(shape.roles)] = 0
         for place, role in enumerate(shape.roles, first):
             keys = [self._columns.join(attribute) for attribute in role.attributes]
-            keys += [-1] * (MOST_KEYS - len(keys))
-            self._tables.places[place] = (index, role.keep, *keys)
-            self._tables.stops[place] = 0
+            self._tables.places[place] = (index, role.keep, *keys, *(-1,) * (MOST_KEYS - len(keys)))
             self._post(self._predicate(role), place)
 
     def _new_index(self) -> int:
@@ -127,21 +126,11 @@ class FlatBook:
         return first
 
     def _fill(self, index: int, shape: Shape, first: int, started: Instant) -> None:
-        row = {
-            "within": shape.within,
-            "started": started,
-            "threshold": shape.threshold,
-            "first": first,
-            "members": len(shape.roles),
-            "joint": shape.joint,
-            "unique": shape.unique,
-            "oldest": -1,
-            "newest": -1,
-        }
-        pattern = self._tables.patterns[index : index + 1]
-        pattern[:] = 0
-        for column, value in row.items():
-            pattern[column] = value
+        asked = (first, len(shape.roles), shape.joint, shape.unique)
+        became = (0, 0, 0, 0)
+        # In the order of the columns, as assigning them by name would cost more than all the rest.
+        row = (shape.within, started, shape.threshold, *became, *asked, -1, -1, 0, 0, 0, 0)
+        self._tables.patterns[index] = row
 
     def _predicate(self, role: Role) -> int:
         """The number under which a profile reports."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from likewise.composite._absence import Blockers
 from likewise.composite._choice import Chooser
@@ -24,6 +25,7 @@ class Prefix:
         "chooser",
         "deadline",
         "home",
+        "keys",
         "level",
         "number",
         "owner",
@@ -50,6 +52,7 @@ class Prefix:
         self.child: Process | None = None
         self.chooser: Chooser | None = None
         self.home: Chooser | None = None
+        self.keys: Iterable[Any] = ()
         self.absent: dict[int, Blockers] = {}
 
     @property

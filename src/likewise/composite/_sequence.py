@@ -134,7 +134,8 @@ class SequenceProcess(Process):
         """Index, and terminator."""
         step = self._next(prefix)
         if step is not None and step.join is not None:
-            for key in keys_of(prefix.roles, step.join[1]):
+            prefix.keys = keys_of(prefix.roles, step.join[1])
+            for key in prefix.keys:
                 self.index[prefix.level].setdefault(key, {})[prefix] = None
         if prefix.deadline is not None:
             self.run.wake(prefix.deadline, TERMINATORS, self, prefix)
@@ -253,9 +254,7 @@ class SequenceProcess(Process):
         self.run.unkeep(prefix, prefix.roles)
         if why is not None and not prefix.spent:
             self.run.stopped(self.node, prefix.level + 1, why, prefix, None)
-        step = self._next(prefix)
-        if step is not None and step.join is not None:
-            self._unindex(prefix, keys_of(prefix.roles, step.join[1]))
+        self._unindex(prefix, prefix.keys)
         if prefix.child is not None:
             prefix.child.close()
         if release and prefix.home is not None:
