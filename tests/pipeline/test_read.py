@@ -11,6 +11,7 @@ pytest.importorskip("pyspark")
 
 from likewise.errors import BuildError, InputError
 from likewise.events import Event
+from likewise.events._ntriples import encode_ntriples
 from likewise.pipeline._columns import Columns, events_from_columns
 from likewise.pipeline._frame import as_events, dead_letters, events_of
 from likewise.pipeline._read import read_events
@@ -148,3 +149,15 @@ def test_a_path_that_is_not_there_is_named(spark: Any, tmp_path: Path) -> None:
 def test_what_cannot_work_is_refused_before_it_runs(spark: Any, arguments: Any, message: str) -> None:
     with pytest.raises(BuildError, match=message):
         read_events(spark, **arguments)
+
+
+def test_many_documents_spread_over_tasks(spark: Any, tmp_path: Path) -> None:
+    """A document is read by one task, but several tasks share the documents of a folder."""
+    for number in range(12):
+        (tmp_path / f"{number:02}.nt").write_bytes(encode_ntriples(Event.of({"slot": number}, id=f"urn:e{number}")))
+    from pyspark.sql import functions as F  # noqa: N812
+
+    frame = read_events(spark, tmp_path, format="ntriples")
+    spread = frame.groupBy(F.spark_partition_id().alias("task")).count().collect()
+    assert len(spread) > 1
+    assert sum(row["count"] for row in spread) == 12

@@ -59,6 +59,32 @@ def test_sql_knows_related(spark: Any, space: Path) -> None:
 
 
 @pytest.mark.spark
+def test_sql_knows_themes(spark: Any, space: Path) -> None:
+    """Four arguments: each row is projected by its own themes; no theme is the whole space."""
+    register_related(spark, space=space, measure="thematic", name="related_by_theme")
+    thematic = measure("thematic", spaces=[Space.open(space)])
+    rows = spark.sql("""
+        select tag, related_by_theme('parking', 'garage', array(tag), array('car', tag)) as themed,
+            related_by_theme('parking', 'garage') as plain
+        from values ('car'), ('energy'), ('laptop') as t(tag)
+    """).collect()
+    for row in rows:
+        themes = {"subscription_theme": [row["tag"]], "event_theme": ["car", row["tag"]]}
+        assert row["themed"] == pytest.approx(float(thematic.matrix(["parking"], ["garage"], **themes)[0, 0]))
+        assert row["plain"] == pytest.approx(float(thematic.matrix(["parking"], ["garage"])[0, 0]))
+    assert len({row["themed"] for row in rows}) > 1
+
+
+@pytest.mark.spark
+def test_three_arguments_are_refused(spark: Any, space: Path) -> None:
+    from pyspark.errors import PySparkException
+
+    register_related(spark, space=space)
+    with pytest.raises(PySparkException, match="two terms, and perhaps two themes"):
+        spark.sql("select related('a', 'b', array('c'))").collect()
+
+
+@pytest.mark.spark
 def test_tables_join_by_meaning(spark: Any, space: Path) -> None:
     """Rows join where the measure is at or over the threshold, and only there."""
     left = spark.createDataFrame([(1, "laptop"), (2, "parking"), (3, "unknown"), (4, None)], "id int, word string")
