@@ -80,8 +80,8 @@ _THRESHOLDS: Final = {
         "embedding+rank": 0.52,
     },
 }
-"""The one threshold that was best for all subscriptions of the thematic data set. Of the thematic approach it is the one
-that was best without themes: the best with them, 0.5, misses the example of 000. Of the tuned approach it also
+"""The one threshold that was best for all subscriptions of the thematic data set. Of the thematic approach it is what
+was best without themes: the best with them, 0.5, misses the example of 000. Of the tuned approach it also
 serves subscribers with other words for the same things, and those who are alone. `+rank` is with a background."""
 
 
