@@ -7,6 +7,7 @@ from collections import Counter
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 pytest.importorskip("pyspark")
@@ -24,13 +25,16 @@ from likewise.pipeline._table import Fixed
 from likewise.pipeline._worker import Recipe
 
 
-def run(events: list[Event], *, patterns: str = PATTERNS, buckets: int, size: int) -> Counter[Any]:
+def run(events: list[Event], *, patterns: str = PATTERNS, buckets: int, size: int, spread: bool = True) -> Counter[Any]:
     """Both steps as Spark runs them, without Spark: any batches in, a shuffle by place, rows in order of time."""
     source = Fixed(Recipe.of(patterns))
     batches = [batch_of(events[at : at + size]) for at in range(0, len(events), size)]
-    routed = pa.Table.from_batches(RouteTask(source, buckets)(batches))
+    routed = pa.Table.from_batches(RouteTask(source, buckets, spread=spread)(batches))
     rows = routed.sort_by([("at", "ascending"), ("start", "ascending"), ("id", "ascending")])
-    found = list(DetectTask(source, buckets)(rows.to_batches(max_chunksize=size)))
+    found: list[pa.RecordBatch] = []
+    for part in range(buckets):
+        mine = rows.filter(pc.equal(rows.column("part"), part)).combine_chunks()
+        found += DetectTask(source, buckets, spread)(mine.to_batches(max_chunksize=size))
     return signatures(pa.Table.from_batches(found, schema=ARROW_DETECTIONS))
 
 
@@ -47,14 +51,8 @@ EVENTS = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=60)
-@given(EVENTS, st.integers(1, 4), st.integers(1, 10), st.randoms())
-def test_any_split_and_order_gives_what_the_detector_gives(
-    facts: list[Any], buckets: int, size: int, rng: random.Random
-) -> None:
-    """Events with no room or two rooms, with a duration, in any order and any batches."""
-    patterns = "\n".join(line for line in PATTERNS.splitlines() if not line.startswith("first"))
-    events = [
+def events_of(facts: list[Any]) -> list[Event]:
+    return [
         Event(
             f"e{number:02}",
             (("type", kind), *(("room", room) for room in rooms)),
@@ -64,8 +62,49 @@ def test_any_split_and_order_gives_what_the_detector_gives(
         )
         for number, (at, kind, rooms, length) in enumerate(facts)
     ]
+
+
+@settings(deadline=None, max_examples=60)
+@given(EVENTS, st.integers(1, 4), st.integers(1, 10), st.randoms())
+def test_any_split_and_order_gives_what_the_detector_gives(
+    facts: list[Any], buckets: int, size: int, rng: random.Random
+) -> None:
+    """Events with no room or two rooms, with a duration, in any order and any batches.
+
+    Two rooms are for patterns that neither choose nor deny: those ask about each room for itself.
+    """
+    patterns = "\n".join(line for line in PATTERNS.splitlines() if not line.startswith(("first", "absent")))
+    events = events_of(facts)
     rng.shuffle(events)
     assert run(events, patterns=patterns, buckets=buckets, size=size) == expected(events, patterns)
+
+
+@settings(deadline=None, max_examples=40)
+@given(EVENTS, st.integers(1, 4), st.integers(1, 10), st.randoms())
+def test_with_one_value_of_the_key_all_patterns_are_exact(
+    facts: list[Any], buckets: int, size: int, rng: random.Random
+) -> None:
+    events = events_of([(at, kind, rooms[:1], length) for at, kind, rooms, length in facts])
+    rng.shuffle(events)
+    patterns = PATTERNS + CHOOSING
+    assert run(events, patterns=patterns, buckets=buckets, size=size) == expected(events, patterns)
+
+
+CHOOSING = """
+taken: {type = a} as x then {type = b} as y within 30 seconds where x.room = y.room consume unique
+one: first {type = a} as x then {type = b} as y within 1 minute where x.room = y.room
+silent: {type = a} as x then not {type = b} as y for 20 seconds where x.room = y.room
+"""
+
+
+@settings(deadline=None, max_examples=40)
+@given(EVENTS, st.integers(2, 4), st.integers(1, 10))
+def test_without_spreading_patterns_that_choose_are_exact_for_several_values_of_a_key(
+    facts: list[Any], buckets: int, size: int
+) -> None:
+    events = events_of(facts)
+    found = run(events, patterns=CHOOSING, buckets=buckets, size=size, spread=False)
+    assert found == expected(events, CHOOSING)
 
 
 def test_only_events_that_match_a_member_go_on() -> None:
@@ -73,7 +112,7 @@ def test_only_events_that_match_a_member_go_on() -> None:
     events = trace(200)
     routed = pa.Table.from_batches(RouteTask(source, 4)([batch_of(events)])).to_pylist()
     kinds = Counter(dict(event.tuples)["type"] for event in events)
-    assert sum(row["event"] is not None for row in routed) == kinds["a"] + kinds["b"]
+    assert sum(row["tuples"] is not None for row in routed) == kinds["a"] + kinds["b"]
 
 
 @pytest.mark.spark

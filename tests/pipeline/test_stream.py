@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
-import signal
-import subprocess
-import sys
+import socket
 import time
 from collections import Counter
 from pathlib import Path
@@ -21,7 +20,9 @@ from tests.pipeline.traces import PATTERNS, SECOND, START, closing, expected, si
 from likewise.errors import BuildError
 from likewise.events import Event
 from likewise.pipeline._detect import detect
+from likewise.pipeline._frame import batch_of
 from likewise.pipeline._read import read_events
+from likewise.pipeline._routing import RouteTask
 from likewise.pipeline._sinks import FileSink
 from likewise.pipeline._stream import Places, Stream, read_stream
 from likewise.pipeline._table import Fixed, Table
@@ -87,85 +88,166 @@ def test_out_of_order_events_across_batches_give_what_the_detector_gives(
     assert signatures(spark.table("detections").toArrow()) == before(expected([*events, last]), last)
 
 
+PAIR = "pair: {type = a} as x then {type = b} as y within 1 minute where x.room = y.room"
+
+
+def reading(name: str, kind: str, at: float, room: str = "1") -> Event:
+    moment = START + int(at * SECOND)
+    return Event(name, (("type", kind), ("room", room)), (), moment, moment)
+
+
+def letters_of(spark: Any, folder: Path) -> set[tuple[str, str]]:
+    """Why, and the id of the event or the record itself."""
+    rows = spark.read.json(str(folder)).collect()
+    return {
+        (row["reason"], json.loads(row["record"])["id"] if row["record"].startswith("{") else row["record"])
+        for row in rows
+    }
+
+
+def test_late_events_and_poison_become_dead_letters_beside_the_detections(
+    spark: Any, tmp_path: Path, checkpoint: str
+) -> None:
+    """What comes after the watermark has passed it is told, with the pattern that missed it; the rest is in time."""
+    batches = [
+        [reading("a1", "a", 0), reading("a2", "a", 10, room="2")],
+        [reading("tick", "z", 300)],
+        # The watermark is at 300 - 30 seconds: one is before it, the other just in time.
+        [reading("late", "b", 20), reading("a3", "a", 275), reading("b3", "b", 280)],
+        [reading("later", "b", 269.5), reading("b4", "b", 270), Event("nowhen", (("type", "a"),))],
+        [reading("end", "z", 9000)],
+    ]
+    inbox, letters = tmp_path / "in", tmp_path / "letters"
+    for number, events in enumerate(batches):
+        write_files(inbox, events, size=9, first=number)
+    with (inbox / "0003.jsonl").open("ab") as file:
+        file.write(b"not an event\n")
+    os.utime(inbox / "0003.jsonl", (10**9 + 3, 10**9 + 3))
+    frame = read_stream(spark, "files", {"path": str(inbox), **ONE_FILE}, places=Places(checkpoint))
+    sink, beside = FileSink(str(tmp_path / "out")), FileSink(str(letters), format="json")
+    stream = Stream(frame, Fixed(Recipe.of(PAIR)), sink, checkpoint, letters=beside, trigger=NOW, delay="30 seconds")
+    (query,) = stream.start()
+    query.awaitTermination()
+    found = spark.read.parquet(str(tmp_path / "out")).drop("batch").toArrow()
+    assert [[member["id"] for member in row["events"]] for row in found.to_pylist()] == [["a3", "b3"]]
+    assert letters_of(spark, letters) == {
+        ("late by 250 s for pair", "late"),
+        ("late by 0.5 s for pair", "later"),
+        ("it has no time", "nowhen"),
+        (next(why for why, what in letters_of(spark, letters) if what == "not an event"), "not an event"),
+    }
+    told = [step["observedMetrics"]["refused"]["events"] for step in query.recentProgress if step["numInputRows"]]
+    assert told == [0, 0, 1, 3, 0]
+
+
+def test_a_clock_far_ahead_is_refused_and_does_not_move_the_watermark(
+    spark: Any, tmp_path: Path, checkpoint: str
+) -> None:
+    """One wrong clock must not make all that follows late."""
+    now = time.time_ns() // 1000
+    wrong = Event("wrong", (("type", "z"),), (), now + 10**15, now + 10**15)
+    write_files(tmp_path / "in", [wrong], size=1)
+    write_files(tmp_path / "in", [reading("a", "a", 0), reading("b", "b", 1)], size=2, first=1)
+    write_files(tmp_path / "in", [reading("end", "z", 900)], size=1, first=2)
+    frame = read_stream(spark, "files", {"path": str(tmp_path / "in"), **ONE_FILE}, places=Places(checkpoint))
+    sink, beside = FileSink(str(tmp_path / "out")), FileSink(str(tmp_path / "letters"), format="json")
+    run(Stream(frame, Fixed(Recipe.of(PAIR)), sink, checkpoint, letters=beside, trigger=NOW, max_ahead="1 day"))
+    assert spark.read.parquet(str(tmp_path / "out")).count() == 1
+    assert letters_of(spark, tmp_path / "letters") == {("its clock is too far ahead", "wrong")}
+
+
+def test_patterns_are_added_changed_and_removed_in_a_stream_and_the_others_keep_their_state(
+    spark: Any, tmp_path: Path, checkpoint: str
+) -> None:
+    """Each file is a batch of its own: the table is read for it, while the same query runs."""
+    inbox, table, out = tmp_path / "in", tmp_path / "patterns.lw", tmp_path / "out"
+    inbox.mkdir()
+
+    def pattern(name: str, first: str, second: str) -> str:
+        return f"{name}: {{type = {first}}} as x then {{type = {second}}} as y within 1 hour where x.room = y.room\n"
+
+    kept, gone = pattern("kept", "a", "b"), pattern("gone", "a", "b")
+    table.write_text(kept + gone + pattern("changed", "a", "b"))
+    source = Table(str(table), Places(checkpoint).pins)
+    frame = read_stream(spark, "files", {"path": str(inbox)}, places=Places(checkpoint))
+    (query,) = Stream(frame, source, FileSink(str(out)), checkpoint).start()
+    try:
+        write_files(inbox, [reading("a1", "a", 0), reading("t1", "z", 10)], size=9, first=0)
+        query.processAllAvailable()
+        table.write_text(kept + pattern("changed", "a", "c") + pattern("added", "c", "b"))
+        write_files(inbox, [reading("c1", "c", 20), reading("b1", "b", 30), reading("t2", "z", 40)], size=9, first=1)
+        query.processAllAvailable()
+        table.write_text(kept + gone + pattern("changed", "a", "c"))
+        write_files(inbox, [reading("a2", "a", 50), reading("b2", "b", 60), reading("c2", "c", 70)], size=9, first=2)
+        query.processAllAvailable()
+        write_files(inbox, [reading("end", "z", 90)], size=9, first=3)
+        query.processAllAvailable()
+        query.processAllAvailable()
+    finally:
+        query.stop()
+    rows = spark.read.parquet(str(out)).collect()
+    found = {(row["pattern"], *(member["id"] for member in row["events"])) for row in rows}
+    assert found == {
+        ("kept", "a1", "b1"),  # held what it had while the others changed
+        ("kept", "a1", "b2"),
+        ("kept", "a2", "b2"),
+        ("added", "c1", "b1"),  # and was removed before b2
+        ("gone", "a2", "b2"),  # came back with nothing of what it had held
+        ("changed", "a2", "c2"),  # a1 was held by what it was before
+    }
+    assert len(rows) == len(found)
+
+
 def before(found: Counter[Any], last: Event) -> Counter[Any]:
     """Without what is only known at the very last moment, which a watermark never reaches."""
     return Counter({key: count for key, count in found.items() if key[1] < (last.start or 0)})
 
 
-def test_a_hot_key_holds_up_nobody(spark: Any) -> None:
-    """Nine of ten events are of one room; the rest is found all the same."""
+def test_a_hot_key_has_a_place_of_its_own_and_the_rest_go_elsewhere(spark: Any) -> None:
+    """Nine of ten events are of one room: they meet in one partition, the others are spread as if it were not there."""
     events = [
-        Event(
-            f"e{number:05}",
-            (("type", "ab"[number % 2]), ("room", "hot" if number % 10 else f"r{number}")),
-            (),
-            START + number * SECOND,
-            START + number * SECOND,
-        )
+        reading(f"e{number:05}", "ab"[number % 2], number, room="hot" if number % 10 else f"r{number // 20}")
         for number in range(400)
     ]
     text = "pair: {type = a} as x then {type = b} as y within 1 second where x.room = y.room"
-    from likewise.pipeline._frame import batch_of
-
+    routed = pa.Table.from_batches(RouteTask(Fixed(Recipe.of(text)), 8)([batch_of(events)])).to_pylist()
+    parts: dict[str, Counter[int]] = {"hot": Counter(), "cold": Counter()}
+    for row in routed:
+        if row["tuples"] is not None:
+            parts["hot" if "hot" in row["tuples"] else "cold"][row["part"]] += 1
+    assert sum(parts["hot"].values()) == 360
+    assert len(parts["hot"]) == 1
+    assert len(parts["cold"]) == 8
+    assert max(parts["cold"].values()) <= 20
     frame = spark.createDataFrame(pa.Table.from_batches([batch_of(events)]))
     assert signatures(detect(frame, text).toArrow()) == expected(events, text)
 
 
-DRIVER = """
-import sys, time, pathlib
-from likewise.pipeline._session import spark_session
-from likewise.pipeline._read import read_events
-from likewise.pipeline._sinks import FileSink
-from likewise.pipeline._stream import Stream
-from likewise.pipeline._table import Fixed
-from likewise.pipeline._worker import Recipe
-from tests.pipeline.traces import PATTERNS
-
-folder, stop_at = pathlib.Path(sys.argv[1]), int(sys.argv[2])
-write = FileSink(str(folder / "out"))
-
-def sink(rows, batch):
-    write(rows, batch)
-    if batch == stop_at:
-        (folder / "reached").touch()
-        time.sleep(600)
-
-settings = {"spark.sql.shuffle.partitions": "2"}
-spark = spark_session(master="local[2]", settings=settings)
-events = read_events(spark, folder / "in", format="jsonl", stream=True, options={"maxFilesPerTrigger": "1"})
-stream = Stream(events, Fixed(Recipe.of(PATTERNS)), sink, str(folder / "checkpoint"),
-                trigger={"availableNow": True}, delay="25 seconds")
-for query in stream.start():
-    query.awaitTermination()
-"""
-
-
-def test_a_driver_killed_in_the_middle_of_a_batch_loses_nothing_and_repeats_nothing(spark: Any, tmp_path: Path) -> None:
-    """The kill falls after a batch was written and before Spark knows it: the worst moment."""
-    events = trace(80, jitter=10)
-    last = closing(events)
-    write_files(tmp_path / "in", [*events, last], size=40)
-    log = (tmp_path / "driver.log").open("wb")
-    root = Path(__file__).parents[2]
-
-    def start(stop_at: int) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-c", DRIVER, str(tmp_path), str(stop_at)]
-        environment = os.environ | {"PYTHONPATH": str(root)}
-        return subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
-
-    driver = start(stop_at=1)
-    for _ in range(1800):
-        if (tmp_path / "reached").exists() or driver.poll() is not None:
-            break
-        time.sleep(0.1)
-    assert (tmp_path / "reached").exists(), (tmp_path / "driver.log").read_text()[-2000:]
-    os.killpg(driver.pid, signal.SIGKILL)
-    driver.wait()
-    again = start(stop_at=-1)
-    assert again.wait(timeout=300) == 0, (tmp_path / "driver.log").read_text()[-2000:]
-    log.close()
-    found = spark.read.parquet(str(tmp_path / "out")).drop("batch")
-    assert signatures(found.toArrow()) == before(expected([*events, last]), last)
+def test_events_come_through_a_socket(spark: Any, tmp_path: Path, checkpoint: str) -> None:
+    """A JSON line each; what is no event is a dead letter, and one without a time gets that of its arrival."""
+    lines = b'{"id": "e1", "time": "2026-01-01T10:00:00Z", "attributes": {"type": "a"}}\npoison\n'
+    lines += b'{"id": "e2", "attributes": {"type": "a"}}\n'
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = str(server.getsockname()[1])
+        frame = read_stream(spark, "socket", {"host": "127.0.0.1", "port": port}, places=Places(checkpoint))
+        sink, letters = FileSink(str(tmp_path / "out")), FileSink(str(tmp_path / "letters"), format="json")
+        (query,) = Stream(frame, Fixed(Recipe.of("any: {type = a}")), sink, checkpoint, letters=letters).start()
+        try:
+            server.settimeout(60)
+            client, _ = server.accept()
+            with client:
+                client.sendall(lines)
+                for _ in range(600):
+                    if sum(step["numInputRows"] for step in query.recentProgress) >= 3:
+                        break
+                    time.sleep(0.1)
+        finally:
+            query.stop()
+    rows = spark.read.parquet(str(tmp_path / "out")).orderBy("event_id").collect()
+    assert [row["event_id"] for row in rows] == ["e1", "e2"]
+    assert rows[1]["time"] is not None
+    (letter,) = spark.read.json(str(tmp_path / "letters")).collect()
+    assert (letter["source"], letter["record"]) == (f"127.0.0.1:{port}", "poison")
 
 
 def test_a_source_says_what_it_lacks(spark: Any) -> None:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from likewise.cli._output import errors, output, print_json
 
 if TYPE_CHECKING:
-    from pyarrow import RecordBatch
     from pyspark.sql import DataFrame, SparkSession
 
     from likewise.language import Subscription
-    from likewise.pipeline._worker import Recipe
 
 
 def match_on_spark(
@@ -34,10 +33,8 @@ def match_on_spark(
 
     with session(master, remote) as spark, progress_of(spark):
         frame = read_events(spark, _path(events))
-        if out is not None:
-            count = _write(match(frame, subscriptions, **options), out)
-        else:
-            count = _tell(frame, subscriptions, as_json=as_json, **options)
+        found = match(frame, subscriptions, **options)
+        count = _emit(found, out, _show_match, as_json=as_json)
         _letters(frame, dead_letter)
     if not as_json:
         errors.print(f"{count:,} matches")
@@ -72,12 +69,28 @@ def session(master: str | None, remote: str | None) -> Iterator[SparkSession]:
     from likewise.pipeline import spark_session
 
     mine = not _is_running()
-    spark = spark_session(master=master, remote=remote)
+    # Spark's usual 200 would be 200 states to open in every micro-batch.
+    settings = {"spark.sql.shuffle.partitions": str(partitions(master, remote))}
+    spark = spark_session(master=master, remote=remote, settings=settings)
     try:
         yield spark
     finally:
         if mine:
             spark.stop()
+
+
+def partitions(master: str | None, remote: str | None) -> int:
+    """Over how many partitions a command shuffles: the cores of this machine, or what keys are spread over.
+
+    >>> partitions("local[3,4]", None), partitions("spark://host:7077", None)
+    (3, 32)
+    """
+    from likewise.pipeline._routes import BUCKETS
+
+    local = re.fullmatch(r"local(?:\[(\d+|\*)(?:,\d+)?\])?", remote or master or "local[*]")
+    if local is None:
+        return BUCKETS
+    return int(local[1]) if (local[1] or "*") != "*" else os.cpu_count() or 1
 
 
 def _is_running() -> bool:
@@ -110,53 +123,13 @@ def _path(events: str) -> str:
 
 def _emit(found: DataFrame, out: str | None, show: Any, *, as_json: bool) -> int:
     if out is not None:
-        return _write(found, out)
+        found.write.mode("errorifexists").parquet(out)
+        return int(found.sparkSession.read.parquet(out).count())
     count = 0
     for row in found.toLocalIterator():
         count += 1
         print_json(row.asDict(recursive=True)) if as_json else show(row)
     return count
-
-
-def _write(found: DataFrame, out: str) -> int:
-    found.write.mode("errorifexists").parquet(out)
-    return int(found.sparkSession.read.parquet(out).count())
-
-
-def _tell(frame: DataFrame, subscriptions: Iterable[Subscription], *, as_json: bool, **options: Any) -> int:
-    """Print what the command prints without Spark."""
-    import msgspec
-    import typer
-
-    from likewise.cli.match import show_told
-    from likewise.pipeline._handover import over_events
-    from likewise.pipeline._match import recipe_of
-
-    told = over_events(frame, TellTask(recipe_of(subscriptions, **options)), "told string")
-    count = 0
-    for row in told.toLocalIterator():
-        count += 1
-        typer.echo(row["told"]) if as_json else show_told(msgspec.json.decode(row["told"]))
-    return count
-
-
-@dataclass(frozen=True, slots=True)
-class TellTask:
-    """Says of every match, inside a worker, what `likewise match --json` says of it."""
-
-    recipe: Recipe
-
-    def __call__(self, batches: Iterable[RecordBatch]) -> Iterator[RecordBatch]:
-        import msgspec
-        import pyarrow as pa
-
-        from likewise.cli.match import match_plain
-        from likewise.pipeline._match import found_in
-
-        matcher = self.recipe.matcher()
-        for batch in batches:
-            told = [msgspec.json.encode(match_plain(match)).decode() for _, match in found_in(matcher, batch)]
-            yield pa.record_batch({"told": pa.array(told, pa.string())})
 
 
 def _letters(frame: DataFrame, path: Path | None) -> None:
@@ -173,6 +146,14 @@ def _letters(frame: DataFrame, path: Path | None) -> None:
             file.write(msgspec.json.encode(row.asDict()) + b"\n")
     if count:
         errors.print(f"{count:,} bad records in {path}")
+
+
+def _show_match(row: Any) -> None:
+    line = f"{row['subscription']} matches {row['event_id']}  score {row['score']:.3f}"
+    output.print(line, markup=False, soft_wrap=True)
+    for each in row["mapping"] or ():
+        pair = f"{each['attribute']}: {each['value']}  ↔  {each['event_attribute']}: {each['event_value']}"
+        output.print(f"    {pair}  similarity {each['similarity']:.3f}", markup=False, soft_wrap=True)
 
 
 def _show_detection(row: Any) -> None:

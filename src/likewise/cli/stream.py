@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -40,7 +41,15 @@ def stream(
     every: Annotated[str | None, typer.Option(help="Time between batches, e.g. `5 seconds`.")] = None,
     once: Annotated[bool, typer.Option("--once", help="Take what is there, then end.")] = False,
     seconds: Annotated[float | None, typer.Option("--for", help="End after so many seconds.")] = None,
-    dead_letter: Annotated[Path | None, typer.Option(help="Folder for records that are no events.")] = None,
+    max_ahead: Annotated[
+        str, typer.Option(help="For patterns: events further ahead of the clock than this are refused.")
+    ] = "366 days",
+    spread: Annotated[
+        bool, typer.Option(help="Spread a bound pattern by its key; not, if events have several values of it.")
+    ] = True,
+    dead_letter: Annotated[
+        Path | None, typer.Option(help="Folder for records that are no events and for late events, with the reason.")
+    ] = None,
     master: Annotated[str | None, typer.Option(help="Spark master, e.g. `local[2,4]` or `spark://host:7077`.")] = None,
     remote: Annotated[str | None, typer.Option(help="Spark Connect address, e.g. `sc://host:15002`.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="A summary as one JSON line at the end.")] = False,
@@ -73,6 +82,8 @@ def stream(
             letters=None if dead_letter is None else FileSink(str(dead_letter.absolute()), "json"),
             trigger=trigger,
             delay=delay,
+            spread=spread,
+            max_ahead=max_ahead,
         )
         summary = _follow(job.start(), seconds)
     if as_json:
@@ -135,16 +146,16 @@ def _sink(name: str, options: dict[str, str], ledger: str) -> Sink:
 
 def _follow(queries: list[StreamingQuery], seconds: float | None) -> dict[str, object]:
     """Tell of every micro-batch until the stream ends, fails or is interrupted."""
-    started, seen, rows = time.monotonic(), -1, 0
+    started, told = time.monotonic(), Told()
     try:
         while any(query.isActive for query in queries):
-            seen, rows = _tell(queries[0], seen, rows)
+            told.follow(queries[0])
             if seconds is not None and time.monotonic() - started > seconds:
                 break
             time.sleep(_POLL)
     except KeyboardInterrupt:
         errors.print("stopping")
-    seen, rows = _tell(queries[0], seen, rows)
+    told.follow(queries[0])
     failures = [query.exception() for query in queries]
     for query in queries:
         query.stop()
@@ -153,15 +164,36 @@ def _follow(queries: list[StreamingQuery], seconds: float | None) -> dict[str, o
             raise LikewiseError(
                 f"the stream failed: {failure}", hint="mend it and start again: it goes on where it was"
             )
-    return {"batches": seen + 1, "events": rows, "seconds": round(time.monotonic() - started, 3)}
+    return {
+        "batches": told.seen + 1,
+        "events": told.rows,
+        "refused": told.refused,
+        "seconds": round(time.monotonic() - started, 3),
+    }
 
 
-def _tell(query: StreamingQuery, seen: int, rows: int) -> tuple[int, int]:
-    for progress in query.recentProgress:
-        number, count = int(progress["batchId"]), int(progress["numInputRows"])
-        if number > seen and (count or progress["durationMs"].get("addBatch")):
-            seen, rows = number, rows + count
-            took = progress["durationMs"].get("triggerExecution", 0) / 1000
-            rate = f" ({count / took:,.0f}/s)" if took else ""
-            errors.print(f"batch {number}: {count:,} events in {took:.1f} s{rate}", highlight=False)
-    return seen, rows
+@dataclass(slots=True)
+class Told:
+    """What was told of a stream so far."""
+
+    seen: int = -1
+    rows: int = 0
+    refused: int = 0
+
+    def follow(self, query: StreamingQuery) -> None:
+        """Tell of the micro-batches that are new."""
+        for progress in query.recentProgress:
+            number, count = int(progress["batchId"]), int(progress["numInputRows"])
+            if number > self.seen and (count or progress["durationMs"].get("addBatch")):
+                refused = refused_in(progress)
+                self.seen, self.rows, self.refused = number, self.rows + count, self.refused + refused
+                took = progress["durationMs"].get("triggerExecution", 0) / 1000
+                rate = f" ({count / took:,.0f}/s)" if took else ""
+                late = f", {refused:,} refused" if refused else ""
+                errors.print(f"batch {number}: {count:,} events in {took:.1f} s{rate}{late}", highlight=False)
+
+
+def refused_in(progress: Any) -> int:
+    """How many events a micro-batch refused, as late or as no events; matching does not count them."""
+    told = (progress["observedMetrics"] or {}).get("refused")
+    return 0 if told is None else int(told["events"])

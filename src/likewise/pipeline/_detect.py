@@ -1,7 +1,8 @@
 """Detection on Spark: a stateless step lets through what matches a member, a keyed step runs the detector.
 
 Both steps use the matcher and the detector that run everywhere else. Events meet where `Route` says; there they
-are taken in the order of event time, whatever the order in which they came.
+are taken in the order of event time, whatever the order in which they came. In a batch job a place is a partition:
+one detector for each pattern takes all keys of it, column by column.
 """
 
 from __future__ import annotations
@@ -11,15 +12,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from likewise.composite import Detection, Detector
 from likewise.errors import BuildError
 from likewise.events import Instant
 from likewise.language import Composite
+from likewise.pipeline._frame import FLAW
 from likewise.pipeline._handover import over_events
+from likewise.pipeline._parcels import events_of_parcels
+from likewise.pipeline._refusals import LETTER_SCHEMA, LetterTask, microseconds, over_records
 from likewise.pipeline._routes import BUCKETS, Route
-from likewise.pipeline._routing import MOMENT, ROUTED_SCHEMA, Members, RouteTask, column_of, event_of
+from likewise.pipeline._routing import BATCH_SCHEMA, MOMENT, Members, RouteTask
 from likewise.pipeline._table import Fixed, Source, Table
 from likewise.pipeline._worker import Interests, Recipe
 
@@ -55,37 +61,68 @@ def detect(
     threshold: float | None = None,
     delay: str = "0 seconds",
     buckets: int = BUCKETS,
+    spread: bool = True,
+    max_ahead: str | None = None,
+    letters: bool = False,
     **options: Any,
 ) -> DataFrame:
     """Every detection of the patterns, a row each; batch and streaming DataFrames alike.
 
-    A stream waits for events that come late by up to `delay` (the watermark) and drops later ones. `buckets` is over
-    how many states the keys of a bound pattern are spread. Subscriptions to single events among the patterns
-    are only there to be referred to. Other arguments are those of `match`.
+    A stream waits for events that come late by up to `delay` (the watermark) and refuses later ones. `buckets` is over
+    how many places the keys of a bound pattern are spread; without `spread` each pattern has one place, which is right
+    to the last for events with several values of a key in patterns that choose or consume. Events whose time is
+    further ahead of the clock than `max_ahead` are refused. With `letters` there is a column `flaw`, set in rows that
+    tell of what was refused, for `dead_letters`. Subscriptions to single events among the patterns are only there to
+    be referred to. Other arguments are those of `match`.
     """
     if isinstance(patterns, Table):
         source: Source = patterns
     else:
         options = {"approach": approach, "threshold": threshold, **options}
         source = Fixed(Recipe.of(patterns, measure=measure, spaces=space, options=options))
-    return detect_with(events, source, delay=delay, buckets=buckets)
+    ways = Ways(delay=delay, buckets=buckets, spread=spread, max_ahead=max_ahead, letters=letters)
+    return detect_with(events, source, ways)
 
 
-def detect_with(events: DataFrame, source: Source, *, delay: str = "0 seconds", buckets: int = BUCKETS) -> DataFrame:
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """How detection is laid out; see `detect`."""
+
+    delay: str = "0 seconds"
+    buckets: int = BUCKETS
+    spread: bool = True
+    max_ahead: str | None = None
+    letters: bool = False
+
+
+def detect_with(events: DataFrame, source: Source, ways: Ways | None = None) -> DataFrame:
     """The same, with everything said in a source of recipes."""
+    ways = ways or Ways()
     if not events.isStreaming:
         source = Fixed(source.recipe(None))
     if isinstance(source, Fixed):
         if not source.value.patterns:
             raise BuildError("there is no pattern to detect", hint="single events are for match")
         source.value.check()
-    routed = over_events(events, RouteTask(source, buckets, events.isStreaming), ROUTED_SCHEMA, timed=True)
     if events.isStreaming:
-        from likewise.pipeline._detect_stream import DetectProcessor, detect_stream
+        from likewise.pipeline._detect_stream import detect_stream
 
-        return detect_stream(routed, DetectProcessor(source, buckets), delay=delay)
-    ordered = routed.repartition("pattern", "version", "place").sortWithinPartitions("at", "start", "id")
-    return ordered.mapInArrow(DetectTask(source, buckets), DETECTIONS_SCHEMA)
+        return detect_stream(events, source, ways)
+    return _detect_batch(events, source, ways)
+
+
+def _detect_batch(events: DataFrame, source: Source, ways: Ways) -> DataFrame:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    ahead = microseconds(ways.max_ahead)
+    places = min(ways.buckets, int(events.sparkSession.conf.get("spark.sql.shuffle.partitions") or BUCKETS))
+    routed = over_events(events, RouteTask(source, places, ways.spread, ahead), BATCH_SCHEMA)
+    ordered = routed.repartitionById(places, F.col("part")).sortWithinPartitions("at", "start", "id")
+    found = ordered.mapInArrow(DetectTask(source, places, ways.spread), DETECTIONS_SCHEMA)
+    if not ways.letters:
+        return found
+    flaws = over_records(events, LetterTask(ahead), LETTER_SCHEMA).select(F.struct("*").alias("flaw"))
+    return found.withColumn("flaw", F.lit(None).cast(FLAW)).unionByName(flaws, allowMissingColumns=True)
 
 
 def make_detector(recipe: Recipe, pattern: str, *, lateness: int = 0) -> Detector:
@@ -102,24 +139,27 @@ def make_detector(recipe: Recipe, pattern: str, *, lateness: int = 0) -> Detecto
 
 @dataclass(slots=True)
 class Meeting:
-    """One pattern at one place of a batch job; a detector is made when the first event comes."""
+    """One pattern in one partition of a batch job; a detector is made when the first event comes."""
 
     recipe: Recipe
     route: Route
     place: int
     detector: Detector | None = None
     last: Instant = field(default=-(1 << 62))
+    shared: bool = False
 
-    def take(self, rows: Sequence[tuple[Instant, bytes | None]]) -> list[Detection]:
+    def take(self, rows: pa.RecordBatch) -> list[Detection]:
         """Routed rows in the order of event time."""
-        self.last = max(self.last, rows[-1][0])
-        # Mere moments matter to those who act on time alone; to others it is enough to know the last.
-        events = [event_of(end, data) for end, data in rows if data is not None or self.route.clocked]
-        if not events:
+        self.last = max(self.last, rows.column("at")[-1].as_py())
+        if not self.route.clocked:
+            # Mere moments matter to those who act on time alone; to others it is enough to know the last.
+            rows = rows.filter(pc.is_valid(rows.column("tuples")))
+        if not rows.num_rows:
             return []
+        self.shared = self.shared or bool(pc.any(rows.column("shared")).as_py())
         if self.detector is None:
             self.detector = make_detector(self.recipe, self.route.pattern)
-        return self.owned(self.detector.publish_batch(events))
+        return self.owned(self.detector.publish_batch(events_of_parcels(rows)))
 
     def finish(self) -> list[Detection]:
         """All timers up to the last event of all."""
@@ -127,6 +167,8 @@ class Meeting:
 
     def owned(self, found: list[Detection]) -> list[Detection]:
         """Those that no other place tells of."""
+        if not self.shared:
+            return found
         owns = self.route.owns
         return [each for each in found if owns(self.place, zip(each.names, each.members, strict=True))]
 
@@ -136,19 +178,21 @@ class DetectTask:
     """Runs detectors over the rows of a partition, which come in the order of event time."""
 
     source: Source
-    buckets: int = BUCKETS
+    places: int = BUCKETS
+    spread: bool = True
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         recipe = self.source.recipe(None)
-        routes = {route.pattern: route for route in Members.of(recipe, buckets=self.buckets).routes}
-        meetings: dict[tuple[str, int], Meeting] = {}
+        routes = Members.of(recipe, buckets=self.places, spread=self.spread).routes
+        meetings: dict[int, Meeting] = {}
         for batch in batches:
             found: list[Detection] = []
-            for (pattern, place), rows in _by_place(batch).items():
-                meeting = meetings.get((pattern, place))
-                if meeting is None:
-                    meeting = meetings[pattern, place] = Meeting(recipe, routes[pattern], place)
-                found += meeting.take(rows)
+            for number, rows in _by_route(batch):
+                if number not in meetings:
+                    route = routes[number]
+                    place = (rows.column("part")[0].as_py() - route.offset) % self.places
+                    meetings[number] = Meeting(recipe, route, place)
+                found += meetings[number].take(rows)
             if found:
                 yield detections_batch(found)
         rest = [each for meeting in meetings.values() for each in meeting.finish()]
@@ -156,26 +200,39 @@ class DetectTask:
             yield detections_batch(rest)
 
 
-def _by_place(batch: pa.RecordBatch) -> dict[tuple[str, int], list[tuple[Instant, bytes | None]]]:
-    columns = (batch.column(name).to_pylist() for name in ("pattern", "place", "at", "event"))
-    out: dict[tuple[str, int], list[tuple[Instant, bytes | None]]] = {}
-    for pattern, place, end, data in zip(*columns, strict=True):
-        out.setdefault((pattern, place), []).append((end, data))
-    return out
+def _by_route(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
+    if not batch.num_rows:
+        return
+    routes = batch.column("route").to_numpy(zero_copy_only=False)
+    numbers = np.unique(routes).tolist()
+    for number in numbers:
+        yield number, batch if len(numbers) == 1 else batch.filter(pa.array(routes == number))
 
 
 def detections_batch(found: Sequence[Detection]) -> pa.RecordBatch:
-    """Detections as Arrow columns."""
-    columns: list[list[Any]] = [
-        [each.pattern for each in found],
-        [each.time for each in found],
-        [each.start for each in found],
-        [each.end for each in found],
-        [each.probability for each in found],
-        [member_rows(each) for each in found],
+    """Detections as Arrow columns; members as four long lists, without an object for each."""
+    sizes = np.fromiter((len(each.members) for each in found), np.int32, count=len(found))
+    members = [event for each in found for event in each.members]
+    member = pa.StructArray.from_arrays(
+        [
+            pa.array([name for each in found for name in each.names], pa.string()),
+            pa.array([event.id for event in members], pa.string()),
+            pa.array([event.start for event in members], pa.int64()).cast(MOMENT),
+            pa.array([event.start if event.end is None else event.end for event in members], pa.int64()).cast(MOMENT),
+        ],
+        fields=list(_MEMBER),
+    )
+    offsets = pa.array(np.concatenate(([0], np.cumsum(sizes))), pa.int32())
+    columns = [
+        pa.array([each.pattern for each in found], pa.string()),
+        *(
+            pa.array([getattr(each, name) for each in found], pa.int64()).cast(MOMENT)
+            for name in ("time", "start", "end")
+        ),
+        pa.array([each.probability for each in found], pa.float64()),
+        pa.ListArray.from_arrays(offsets, member, type=ARROW_DETECTIONS.field("events").type),
     ]
-    arrays = [column_of(column, kind.type) for column, kind in zip(columns, ARROW_DETECTIONS, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=ARROW_DETECTIONS)
+    return pa.RecordBatch.from_arrays(columns, schema=ARROW_DETECTIONS)
 
 
 def member_rows(detection: Detection) -> list[dict[str, object]]:

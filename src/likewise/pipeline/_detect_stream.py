@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import msgspec
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from likewise.composite import Detection, Detector
-from likewise.pipeline._detect import make_detector, member_rows
-from likewise.pipeline._routes import BUCKETS
-from likewise.pipeline._routing import Members, batch_number, event_of
-from likewise.pipeline._table import Source
+from likewise.events import Event, Instant
+from likewise.pipeline._detect import Ways, make_detector, member_rows
+from likewise.pipeline._frame import FLAW
+from likewise.pipeline._parcels import split, tuples_of
+from likewise.pipeline._refusals import letter, microseconds, over_records
+from likewise.pipeline._routes import Route
+from likewise.pipeline._routing import STREAM_SCHEMA, Members, RouteTask, batch_number
+from likewise.pipeline._table import Source, Versions
 from likewise.pipeline._worker import Recipe
 
 if TYPE_CHECKING:
@@ -25,31 +30,53 @@ ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateSto
 STATE: Final = "snapshot binary, timer bigint"
 NUMBERS: Final = (
     "pattern string, time bigint, start bigint, `end` bigint, probability double, "
-    "events array<struct<role: string, id: string, start: bigint, `end`: bigint>>"
+    f"events array<struct<role: string, id: string, start: bigint, `end`: bigint>>, flaw {FLAW}"
 )
 """The rows of the state machine: moments as microseconds, which no time zone can bend on the way through Python."""
+
+REFUSED: Final = "refused"
+"""The name under which Spark's progress tells how many events a batch refused."""
+
+
+class Parts(NamedTuple):
+    """What a batch is processed with."""
+
+    recipe: Recipe
+    routes: dict[str, Route]
+    versions: Versions
 
 
 class DetectProcessor(StatefulProcessor):
     """One pattern at one place: events wait in the detector until the watermark has passed them."""
 
-    def __init__(self, source: Source, buckets: int = BUCKETS) -> None:
+    def __init__(self, source: Source, ways: Ways) -> None:
         self._source = source
-        self._buckets = buckets
+        self._ways = ways
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the state."""
         self._handle = handle
         self._state = handle.getValueState("detector", STATE)
-        self._batch: tuple[Recipe, Members] | None = None
+        self._batch: Parts | None = None
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
         """Take the events of a batch, then go as far as the watermark allows."""
         pattern, version, place = key
-        if not pattern or not self._current(pattern, version):
+        if not pattern:
+            yield from (flaw_row(msgspec.json.decode(row["tuples"])) for row in rows if row["tuples"] is not None)
             return
+        if not self._current(pattern, version):
+            return
+        watermark = timerValues.getCurrentWatermarkInMs() * 1000
         detector, timer = self._load(pattern)
-        detector.publish_batch([event_of(row["at"], row["event"]) for row in rows])
+        taken = []
+        for row in rows:
+            event = event_of(row)
+            if row["at"] < watermark and event.tuples:
+                yield late_row(event, pattern, watermark)
+            else:
+                taken.append(event)
+        detector.publish_batch(taken)
         yield from self._advance(detector, timer, pattern=pattern, place=place, times=timerValues)
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:  # noqa: ARG002, N802, N803
@@ -63,22 +90,24 @@ class DetectProcessor(StatefulProcessor):
     def close(self) -> None:
         """Nothing is held outside the state."""
 
-    def _parts(self) -> tuple[Recipe, Members]:
+    def _parts(self) -> Parts:
         if self._batch is None:
-            recipe = self._source.recipe(batch_number())
-            self._batch = recipe, Members.of(recipe, buckets=self._buckets)
+            number = batch_number()
+            recipe = self._source.recipe(number)
+            routes = Members.of(recipe, buckets=self._ways.buckets, spread=self._ways.spread).routes
+            self._batch = Parts(recipe, {route.pattern: route for route in routes}, self._source.versions(number))
         return self._batch
 
     def _current(self, pattern: str, version: str) -> bool:
         """Whether the pattern is still as it was; one that was changed or removed leaves no state behind."""
-        if self._parts()[1].versions.get(pattern) == version:
+        if self._parts().versions.live.get(pattern) == version:
             return True
         if self._state.exists():
             self._state.clear()
         return False
 
     def _load(self, pattern: str) -> tuple[Detector, int | None]:
-        recipe, _ = self._parts()
+        recipe = self._parts().recipe
         state = self._state.get() if self._state.exists() else None
         if state is None:
             return make_detector(recipe, pattern, lateness=PATIENCE), None
@@ -89,23 +118,43 @@ class DetectProcessor(StatefulProcessor):
     def _advance(self, detector: Detector, timer: int | None, *, pattern: str, place: int, times: Any) -> Iterator[Row]:
         watermark = times.getCurrentWatermarkInMs()
         due = detector.due
-        found = detector.advance(watermark * 1000) if due is not None and due <= watermark * 1000 else []
+        # What is at the watermark itself may still come.
+        found = detector.advance(watermark * 1000 - 1) if due is not None and due < watermark * 1000 else []
         self._save(detector, timer, watermark)
-        (route,) = (route for route in self._parts()[1].routes if route.pattern == pattern)
+        route = self._parts().routes[pattern]
         for each in found:
             if route.owns(place, zip(each.names, each.members, strict=True)):
                 yield detection_row(each)
 
     def _save(self, detector: Detector, timer: int | None, watermark: int) -> None:
         due = detector.due
-        # Timers are in milliseconds and ring once the watermark has reached them.
-        wanted = None if due is None else max(-(-due // 1000), watermark + 1)
+        # Timers are in milliseconds and ring once the watermark has reached them, when what was due must be past.
+        wanted = None if due is None else max(due // 1000 + 1, watermark + 1)
         if wanted != timer:
             if timer is not None and timer > watermark:
                 self._handle.deleteTimer(timer)
             if wanted is not None:
                 self._handle.registerTimer(wanted)
         self._state.update((detector.snapshot(), wanted))
+
+
+def event_of(row: Row) -> Event:
+    """The event of a routed row; a mere moment is an event that matches nothing."""
+    if row["tuples"] is None:
+        return Event("", (), (), row["at"], row["at"])
+    return Event(row["id"], tuples_of(row["tuples"]), tuple(split(row["theme"])), row["start"], row["at"])
+
+
+def late_row(event: Event, pattern: str, watermark: Instant) -> Row:
+    """An event that came after its time was decided, as a dead letter."""
+    late = (watermark - event.span[1]) / 1_000_000
+    return flaw_row(letter(event, f"late by {late:g} s for {pattern}"))
+
+
+def flaw_row(flaw: dict[str, Any]) -> Row:
+    """A row of `NUMBERS` that tells of something refused."""
+    told = Row(**{name: flaw.get(name) for name in ("source", "line", "reason", "record")})
+    return Row(pattern=None, time=None, start=None, end=None, probability=None, events=None, flaw=told)
 
 
 def detection_row(found: Detection) -> Row:
@@ -118,21 +167,26 @@ def detection_row(found: Detection) -> Row:
         end=found.end,
         probability=found.probability,
         events=members,
+        flaw=None,
     )
 
 
-def detect_stream(routed: DataFrame, processor: DetectProcessor, *, delay: str) -> DataFrame:
-    """Detections of routed events, with the columns of a batch job."""
+def detect_stream(events: DataFrame, source: Source, ways: Ways) -> DataFrame:
+    """Detections of a stream, with the columns of a batch job."""
     from pyspark.sql import functions as F  # noqa: N812
 
     # The only store that has timers and more state than memory.
-    routed.sparkSession.conf.set("spark.sql.streaming.stateStore.providerClass", ROCKSDB)
+    events.sparkSession.conf.set("spark.sql.streaming.stateStore.providerClass", ROCKSDB)
+    task = RouteTask(source, ways.buckets, ways.spread, microseconds(ways.max_ahead), streaming=True)
+    routed = over_records(events, task, STREAM_SCHEMA)
     found = (
-        routed.withWatermark("end", delay)
+        routed.withWatermark("end", ways.delay)
         .groupBy("pattern", "version", "place")
-        .transformWithState(processor, outputStructType=NUMBERS, outputMode="Append", timeMode="EventTime")
+        .transformWithState(
+            DetectProcessor(source, ways), outputStructType=NUMBERS, outputMode="Append", timeMode="EventTime"
+        )
     )
-    events = F.transform(
+    members = F.transform(
         "events",
         lambda each: F.struct(
             each["role"].alias("role"),
@@ -142,4 +196,6 @@ def detect_stream(routed: DataFrame, processor: DetectProcessor, *, delay: str) 
         ),
     )
     times = [F.timestamp_micros(name).alias(name) for name in ("time", "start", "end")]
-    return found.select("pattern", *times, "probability", events.alias("events"))
+    told = found.select("pattern", *times, "probability", members.alias("events"), "flaw")
+    told = told.observe(REFUSED, F.count("flaw").alias("events"))
+    return told if ways.letters else told.where("flaw is null").drop("flaw")

@@ -44,14 +44,19 @@ def over_events(events: DataFrame, step: Step, schema: str, *, timed: bool = Fal
 
     Records that are no events do not reach it, nor, if `timed`, events without a time.
     """
-    origin: Origin | None = vars(events).get(_REMEMBERED)
-    # What is held in memory need not be read again.
-    direct = None if origin is None or events.is_cached else origin.rows()
+    direct = origin_of(events)
     if direct is not None:
         rows, read = direct
         return rows.mapInArrow(Whole(read, step, timed), schema)
     frame = packed(events)
     return (frame.where("time is not null") if timed else frame).mapInArrow(Whole(unpack, step, False), schema)
+
+
+def origin_of(events: DataFrame) -> tuple[DataFrame, Step] | None:
+    """The rows from which workers can make the events themselves, and how; nothing if they cannot."""
+    origin: Origin | None = vars(events).get(_REMEMBERED)
+    # What is held in memory need not be read again.
+    return None if origin is None or events.is_cached else origin.rows()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Final
 
 from likewise.composite import Plan
 from likewise.composite._conditions import Side, values_of
 from likewise.composite._instance import Filled, Token
-from likewise.composite._plan import DisjunctionNode, GateNode, JointNode, LeafNode, SequenceNode, SilenceNode, TimeNode
+from likewise.composite._plan import DisjunctionNode, JointNode, LeafNode, SequenceNode, SilenceNode, TimeNode
 from likewise.composite._pool import mapped_values
 from likewise.events import Event, normalise
 from likewise.matching import Match
@@ -36,10 +37,10 @@ class Route:
     clocked: bool
 
     @classmethod
-    def of(cls, plan: Plan, *, buckets: int = BUCKETS) -> Route:
-        """The route of a plan."""
+    def of(cls, plan: Plan, *, buckets: int = BUCKETS, spread: bool = True) -> Route:
+        """The route of a plan; all meet in one place if nothing is to be spread."""
         clocked = any(isinstance(node, SilenceNode | TimeNode) for node in plan.nodes)
-        attribute = None if clocked else key_attributes(plan)
+        attribute = None if clocked or not spread else key_attributes(plan)
         return cls(plan.name, attribute, buckets if attribute is not None else 1, clocked)
 
     def places(self, leaf: LeafNode, event: Event, match: Match | None) -> set[int]:
@@ -52,9 +53,13 @@ class Route:
         return {self.place(value) for value in key_values(leaf, event, match, self.attribute[leaf.role])} or {0}
 
     def place(self, value: Any) -> int:
-        """The bucket of a canonical value, the same in every process."""
-        digest = blake2b(repr(value).encode(), digest_size=8).digest()
-        return int.from_bytes(digest, "little") % self.buckets
+        """The bucket of a canonical value."""
+        return digest(value) % self.buckets
+
+    @property
+    def offset(self) -> int:
+        """Where its places begin among the partitions of a job, so that patterns with one place do not share one."""
+        return digest(self.pattern) % (1 << 31)
 
     def owns(self, place: int, events: Iterable[tuple[str, Event]]) -> bool:
         """Whether a detection belongs here: with several common keys, only the first place tells of it."""
@@ -70,13 +75,19 @@ class Route:
         return not common or place == min(common)
 
 
+@lru_cache(maxsize=1 << 16)
+def digest(value: Any) -> int:
+    """A number of a value, the same in every process."""
+    return int.from_bytes(blake2b(repr(value).encode(), digest_size=8).digest(), "little")
+
+
 def key_attributes(plan: Plan) -> dict[str, str] | None:
     """For each role the attribute that all roles share by `=`; None if there is no such thing.
 
     Two attributes are tied when a condition sets them equal; a tie that reaches every member is a key.
     """
     roles = {node.role for node in plan.nodes if isinstance(node, LeafNode)}
-    if not all(isinstance(node, _KEYED) or (isinstance(node, GateNode) and node.plain) for node in plan.nodes):
+    if not all(isinstance(node, _KEYED) for node in plan.nodes):
         return None
     for group in _tied(plan):
         attribute: dict[str, str] = {}

@@ -1,4 +1,7 @@
-"""The stateless half of detection: which events matter to which pattern, and where they must go."""
+"""The stateless half of detection: which events matter to which pattern, and where they must go.
+
+All in Arrow columns: no Python object is made for an event, least of all for those that nobody waits for.
+"""
 
 from __future__ import annotations
 
@@ -11,39 +14,39 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from likewise.composite import build_plan
+from likewise.composite import Plan, build_plan
+from likewise.composite._conditions import Side
 from likewise.composite._plan import LeafNode
-from likewise.composite._state import dump_event, load_event
-from likewise.events import Event, Instant
+from likewise.events import normalise
 from likewise.matching import Matcher
 from likewise.pipeline._arrow import encode
-from likewise.pipeline._frame import events_of, instants
+from likewise.pipeline._frame import instants
+from likewise.pipeline._landing import Keys, Landing, Pairs
+from likewise.pipeline._parcels import parcels, themes
+from likewise.pipeline._refusals import Flaw, sort_out
 from likewise.pipeline._routes import BUCKETS, Route
-from likewise.pipeline._table import Source, pattern_versions
+from likewise.pipeline._table import Source, Versions
 from likewise.pipeline._worker import Recipe, once
 
 MOMENT: Final = pa.timestamp("us", tz="UTC")
-ROUTED_SCHEMA: Final = (
-    "pattern string, version string, place int, `end` timestamp, at bigint, start bigint, id string, event binary"
-)
-_ROUTED = pa.schema(
-    [
-        ("pattern", pa.string()),
-        ("version", pa.string()),
-        ("place", pa.int32()),
-        ("end", MOMENT),
-        ("at", pa.int64()),
-        ("start", pa.int64()),
-        ("id", pa.string()),
-        ("event", pa.binary()),
-    ]
-)
-_encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder().decode
+_EVENT: Final = [
+    *((name, pa.int64()) for name in ("at", "start")),
+    *((name, pa.string()) for name in ("id", "theme", "tuples")),
+]
+_EVENT_SCHEMA: Final = "at bigint, start bigint, id string, theme string, tuples string"
 
-Row = tuple[str, str, int, Instant, Instant, Instant, str, bytes | None]
-"""A row of `ROUTED_SCHEMA`; without an event it only says how far event time has come. `end` is there twice: as a
-timestamp for Spark's watermark, and as a number that no time zone can bend."""
+BATCH_SCHEMA: Final = f"part int, route int, shared boolean, {_EVENT_SCHEMA}"
+"""A routed event of a batch job: its partition, the number of its pattern, and whether it goes to other places too.
+Without `tuples` it only says how far event time has come."""
+
+STREAM_SCHEMA: Final = f"pattern string, version string, place int, `end` timestamp, {_EVENT_SCHEMA}"
+"""The same in a stream. Only mere moments have an `end`: it moves Spark's watermark, and Spark drops what it takes for
+late by it; which event is late is decided, and told, where it would have been used."""
+
+_BATCH = pa.schema([("part", pa.int32()), ("route", pa.int32()), ("shared", pa.bool_()), *_EVENT])
+_STREAM = pa.schema(
+    [("pattern", pa.string()), ("version", pa.string()), ("place", pa.int32()), ("end", MOMENT), *_EVENT]
+)
 
 
 def batch_number() -> int | None:
@@ -57,32 +60,50 @@ def batch_number() -> int | None:
 
 @dataclass
 class Members:
-    """The members of all patterns in one matcher, and the way from each to its meeting places."""
+    """The members of all patterns in one matcher, and the way from each to its meeting places.
+
+    `wanted` are the attributes that a pattern looks at; None where any may matter, as its words are approximate.
+    """
 
     matcher: Matcher
-    leaves: list[list[tuple[Route, LeafNode]]]
+    leaves: list[list[tuple[int, LeafNode]]]
     routes: list[Route]
-    versions: dict[str, str]
+    wanted: list[frozenset[str] | None]
 
     @classmethod
-    def of(cls, recipe: Recipe, *, buckets: int) -> Members:
+    def of(cls, recipe: Recipe, *, buckets: int, spread: bool = True) -> Members:
         """Made once in a process."""
-        return once((recipe.key, "members", buckets), lambda: cls._make(recipe, buckets))
+        return once((recipe.key, "members", buckets, spread), lambda: cls._make(recipe, buckets, spread))
 
     @classmethod
-    def _make(cls, recipe: Recipe, buckets: int) -> Members:
+    def _make(cls, recipe: Recipe, buckets: int, spread: bool) -> Members:
         known = {each.name: each for each in recipe.subscriptions}
         matcher = recipe.bare_matcher()
-        users: dict[Any, list[tuple[Route, LeafNode]]] = {}
-        routes = []
-        for pattern in recipe.patterns:
-            plan = build_plan(pattern, known)
-            routes.append(Route.of(plan, buckets=buckets))
+        users: dict[Any, list[tuple[int, LeafNode]]] = {}
+        plans = [build_plan(pattern, known) for pattern in recipe.patterns]
+        for number, plan in enumerate(plans):
             for leaf in plan.leaves:
-                users.setdefault((leaf.profile, leaf.options), []).append((routes[-1], leaf))
+                users.setdefault((leaf.profile, leaf.options), []).append((number, leaf))
         for profile, options in users:
             matcher.add(profile, options=options)
-        return cls(matcher, list(users.values()), routes, pattern_versions(recipe))
+        routes = [Route.of(plan, buckets=buckets, spread=spread) for plan in plans]
+        exact = dict(recipe.options).get("approach") in (None, "exact")
+        wanted = [wanted_attributes(plan) if exact else None for plan in plans]
+        return cls(matcher, list(users.values()), routes, wanted)
+
+
+def wanted_attributes(plan: Plan) -> frozenset[str] | None:
+    """All attributes that a pattern speaks of, if it says exactly what it means."""
+    out = set()
+    for leaf in plan.leaves:
+        if leaf.options.approach not in (None, "exact"):
+            return None
+        for predicate in leaf.profile.predicates:
+            if predicate.attribute_approximate or predicate.value_approximate:
+                return None
+            out.add(normalise(predicate.attribute))
+    sides = (side for condition in plan.conditions for side in (condition.left, condition.right))
+    return frozenset(out | {side.attribute for side in sides if isinstance(side, Side)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,61 +112,111 @@ class RouteTask:
 
     source: Source
     buckets: int = BUCKETS
+    spread: bool = True
+    max_ahead: int | None = None
     streaming: bool = False
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        members = Members.of(self.source.recipe(batch_number() if self.streaming else None), buckets=self.buckets)
+        number = batch_number() if self.streaming else None
+        members = Members.of(self.source.recipe(number), buckets=self.buckets, spread=self.spread)
+        versions = self.source.versions(number)
+        if versions.gone:
+            yield _swept(versions, self.buckets)
         for batch in batches:
-            rows = [*self._events(members, batch), *self._ticks(members, batch)]
-            if rows:
-                columns = list(zip(*rows, strict=True))
-                arrays = [column_of(list(column), kind.type) for column, kind in zip(columns, _ROUTED, strict=True)]
-                yield pa.RecordBatch.from_arrays(arrays, schema=_ROUTED)
+            good, flaws = sort_out(batch, max_ahead=self.max_ahead)
+            if flaws and self.streaming:
+                yield _handed_on(flaws)
+            if good.num_rows:
+                yield from self._routed(members, versions, good)
 
-    def _events(self, members: Members, batch: pa.RecordBatch) -> Iterator[Row]:
-        found = members.matcher.score_batch(encode(members.matcher, batch))
-        hit, place = np.unique(found.event, return_inverse=True)
-        events = list(events_of(batch.take(pa.array(hit))))
-        handles: list[list[int]] = [[] for _ in events]
-        for at, handle in zip(place.tolist(), found.handle.tolist(), strict=True):
-            handles[at].append(handle)
-        for event, matched in zip(events, handles, strict=True):
-            yield from self._places(members, event, matched)
+    def _routed(self, members: Members, versions: Versions, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        starts = instants(batch.column("time"))
+        ends = pc.coalesce(instants(batch.column("end")), starts)
+        for number, landing in enumerate(_landings(members, batch)):
+            if len(landing.event):
+                # Only what the pattern looks at, except that dead letters are to be whole.
+                wanted = None if self.streaming else members.wanted[number]
+                columns = [each.take(pa.array(landing.event)) for each in (ends, starts, batch.column("id"))]
+                columns += _contents(batch, landing, wanted)
+                head = self._head(members.routes[number], number, landing, versions)
+                yield pa.RecordBatch.from_arrays([*head, *columns], schema=_STREAM if self.streaming else _BATCH)
+        yield self._ticks(members, versions, pc.min_max(ends).as_py())
 
-    def _places(self, members: Members, event: Event, handles: list[int]) -> Iterator[Row]:
-        start, end = event.span
-        places: dict[tuple[str, int], None] = {}
-        matches: dict[Any, Any] | None = None
-        for handle in handles:
-            for route, leaf in members.leaves[handle]:
-                match = None
-                if route.attribute is not None and any(p.attribute_approximate for p in leaf.profile.predicates):
-                    # Only an approximate attribute may answer under another name, which the mapping tells.
-                    matches = matches or {each.subscription: each for each in members.matcher.match(event)}
-                    match = matches.get(handle)
-                places.update(dict.fromkeys((route.pattern, at) for at in route.places(leaf, event, match)))
-        data = _encode(dump_event(event)) if places else b""
-        for pattern, at in places:
-            yield pattern, members.versions[pattern], at, end, end, start, event.id, data
-
-    def _ticks(self, members: Members, batch: pa.RecordBatch) -> Iterator[Row]:
-        """How far event time has come, for those who act on time alone, and for the watermark."""
-        ends = instants(pc.coalesce(batch.column("end"), batch.column("time")))
-        first, last = pc.min(ends).as_py(), pc.max(ends).as_py()
-        for route in members.routes:
-            version = members.versions[route.pattern]
-            if route.clocked:
-                yield route.pattern, version, 0, first, first, first, "", None
-            if route.clocked or not self.streaming:
-                yield from ((route.pattern, version, at, last, last, last, "", None) for at in range(route.buckets))
+    def _head(self, route: Route, number: int, landing: Landing, versions: Versions) -> list[pa.Array]:
+        count = len(landing.event)
         if self.streaming:
-            yield "", "", 0, last, last, last, "", None
+            names = [pa.repeat(route.pattern, count), pa.repeat(versions.live[route.pattern], count)]
+            return [*names, pa.array(landing.place, pa.int32()), pa.nulls(count, MOMENT)]
+        part = (landing.place + route.offset) % self.buckets
+        return [pa.array(part, pa.int32()), pa.repeat(pa.scalar(number, pa.int32()), count), pa.array(landing.shared)]
+
+    def _ticks(self, members: Members, versions: Versions, span: dict[str, int]) -> pa.RecordBatch:
+        """How far event time has come, for those who act on time alone, and for the watermark."""
+        first, last = span["min"], span["max"]
+        rows: list[dict[str, Any]] = []
+        for number, route in enumerate(members.routes):
+            times = [(0, first)] if route.clocked else []
+            if route.clocked or not self.streaming:
+                times += [(place, last) for place in range(route.buckets)]
+            for place, moment in times:
+                if self.streaming:
+                    head = {"pattern": route.pattern, "version": versions.live[route.pattern], "place": place}
+                else:
+                    head = {"part": (place + route.offset) % self.buckets, "route": number, "shared": False}
+                rows.append({**head, "end": moment, "at": moment, "start": moment, "id": ""})
+        if self.streaming:
+            rows.append({**_NOBODY, "end": last, "at": last, "start": last, "id": ""})
+        return rows_of(rows, _STREAM if self.streaming else _BATCH)
+
+
+def _contents(batch: pa.RecordBatch, landing: Landing, wanted: frozenset[str] | None) -> list[pa.Array]:
+    """Theme and tuples of the events that land."""
+    if wanted is None:
+        return [themes(batch.column("theme"), landing.event), parcels(batch.column("attributes"), landing.event)]
+    kept = parcels(batch.column("attributes"), landing.event, lambda name: normalise(name) in wanted)
+    return [pa.repeat("", len(landing.event)), kept]
+
+
+def _landings(members: Members, batch: pa.RecordBatch) -> list[Landing]:
+    """For each pattern the events that match a member of it, and their places."""
+    found = members.matcher.score_batch(encode(members.matcher, batch))
+    keys = Keys(batch)
+    pairs: list[list[Pairs]] = [[] for _ in members.routes]
+    for handle, users in enumerate(members.leaves):
+        events = found.event[found.handle == handle].astype(np.int64)
+        for number, leaf in users if len(events) else ():
+            route = members.routes[number]
+            # Only an approximate attribute may answer under another name.
+            if route.attribute is not None and any(p.attribute_approximate for p in leaf.profile.predicates):
+                pairs[number].append(keys.mapped(members.matcher, handle, events, route=route, leaf=leaf))
+            else:
+                pairs[number].append(keys.places(events, route, leaf))
+    return [Landing.of(each) for each in pairs]
+
+
+_NOBODY: Final = {"pattern": "", "version": "", "place": 0}
+"""The key of rows that are for no pattern."""
+
+
+def _handed_on(flaws: list[Flaw]) -> pa.RecordBatch:
+    """What is refused passes by the state: the place of nobody hands it on."""
+    return rows_of([{**_NOBODY, "tuples": msgspec.json.encode(flaw).decode()} for flaw in flaws], _STREAM)
+
+
+def _swept(versions: Versions, buckets: int) -> pa.RecordBatch:
+    """A call at every place where a pattern that went may have left something."""
+    rows = [
+        {"pattern": name, "version": old, "place": place} for name, old, _ in versions.gone for place in range(buckets)
+    ]
+    return rows_of(rows, _STREAM)
+
+
+def rows_of(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
+    """Rows as columns; moments are numbers, and what a row lacks is null."""
+    arrays = [column_of([row.get(field.name) for row in rows], field.type) for field in schema]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def column_of(values: list[Any], kind: pa.DataType) -> pa.Array:
+    """A column; moments are told as microseconds."""
     return pa.array(values, pa.int64()).cast(kind) if kind == MOMENT else pa.array(values, kind)
-
-
-def event_of(row_end: Instant, data: bytes | None) -> Event:
-    """The event of a routed row; a mere moment is an event that matches nothing."""
-    return Event("", (), (), row_end, row_end) if data is None else load_event(_decode(data))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from likewise.errors import BuildError
-from likewise.pipeline._detect import detect_with
+from likewise.pipeline._detect import Ways, detect_with
 from likewise.pipeline._frame import dead_letters
 from likewise.pipeline._match import match_with
 from likewise.pipeline._read import decode_records, read_events
@@ -31,10 +31,6 @@ class Places:
     @property
     def query(self) -> str:
         return f"{self.checkpoint}/query"
-
-    @property
-    def letters_query(self) -> str:
-        return f"{self.checkpoint}/letters"
 
     @property
     def pins(self) -> str:
@@ -146,6 +142,25 @@ class MatchBatch:
             held.unpersist()
 
 
+@dataclass(frozen=True, slots=True)
+class DetectBatch:
+    """Takes the detections of one micro-batch, and what was refused, to where each belongs."""
+
+    sink: Sink
+    letters: Sink | None = None
+
+    def __call__(self, rows: DataFrame, batch: int) -> None:
+        held = rows.persist()
+        try:
+            # A sink may look at a part only, or twice: state must be worked out once, and in all places.
+            held.count()
+            self.sink(held.where("flaw is null").drop("flaw"), batch)
+            if self.letters is not None:
+                write_letters(held, self.letters, batch)
+        finally:
+            held.unpersist()
+
+
 def write_letters(rows: DataFrame, sink: Sink, batch: int) -> None:
     """Dead letters of a batch, if there are any."""
     bad = dead_letters(rows)
@@ -170,6 +185,8 @@ class Stream:
     trigger: Mapping[str, Any] = field(default_factory=dict)
     explain: bool = True
     delay: str = "0 seconds"
+    spread: bool = True
+    max_ahead: str | None = None
 
     def start(self) -> list[StreamingQuery]:
         """Start the stream: matches, or detections if `what` says so or the subscriptions are patterns."""
@@ -184,13 +201,9 @@ class Stream:
         return "detections" if recipe.patterns else "matches"
 
     def _detections(self, places: Places) -> list[StreamingQuery]:
-        found = detect_with(self.events, self.source, delay=self.delay)
-        queries = [self._query(found, self.sink, places.query)]
-        if self.letters is not None:
-            # Letters never reach the state, so they are a query of their own over the same source.
-            letters = self.letters
-            queries.append(self._query(dead_letters(self.events), letters, places.letters_query))
-        return queries
+        ways = Ways(delay=self.delay, spread=self.spread, max_ahead=self.max_ahead, letters=True)
+        found = detect_with(self.events, self.source, ways)
+        return [self._query(found, DetectBatch(self.sink, self.letters), places.query)]
 
     def _query(self, rows: DataFrame, sink: Callable[[DataFrame, int], None], checkpoint: str) -> StreamingQuery:
         writer = rows.writeStream.foreachBatch(sink).option("checkpointLocation", checkpoint)

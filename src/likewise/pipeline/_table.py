@@ -27,6 +27,39 @@ class Source(Protocol):
         """What this batch is processed with."""
         ...
 
+    def versions(self, batch: int | None) -> Versions:
+        """The patterns of this batch, as told apart in state."""
+        ...
+
+
+class Versions(msgspec.Struct, frozen=True):
+    """What tells a pattern apart from what went by its name before, and what went not long ago.
+
+    What is `gone` (name and version) is looked for in the state once more, so that nothing of it is left there.
+    """
+
+    live: dict[str, str]
+    gone: list[tuple[str, str, int]] = []
+
+    def after(self, digests: Mapping[str, str], batch: int) -> Versions:
+        """Those of the next batch: a pattern that is new, changed or back again has a version of its own.
+
+        >>> first = Versions({}).after({"p": "x"}, 1)
+        >>> second = first.after({}, 2)
+        >>> first.live, second.gone, second.after({"p": "x"}, 3).live
+        ({'p': 'x-1'}, [('p', 'x-1', 2)], {'p': 'x-3'})
+        """
+        live = {
+            name: old if (old := self.live.get(name, "")).partition("-")[0] == digest else f"{digest}-{batch}"
+            for name, digest in digests.items()
+        }
+        left = [(name, old, batch) for name, old in self.live.items() if live.get(name) != old]
+        return Versions(live, [each for each in self.gone if each[2] > batch - _SWEPT] + left)
+
+
+_SWEPT = 10
+"""For so many batches state is swept of a pattern that went: one alone may be without events."""
+
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
@@ -37,6 +70,10 @@ class Fixed:
     def recipe(self, batch: int | None) -> Recipe:  # noqa: ARG002 - the same for all
         """The recipe."""
         return self.value
+
+    def versions(self, batch: int | None) -> Versions:  # noqa: ARG002 - the same for all
+        """A digest of each pattern."""
+        return once((self.value.key, "versions"), lambda: Versions(pattern_versions(self.value)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +95,19 @@ class Table:
         key = (self.path, text, repr(sorted(self.arguments.items())))
         return once(key, lambda: Recipe.of(parse(text, source=self.path), **self.arguments))
 
+    def versions(self, batch: int | None) -> Versions:
+        """The versions pinned to a batch."""
+        digests = pattern_versions(self.recipe(batch))
+        if batch is None:
+            return Versions(digests)
+        folder = Path(self.pins)
+        told = folder / f"{batch}.versions"
+        if not told.exists():
+            before = max((each for each in _numbers(folder, "versions") if each < batch), default=None)
+            last = Versions({}) if before is None else _versions((folder / f"{before}.versions").read_bytes())
+            _pin(told, msgspec.json.encode(last.after(digests, batch)))
+        return _versions(told.read_bytes())
+
     def current(self) -> Recipe:
         """The subscriptions in force: those of the table, or the last good ones."""
         return Recipe.of(parse(self._read_good(Path(self.pins)), source=self.path), **self.arguments)
@@ -67,14 +117,7 @@ class Table:
         pin = folder / f"{batch}.lw"
         if not pin.exists():
             folder.mkdir(parents=True, exist_ok=True)
-            part = folder / f".{uuid.uuid4().hex}.part"
-            part.write_text(self._read_good(folder), encoding="utf-8")
-            try:
-                os.link(part, pin)  # fails where another worker was first: then its pin counts
-            except FileExistsError:
-                pass
-            finally:
-                part.unlink()
+            _pin(pin, self._read_good(folder).encode())
             _forget(folder, before=batch - 100)
         return pin.read_text(encoding="utf-8")
 
@@ -93,10 +136,30 @@ class Table:
         return text
 
 
+_versions = msgspec.json.Decoder(Versions).decode
+
+
+def _pin(path: Path, content: bytes) -> None:
+    """Write a file that several may want to write: what the first says counts."""
+    part = path.with_name(f".{uuid.uuid4().hex}.part")
+    part.write_bytes(content)
+    try:
+        os.link(part, path)
+    except FileExistsError:
+        pass
+    finally:
+        part.unlink()
+
+
+def _numbers(folder: Path, suffix: str) -> Iterator[int]:
+    return (int(path.stem) for path in folder.glob(f"*.{suffix}"))
+
+
 def _forget(folder: Path, *, before: int) -> None:
-    for pin in folder.glob("*.lw"):
-        if int(pin.stem) < before:
-            pin.unlink(missing_ok=True)
+    for suffix in ("lw", "versions"):
+        for number in _numbers(folder, suffix):
+            if number < before:
+                (folder / f"{number}.{suffix}").unlink(missing_ok=True)
 
 
 def read_table(path: str | Path) -> str:
