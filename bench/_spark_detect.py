@@ -111,7 +111,7 @@ def _detect(*, data: str, cores: int) -> dict[str, Any]:
         first = time.perf_counter() - started
         seconds, busy, found_rows = best(found, 3)
     rates = {"rate": count / seconds, "cpu_rate": count / busy, "first_rate": count / first}
-    return {**rates, "rows": found_rows, "memory": used["most"]}
+    return {**rates, "rows": found_rows, "memory": max(used, default=0)}
 
 
 def _stream(*, folder: str, batches: int, size: int, cores: int) -> dict[str, Any]:

@@ -6,15 +6,18 @@ import contextlib
 import os
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from likewise.cli._output import errors, output, print_json
 
 if TYPE_CHECKING:
+    from pyarrow import RecordBatch
     from pyspark.sql import DataFrame, SparkSession
 
     from likewise.language import Subscription
+    from likewise.pipeline._worker import Recipe
 
 
 def match_on_spark(
@@ -33,8 +36,10 @@ def match_on_spark(
 
     with session(master, remote) as spark, progress_of(spark):
         frame = read_events(spark, _path(events))
-        found = match(frame, subscriptions, **options)
-        count = _emit(found, out, _show_match, as_json=as_json)
+        if out is not None:
+            count = _write(match(frame, subscriptions, **options), out)
+        else:
+            count = _tell(frame, subscriptions, as_json=as_json, **options)
         _letters(frame, dead_letter)
     if not as_json:
         errors.print(f"{count:,} matches")
@@ -123,13 +128,53 @@ def _path(events: str) -> str:
 
 def _emit(found: DataFrame, out: str | None, show: Any, *, as_json: bool) -> int:
     if out is not None:
-        found.write.mode("errorifexists").parquet(out)
-        return int(found.sparkSession.read.parquet(out).count())
+        return _write(found, out)
     count = 0
     for row in found.toLocalIterator():
         count += 1
         print_json(row.asDict(recursive=True)) if as_json else show(row)
     return count
+
+
+def _write(found: DataFrame, out: str) -> int:
+    found.write.mode("errorifexists").parquet(out)
+    return int(found.sparkSession.read.parquet(out).count())
+
+
+def _tell(frame: DataFrame, subscriptions: Iterable[Subscription], *, as_json: bool, **options: Any) -> int:
+    """Print what the command prints without Spark."""
+    import msgspec
+    import typer
+
+    from likewise.cli.match import show_told
+    from likewise.pipeline._handover import over_events
+    from likewise.pipeline._match import recipe_of
+
+    told = over_events(frame, TellTask(recipe_of(subscriptions, **options)), "told string")
+    count = 0
+    for row in told.toLocalIterator():
+        count += 1
+        typer.echo(row["told"]) if as_json else show_told(msgspec.json.decode(row["told"]))
+    return count
+
+
+@dataclass(frozen=True, slots=True)
+class TellTask:
+    """Says of every match, inside a worker, what `likewise match --json` says of it."""
+
+    recipe: Recipe
+
+    def __call__(self, batches: Iterable[RecordBatch]) -> Iterator[RecordBatch]:
+        import msgspec
+        import pyarrow as pa
+
+        from likewise.cli.match import match_plain
+        from likewise.pipeline._match import found_in
+
+        matcher = self.recipe.matcher()
+        for batch in batches:
+            told = [msgspec.json.encode(match_plain(match)).decode() for _, match in found_in(matcher, batch)]
+            yield pa.record_batch({"told": pa.array(told, pa.string())})
 
 
 def _letters(frame: DataFrame, path: Path | None) -> None:
@@ -146,14 +191,6 @@ def _letters(frame: DataFrame, path: Path | None) -> None:
             file.write(msgspec.json.encode(row.asDict()) + b"\n")
     if count:
         errors.print(f"{count:,} bad records in {path}")
-
-
-def _show_match(row: Any) -> None:
-    line = f"{row['subscription']} matches {row['event_id']}  score {row['score']:.3f}"
-    output.print(line, markup=False, soft_wrap=True)
-    for each in row["mapping"] or ():
-        pair = f"{each['attribute']}: {each['value']}  ↔  {each['event_attribute']}: {each['event_value']}"
-        output.print(f"    {pair}  similarity {each['similarity']:.3f}", markup=False, soft_wrap=True)
 
 
 def _show_detection(row: Any) -> None:
