@@ -1,7 +1,8 @@
 """Events at scale on Spark: matching and detection, beside the same work in one process (`likewise bench spark`).
 
-Rows are told as they come. `_spark_run` says how they are measured, `_spark_match` and `_spark_detect` what.
-`LIKEWISE_BENCH_GROWTH=1` adds the run over 20 million events; `LIKEWISE_BENCH_ONLY=match` or `detect` that half alone.
+Rows are told as they come. `_spark_run` says how they are measured, the other parts what.
+`LIKEWISE_BENCH_GROWTH=1` adds the run over 20 million events; `LIKEWISE_BENCH_ONLY=match`, `detect` or `dataset` runs
+that part alone.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from pathlib import Path
 def run(*, quick: bool = False) -> list[dict[str, object]]:
     """Rows for the table."""
     sys.path.insert(0, str(Path(__file__).resolve().parent))
+    import _spark_dataset
     import _spark_detect
     import _spark_match
     from _spark_run import say
 
-    parts = {"match": _spark_match.rows, "detect": _spark_detect.rows}
+    parts = {"match": _spark_match.rows, "detect": _spark_detect.rows, "dataset": _spark_dataset.rows}
     chosen = [part for name, part in parts.items() if os.environ.get("LIKEWISE_BENCH_ONLY", name) == name]
     found = []
     with tempfile.TemporaryDirectory(prefix="likewise-bench-") as folder:
