@@ -15,7 +15,7 @@ from typing import Any, Final
 from likewise.composite import Plan
 from likewise.composite._conditions import Side, values_of
 from likewise.composite._instance import Filled, Token
-from likewise.composite._plan import DisjunctionNode, JointNode, LeafNode, SequenceNode, SilenceNode, TimeNode
+from likewise.composite._plan import DisjunctionNode, GateNode, JointNode, LeafNode, SequenceNode, SilenceNode, TimeNode
 from likewise.composite._pool import mapped_values
 from likewise.events import Event, normalise
 from likewise.matching import Match
@@ -87,7 +87,7 @@ def key_attributes(plan: Plan) -> dict[str, str] | None:
     Two attributes are tied when a condition sets them equal; a tie that reaches every member is a key.
     """
     roles = {node.role for node in plan.nodes if isinstance(node, LeafNode)}
-    if not all(isinstance(node, _KEYED) for node in plan.nodes):
+    if not all(isinstance(node, _KEYED) or (isinstance(node, GateNode) and node.plain) for node in plan.nodes):
         return None
     for group in _tied(plan):
         attribute: dict[str, str] = {}
