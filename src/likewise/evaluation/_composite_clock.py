@@ -78,7 +78,7 @@ class Stopwatch:
         return Spent(total, total - self.matcher.seconds, response / max(1, detections), detections)
 
 
-def best(work: Callable[[], Spent], times: int = 2) -> Spent:
+def best(work: Callable[[], Spent], times: int = 3) -> Spent:
     """The best of a few runs: other work on the machine only ever adds time."""
     runs = [work() for _ in range(times)]
     return min(runs, key=lambda spent: spent.total)
