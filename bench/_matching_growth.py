@@ -27,13 +27,13 @@ def growth(space: Space, data: ThematicDataset, quick: bool) -> Iterator[Row]:
     gc.collect()
     # A million profiles would make every collection long, and they are no garbage.
     gc.freeze()
-    before, cost, size = resident(), {}, 0
+    cost, size = {}, 0
     matcher = Matcher(Esa(space), approach="approximate", threshold=0.5)
     for last in sizes:
         _say(f"growth, {last:,}")
-        new = profiles[size:last]
+        new, before = profiles[size:last], resident()
         adding = seconds(lambda m=matcher, p=new: filled(m, p)) / len(new)
-        size, memory = last, (resident() - before) / last
+        size, memory = last, (resident() - before) / len(new)
         events = events_for(profiles[:size])
         found = matcher.score_batch(matcher.encode(events))
         cost[size] = 1 / rate(matcher, events)

@@ -132,7 +132,7 @@ def test_a_matcher_with_changing_subscriptions_does_not_grow(dense):
         found = matcher.match(Event.of({"a": "old"}))
         assert [m.subscription for m in found] == ([handle] if n % 10 == 7 else [])
         matcher.remove(handle)
-    assert all(len(group.conditions) <= 2 for group in matcher._groups.values())
+    assert all(len(group.conditions) <= 2 for group in matcher._groups)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_words_of_subscriptions_that_left_take_no_room(dense, approach):
                 [handles[-1]] if approach == "exact" else [handles[-1], faithful]
             )
         if n % 5000 == 4999:
-            groups = matcher._groups.values()
+            groups = matcher._groups
             columns = [c for g in groups for c in (g._rivals._columns[0], g._rivals._columns[1])]
             counts.append((matcher.vocabulary.numbers, sum(map(len, columns)), len(matcher._handle_of)))
             assert matcher.vocabulary.held < 500

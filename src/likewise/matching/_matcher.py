@@ -5,44 +5,32 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likewise.errors import BuildError
 from likewise.events import Event
-from likewise.language import Operator, Options, Profile
+from likewise.language import Options, Profile
 from likewise.matching._aggregation import Aggregation, aggregate
-from likewise.matching._approach import TUNED, TUNED_TEMPERATURE, TUNED_WEIGHT, Approach, Settings, resolve
+from likewise.matching._approach import TUNED, Approach, Settings
+from likewise.matching._choices import Choices
 from likewise.matching._competition import Competition
-from likewise.matching._dense import DenseGroup
 from likewise.matching._exact import ExactIndex
 from likewise.matching._explain import Explanation, explain
+from likewise.matching._groups import Group, GroupKey, Groups
 from likewise.matching._lists import grown
 from likewise.matching._mapping import best_assignments
 from likewise.matching._match import Match
 from likewise.matching._measures import Measures
 from likewise.matching._relate import Parts, parts_of
-from likewise.matching._sparse import SparseGroup
-from likewise.matching._topics import Classifier, Clusters, Taxonomy
-from likewise.matching._variants import ClusteredGroup, ClusteredIndex, HybridGroup, HybridIndex
-from likewise.matching._vocabulary import Encoded, Vocabulary, term_of
+from likewise.matching._topics import Taxonomy
+from likewise.matching._vocabulary import Encoded, Vocabulary
 from likewise.semantics import Competitors, Measure, Space
-from likewise.semantics import Contrast as _Contrast
 
 DENSE = 1024
 """Distinct predicates of a group that are scored for every event; profiles that bring more are indexed."""
-
-IDLE = 16
-"""So many groups without any profile are kept, with what they know of events' words."""
-
-Group: TypeAlias = DenseGroup | SparseGroup
-_KINDS: dict[str, tuple[type[DenseGroup], type[SparseGroup]]] = {
-    "clustered": (ClusteredGroup, ClusteredIndex),
-    "hybrid": (HybridGroup, HybridIndex),
-}
-GroupKey: TypeAlias = tuple[Approach, tuple[str, ...], type[Group]]
 
 
 class Scores(NamedTuple):
@@ -105,32 +93,31 @@ class Matcher:
         clustered approach. With `attribute_weight` w an entry is attribute**w times value, so that below
         1 the name of an attribute counts for less than its value; it is 0.2 if tuned, else 1.
         """
-        self._measures = Measures(measure, spaces=spaces, background=background)
-        self._approach = None if approach is None else Approach.parse(approach)
-        if background is not None and self._approach not in (None, TUNED):
+        chosen = None if approach is None else Approach.parse(approach)
+        if background is not None and chosen not in (None, TUNED):
             raise BuildError(f"the approach {approach} knows no background", hint="leave it out, or choose tuned")
-        self._threshold = threshold
-        self._aggregation = None if aggregation is None else Aggregation.parse(aggregation)
-        self._top_k = top_k
+        self._choices = Choices(
+            Measures(measure, spaces=spaces, background=background),
+            approach=chosen,
+            threshold=threshold,
+            aggregation=None if aggregation is None else Aggregation.parse(aggregation),
+            top_k=top_k,
+            temperature=temperature,
+            attribute_weight=attribute_weight,
+            taxonomy=taxonomy,
+        )
         self._distinct = distinct
         self._competition = Competition(competitors)
-        self._temperature = temperature
-        if attribute_weight is not None and not attribute_weight >= 0:
-            raise BuildError(f"attributes cannot weigh {attribute_weight}", hint="1 is as much as values, 0 is nothing")
         self._dense = dense
-        self._taxonomy = taxonomy
-        self._made_clusters: Clusters | None = None
-        self._attribute_weight = attribute_weight
-        self.vocabulary = vocabulary or Vocabulary()
+        # An empty one counts as nothing, yet it is to be shared.
+        self.vocabulary = Vocabulary() if vocabulary is None else vocabulary
         self._registrations: dict[int, Registration] = {}
         self._next = 0
         self._free: list[int] = []
         self._handle_of = np.zeros(64, dtype=np.int32)
-        self._idle: dict[GroupKey, None] = {}
         self._lock = self.vocabulary.lock
         self._exact = ExactIndex(self.vocabulary)
-        self._groups: dict[GroupKey, Group] = {}
-        self._settings: dict[Settings, Settings] = {}
+        self._groups = Groups(self._make_group, dense=dense)
 
     def __len__(self) -> int:
         return len(self._registrations)
@@ -138,22 +125,13 @@ class Matcher:
     @property
     def measure(self) -> Measure | None:
         """The measure of the approximate approach, if there is one to be had."""
-        return self._measures.of("approximate") if self._measures else None
+        measures = self._choices.measures
+        return measures.of("approximate") if measures else None
 
     def sibling(self) -> Matcher:
         """An empty matcher that scores as this one does: the same measures, options and competitors."""
-        twin = Matcher(
-            threshold=self._threshold,
-            aggregation=self._aggregation,
-            top_k=self._top_k,
-            distinct=self._distinct,
-            temperature=self._temperature,
-            attribute_weight=self._attribute_weight,
-            taxonomy=self._taxonomy,
-            dense=self._dense,
-            vocabulary=self.vocabulary,
-        )
-        twin._approach, twin._measures, twin._competition = self._approach, self._measures, self._competition
+        twin = Matcher(distinct=self._distinct, dense=self._dense, vocabulary=self.vocabulary)
+        twin._choices, twin._competition = self._choices, self._competition
         return twin
 
     def add(self, profile: Profile, *, options: Options | None = None, key: Hashable = None) -> int:
@@ -161,7 +139,7 @@ class Matcher:
         with self._lock:
             settings = self.settings(profile, options)
             handle, slot = self._next, self._free[-1] if self._free else len(self._registrations)
-            group = None if settings.approach.base == "exact" else self._group(settings, profile)
+            group = None if settings.approach.base == "exact" else self._groups.of(settings, profile)
             if group is None:
                 self._exact.add(slot, profile)
             else:
@@ -180,31 +158,7 @@ class Matcher:
 
     def settings(self, profile: Profile, options: Options | None = None) -> Settings:
         """What a profile with these options would be matched with."""
-        found = resolve(
-            profile,
-            options or Options(),
-            approach=self._approach,
-            threshold=self._threshold,
-            top_k=self._top_k,
-            aggregation=self._aggregation,
-            measure_name=self._measure_name,
-        )
-        # A million subscriptions have few different settings: each is kept once.
-        return self._settings.setdefault(found, found)
-
-    def _measure_of(self, approach: Approach) -> Measure | None:
-        if approach.base == "exact":
-            return None
-        return self._measures.tuned() if approach.tuned else self._measures.of(approach.base)
-
-    def _measure_name(self, approach: Approach) -> str | None:
-        measure = self._measure_of(approach)
-        return None if measure is None else measure.name
-
-    def _weight_of(self, approach: Approach) -> float:
-        if self._attribute_weight is not None:
-            return self._attribute_weight
-        return TUNED_WEIGHT if approach.tuned else 1.0
+        return self._choices.settings(profile, options or Options())
 
     def remove(self, handle: int) -> None:
         """Forget a profile."""
@@ -215,19 +169,11 @@ class Matcher:
             else:
                 entry.group.remove(entry.slot)
                 entry.group.make_room()
-                if not entry.group.conditions.used:
-                    self._retire(_group_key(entry.settings, entry.profile, type(entry.group)))
+                self._groups.left(entry.group, entry.settings, entry.profile)
             if entry.settings.approach.contrast:
                 self._competition.leave(entry.profile)
             self._free.append(entry.slot)
             del self._registrations[handle]
-
-    def _retire(self, key: GroupKey) -> None:
-        """Keep a few groups without profiles, in case some come again, and drop the others."""
-        self._idle[key] = None
-        if len(self._idle) > IDLE:
-            oldest = next(iter(self._idle))
-            del self._idle[oldest], self._groups[oldest]
 
     def activate(self, handle: int) -> None:
         """Let a profile take part again."""
@@ -244,7 +190,7 @@ class Matcher:
     @property
     def compared(self) -> int:
         """How many pairs of event and profile were compared so far; clustering and indexing leave most out."""
-        return sum(int(group.compared[0]) for group in self._groups.values())
+        return sum(int(group.compared[0]) for group in self._groups)
 
     @property
     def competitors(self) -> tuple[Competitors, Competitors]:
@@ -281,7 +227,7 @@ class Matcher:
                 encoded = self.encode(encoded.events)
             which, slots = self._exact.match(encoded)
             parts = [Scores(which, slots, np.ones(len(which), dtype=np.float32))]
-            parts += [Scores(*group.match(encoded)) for group in self._groups.values()]
+            parts += [Scores(*group.match(encoded)) for group in self._groups]
             event, slots, score = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
             return Scores(event, self._handle_of[slots], score)
 
@@ -340,8 +286,8 @@ class Matcher:
         else:
             entry = self._known(subscription)
         alone = self.sibling()
-        alone._aggregation = entry.settings.aggregation
-        asked = Options(0.0, entry.settings.top_k, str(entry.settings.approach))
+        how = None if entry.settings.approach.base == "exact" else entry.settings.aggregation
+        asked = Options(0.0, entry.settings.top_k, str(entry.settings.approach), how)
         with self._lock:
             handle = alone.add(entry.profile, options=asked, key=entry.key)
             found = [match for matches in alone.match_batch(events) for match in matches]
@@ -351,15 +297,15 @@ class Matcher:
 
     def parts(self, profile: Profile, event: Event, settings: Settings, *, themes: bool = True) -> Parts:
         """Attribute and value matrix in plain NumPy: slow, and what the kernels must agree with."""
-        measure = self._measure_of(settings.approach)
+        measure = self._choices.measure_of(settings.approach)
         return parts_of(
             profile,
             event,
             settings,
             measure=measure,
             competition=self._competition,
-            temperature=1.0 if measure is None else self._tau(settings.approach),
-            attribute_weight=self._weight_of(settings.approach),
+            temperature=1.0 if measure is None else self._choices.temperature_of(settings.approach),
+            attribute_weight=self._choices.weight_of(settings.approach),
             themes=themes,
         )
 
@@ -381,25 +327,10 @@ class Matcher:
             settings,
             parts=self.parts(profile, event, settings),
             plain=self.parts(profile, event, settings, themes=False) if themed else None,
-            measure=self._measure_of(settings.approach),
+            measure=self._choices.measure_of(settings.approach),
             distinct=self._distinct,
-            out_of_topics=self._apart(profile, event) if base == "clustered" else (),
+            out_of_topics=self._choices.out_of_topics(profile, event) if base == "clustered" else (),
         )
-
-    def _apart(self, profile: Profile, event: Event) -> list[int]:
-        """The predicates whose topics the event does not meet."""
-        clusters = self._clusters(self._measures.of("clustered"))
-        every = [term_of(value) for _, value in event.tuples]
-        said = [term_of(value) for _, value in event.tuples if isinstance(value, str)]
-        return [
-            row
-            for row, one in enumerate(profile.predicates)
-            if one.value_approximate
-            and one.operator is Operator.EQ
-            and isinstance(one.value, str)
-            and term_of(one.value) not in every
-            and not clusters.meet([term_of(one.value)], said).any()
-        ]
 
     def _distinct_score(self, entry: Registration, event: Event, matrix: NDArray[np.float32] | None) -> float:
         whole = Match(entry.key, event, 1.0, profile=entry.profile, matrix=matrix).matrix
@@ -408,63 +339,26 @@ class Matcher:
             return 0.0
         return aggregate([float(whole[i, j]) for i, j in enumerate(best[0][0])], entry.settings.aggregation)
 
-    def _group(self, settings: Settings, profile: Profile) -> Group:
-        """Where a profile belongs: scored for every event while there are few, indexed when there are many."""
-        approach = settings.approach
-        kind = self._kind(settings, profile)
-        key = _group_key(settings, profile, kind)
-        self._idle.pop(key, None)
-        if key not in self._groups:
-            measure = self._measure_of(approach)
-            assert measure is not None
-            extra = {"clusters": self._clusters(measure)} if approach.base == "clustered" else {}
-            self._groups[key] = kind(
-                self.vocabulary,
-                measure,
-                theme=key[1],
-                thematic=approach.base == "thematic",
-                temperature=self._tau(approach) if approach.contrast else None,
-                competition=self._competition,
-                attribute_weight=self._weight_of(approach),
-                **extra,
-            )
-        return self._groups[key]
-
-    def _kind(self, settings: Settings, profile: Profile) -> type[Group]:
-        scored, indexed = _KINDS.get(settings.approach.base, (DenseGroup, SparseGroup))
-        few = self._groups.get(_group_key(settings, profile, scored))
-        full = few is not None and few.conditions.used >= self._dense
-        return indexed if full and SparseGroup.takes(settings, len(profile.predicates)) else scored
-
-    def _clusters(self, measure: Measure) -> Clusters:
-        if self._made_clusters is None:
-            self._made_clusters = self._make_clusters(measure)
-        return self._made_clusters
-
-    def _make_clusters(self, measure: Measure) -> Clusters:
-        taxonomy = self._taxonomy
-        if not isinstance(taxonomy, Taxonomy):
-            taxonomy = Taxonomy.default() if taxonomy is None else Taxonomy.from_file(taxonomy)
-        return Clusters(Classifier(measure, taxonomy))
-
-    def _tau(self, approach: Approach) -> float:
-        """The temperature given, or the one that suits the approach and its measure."""
-        if approach.tuned and self._temperature is None:
-            return TUNED_TEMPERATURE
-        measure = self._measures.of(approach.base)
-        return _Contrast(measure, Competitors.of(()), temperature=self._temperature).temperature
+    def _make_group(self, key: GroupKey) -> Group:
+        approach, theme, kind = key
+        measure = self._choices.measure_of(approach)
+        assert measure is not None
+        return kind(
+            self.vocabulary,
+            measure,
+            theme=theme,
+            thematic=approach.base == "thematic",
+            temperature=self._choices.temperature_of(approach) if approach.contrast else None,
+            competition=self._competition,
+            attribute_weight=self._choices.weight_of(approach),
+            **({"clusters": self._choices.clusters()} if approach.base == "clustered" else {}),
+        )
 
     def _known(self, handle: int) -> Registration:
         try:
             return self._registrations[handle]
         except KeyError:
             raise BuildError(f"no profile has the handle {handle}", hint="it may be removed already") from None
-
-
-def _group_key(settings: Settings, profile: Profile, kind: type[Group]) -> GroupKey:
-    """Profiles of one approach and, where themes decide, one theme are kept together."""
-    theme = tuple(sorted(set(profile.theme))) if settings.approach.base == "thematic" else ()
-    return settings.approach, theme, kind
 
 
 def _plain(column: NDArray[Any]) -> list[Any]:

@@ -90,7 +90,8 @@ class SparseGroup:
     @staticmethod
     def takes(settings: Settings, length: int) -> bool:
         """Whether a profile's threshold is high enough to leave out what is far."""
-        return access_of(settings, length)[1] >= FLOOR
+        # A threshold at the floor itself is high enough: bounds are a millionth below what they stand for.
+        return access_of(settings, length)[1] >= 0.999 * FLOOR
 
     @property
     def compared(self) -> NDArray[np.int64]:
