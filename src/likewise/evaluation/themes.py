@@ -11,7 +11,7 @@ import numpy as np
 
 from likewise.errors import BuildError
 from likewise.evaluation.approaches import Laboratory
-from likewise.evaluation.charts import heat_map, save
+from likewise.evaluation.charts import Spec, heat_map, save
 from likewise.evaluation.experiment import Experiment, Report, Row, Settings
 from likewise.evaluation.matching import make_laboratory
 from likewise.evaluation.ranking import max_f1
@@ -272,7 +272,9 @@ def _draw(cells: Sequence[Cell], settings: Settings) -> None:
         rows = [_row(cell) for cell in mine]
         title = f"Mean maximal F1 of {name} by theme sizes ({plain:.2f} without themes)"
         charts = {
-            "f1": heat_map(rows, **sizes, value="F1", title=title, middle=plain),
+            "f1": _even(
+                heat_map(rows, **sizes, value="F1", title=title, middle=plain), [cell.f1 for cell in mine], plain
+            ),
             "cost": heat_map(
                 rows, **sizes, value="seconds", title=f"Seconds to relate all terms, {name}", middle=middle
             ),
@@ -280,6 +282,13 @@ def _draw(cells: Sequence[Cell], settings: Settings) -> None:
         for what, spec in charts.items():
             for ending in ("html", "png", "svg"):
                 save(spec, settings.out / f"{_file(name)}-{what}.{ending}")
+
+
+def _even(spec: Spec, values: Sequence[float], middle: float) -> Spec:
+    """As much room below the middle as above it, so that a map that is all above shows no blue."""
+    reach = max(abs(value - middle) for value in values) or 0.01
+    spec["layer"][0]["encoding"]["color"]["scale"]["domain"] = [middle - reach, middle + reach]
+    return spec
 
 
 def _file(name: str) -> str:
