@@ -33,6 +33,9 @@ class Side:
     attribute: str
     offset: float = 0.0
 
+    def __str__(self) -> str:
+        return f"{', '.join(sorted(self.roles))}.{self.attribute}{f' + {self.offset:g}' if self.offset else ''}"
+
     def filled(self, filled: Iterable[Filled]) -> bool:
         """Whether any of the roles is filled."""
         roles = self.roles
@@ -70,6 +73,15 @@ class Condition:
     def roles(self) -> frozenset[str]:
         """All roles that it speaks of."""
         return self.left.roles | self.right.roles if isinstance(self.right, Side) else self.left.roles
+
+    def __str__(self) -> str:
+        """As it is written.
+
+        >>> str(Condition(Side(frozenset({"a"}), "room"), Operator.EQ, Side(frozenset({"b"}), "place"), True))
+        'a.room ~ b.place'
+        """
+        sign = {Operator.EQ: "~", Operator.NE: "!~"}[self.operator] if self.approximate else self.operator.value
+        return f"{self.left} {sign} {self.right}"
 
     @property
     def joins(self) -> bool:

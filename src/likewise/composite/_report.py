@@ -66,6 +66,8 @@ def _name(event: Event) -> str:
 
 def _told(line: Line) -> str:
     sure = "" if line.probability is None else f"  p = {line.probability:.3f}"
+    if line.what == "condition":
+        return f"{line.role}{sure}"
     if line.what in ("absence", "missing"):
         begin = moment(line.start if line.start is not None else line.time)
         return f"no {line.role} from {begin} to {moment(line.time)}{sure}"

@@ -7,6 +7,7 @@ from math import prod
 
 import msgspec
 
+from likewise.composite._conditions import Condition
 from likewise.composite._instance import Filled, Instance, Token
 from likewise.composite._plan import Absence, JointNode, LeafNode, Node, Plan, SequenceNode, SilenceNode, TimeNode
 from likewise.events import Event, Instant
@@ -15,7 +16,8 @@ from likewise.events import Event, Instant
 class Line(msgspec.Struct, frozen=True, omit_defaults=True):
     """One role: active from `activated` to `terminated`, filled at `time` by `event`.
 
-    `what` is `event`, `time` for a moment, `absence` for what did not happen, `missing` for what was still awaited.
+    `what` is `event`, `time` for a moment, `absence` for what did not happen, `missing` for what was still awaited,
+    and `condition` for what was compared by meaning.
     """
 
     role: str
@@ -74,14 +76,33 @@ def _walk(plan: Plan, instance: Instance, activated: Instant | None, terminated:
             closed = earliest + node.within if part.time > earliest else terminated
         yield from _walk(plan, part, opened, closed)
     if isinstance(node, SequenceNode | JointNode):
+        yield from _by_meaning(node, instance)
         yield from _absences(node, instance)
+
+
+def _by_meaning(node: SequenceNode | JointNode, instance: Instance) -> Iterator[Line]:
+    """The conditions that were decided by meaning, and how surely all of them hold."""
+    found = [condition for condition in _conditions(node) if condition.approximate]
+    if found:
+        whole = prod(part.probability for part in instance.parts)
+        sure = min(1.0, instance.probability / whole) if whole and not node.guards else None
+        yield Line(" and ".join(map(str, found)), "condition", instance.time, sure)
+
+
+def _conditions(node: SequenceNode | JointNode) -> list[Condition]:
+    if isinstance(node, JointNode):
+        return node.conditions
+    return [condition for step in node.steps for condition in step.conditions]
 
 
 def _absences(node: SequenceNode | JointNode, instance: Instance) -> Iterator[Line]:
     """What did not happen beside the parts, and how surely where that can be told from the rest."""
-    conditions = any(part.conditions for part in getattr(node, "steps", ())) or bool(getattr(node, "conditions", ()))
     sure = None
-    if len(node.guards) == 1 and not conditions and (parts := prod(part.probability for part in instance.parts)):
+    if (
+        len(node.guards) == 1
+        and not any(one.approximate for one in _conditions(node))
+        and (parts := prod(part.probability for part in instance.parts))
+    ):
         sure = min(1.0, instance.probability / parts)
     for guard in node.guards:
         low, high = _span(node, guard, instance)

@@ -20,7 +20,8 @@ def timeline_data(detections: Iterable[Detection], *, limit: int = 50) -> list[d
         if number == limit:
             break
         label = f"{number + 1}. {detection.pattern}"
-        rows += [_row(label, line, begin=detection.start, end=detection.time) for line in detection.trace]
+        lines = [line for line in detection.trace if line.what != "condition"]
+        rows += [_row(label, line, begin=detection.start, end=detection.time) for line in lines]
     return rows
 
 
