@@ -34,7 +34,7 @@ def tune(
     from likewise.errors import BuildError, InputError
     from likewise.evaluation.charts import precision_recall, save
     from likewise.evaluation.labels import read_labels
-    from likewise.evaluation.tuning import candidates
+    from likewise.evaluation.tuning import candidates, usage
     from likewise.evaluation.tuning import tune as search
     from likewise.events import read_events
     from likewise.language import parse
@@ -79,6 +79,7 @@ def tune(
         return
     _show(rows)
     output.print(f"best: approach {best.approach}, threshold {best.threshold:.3f}")
+    output.print(f"use it with {usage(best.approach, best.threshold)}", markup=False, soft_wrap=True)
 
 
 def _shelf() -> list[str]:

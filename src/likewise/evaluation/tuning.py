@@ -43,7 +43,7 @@ def candidates(events: Sequence[Event], *, spaces: Sequence[Space | str | Path] 
     """What can be tried: every approach over the spaces, and those of the embedding if it is there."""
     found = [Candidate("exact", lambda: Matcher(approach="exact")), _plain("concept", spaces)]
     if spaces:
-        found += [_plain(name, spaces) for name in ("tuned", "approximate", "contrast", "hybrid")]
+        found += [_plain(name, spaces) for name in ("tuned", "approximate", "contrast", "clustered", "hybrid")]
         found.append(_informed("tuned+background", events, spaces=spaces))
         if any(event.theme for event in events):
             found.append(_plain("thematic", spaces))
@@ -139,4 +139,20 @@ def _informed(
     return Candidate(name, make)
 
 
-__all__ = ["Candidate", "Tuned", "candidates", "score_all", "tune"]
+def usage(name: str, threshold: float) -> str:
+    """How to have what was tried under this name.
+
+    >>> usage("contrast", 0.25), usage("embedding+tuned", 0.5)
+    ('--approach contrast --threshold 0.25', 'Engine(measure=Embedding(), approach="tuned", threshold=0.5)')
+    """
+    measure, _, approach = name.rpartition("embedding")
+    inner = approach.removeprefix("+") or "approximate"
+    plain = inner.removesuffix("+background")
+    if measure + plain == name:
+        return f"--approach {name} --threshold {threshold:.3g}"
+    given = "measure=Embedding()" if "embedding" in name else "spaces=[…]"
+    words = ", background=Competitors.of(words)" if inner != plain else ""
+    return f'Engine({given}{words}, approach="{plain}", threshold={threshold:.3g})'
+
+
+__all__ = ["Candidate", "Tuned", "candidates", "score_all", "tune", "usage"]
