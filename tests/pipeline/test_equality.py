@@ -134,6 +134,10 @@ def kill_once(batches):
     os.kill(executor, signal.SIGKILL)
     yield from ()
 
+def stored_plan(frame):
+    rows, _ = vars(frame)["_likewise_origin"].rows()
+    return rows._explain_string()
+
 spark = spark_session(remote=sys.argv[3], settings={"spark.sql.shuffle.partitions": "2"})
 assert type(spark).__module__.startswith("pyspark.sql.connect"), type(spark)
 events = read_events(spark, folder / "in", format="jsonl")
@@ -141,6 +145,11 @@ killed = events.mapInArrow(kill_once, events.schema)
 matches = matches_of(match(killed, SINGLE, space=space))
 found = signatures(detect(events, PATTERNS + MEANT, space=space).toArrow())
 assert marker.exists()
+# Files that the workers read themselves.
+events.write.parquet(str(folder / "stored"))
+stored = read_events(spark, folder / "stored", format="parquet")
+assert "Range" in stored_plan(stored)
+assert matches_of(match(stored, SINGLE, space=space)) == matches
 print("RESULT", json.dumps([sorted(map(list, matches.elements())), sorted(map(repr, found.elements()))]))
 spark.stop()
 """
