@@ -323,18 +323,19 @@ class FlatPatterns(FlatBook):
 
     def kept(self, name: str) -> list[Kept]:
         """The waiting instances of one pattern, oldest first."""
-        t, out = self._tables, list[Kept]()
-        p = t.patterns[self._index[name]]
-        at = int(p["oldest"])
+        t, p = self._tables, self._tables.patterns[self._index[name]]
+        at, newer, order = int(p["oldest"]), t.entries["newer"], list[int]()
         while at != -1:
-            entry = t.entries[at]
-            member = int(entry["place"] - p["first"])
-            ranks = tuple(t.ranks[at, : 1 if p["joint"] else member + 1].tolist())
-            events = tuple(map(self._past.events.__getitem__, ranks))
-            until = None if entry["until"] == NEVER else int(entry["until"])
-            sure, flag, blocker = float(entry["probability"]), int(entry["flag"]), int(entry["blocker"])
-            out.append(Kept(events, ranks, member, sure, flag, until, blocker))
-            at = int(entry["newer"])
+            order.append(at)
+            at = int(newer[at])
+        columns = (t.entries[column][order].tolist() for column in ("place", "probability", "flag", "until", "blocker"))
+        past, first, joint = self._past.events, int(p["first"]), bool(p["joint"])
+        out = []
+        for row, place, sure, flag, until, blocker in zip(t.ranks[order].tolist(), *columns, strict=True):
+            member = place - first
+            ranks = tuple(row[: 1 if joint else member + 1])
+            over = None if until == NEVER else until
+            out.append(Kept(tuple([past[rank] for rank in ranks]), ranks, member, sure, flag, over, blocker))
         return out
 
     def load(self, name: str, kept: Sequence[Kept], facts: Facts) -> None:
