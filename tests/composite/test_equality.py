@@ -6,7 +6,7 @@ import numpy as np
 from brute_force import Trace
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from worlds import SimpleMatcher, composites, match, relate, traces
+from worlds import SimpleMatcher, composites, gappy, match, relate, traces
 
 from likewise.composite import Detector
 from likewise.composite.two_step import TwoStepDetector
@@ -58,6 +58,13 @@ def detected(made: Detector, trace: list[Event], horizon: int) -> list[object]:
 @EXAMPLES
 @given(composites(), traces())
 def test_single_step_is_the_definition(composite: Composite, trace: list[Event]) -> None:
+    horizon = (trace[-1].end if trace else 10) + 9
+    assert detected(detector(composite), trace, horizon) == defined(composite, trace, horizon)
+
+
+@EXAMPLES
+@given(composites(), gappy())
+def test_events_that_lack_an_attribute_are_as_defined(composite: Composite, trace: list[Event]) -> None:
     horizon = (trace[-1].end if trace else 10) + 9
     assert detected(detector(composite), trace, horizon) == defined(composite, trace, horizon)
 

@@ -11,7 +11,7 @@ import numpy as np
 from brute_force import Trace
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from worlds import KINDS, event, events, member, profile, traces
+from worlds import KINDS, event, events, gappy, member, profile, traces
 
 from likewise.composite import Detector, Limits
 from likewise.composite._columns import Columns
@@ -202,7 +202,7 @@ def test_attributes_of_other_names_are_joined() -> None:
 @EXAMPLES
 @given(
     st.lists(plain_patterns(), min_size=1, max_size=2),
-    traces(most=16),
+    gappy(most=16),
     st.integers(1, 3),
     st.sampled_from(("drop oldest", "refuse")),
 )

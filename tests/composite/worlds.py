@@ -136,6 +136,17 @@ def traces(draw: st.DrawFn, *, most: int = 9, doubtful: bool = False) -> list[Ev
     return sorted(out, key=lambda e: (e.end, e.start, e.id))
 
 
+@st.composite
+def gappy(draw: st.DrawFn, *, most: int = 9) -> list[Event]:
+    """Traces in which some events do not say where they are."""
+    trace = draw(traces(most=most))
+    gaps = draw(st.lists(st.sampled_from((None, None, "room", "level")), min_size=len(trace), max_size=len(trace)))
+    return [
+        Event(e.id, tuple(pair for pair in e.tuples if pair[0] != gap), (), e.start, e.end)
+        for e, gap in zip(trace, gaps, strict=True)
+    ]
+
+
 _WITHIN = st.sampled_from((2, 3, 5, 8))
 _MAYBE = st.sampled_from((None, 3, 5, 8))
 _KEEP = st.sampled_from(

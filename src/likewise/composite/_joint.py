@@ -9,7 +9,7 @@ from likewise.composite._absence import Blockers
 from likewise.composite._choice import Chooser
 from likewise.composite._instance import Instance, joined
 from likewise.composite._plan import JointNode
-from likewise.composite._process import TERMINATORS, TIMERS, Process
+from likewise.composite._process import TERMINATORS, TIMERS, Process, joins_leaves, lacks
 from likewise.composite.relations import relation_of
 from likewise.events import Instant
 
@@ -49,12 +49,13 @@ class Held:
 class JointProcess(Process):
     """What each part found, combined as soon as the last part comes."""
 
-    __slots__ = ("blockers", "children", "choosers", "held", "pending")
+    __slots__ = ("blockers", "children", "choosers", "held", "pending", "strict")
 
     node: JointNode
 
     def begin(self, *, fresh: bool) -> None:
         parts = self.node.parts
+        self.strict = joins_leaves(self.node)
         self.choosers = [Chooser(part) for part in parts]
         self.held: list[dict[Held, None]] = [{} for _ in parts]
         self.pending: dict[int, tuple[tuple[Instance, ...], float]] = {}
@@ -71,7 +72,7 @@ class JointProcess(Process):
             inbox.sort(key=_last_part_first)
         for k, instance in inbox:
             hold = None if within is None else instance.time + within
-            if not self.choosers[k].admit(instance, hold):
+            if (self.strict and lacks(self.node.parts[k], instance)) or not self.choosers[k].admit(instance, hold):
                 continue
             self._combine(k, instance)
             self._hold(k, instance, hold)

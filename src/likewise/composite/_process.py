@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from likewise.composite._conditions import Condition
 from likewise.composite._instance import Filled, Instance, Token, Weighted
-from likewise.composite._plan import LeafNode, Node, TimeNode
+from likewise.composite._plan import JointNode, LeafNode, Node, Part, SequenceNode, TimeNode
 from likewise.events import Event, Instant
 
 if TYPE_CHECKING:
@@ -139,6 +139,22 @@ class Process:
 
     def load(self, state: Any, load: Load) -> None:
         """Take a dumped state."""
+
+
+def lacks(part: Part, instance: Instance) -> bool:
+    """Whether it has no value of an attribute by which it is to be joined, and so can never be."""
+    for side in part.key:  # noqa: SIM110  (asked of every instance: no generator)
+        if not side.keys(instance.roles):
+            return True
+    return False
+
+
+def joins_leaves(node: SequenceNode | JointNode) -> bool:
+    """Whether it is a whole pattern of profiles that all happen, so that every condition will be asked."""
+    parts = node.steps if isinstance(node, SequenceNode) else node.parts
+    leaves = all(isinstance(part, Part) and isinstance(part.node, LeafNode) for part in parts)
+    plain = node.depth == 0 and leaves and not node.guards
+    return plain and any(part.key for part in parts if isinstance(part, Part))
 
 
 def _order(entry: tuple[Any, Instance]) -> tuple[object, ...]:

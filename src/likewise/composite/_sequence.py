@@ -6,7 +6,7 @@ After a step the next profile enters the pool, and a terminator that takes it ou
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from likewise.composite._absence import Blockers
 from likewise.composite._choice import Chooser
@@ -14,7 +14,7 @@ from likewise.composite._conditions import UNFILLED, keys_of
 from likewise.composite._instance import Instance, joined
 from likewise.composite._plan import Absence, LeafNode, Part, SequenceNode
 from likewise.composite._prefix import Prefix
-from likewise.composite._process import TERMINATORS, TIMERS, LeafProcess, Process
+from likewise.composite._process import TERMINATORS, TIMERS, LeafProcess, Process, joins_leaves, lacks
 from likewise.events import Instant
 
 if TYPE_CHECKING:
@@ -24,12 +24,13 @@ if TYPE_CHECKING:
 class SequenceProcess(Process):
     """Prefixes by how many steps they have filled."""
 
-    __slots__ = ("blockers", "children", "chooser", "held", "index", "leaves")
+    __slots__ = ("blockers", "children", "chooser", "held", "index", "leaves", "strict")
 
     node: SequenceNode
 
     def begin(self, *, fresh: bool) -> None:
         steps = self.node.steps
+        self.strict = joins_leaves(self.node)
         self.held: list[dict[Prefix, None]] = [{} for _ in steps]
         self.index: list[dict[Any, dict[Prefix, None]]] = [{} for _ in steps]
         self.leaves: dict[int, LeafProcess] = {}
@@ -51,6 +52,8 @@ class SequenceProcess(Process):
             # What completes comes before what begins: at the limit, the new makes way for nothing that is ready.
             inbox.sort(key=_last_step_first)
         for (k, prefix), instance in inbox:
+            if self.strict and lacks(cast("Part", self.node.steps[k]), instance):
+                continue
             if k == 0:
                 self._begin_with(instance)
             else:
