@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from typer.testing import CliRunner
 
 pytest.importorskip("pyspark")
 
-from tests.pipeline.traces import PATTERNS, trace, write_files
+from tests.pipeline.traces import PATTERNS, expected, trace, write_files
 
 from likewise.cli._app import build
 from likewise.errors import LikewiseError
@@ -47,13 +48,29 @@ def test_stream_goes_on_where_it_was(spark: Any, folder: Path) -> None:
     assert json.loads(run(*arguments).stdout.splitlines()[-1])["events"] == 0
 
 
+def test_stream_shows_detections_and_keeps_what_it_refused(spark: Any, folder: Path) -> None:
+    """The console looks at a few rows only; the state is right all the same, batch after batch."""
+    (folder / "in" / "0001.jsonl").write_bytes((folder / "in" / "0001.jsonl").read_bytes() + b"poison\n")
+    os.utime(folder / "in" / "0001.jsonl", (10**9 + 1, 10**9 + 1))
+    (folder / "patterns.lw").write_text("close: {type = a} as x then {type = b} as y within 5 seconds")
+    told = run(
+        *("stream", folder / "patterns.lw", "--from", f"path={folder / 'in'}", "--from", "maxFilesPerTrigger=1"),
+        *("--checkpoint", folder / "state", "--dead-letter", folder / "letters", "--once", "--json"),
+    )
+    *shown, summary = map(json.loads, told.stdout.splitlines())
+    found = expected(trace(40), "close: {type = a} as x then {type = b} as y within 5 seconds")
+    last = max(event.start or 0 for event in trace(40))
+    assert len(shown) == sum(key[1] < last for key in found) > 0
+    assert (summary["events"], summary["refused"]) == (41, 1)
+    (letter,) = spark.read.json(str(folder / "letters")).collect()
+    assert letter["record"] == "poison"
+
+
 def test_match_and_detect_give_on_spark_what_they_give_without(spark: Any, folder: Path) -> None:
     file = folder / "in" / "0000.jsonl"
     plain = run("match", file, folder / "subscriptions.lw", "--json").stdout.splitlines()
     spread = run("match", file, folder / "subscriptions.lw", "--json", "--spark").stdout.splitlines()
-    assert sorted(json.loads(line)["event_id"] for line in spread) == sorted(
-        json.loads(line)["event"] for line in plain
-    )
+    assert sorted(json.loads(line)["event"] for line in spread) == sorted(json.loads(line)["event"] for line in plain)
     assert plain
     alone = run("detect", file, folder / "patterns.lw", "--json").stdout.splitlines()
     found = run("detect", file, folder / "patterns.lw", "--json", "--spark").stdout.splitlines()

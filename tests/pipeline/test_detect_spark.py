@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections import Counter
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -19,7 +21,8 @@ from tests.pipeline.traces import PATTERNS, SECOND, START, expected, signatures,
 from likewise.errors import BuildError, LikewiseError
 from likewise.events import Event
 from likewise.pipeline._detect import ARROW_DETECTIONS, DetectTask, detect
-from likewise.pipeline._frame import batch_of
+from likewise.pipeline._frame import batch_of, dead_letters
+from likewise.pipeline._parcels import events_of_parcels, parcels, themes
 from likewise.pipeline._routing import RouteTask
 from likewise.pipeline._table import Fixed
 from likewise.pipeline._worker import Recipe
@@ -130,3 +133,40 @@ def test_what_cannot_be_detected_is_refused_when_built(spark: Any) -> None:
         detect(frame, "x: {a = b}")
     with pytest.raises(LikewiseError, match="measure"):
         detect(frame, "x: {a = b} as y then {c~ = d~} as w within 1 minute")
+
+
+@pytest.mark.spark
+def test_what_a_batch_refuses_is_told_beside_the_detections(spark: Any) -> None:
+    """Without a time, ending before it starts, far ahead: each with its reason, and none of them detected."""
+    events = [
+        Event("a", (("type", "a"),), (), START, START),
+        Event("b", (("type", "b"),), (), START + 1, START + 1),
+        Event("nowhen", (("type", "b"),)),
+        Event("back", (("type", "b"),), (), START + 5, START + 4),
+        Event("ahead", (("type", "b"),), (), 10**17, 10**17),
+    ]
+    frame = spark.createDataFrame(pa.Table.from_batches([batch_of(events)]))
+    text = "p: {type = a} as x then {type = b} as y within 10000 days"
+    found = detect(frame, text, max_ahead="1 day", letters=True)
+    rows = found.where("flaw is null").collect()
+    assert [[member["id"] for member in row["events"]] for row in rows] == [["a", "b"]]
+    letters = {(json.loads(row["record"])["id"], row["reason"]) for row in dead_letters(found).collect()}
+    assert letters == {
+        ("nowhen", "it has no time"),
+        ("back", "it ends before it starts"),
+        ("ahead", "its clock is too far ahead"),
+    }
+
+
+def test_tuples_survive_the_way_whatever_they_say() -> None:
+    """The signs that stand between texts may be in them."""
+    odd = Event("e", (("a\uffff", "\ufffe1"), ("b", 2.5), ("c", True), ("d", "")), ("t\uffff1", "u"), START, START)
+    batch, rows = batch_of([Event("x", (("z", 1),)), odd]), np.array([1])
+    columns = {
+        "id": ["e"],
+        "start": [START],
+        "at": [START],
+        "theme": themes(batch.column("theme"), rows),
+        "tuples": parcels(batch.column("attributes"), rows),
+    }
+    assert events_of_parcels(pa.RecordBatch.from_pydict(columns)) == [odd]

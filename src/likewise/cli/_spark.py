@@ -32,7 +32,7 @@ def match_on_spark(
     **options: Any,
 ) -> None:
     """`likewise match --spark`: the matches of a file or folder, printed or written as Parquet."""
-    from likewise.pipeline import match, read_events
+    from likewise.pipeline import dead_letters, match, read_events
 
     with session(master, remote) as spark, progress_of(spark):
         frame = read_events(spark, _path(events))
@@ -40,7 +40,7 @@ def match_on_spark(
             count = _write(match(frame, subscriptions, **options), out)
         else:
             count = _tell(frame, subscriptions, as_json=as_json, **options)
-        _letters(frame, dead_letter)
+        _letters(dead_letters(frame), dead_letter)
     if not as_json:
         errors.print(f"{count:,} matches")
 
@@ -58,12 +58,13 @@ def detect_on_spark(
 ) -> None:
     """`likewise detect --spark`: the detections of a file or folder, printed or written as Parquet."""
     from likewise.pipeline import detect, read_events
+    from likewise.pipeline._refusals import refused
 
     with session(master, remote) as spark, progress_of(spark):
         frame = read_events(spark, _path(events))
         found = detect(frame, patterns, **options)
         count = _emit(found.orderBy("time", "pattern"), out, _show_detection, as_json=as_json)
-        _letters(frame, dead_letter)
+        _letters(refused(frame), dead_letter)
     if not as_json:
         errors.print(f"{count:,} detections")
 
@@ -177,16 +178,14 @@ class TellTask:
             yield pa.record_batch({"told": pa.array(told, pa.string())})
 
 
-def _letters(frame: DataFrame, path: Path | None) -> None:
-    from likewise.pipeline import dead_letters
-
+def _letters(letters: DataFrame, path: Path | None) -> None:
     if path is None:
         return
     import msgspec
 
     count = 0
     with path.open("wb") as file:
-        for row in dead_letters(frame).toLocalIterator():
+        for row in letters.toLocalIterator():
             count += 1
             file.write(msgspec.json.encode(row.asDict()) + b"\n")
     if count:

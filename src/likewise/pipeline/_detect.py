@@ -23,7 +23,7 @@ from likewise.language import Composite
 from likewise.pipeline._frame import FLAW
 from likewise.pipeline._handover import over_events
 from likewise.pipeline._parcels import events_of_parcels
-from likewise.pipeline._refusals import LETTER_SCHEMA, LetterTask, microseconds, over_records
+from likewise.pipeline._refusals import microseconds, refused
 from likewise.pipeline._routes import BUCKETS, Route
 from likewise.pipeline._routing import BATCH_SCHEMA, MOMENT, Members, RouteTask
 from likewise.pipeline._table import Fixed, Source, Table
@@ -121,7 +121,7 @@ def _detect_batch(events: DataFrame, source: Source, ways: Ways) -> DataFrame:
     found = ordered.mapInArrow(DetectTask(source, places, ways.spread), DETECTIONS_SCHEMA)
     if not ways.letters:
         return found
-    flaws = over_records(events, LetterTask(ahead), LETTER_SCHEMA).select(F.struct("*").alias("flaw"))
+    flaws = refused(events, max_ahead=ahead).select(F.struct("*").alias("flaw"))
     return found.withColumn("flaw", F.lit(None).cast(FLAW)).unionByName(flaws, allowMissingColumns=True)
 
 

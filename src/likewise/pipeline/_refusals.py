@@ -92,6 +92,11 @@ def over_records(events: DataFrame, step: Step, schema: str) -> DataFrame:
     return as_events(events).mapInArrow(Chain(tidied, step), schema)
 
 
+def refused(events: DataFrame, *, max_ahead: int | None = None) -> DataFrame:
+    """What a batch job cannot detect with: records that are no events, and events that cannot be put in time."""
+    return over_records(events, LetterTask(max_ahead), LETTER_SCHEMA)
+
+
 @dataclass(frozen=True, slots=True)
 class Chain:
     """One step after the other in the same worker."""

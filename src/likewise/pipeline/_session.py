@@ -27,7 +27,8 @@ SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     # Workers are forked with NumPy, Numba and the rest already loaded: they start in milliseconds.
     "spark.python.daemon.module": "likewise.pipeline._daemon",
-    "spark.driver.extraJavaOptions": f"-XX:+UseParallelGC -Dlog4j2.configurationFile=file:{_QUIET}",
+    # A stream that is stopped in a batch searches the error for its cause, with a regular expression that recurses.
+    "spark.driver.extraJavaOptions": f"-Xss4m -XX:+UseParallelGC -Dlog4j2.configurationFile=file:{_QUIET}",
 }
 
 
