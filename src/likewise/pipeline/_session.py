@@ -28,7 +28,7 @@ SETTINGS = {
     # Workers are forked with NumPy, Numba and the rest already loaded: they start in milliseconds.
     "spark.python.daemon.module": "likewise.pipeline._daemon",
     # A stream that is stopped in a batch searches the error for its cause, with a regular expression that recurses.
-    "spark.driver.extraJavaOptions": f"-Xss4m -XX:+UseParallelGC -Dlog4j2.configurationFile=file:{_QUIET}",
+    "spark.driver.extraJavaOptions": f"-Xss16m -XX:+UseParallelGC -Dlog4j2.configurationFile=file:{_QUIET}",
 }
 
 
