@@ -57,8 +57,7 @@ def meaning(size: int, quick: bool) -> Iterator[Row]:
         yield {"what": what, "value": "skipped", "unit": "events/s", "note": error.message}
         return
     patterns, stream = words.sequences(count), words.readings(size)
-    # All profiles are indexed: rows for the first thousand, as is usual, would not fit for so many different pairs.
-    detector = Detector(matcher=Matcher(measure("esa", spaces=[space]), approach="approximate", dense=1))
+    detector = Detector(matcher=Matcher(measure("esa", spaces=[space]), approach="approximate"))
     deployed, _ = timed(lambda: deploy(detector, patterns))
     yield row(f"{what}: deployed in", deployed.wall, "s") | {"by processor time": round(deployed.cpu, 3)}
     detector.publish_batch(stream[:100])

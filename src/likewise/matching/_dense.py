@@ -114,6 +114,10 @@ class DenseGroup:
         self._active.pop(slot, None)
         self._active_array = np.zeros(0, dtype=np.int32)
 
+    def is_active(self, slot: int) -> bool:
+        """Whether a profile takes part."""
+        return slot in self._active
+
     def make_room(self) -> None:
         """Let some columns be used again, if there are many that nobody needs."""
         for side, relations in enumerate((self._attributes, self._values)):

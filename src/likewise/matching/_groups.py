@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from itertools import islice
 from typing import TypeAlias
 
 from likewise.language import Profile
@@ -13,6 +14,9 @@ from likewise.matching._variants import ClusteredGroup, ClusteredIndex, HybridGr
 
 IDLE = 16
 """So many groups without any profile are kept, with what they know of events' words."""
+
+MOVED = 4
+"""So many profiles go over to the index with each new one there, so that no single one has to wait for all."""
 
 Group: TypeAlias = DenseGroup | SparseGroup
 GroupKey: TypeAlias = tuple[Approach, tuple[str, ...], type[Group]]
@@ -31,6 +35,7 @@ class Groups(Collection[Group]):
         self._dense = dense
         self._groups: dict[GroupKey, Group] = {}
         self._idle: dict[GroupKey, None] = {}
+        self._waiting: dict[GroupKey, dict[int, None]] = {}
 
     def __len__(self) -> int:
         return len(self._groups)
@@ -41,26 +46,47 @@ class Groups(Collection[Group]):
     def __contains__(self, group: object) -> bool:
         return group in self._groups.values()
 
-    def of(self, settings: Settings, profile: Profile) -> Group:
-        """Where a new profile belongs."""
-        scored, indexed = _KINDS.get(settings.approach.base, (DenseGroup, SparseGroup))
-        few = self._groups.get(_key(settings, profile, scored))
-        full = few is not None and few.conditions.used >= self._dense
-        kind = indexed if full and SparseGroup.takes(settings, len(profile.predicates)) else scored
+    def place(self, slot: int, profile: Profile, settings: Settings) -> Group:
+        """Add a profile where it belongs: once there is an index, to that."""
+        scored, indexed = _kinds(settings)
+        takes = SparseGroup.takes(settings, len(profile.predicates))
+        kind = indexed if takes and self._many(_key(settings, profile, scored), indexed) else scored
         key = _key(settings, profile, kind)
         self._idle.pop(key, None)
         if key not in self._groups:
             self._groups[key] = self._make(key)
-        return self._groups[key]
+        group = self._groups[key]
+        group.add(slot, profile, settings)
+        group.make_room()
+        if kind is scored and takes:
+            self._waiting.setdefault(key, {})[slot] = None
+        return group
 
-    def left(self, group: Group, settings: Settings, profile: Profile) -> None:
-        """A profile was removed: a few groups without any are kept, in case some come again, and the others dropped."""
+    def _many(self, scored: GroupKey, indexed: type[Group]) -> bool:
+        few, index = self._groups.get(scored), self._groups.get((scored[0], scored[1], indexed))
+        return bool(index and index.conditions.used) or (few is not None and few.conditions.used >= self._dense)
+
+    def moving(self, profile: Profile, settings: Settings) -> list[int]:
+        """Which profiles that are still all scored are to be placed anew, now that this one is indexed."""
+        waiting = self._waiting.get(_key(settings, profile, _kinds(settings)[0]), {})
+        return list(islice(waiting, MOVED))
+
+    def leave(self, group: Group, slot: int, profile: Profile, settings: Settings) -> None:
+        """Remove a profile. A few groups without any are kept, in case some come again, and the others dropped."""
+        group.remove(slot)
+        group.make_room()
+        self._waiting.get(_key(settings, profile, type(group)), {}).pop(slot, None)
         if group.conditions.used:
             return
         self._idle[_key(settings, profile, type(group))] = None
         if len(self._idle) > IDLE:
             oldest = next(iter(self._idle))
             del self._idle[oldest], self._groups[oldest]
+            self._waiting.pop(oldest, None)
+
+
+def _kinds(settings: Settings) -> tuple[type[DenseGroup], type[SparseGroup]]:
+    return _KINDS.get(settings.approach.base, (DenseGroup, SparseGroup))
 
 
 def _key(settings: Settings, profile: Profile, kind: type[Group]) -> GroupKey:

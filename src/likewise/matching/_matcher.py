@@ -25,6 +25,7 @@ from likewise.matching._mapping import best_assignments
 from likewise.matching._match import Match
 from likewise.matching._measures import Measures
 from likewise.matching._relate import Parts, parts_of
+from likewise.matching._sparse import SparseGroup
 from likewise.matching._topics import Taxonomy
 from likewise.matching._vocabulary import Encoded, Vocabulary
 from likewise.semantics import Competitors, Measure, Space
@@ -139,14 +140,11 @@ class Matcher:
         with self._lock:
             settings = self.settings(profile, options)
             handle, slot = self._next, self._free[-1] if self._free else len(self._registrations)
-            group = None if settings.approach.base == "exact" else self._groups.of(settings, profile)
+            group = None if settings.approach.base == "exact" else self._groups.place(slot, profile, settings)
             if group is None:
                 self._exact.add(slot, profile)
-            else:
-                group.add(slot, profile, settings)
-                group.make_room()
-                if settings.approach.contrast:
-                    self._competition.enter(profile)
+            elif settings.approach.contrast:
+                self._competition.enter(profile)
             if self._free:
                 self._free.pop()
             self._next += 1
@@ -154,7 +152,22 @@ class Matcher:
             self._handle_of[slot] = handle
             named = handle if key is None else key
             self._registrations[handle] = Registration(named, profile, settings, group, slot)
+            if isinstance(group, SparseGroup):
+                self._move(self._groups.moving(profile, settings))
             return handle
+
+    def _move(self, slots: Sequence[int]) -> None:
+        """Let profiles that were all scored go to the index that there is by now."""
+        for slot in slots:
+            handle = int(self._handle_of[slot])
+            entry = self._registrations[handle]
+            assert entry.group is not None
+            # First there, then away from here: words that both hold are never forgotten in between.
+            group = self._groups.place(slot, entry.profile, entry.settings)
+            if not entry.group.is_active(slot):
+                group.deactivate(slot)
+            self._groups.leave(entry.group, slot, entry.profile, entry.settings)
+            self._registrations[handle] = replace(entry, group=group)
 
     def settings(self, profile: Profile, options: Options | None = None) -> Settings:
         """What a profile with these options would be matched with."""
@@ -167,9 +180,7 @@ class Matcher:
             if entry.group is None:
                 self._exact.remove(entry.slot)
             else:
-                entry.group.remove(entry.slot)
-                entry.group.make_room()
-                self._groups.left(entry.group, entry.settings, entry.profile)
+                self._groups.leave(entry.group, entry.slot, entry.profile, entry.settings)
             if entry.settings.approach.contrast:
                 self._competition.leave(entry.profile)
             self._free.append(entry.slot)

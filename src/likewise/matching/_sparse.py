@@ -127,6 +127,10 @@ class SparseGroup:
             self.conditions.release(number)
         self._profiles.clear(slot)
 
+    def is_active(self, slot: int) -> bool:
+        """Whether a profile takes part."""
+        return bool(self._records["active"][slot])
+
     def activate(self, slot: int) -> None:
         """Let a profile take part again."""
         if self._records["active"][slot]:
