@@ -49,8 +49,8 @@ def test_detections_in_words(files: tuple[str, str]) -> None:
 def test_json_with_the_trace(files: tuple[str, str]) -> None:
     [found] = [json.loads(line) for line in run(*files, "--json", "--explain").splitlines()]
     assert found["events"] == {"w": ["w"], "p": ["y"]}
-    assert found["trace"][1]["activated"] == "2024-01-01 10:00:00"
-    assert found["trace"][1]["terminated"] == "2024-01-01 10:10:00"
+    assert found["trace"][1]["activated"] == "2024-01-01T10:00:00Z"
+    assert found["trace"][1]["terminated"] == "2024-01-01T10:10:00Z"
 
 
 def test_lateness_lets_late_events_in(files: tuple[str, str]) -> None:

@@ -74,7 +74,19 @@ def test_match_and_detect_give_on_spark_what_they_give_without(spark: Any, folde
     assert plain
     alone = run("detect", file, folder / "patterns.lw", "--json").stdout.splitlines()
     found = run("detect", file, folder / "patterns.lw", "--json", "--spark").stdout.splitlines()
-    assert len(found) == len(alone) > 0
+    assert sorted(found) == sorted(alone)
+    assert alone
+
+
+def test_on_spark_a_bad_record_is_told_and_what_cannot_be_done_is_refused(spark: Any, folder: Path) -> None:
+    file = folder / "bad.jsonl"
+    file.write_text((folder / "in" / "0000.jsonl").read_text() + "no event\n")
+    assert run("match", file, folder / "subscriptions.lw", "--spark").exit_code == 2
+    kept = run("match", file, folder / "subscriptions.lw", "--spark", "--dead-letter", folder / "dead.jsonl")
+    assert kept.exit_code == 0
+    assert json.loads((folder / "dead.jsonl").read_text())["record"] == "no event"
+    with pytest.raises(LikewiseError, match="not on Spark: --lateness, --explain"):
+        run("detect", file, folder / "patterns.lw", "--spark", "--lateness", "5 s", "--explain")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -36,6 +37,11 @@ class Rejects:
         self._faults = 0
         self.count = 0
 
+    @property
+    def keeps(self) -> bool:
+        """Whether bad records are kept in a file."""
+        return self._letters is not None
+
     def __call__(self, record: BadRecord) -> None:
         """Take one bad record."""
         self.count += 1
@@ -62,6 +68,13 @@ class Rejects:
             if self.count:
                 errors.print("hint: --dead-letter FILE keeps bad records, with their reasons")
             raise typer.Exit(_USAGE)
+
+
+def tell_refusals(refusals: Counter[str]) -> None:
+    """Say how many events detection could not take, by reason."""
+    if refusals:
+        told = ", ".join(f"{count:,} because {reason}" for reason, count in refusals.most_common())
+        errors.print(f"{refusals.total():,} events were not taken: {told}", markup=False, soft_wrap=True)
 
 
 def read_subscriptions(source: str, rejects: Rejects) -> list[Subscription]:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from likewise.cli._input import tell_refusals
 from likewise.cli._output import errors, output, print_json
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
 
+    from likewise.cli._input import Rejects
+    from likewise.composite import Detection
     from likewise.language import Subscription
     from likewise.pipeline._worker import Recipe
 
@@ -27,7 +30,7 @@ def match_on_spark(
     master: str | None = None,
     remote: str | None = None,
     out: str | None = None,
-    dead_letter: Path | None = None,
+    rejects: Rejects,
     as_json: bool = False,
     **options: Any,
 ) -> None:
@@ -40,9 +43,10 @@ def match_on_spark(
             count = _write(match(frame, subscriptions, **options), out)
         else:
             count = _tell(frame, subscriptions, as_json=as_json, **options)
-        _letters(dead_letters(frame), dead_letter)
+        _reject(dead_letters(frame), rejects)
     if not as_json:
         errors.print(f"{count:,} matches")
+    rejects.conclude()
 
 
 def detect_on_spark(
@@ -52,7 +56,7 @@ def detect_on_spark(
     master: str | None = None,
     remote: str | None = None,
     out: str | None = None,
-    dead_letter: Path | None = None,
+    rejects: Rejects,
     as_json: bool = False,
     **options: Any,
 ) -> None:
@@ -63,10 +67,12 @@ def detect_on_spark(
     with session(master, remote) as spark, progress_of(spark):
         frame = read_events(spark, _path(events))
         found = detect(frame, patterns, **options)
-        count = _emit(found.orderBy("time", "pattern"), out, _show_detection, as_json=as_json)
-        _letters(refused(frame), dead_letter)
+        count = _write(found, out) if out is not None else _tell_detections(found, as_json=as_json)
+        refusals = _reject(refused(frame), rejects)
     if not as_json:
         errors.print(f"{count:,} detections")
+    tell_refusals(refusals)
+    rejects.conclude()
 
 
 @contextlib.contextmanager
@@ -127,16 +133,6 @@ def _path(events: str) -> str:
     return events
 
 
-def _emit(found: DataFrame, out: str | None, show: Any, *, as_json: bool) -> int:
-    if out is not None:
-        return _write(found, out)
-    count = 0
-    for row in found.toLocalIterator():
-        count += 1
-        print_json(row.asDict(recursive=True)) if as_json else show(row)
-    return count
-
-
 def _write(found: DataFrame, out: str) -> int:
     found.write.mode("errorifexists").parquet(out)
     return int(found.sparkSession.read.parquet(out).count())
@@ -178,21 +174,47 @@ class TellTask:
             yield pa.record_batch({"told": pa.array(told, pa.string())})
 
 
-def _letters(letters: DataFrame, path: Path | None) -> None:
-    if path is None:
-        return
-    import msgspec
+def _tell_detections(found: DataFrame, *, as_json: bool) -> int:
+    """Print what the command prints without Spark, in the order of time."""
+    from likewise.composite._report import detection_lines, detection_plain
 
     count = 0
-    with path.open("wb") as file:
-        for row in letters.toLocalIterator():
-            count += 1
-            file.write(msgspec.json.encode(row.asDict()) + b"\n")
-    if count:
-        errors.print(f"{count:,} bad records in {path}")
+    # Moments as numbers: as datetimes they would come in the time zone of this process, without saying so.
+    spans = "transform(events, e -> struct(e.role, e.id, unix_micros(e.start) as start, unix_micros(e.`end`) as `end`))"
+    times = [f"unix_micros(`{name}`) as `{name}`" for name in ("time", "start", "end")]
+    ordered = found.orderBy("time", "pattern").selectExpr("pattern", *times, "probability", f"{spans} as events")
+    for row in ordered.toLocalIterator():
+        count += 1
+        if as_json:
+            print_json(detection_plain(_detection(row)))
+            continue
+        for line in detection_lines(_detection(row)):
+            output.print(line, markup=False, soft_wrap=True)
+    return count
 
 
-def _show_detection(row: Any) -> None:
-    members = ", ".join(f"{each['role']} = {each['id']}" for each in row["events"])
-    line = f"{row['time'].isoformat()}  {row['pattern']}  {members}  probability {row['probability']:.3f}"
-    output.print(line, markup=False, soft_wrap=True)
+def _detection(row: Row) -> Detection:
+    from likewise.composite import Detection
+    from likewise.events import Event
+
+    # Only what is printed is there: events have no attributes, and there is no trace.
+    members = tuple(Event(each["id"], (), (), each["start"], each["end"]) for each in row["events"])
+    names = tuple(each["role"] for each in row["events"])
+    return Detection(
+        row["pattern"], row["time"], row["start"], row["end"], row["probability"], names, members, cast("Any", None)
+    )
+
+
+def _reject(letters: DataFrame, rejects: Rejects) -> Counter[str]:
+    """Hand over what is no event, and count by reason what detection could not take."""
+    from likewise.events import BadRecord
+    from likewise.pipeline._refusals import DETECTOR
+
+    refusals: Counter[str] = Counter()
+    for row in letters.toLocalIterator():
+        if row["source"] == DETECTOR:
+            refusals[row["reason"]] += 1
+            if not rejects.keeps:
+                continue
+        rejects(BadRecord(row["source"], row["line"], row["reason"], (row["record"] or "").encode()))
+    return refusals

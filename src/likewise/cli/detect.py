@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from likewise.cli._input import Rejects, event_batches, read_subscriptions, spaces_for
+from likewise.cli._input import Rejects, event_batches, read_subscriptions, spaces_for, tell_refusals
 from likewise.cli._output import errors, output, print_json
 from likewise.errors import BuildError, ParseError
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from likewise.matching import Matcher
 
 BATCH = 10_000
+LIMIT = 100_000
 
 
 def register(app: typer.Typer) -> None:
@@ -32,7 +33,7 @@ def detect(
     *,
     lateness: Annotated[str, typer.Option(help="How late events may come, such as `30 s` or `5 minutes`.")] = "0 s",
     max_jump: Annotated[str, typer.Option(help="Events further ahead than this are refused.")] = "366 days",
-    limit: Annotated[int, typer.Option(min=1, help="At most so many instances held per pattern.")] = 100_000,
+    limit: Annotated[int, typer.Option(min=1, help="At most so many instances held per pattern.")] = LIMIT,
     full: Annotated[str, typer.Option(help="At the limit: `drop oldest` or `refuse`.")] = "drop oldest",
     until: Annotated[str | None, typer.Option(help="Go on to this time after the last event (ISO 8601).")] = None,
     measure: Annotated[str | None, typer.Option(help="Measure for `~`, such as esa; needs a space.")] = None,
@@ -67,9 +68,14 @@ def detect(
             "master": master,
             "remote": remote,
             "out": out,
-            "dead_letter": dead_letter,
+            "rejects": rejects,
             "as_json": as_json,
         }
+        asked: dict[str, Any] = {"lateness": lateness != "0 s", "max-jump": max_jump != "366 days", "until": until}
+        asked |= {"limit": limit != LIMIT, "full": full != "drop oldest", "relatedness": relatedness is not None}
+        asked |= {"two-step": two_step, "explain": explain, "state": state, "rank": rank}
+        asked |= {"chart": chart, "snapshot": snapshot}
+        _refuse_on_spark([name for name, chosen in asked.items() if chosen])
         detect_on_spark(events, interests, **place, measure=measure, space=spaces)
         return
     from likewise.composite import ranked
@@ -101,6 +107,12 @@ def detect(
         snapshot.write_bytes(detector.snapshot())
     _conclude(detector, refusals, state=state, as_json=as_json)
     rejects.conclude()
+
+
+def _refuse_on_spark(asked: list[str]) -> None:
+    if asked:
+        told = ", ".join(f"--{name}" for name in asked)
+        raise BuildError(f"not on Spark: {told}", hint="leave it out, or run without --spark")
 
 
 def _detector(
@@ -168,9 +180,7 @@ def _conclude(detector: Detector, refusals: Counter[str], *, state: bool, as_jso
     if not as_json:
         total = sum(one.detected for one in states)
         errors.print(f"{total:,} detections of {len(states):,} patterns")
-    if refusals:
-        told = ", ".join(f"{count:,} because {reason}" for reason, count in refusals.most_common())
-        errors.print(f"{refusals.total():,} events were not taken: {told}", markup=False, soft_wrap=True)
+    tell_refusals(refusals)
 
 
 def _matcher(name: str | None, spaces: list[str]) -> Matcher:

@@ -75,7 +75,7 @@ def match(
             "master": master,
             "remote": remote,
             "out": out,
-            "dead_letter": dead_letter,
+            "rejects": rejects,
             "as_json": as_json,
         }
         match_on_spark(events, interests, space=spaces, **place, **options)

@@ -21,13 +21,25 @@ def moment(instant: Instant) -> str:
         return str(instant)
 
 
+def stamp(instant: Instant) -> str:
+    """A moment as machines read it, ISO 8601; beyond the calendar, its number.
+
+    >>> stamp(1_500_000)
+    '1970-01-01T00:00:01.500000Z'
+    """
+    try:
+        return to_datetime(instant).isoformat().replace("+00:00", "Z")
+    except (OverflowError, ValueError):
+        return str(instant)
+
+
 def detection_plain(detection: Detection, *, trace: bool = False) -> dict[str, Any]:
     """A detection for JSON."""
     plain: dict[str, Any] = {
         "pattern": detection.pattern,
-        "time": moment(detection.time),
-        "start": moment(detection.start),
-        "end": moment(detection.end),
+        "time": stamp(detection.time),
+        "start": stamp(detection.start),
+        "end": stamp(detection.end),
         "probability": detection.probability,
         "events": {role: [event.id for event in events] for role, events in detection.events.items()},
     }
@@ -45,7 +57,7 @@ def _line_plain(line: Line) -> dict[str, Any]:
     for name in ("start", "time", "activated", "terminated"):
         value = getattr(line, name)
         if value is not None:
-            plain[name] = moment(value)
+            plain[name] = stamp(value)
     return plain
 
 
@@ -84,7 +96,7 @@ def state_plain(state: PatternState) -> dict[str, Any]:
         "held": state.held,
         "detected": state.detected,
         "dropped": state.dropped,
-        "started": None if state.started is None else moment(state.started),
+        "started": None if state.started is None else stamp(state.started),
         "furthest": state.furthest,
         "stops": state.stops,
     }
