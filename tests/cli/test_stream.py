@@ -59,8 +59,7 @@ def test_stream_shows_detections_and_keeps_what_it_refused(spark: Any, folder: P
     )
     *shown, summary = map(json.loads, told.stdout.splitlines())
     found = expected(trace(40), "close: {type = a} as x then {type = b} as y within 5 seconds")
-    last = max(event.start or 0 for event in trace(40))
-    assert len(shown) == sum(key[1] < last for key in found) > 0
+    assert len(shown) == len(found) > 0
     assert (summary["events"], summary["refused"]) == (41, 1)
     (letter,) = spark.read.json(str(folder / "letters")).collect()
     assert letter["record"] == "poison"

@@ -140,6 +140,31 @@ def test_late_events_and_poison_become_dead_letters_beside_the_detections(
     assert told == [0, 0, 1, 3, 0]
 
 
+def test_without_a_delay_what_an_event_completes_is_told_in_its_batch(
+    spark: Any, tmp_path: Path, checkpoint: str
+) -> None:
+    """Nothing need follow. One more of the same moment is in time; one before it is late, even in its millisecond."""
+    batches = [
+        [reading("a", "a", 0)],
+        [reading("b1", "b", 1.0005)],
+        [reading("b2", "b", 1.0005), reading("before", "b", 1.0004)],
+    ]
+    for number, events in enumerate(batches):
+        write_files(tmp_path / "in", events, size=9, first=number)
+    frame = read_stream(spark, "files", {"path": str(tmp_path / "in"), **ONE_FILE}, places=Places(checkpoint))
+    told: list[tuple[int, int, str]] = []
+
+    def sink(rows: Any, batch: int) -> None:
+        told.extend((batch, rows.count(), row["events"][1]["id"]) for row in rows.collect())
+
+    beside = FileSink(str(tmp_path / "letters"), format="json")
+    (query,) = Stream(frame, Fixed(Recipe.of(PAIR)), sink, checkpoint, letters=beside, trigger=NOW).start()
+    query.awaitTermination()
+    with_events = [step["batchId"] for step in query.recentProgress if step["numInputRows"]]
+    assert told == [(with_events[1], 1, "b1"), (with_events[2], 1, "b2")]
+    assert letters_of(spark, tmp_path / "letters") == {("it is too late for pair", "before")}
+
+
 def test_a_clock_far_ahead_is_refused_and_does_not_move_the_watermark(
     spark: Any, tmp_path: Path, checkpoint: str
 ) -> None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
+import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -37,7 +41,9 @@ def stream(
     space: Annotated[list[str] | None, typer.Option(help="Space for `~`, by name or path; may be repeated.")] = None,
     approach: Annotated[str | None, typer.Option(help="exact, approximate, thematic, …")] = None,
     threshold: Annotated[float | None, typer.Option(min=0, max=1, help="Least score of a match.")] = None,
-    delay: Annotated[str, typer.Option(help="How late events may come for patterns.")] = "0 seconds",
+    delay: Annotated[
+        str, typer.Option(help="How late events may come for patterns; detections wait as long.")
+    ] = "0 seconds",
     every: Annotated[str | None, typer.Option(help="Time between batches, e.g. `5 seconds`.")] = None,
     once: Annotated[bool, typer.Option("--once", help="Take what is there, then end.")] = False,
     seconds: Annotated[float | None, typer.Option("--for", help="End after so many seconds.")] = None,
@@ -59,6 +65,9 @@ def stream(
     Sources: `files` (path, format, maxFilesPerTrigger), `socket` (host, port), `mqtt` (broker, topic), `rate`
     (path of an event file to tell over and over, rowsPerSecond). Sinks: `console`, `files` (path, format),
     `mqtt` (broker, topic), `webhook` (url).
+
+    Detections are told as soon as events complete them; with `--delay`, once an event is so much later, since
+    until then earlier ones may come. What must not happen is known when an event comes that is late enough.
 
     Example: `likewise stream subscriptions.lw --from path=inbox --sink files --to path=matches --checkpoint state`
     """
@@ -148,11 +157,12 @@ def _follow(queries: list[StreamingQuery], seconds: float | None) -> dict[str, o
     """Tell of every micro-batch until the stream ends, fails or is interrupted."""
     started, told = time.monotonic(), Told()
     try:
-        while any(query.isActive for query in queries):
-            told.follow(queries[0])
-            if seconds is not None and time.monotonic() - started > seconds:
-                break
-            time.sleep(_POLL)
+        with _terminable():
+            while any(query.isActive for query in queries):
+                told.follow(queries[0])
+                if seconds is not None and time.monotonic() - started > seconds:
+                    break
+                time.sleep(_POLL)
     except KeyboardInterrupt:
         errors.print("stopping")
     told.follow(queries[0])
@@ -170,6 +180,19 @@ def _follow(queries: list[StreamingQuery], seconds: float | None) -> dict[str, o
         "refused": told.refused,
         "seconds": round(time.monotonic() - started, 3),
     }
+
+
+@contextlib.contextmanager
+def _terminable() -> Iterator[None]:
+    """Lets SIGTERM end a stream as Ctrl-C does: service managers send it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @dataclass(slots=True)

@@ -335,6 +335,18 @@ class Detector:
         self._sweep()
         return out
 
+    def release(self, instant: Instant) -> list[Detection]:
+        """Take what is buffered up to and including `instant`, at which more may come; timers there do not ring yet.
+
+        >>> detector = Detector(lateness=60_000_000)
+        >>> detector.add("any", Profile(()))
+        >>> detector.publish(Event("1", (("a", 1),), (), 5, 5))
+        []
+        >>> len(detector.release(5)), len(detector.publish(Event("2", (("a", 1),), (), 5, 5)) + detector.release(5))
+        (1, 1)
+        """
+        return self._take(self._intake.ready(instant))
+
     def flush(self) -> list[Detection]:
         """Take all that is still buffered, and ring timers up to the latest event."""
         return [] if self._intake.seen is None else self.advance(self._intake.seen)

@@ -47,11 +47,17 @@ class Parts(NamedTuple):
 
 
 class DetectProcessor(StatefulProcessor):
-    """One pattern at one place: events wait in the detector until the watermark has passed them."""
+    """One pattern at one place: events wait in the detector until the watermark has passed them.
+
+    Where no delay is allowed there is nothing to wait for: events are taken in the batch in which they come, and only
+    what time alone decides waits for the watermark.
+    """
 
     def __init__(self, source: Source, ways: Ways) -> None:
         self._source = source
         self._ways = ways
+        # Spark reads the delay, in more ways of writing than ours.
+        self._prompt = not any(digit in ways.delay for digit in "123456789")
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the state."""
@@ -77,6 +83,11 @@ class DetectProcessor(StatefulProcessor):
             else:
                 taken.append(event)
         detector.publish_batch(taken)
+        # Spark's watermark is in milliseconds: within one, an event may yet be behind those that were taken.
+        refused = (each for each in detector.refused if each.event.tuples)
+        yield from (flaw_row(letter(each.event, f"{each.reason} for {pattern}")) for each in refused)
+        if self._prompt and taken:
+            yield from self._owned(detector.release(max(event.span[1] for event in taken)), pattern, place)
         yield from self._advance(detector, timer, pattern=pattern, place=place, times=timerValues)
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:  # noqa: ARG002, N802, N803
@@ -121,10 +132,12 @@ class DetectProcessor(StatefulProcessor):
         # What is at the watermark itself may still come.
         found = detector.advance(watermark * 1000 - 1) if due is not None and due < watermark * 1000 else []
         self._save(detector, timer, watermark)
+        yield from self._owned(found, pattern, place)
+
+    def _owned(self, found: list[Detection], pattern: str, place: int) -> Iterator[Row]:
+        """The detections that are told here and nowhere else."""
         route = self._parts().routes[pattern]
-        for each in found:
-            if route.owns(place, zip(each.names, each.members, strict=True)):
-                yield detection_row(each)
+        return (detection_row(each) for each in found if route.owns(place, zip(each.names, each.members, strict=True)))
 
     def _save(self, detector: Detector, timer: int | None, watermark: int) -> None:
         due = detector.due
