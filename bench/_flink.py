@@ -63,19 +63,26 @@ def keyed_pattern(
 
 def keyed_row(stream: Iterable[Any], *, timeout: float = 900) -> Answer:
     """A row for a table: first pairs of these events (which have a `type` a to d and a `room`) on Flink."""
-    with tempfile.TemporaryDirectory(prefix="likewise-flink-") as folder:
-        path = Path(folder) / "events.csv"
-        write_events(path, map(_columns, stream))
-        told = keyed_pattern(path, most_pairs="first", timeout=timeout)
+    told = keyed_answer(stream, most_pairs="first", timeout=timeout)
     what = f"peer: Flink {VERSION} MATCH_RECOGNIZE from CSV, first pairs"
     if "skipped" in told:
         return {"what": what, "value": "skipped", "unit": "events/s", "note": told["skipped"]}
-    note = f"{told['cores']} cores, {told['seconds']:.1f} s less {told['overhead']:.1f} s of planning and starting"
-    note += (
-        f"; {told['first_rate']:,.0f} in the first pass, not yet warm; without the pattern {told['reading']:.1f} s, so "
-    )
-    note += f"{told['pattern_rate']:,.0f} for the pattern alone"
+    note = f"{described(told)}; {told['first_rate']:,.0f} in the first pass, not yet warm"
     return {"what": f"{what} ({told['matches']:,})", "value": round(told["rate"]), "unit": "events/s", "note": note}
+
+
+def keyed_answer(stream: Iterable[Any], *, most_pairs: str, timeout: float = 900) -> Answer:
+    """The answer of `keyed_pattern` for events that have a `type` a to d and a `room`."""
+    with tempfile.TemporaryDirectory(prefix="likewise-flink-") as folder:
+        path = Path(folder) / "events.csv"
+        write_events(path, map(_columns, stream))
+        return keyed_pattern(path, most_pairs=most_pairs, timeout=timeout)
+
+
+def described(told: Answer) -> str:
+    """What a rate is made of."""
+    note = f"{told['cores']} cores, {told['seconds']:.1f} s less {told['overhead']:.1f} s of planning and starting"
+    return f"{note}; without the pattern {told['reading']:.1f} s, so {told['pattern_rate']:,.0f} for the pattern alone"
 
 
 def _columns(event: Any) -> tuple[str, int, str, str]:
