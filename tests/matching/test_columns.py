@@ -27,7 +27,7 @@ class Lengths:
 @given(st.lists(st.tuples(st.sampled_from("addlook"), st.integers(0, 300)), max_size=60), st.randoms())
 def test_rows_are_right_whatever_moved(steps, chance):
     """With slices of a few terms, every held term is where its column says, with its own score."""
-    small = {"SLICE": 8, "BULK": 32, "STEP": 3}
+    small = {"PAGE": 8, "BULK": 32, "STEP": 3}
     before = {name: getattr(_columns, name) for name in small}
     for name, value in small.items():
         setattr(_columns, name, value)

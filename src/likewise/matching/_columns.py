@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import insort
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -12,14 +11,19 @@ from numpy.typing import NDArray
 from likewise.matching._lists import grown
 from likewise.semantics import Measure, Prepared, prepare
 
-SLICE = 1024
-"""Terms that come one by one are joined up to so many: made ready anew together, they are not noticed."""
+PAGE = 256
+"""Columns are given out and taken back by so many; terms that come one by one are joined within them, so that making
+some ready anew together is not noticed."""
 
 BULK = 1 << 14
 """Terms that come all at once, when a matcher is filled, are made ready in slices of so many."""
 
 STEP = 256
 """So many terms move at a time when room is made, so that nobody has to wait for it."""
+
+
+EAGER = 128
+"""So many new terms wait at most before they are made ready, once events are coming."""
 
 
 class Slice(NamedTuple):
@@ -42,7 +46,7 @@ class Move(NamedTuple):
 class Columns:
     """Terms as columns, each held as long as it is needed; columns of terms that nobody needs are used again.
 
-    They are given back a slice at a time: the few terms still needed in the emptiest slice move to new columns.
+    They are given back by pages: the few terms still needed in the emptiest page move to new columns.
 
     >>> from likewise.testing import TableMeasure
     >>> columns = Columns(TableMeasure({("laptop", "computer"): 0.5}))
@@ -61,7 +65,7 @@ class Columns:
         self._live = 0
         self._slices: list[Slice] = []
         self._pending: list[tuple[int, int]] = []
-        self._free: list[tuple[int, int]] = []
+        self._free: list[int] = []
         self._room = (0, 0)
         self._stamp = 0
 
@@ -101,13 +105,13 @@ class Columns:
 
     def keep_up(self) -> None:
         """Make new terms ready a few at a time once events are coming, so that no event has to wait for many."""
-        if self._slices and sum(end - begin for begin, end in self._pending) >= STEP:
+        if self._slices and sum(end - begin for begin, end in self._pending) >= EAGER:
             self.slices()
 
     def make_room(self) -> Iterator[Move]:
-        """Where most terms are needed no longer, give slices back; tells which few terms move out of them."""
-        while len(self._numbers) - self._live > max(SLICE, self._live):
-            found = [part[:2] for part in self._slices] + [part for part in self._pending if part[1] != self._room[0]]
+        """Where most terms are needed no longer, give pages back; tells which few terms move out of them."""
+        while len(self._numbers) - self._live > max(4 * PAGE, self._live):
+            found = [part for part in self._parts() if not part[0] <= self._room[0] < part[1]]
             if not found:
                 return
             begin, end = max(found, key=self._unneeded)
@@ -118,6 +122,17 @@ class Columns:
             if len(needed):
                 yield move
                 return
+
+    def _parts(self) -> list[tuple[int, int]]:
+        """Pages, together where a slice lies on several."""
+        parts: list[tuple[int, int]] = []
+        for first, last in sorted([*(part[:2] for part in self._slices), *self._pending]):
+            begin, end = first - first % PAGE, last + -last % PAGE
+            if parts and begin < parts[-1][1]:
+                parts[-1] = (parts[-1][0], max(end, parts[-1][1]))
+            else:
+                parts.append((begin, end))
+        return parts
 
     def _unneeded(self, part: tuple[int, int]) -> int:
         begin, end = part
@@ -143,18 +158,16 @@ class Columns:
         self._numbers[term] = number
         self.version += 1
         begin, end = self._pending[-1] if self._pending else (0, -1)
-        if end == number and end - begin < BULK:
+        # Only what fills whole pages goes on over their edge; else a chain of slices would hold all pages together.
+        if end == number and end - begin < BULK and (number % PAGE or not begin % PAGE):
             self._pending[-1] = (begin, number + 1)
         else:
             self._pending.append((number, number + 1))
         return number
 
     def _next_room(self) -> tuple[int, int]:
-        largest = max(self._free, key=lambda part: part[1] - part[0], default=(0, 0))
-        if largest[1] - largest[0] >= STEP:
-            self._free.remove(largest)
-            return largest
-        return len(self.terms), len(self.terms) + SLICE
+        begin = self._free.pop() if self._free else len(self.terms)
+        return begin, begin + PAGE
 
     def _make_ready(self, begin: int, end: int) -> None:
         # As in a binary counter, a slice is joined with those before it that are no larger: a term is
@@ -167,19 +180,12 @@ class Columns:
 
     def _may_join(self, begin: int, end: int) -> bool:
         last = self._slices[-1]
-        return last.end == begin and last.end - last.begin <= end - begin and end - last.begin <= SLICE
+        return last.end == begin and last.end - last.begin <= end - begin and last.begin // PAGE == (end - 1) // PAGE
 
     def _drop(self, begin: int, end: int) -> None:
         for number in range(begin, end):
             if self._numbers.get(self.terms[number]) == number:
                 del self._numbers[self.terms[number]]
-        self._slices = [part for part in self._slices if part.begin != begin]
-        self._pending = [part for part in self._pending if part[0] != begin]
-        insort(self._free, (begin, end))
-        joined: list[tuple[int, int]] = []
-        for part in self._free:
-            if joined and joined[-1][1] == part[0]:
-                joined[-1] = (joined[-1][0], part[1])
-            else:
-                joined.append(part)
-        self._free = joined
+        self._slices = [part for part in self._slices if not begin <= part.begin < end]
+        self._pending = [part for part in self._pending if not begin <= part[0] < end]
+        self._free += range(begin, end, PAGE)
