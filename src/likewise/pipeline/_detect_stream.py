@@ -190,6 +190,8 @@ def detect_stream(events: DataFrame, source: Source, ways: Ways) -> DataFrame:
 
     # The only store that has timers and more state than memory.
     events.sparkSession.conf.set("spark.sql.streaming.stateStore.providerClass", ROCKSDB)
+    # Every batch writes its snapshots anew: RocksDB would gather 64 MB of old ones in each store before it lets go.
+    events.sparkSession.conf.set("spark.sql.streaming.stateStore.rocksdb.writeBufferSizeMB", "2")
     task = RouteTask(source, ways.buckets, ways.spread, microseconds(ways.max_ahead), streaming=True)
     routed = over_records(events, task, STREAM_SCHEMA)
     found = (
