@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from likewise.errors import ParseError, Position
@@ -29,3 +32,10 @@ def test_an_error_shows_its_line_only() -> None:
 def test_half_a_character_is_refused() -> None:
     with pytest.raises(ParseError, match="half a character"):
         Source("ab\ud800").check()
+
+
+def test_no_expression_has_a_possessive_group() -> None:
+    """Python before 3.11.4 (Debian 12 has 3.11.2) takes half of such a group: `2.` of `2..5`."""
+    folder = Path(__file__).parents[2] / "src" / "likewise"
+    found = [path.name for path in folder.rglob("*.py") if re.search(r"\)[?*+]\+[^+]", path.read_text("utf-8"))]
+    assert not found

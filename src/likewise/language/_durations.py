@@ -34,7 +34,7 @@ UNITS: dict[str, Duration] = {
     for spelling in (name, name + "s", *_SHORT[name], *(short + "s" for short in _SHORT[name] if len(short) > 1))
 }
 
-PART = re.compile(r"[^\S\n]*+([0-9]++(?:\.[0-9]++)?+)[^\S\n]*+([^\W\d_]++)")
+PART = re.compile(r"[^\S\n]*+([0-9]++(?:\.[0-9]++)?)[^\S\n]*+([^\W\d_]++)")
 
 
 def length(number: str, unit: str) -> Duration:

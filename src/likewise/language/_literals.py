@@ -11,7 +11,7 @@ from likewise.events import Value
 from likewise.events._values import parse_text
 
 _LONGEST_NUMBER = 4_000  # Python refuses to read integers of more than 4,300 digits
-_UNSIGNED = r"(?:(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?+"
+_UNSIGNED = r"(?:(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?"
 _NUMBER = re.compile(rf"-?{_UNSIGNED}")
 _UNIT = r"(?:[°%µ]?[^\W\d_]{1,12}|[°%])(?:/[^\W\d_]{1,8})?[²³]?"
 _QUANTITY = re.compile(rf"(-?{_UNSIGNED})\s?{_UNIT}")

@@ -21,12 +21,12 @@ MOST_NESTED = 50
 """Deeper patterns are refused: nobody writes them, and they would exhaust the stack."""
 
 _TOKEN = re.compile(
-    r"\s*+(?:(?P<word>[^\W\d][\w\-]*+)|(?P<number>[0-9]++(?:\.[0-9]++)?+)|(?P<quote>[\"“‘'])"
+    r"\s*+(?:(?P<word>[^\W\d][\w\-]*+)|(?P<number>[0-9]++(?:\.[0-9]++)?)|(?P<quote>[\"“‘'])"
     r"|(?P<symbol>\.\.|==|!=|!~|<=|>=|\|\||\S))"
 )
 _CLOSERS = {'"': '"”', "“": '"”', "‘": "’", "'": "'"}
 _QUOTED = {
-    opener: re.compile(rf"{opener}([^{closers}\\\n]*+(?:(?:\\[^\n]|\n(?![^\S\n]*\n))[^{closers}\\\n]*+)*+)[{closers}]")
+    opener: re.compile(rf"{opener}([^{closers}\\\n]*+(?:(?:\\[^\n]|\n(?![^\S\n]*\n))[^{closers}\\\n]*+)*)[{closers}]")
     for opener, closers in _CLOSERS.items()
 }
 _ESCAPE = re.compile(r"\\(u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)")

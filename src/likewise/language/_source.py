@@ -11,7 +11,7 @@ _LINE_END = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")  # what str.
 
 # A quoted text may run over a line end but not over a blank line, so that one forgotten quote
 # cannot swallow the rest of a file. The span is matched even where the closing quote is missing.
-_QUOTED_SPAN = r'["“][^"”\\\n]*+(?:(?:\\[^\n]|\n(?![^\S\n]*\n))[^"”\\\n]*+)*+["”]?'
+_QUOTED_SPAN = r'["“][^"”\\\n]*+(?:(?:\\[^\n]|\n(?![^\S\n]*\n))[^"”\\\n]*+)*["”]?'
 _QUOTED_OR_COMMENT = re.compile(rf"{_QUOTED_SPAN}|(?<!\S)#[^\n]*+")
 
 

@@ -11,7 +11,7 @@ from likewise.events import Value
 from likewise.language._literals import literal, ordered_literal, write_literal
 from likewise.language._words import KEYWORDS
 
-_PLAIN = re.compile(r"\w[\w.\-/°%'’]*+(?: [\w.\-/°%'’]++)*+")
+_PLAIN = re.compile(r"\w[\w.\-/°%'’]*+(?: [\w.\-/°%'’]++)*")
 _WORD = re.compile(r"[^\W\d][\w\-]*+")
 _HEADER = re.compile(r"\w[\w.\-]*+")
 _UNSAFE = re.compile("[\x7f-\x9f\u2028\u2029\u201d]")
