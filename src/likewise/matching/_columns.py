@@ -187,5 +187,7 @@ class Columns:
             if self._numbers.get(self.terms[number]) == number:
                 del self._numbers[self.terms[number]]
         self._slices = [part for part in self._slices if not begin <= part.begin < end]
-        self._pending = [part for part in self._pending if not begin <= part[0] < end]
+        # What moved out of here may have gone on from the last of these pages: that part stays.
+        rest = [(end, last) if begin <= first < end else (first, last) for first, last in self._pending]
+        self._pending = [(first, last) for first, last in rest if first < last]
         self._free += range(begin, end, PAGE)
