@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 PATIENCE: Final = 1 << 60
 """The detector's own lateness: it must wait for Spark's watermark and never decide by itself."""
 
+STORES_MB: Final = "256"
+"""Memory of all state stores of a worker together, in MB."""
 ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 STATE: Final = "snapshot binary, timer bigint"
 NUMBERS: Final = (
@@ -190,8 +192,9 @@ def detect_stream(events: DataFrame, source: Source, ways: Ways) -> DataFrame:
 
     # The only store that has timers and more state than memory.
     events.sparkSession.conf.set("spark.sql.streaming.stateStore.providerClass", ROCKSDB)
-    # Every batch writes its snapshots anew: RocksDB would gather 64 MB of old ones in each store before it lets go.
-    events.sparkSession.conf.set("spark.sql.streaming.stateStore.rocksdb.writeBufferSizeMB", "2")
+    # Every batch writes its snapshots anew, and each store would gather 64 MB of old ones before it lets go.
+    events.sparkSession.conf.set("spark.sql.streaming.stateStore.rocksdb.boundedMemoryUsage", "true")
+    events.sparkSession.conf.set("spark.sql.streaming.stateStore.rocksdb.maxMemoryUsageMB", STORES_MB)
     task = RouteTask(source, ways.buckets, ways.spread, microseconds(ways.max_ahead), streaming=True)
     routed = over_records(events, task, STREAM_SCHEMA)
     found = (
