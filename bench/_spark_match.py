@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from _spark_run import best, cpu, main, memory, row, say, session, task
+from likewise.errors import LikewiseError
 
 
 def rows(folder: Path, *, quick: bool) -> Iterator[dict[str, object]]:
     count = 200_000 if quick else 5_000_000
     try:
         base, space = _inputs(folder)
-    except Exception as error:
+    except (LikewiseError, OSError, RuntimeError) as error:
         yield {"what": "matching", "value": None, "unit": "", "note": f"skipped: {error}"}
         return
     engine = _engine_rate(folder, space)
