@@ -10,62 +10,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from brute_instances import DAY, INF, Found, Step, aliases, allen, children, joined, top, values
 
 from likewise.events import Event
 from likewise.language import _model as m
-
-DAY = 86_400_000_000
-INF = math.inf
-Step = tuple[float, int, int]
-
-
-@dataclass(frozen=True)
-class Found:
-    """One instance: when it is known, the times it spans, which event (by rank) fills which role."""
-
-    time: int
-    phase: int
-    first: int
-    start: int
-    end: int
-    roles: tuple[tuple[str, int | None, Event], ...]
-    p: float
-
-    @property
-    def ranks(self) -> tuple[int, ...]:
-        return tuple(sorted(rank for _, rank, _ in self.roles if rank is not None))
-
-    @property
-    def step(self) -> Step:
-        return (self.time, 0, max(self.ranks)) if self.phase == 0 else (self.time, 1, 0)
-
-    @property
-    def order(self) -> tuple[object, ...]:
-        roles = tuple((a, -1 if r is None else r, e.end) for a, r, e in self.roles)
-        return (self.step, self.ranks, roles, self.start, -self.p)
-
-
-def values(event: Event, attribute: str) -> list[object]:
-    return [v for name, v in event.tuples if name == attribute]
-
-
-def top(role: str) -> str:
-    """The name that a pattern itself gives; what stands behind a dot is inside a name."""
-    return role.split(".", maxsplit=1)[0]
-
-
-def aliases(node: m.Pattern) -> set[str]:
-    """The roles a positive or negated node speaks of."""
-    match node:
-        case m.Member(alias=a) | m.TimeEvent(alias=a) | m.Reference(alias=a):
-            return {a} if a else set()
-        case m.Negation(part=p) | m.Selection(part=p) | m.Repetition(part=p):
-            return aliases(p)
-        case m.Relation(left=a, right=b):
-            return aliases(a) | aliases(b)
-        case _:
-            return set().union(*(aliases(p) for p in node.parts))
 
 
 class Trace:
@@ -210,7 +160,7 @@ class Trace:
                         inside = j.time < prefix[k + 1].first and (k >= 0 or j.time >= prefix[0].first - within)
                     if inside:
                         p *= 1 - j.p * self._bound(node, [roles], j.roles)
-            out.append(_joined(prefix, time, phase, p))
+            out.append(joined(prefix, time, phase, p))
 
         def extend(prefix: list[Found], until: float, k: int) -> None:
             if k == len(steps):
@@ -272,7 +222,7 @@ class Trace:
                 for j in self._lone(guard.part, after, origin, True):
                     if max(high, j.time) - min(low, j.time) <= within:
                         p *= 1 - j.p * self._bound(node, [roles], j.roles)
-            out.append(_joined(fs, time, phase, p))
+            out.append(joined(fs, time, phase, p))
         return out
 
     def _relation(self, node: m.Relation, after: int, origin: int, free: bool) -> list[Found]:
@@ -335,7 +285,7 @@ class Trace:
                 run = found[i : i + size]
                 in_a_row = all(a.time < b.first for a, b in itertools.pairwise(run))
                 if in_a_row and run[-1].time - run[0].time <= within:
-                    out.append(_joined(run, run[-1].time, run[-1].phase, math.prod(f.p for f in run)))
+                    out.append(joined(run, run[-1].time, run[-1].phase, math.prod(f.p for f in run)))
         return out
 
     # instance selection [003 table 2] and binding predicates
@@ -397,7 +347,7 @@ class Trace:
             if len(names) < 2:
                 continue
             place = {top(a): k for k, part in enumerate(everything) for a, _, _ in part if top(a) in names}
-            crossing = any(names <= aliases(child) for child in _children(node))
+            crossing = any(names <= aliases(child) for child in children(node))
             if crossing or set(place) != names:
                 continue
             # With the prefix in one bag, pairs inside the bag were judged when they were joined.
@@ -441,48 +391,3 @@ class Trace:
                 ">=": lambda: x >= y,  # type: ignore[operator]
             }[b.operator]()
         )
-
-
-def _children(node: m.Pattern) -> list[m.Pattern]:
-    match node:
-        case m.Negation(part=p) | m.Selection(part=p) | m.Repetition(part=p):
-            return [p]
-        case m.Relation(left=a, right=b):
-            return [a, b]
-        case m.Member() | m.TimeEvent() | m.Reference():
-            return []
-        case _:
-            return list(node.parts)
-
-
-def _joined(parts: list[Found], time: int, phase: int, p: float) -> Found:
-    roles = tuple(r for f in parts for r in f.roles)
-    return Found(
-        time,
-        phase,
-        min(f.first for f in parts),
-        min(f.start for f in parts),
-        max(f.end for f in parts),
-        roles,
-        p,
-    )
-
-
-def allen(a: Found, b: Found) -> m.Allen:
-    """Which of the thirteen relations holds; a point at an interval's edge starts or finishes it."""
-
-    def sign(x: int, y: int) -> int:
-        return (x > y) - (x < y)
-
-    starts, ends = sign(a.start, b.start), sign(a.end, b.end)
-    if starts == 0:
-        return {0: m.Allen.EQUALS, -1: m.Allen.STARTS, 1: m.Allen.STARTED_BY}[ends]
-    if ends == 0:
-        return m.Allen.FINISHED_BY if starts < 0 else m.Allen.FINISHES
-    if starts < 0 < ends:
-        return m.Allen.CONTAINS
-    if ends < 0 < starts:
-        return m.Allen.DURING
-    if starts < 0:
-        return {-1: m.Allen.BEFORE, 0: m.Allen.MEETS, 1: m.Allen.OVERLAPS}[sign(a.end, b.start)]
-    return {1: m.Allen.AFTER, 0: m.Allen.MET_BY, -1: m.Allen.OVERLAPPED_BY}[sign(a.start, b.end)]
