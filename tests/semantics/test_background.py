@@ -21,7 +21,8 @@ TABLE = {
 }
 BOTH_WAYS = {**TABLE, **{(b, a): score for (a, b), score in TABLE.items()}}
 BASE = TableMeasure(BOTH_WAYS)
-RANKED = Ranked(BASE, Competitors.of(WORDS), patience=1.0, own_side=0.2)
+VOCABULARY = Competitors.of(WORDS)
+RANKED = Ranked(BASE, VOCABULARY, patience=1.0, own_side=0.2)
 
 
 def test_it_is_a_measure() -> None:
@@ -52,7 +53,7 @@ def test_identity_stays_one_and_the_unknown_nothing() -> None:
 
 def test_ranks_do_not_depend_on_the_scale_of_the_measure() -> None:
     half = TableMeasure({pair: score / 2 for pair, score in BOTH_WAYS.items()})
-    again = Ranked(half, RANKED.vocabulary, patience=1.0, own_side=0.2)
+    again = Ranked(half, VOCABULARY, patience=1.0, own_side=0.2)
     assert 2 * again.matrix(["Ireland"], ["Eire"]) == pytest.approx(RANKED.matrix(["Ireland"], ["Eire"]))
 
 

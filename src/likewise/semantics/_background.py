@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from likewise.errors import BuildError
 from likewise.semantics._competitors import Competitors
-from likewise.semantics._measure import Matrix, Measure, Prepared, Shared, prepare
+from likewise.semantics._measure import Matrix, Measure, Prepared, prepare
 from likewise.semantics._phrase import Names
+from likewise.semantics._rescaled import Rescaled
 
 PATIENCE = 10.0
 """So many nearer terms halve a side's say: a term has about that many synonyms and relatives that do not count."""
@@ -21,7 +22,7 @@ OWN_SIDE = 0.2
 _TIE = np.float32(1e-5)  # scores that differ by rounding only are the same
 
 
-class Ranked:
+class Ranked(Rescaled):
     """r' = r * (1 + n_e / k)^-2(1-w) * (1 + n_s / k)^-2w, over any measure.
 
     n_e is how many terms of the vocabulary are nearer to the event term than the subscription term is, n_s how
@@ -31,7 +32,7 @@ class Ranked:
     It is not symmetric. Scores depend on the vocabulary, so everyone who must score alike has to hold the same version.
     """
 
-    symmetric = False
+    suffix = "rank"
 
     def __init__(
         self,
@@ -46,51 +47,15 @@ class Ranked:
                 f"terms cannot be ranked with patience {patience} and an own side of {own_side}",
                 hint="patience is above 0, own_side from 0 to 1",
             )
-        self._measure = measure
+        super().__init__(measure, vocabulary)
         self._patience = patience
         self._own_side = own_side
-        self.vocabulary = vocabulary
-        self._prepared: dict[tuple[str, ...], Prepared] = {}
-
-    @property
-    def name(self) -> str:
-        return f"{self._measure.name}+rank"
-
-    def matrix(
-        self,
-        subscription_terms: Sequence[str],
-        event_terms: Sequence[str],
-        *,
-        subscription_theme: Sequence[str] = (),
-        event_theme: Sequence[str] = (),
-    ) -> Matrix:
-        """Ranked score of every subscription term (row) with every event term (column)."""
-        prepared = self.prepare(subscription_terms, subscription_theme=subscription_theme)
-        return np.ascontiguousarray(prepared.rows(event_terms, event_theme=event_theme).T)
 
     def prepare(self, subscription_terms: Sequence[str], *, subscription_theme: Sequence[str] = ()) -> PreparedRanked:
         """The subscription side and, once for each theme, the vocabulary, made ready."""
         theme = tuple(subscription_theme)
-        if theme not in self._prepared:
-            self._prepared[theme] = prepare(self._measure, self.vocabulary.terms, subscription_theme=theme)
         own = prepare(self._measure, subscription_terms, subscription_theme=theme)
-        return PreparedRanked(own, self._prepared[theme], patience=self._patience, own_side=self._own_side)
-
-    def reason(
-        self,
-        subscription_term: str,
-        event_term: str,
-        *,
-        subscription_theme: Sequence[str] = (),
-        event_theme: Sequence[str] = (),
-        limit: int = 5,
-    ) -> list[Shared]:
-        """The measure's own reasons, scaled to the ranked score."""
-        themes = {"subscription_theme": subscription_theme, "event_theme": event_theme}
-        before = float(self._measure.matrix([subscription_term], [event_term], **themes)[0, 0])
-        after = float(self.matrix([subscription_term], [event_term], **themes)[0, 0])
-        shared = self._measure.reason(subscription_term, event_term, limit=limit, **themes)
-        return [Shared(each.concept, each.weight * after / before) for each in shared] if before > 0 else []
+        return PreparedRanked(own, self._beside(theme), patience=self._patience, own_side=self._own_side)
 
 
 class PreparedRanked:

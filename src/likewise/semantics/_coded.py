@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.events import normalise
-from likewise.semantics._measure import Matrix, Measure, Prepared, Shared, apart, prepare
+from likewise.semantics._measure import Matrix, Prepared, prepare
+from likewise.semantics._parted import Parted
 
 
-class Coded:
+class Coded(Parted):
     """A measure that takes terms with different codes as unrelated; all other pairs are as they were.
 
     A code is a word with a digit in it. Numbers, rooms, models and formulas differ or not, and being
@@ -22,59 +23,14 @@ class Coded:
     (frozenset({'112'}), frozenset())
     """
 
-    def __init__(self, measure: Measure) -> None:
-        self._measure = measure
-
-    @property
-    def name(self) -> str:
-        """That of the measure inside: what is chosen by name, such as a temperature, stays right."""
-        return self._measure.name
-
-    @property
-    def symmetric(self) -> bool:
-        return self._measure.symmetric
-
-    def matrix(
-        self,
-        subscription_terms: Sequence[str],
-        event_terms: Sequence[str],
-        *,
-        subscription_theme: Sequence[str] = (),
-        event_theme: Sequence[str] = (),
-    ) -> Matrix:
-        """The measure's scores, 0 where the codes of subscription term (row) and event term (column) differ."""
-        prepared = self.prepare(subscription_terms, subscription_theme=subscription_theme)
-        return np.ascontiguousarray(prepared.rows(event_terms, event_theme=event_theme).T)
-
     def prepare(self, subscription_terms: Sequence[str], *, subscription_theme: Sequence[str] = ()) -> PreparedCoded:
         """The subscription side and its codes."""
         return PreparedCoded(prepare(self._measure, subscription_terms, subscription_theme=subscription_theme))
 
-    def reason(
-        self,
-        subscription_term: str,
-        event_term: str,
-        *,
-        subscription_theme: Sequence[str] = (),
-        event_theme: Sequence[str] = (),
-        limit: int = 5,
-    ) -> list[Shared]:
-        """The measure's own reasons; none where the codes differ."""
-        if _differ(codes(subscription_term), codes(event_term)):
-            return []
-        return self._measure.reason(
-            subscription_term,
-            event_term,
-            subscription_theme=subscription_theme,
-            event_theme=event_theme,
-            limit=limit,
-        )
-
-    def apart(self, subscription_term: str, event_term: str) -> str:
-        """Which codes differ; else what the measure inside says."""
+    def _difference(self, subscription_term: str, event_term: str) -> str:
         mine, theirs = codes(subscription_term), codes(event_term)
         if not _differ(mine, theirs):
-            return apart(self._measure, subscription_term, event_term)
+            return ""
         return f"{' '.join(sorted(mine))} and {' '.join(sorted(theirs))} are different codes"
 
 

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.errors import BuildError
-from likewise.semantics._measure import Matrix, Measure, Prepared, Shared, prepare
+from likewise.semantics._measure import Matrix, Measure, Prepared, Preparing, Shared, prepare
 from likewise.semantics._phrase import Names
 
 
-class Combined:
+class Combined(Preparing):
     """Weighted mean of powers of the parts' scores; by default of their square roots.
 
     Cosines of sparse rows crowd near 0; the root spreads them, so that no part drowns the others. `power=1`
@@ -36,18 +36,6 @@ class Combined:
     @property
     def symmetric(self) -> bool:
         return all(measure.symmetric for measure in self._measures)
-
-    def matrix(
-        self,
-        subscription_terms: Sequence[str],
-        event_terms: Sequence[str],
-        *,
-        subscription_theme: Sequence[str] = (),
-        event_theme: Sequence[str] = (),
-    ) -> Matrix:
-        """Combined score of every subscription term (row) with every event term (column)."""
-        prepared = self.prepare(subscription_terms, subscription_theme=subscription_theme)
-        return np.ascontiguousarray(prepared.rows(event_terms, event_theme=event_theme).T)
 
     def prepare(self, subscription_terms: Sequence[str], *, subscription_theme: Sequence[str] = ()) -> PreparedCombined:
         """The subscription side of every part, made ready."""

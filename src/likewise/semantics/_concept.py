@@ -9,14 +9,14 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from likewise.errors import BuildError
-from likewise.semantics._measure import Matrix, Shared
+from likewise.semantics._measure import Matrix, Preparing, Shared
 from likewise.semantics._phrase import Names
 from likewise.semantics._thesaurus import Thesaurus
 
 Grades = Literal["boolean", "graded", "synonyms"]
 
 
-class Concept:
+class Concept(Preparing):
     """Names of one concept are 1; names of linked concepts are 1 (`boolean`), `related` (`graded`) or 0 (`synonyms`).
 
     Themes are not used.
@@ -36,17 +36,6 @@ class Concept:
             raise BuildError(f"no grades {grades!r}", hint="one of: boolean, graded, synonyms")
         self._thesaurus = thesaurus or Thesaurus.from_wordnet()
         self._related = {"boolean": 1.0, "graded": related, "synonyms": 0.0}[grades]
-
-    def matrix(
-        self,
-        subscription_terms: Sequence[str],
-        event_terms: Sequence[str],
-        *,
-        subscription_theme: Sequence[str] = (),  # noqa: ARG002
-        event_theme: Sequence[str] = (),  # noqa: ARG002
-    ) -> Matrix:
-        """1, the value of related terms, or 0 for every subscription term (row) and event term (column)."""
-        return np.ascontiguousarray(self.prepare(subscription_terms).rows(event_terms).T)
 
     def prepare(
         self,

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from likewise.errors import BuildError
 from likewise.semantics._competitors import Competitors
-from likewise.semantics._measure import Matrix, Measure, Prepared, Shared, prepare
+from likewise.semantics._measure import Matrix, Measure, Prepared, prepare
+from likewise.semantics._rescaled import Rescaled
 
 TEMPERATURES = {"combined": 0.01, "embedding": 0.05, "esa": 0.005, "thematic": 0.005}
 """How sharply each measure's scores are contrasted, on the scale of its own scores; chosen by matching quality."""
@@ -17,7 +18,7 @@ TEMPERATURES = {"combined": 0.01, "embedding": 0.05, "esa": 0.005, "thematic": 0
 _DEFAULT_TEMPERATURE = 0.02
 
 
-class Contrast:
+class Contrast(Rescaled):
     """r' = r * softmax_tau(r over competitors) / max of it, over any measure.
 
     The quotient of the two softmax values is exp((r - r_max) / tau), where r_max is the best score that
@@ -26,62 +27,26 @@ class Contrast:
     not alike, so it is not symmetric. Without competitors it is the measure itself.
     """
 
-    symmetric = False
+    suffix = "contrast"
 
     def __init__(self, measure: Measure, competitors: Competitors, *, temperature: float | None = None) -> None:
         self._tau = TEMPERATURES.get(measure.name, _DEFAULT_TEMPERATURE) if temperature is None else temperature
         if not self._tau > 0:
             raise BuildError(f"the temperature of a contrast cannot be {self._tau}", hint="choose a number above 0")
-        self._measure = measure
-        self.competitors = competitors
-        self._prepared: dict[tuple[str, ...], Prepared] = {}
-
-    @property
-    def name(self) -> str:
-        return f"{self._measure.name}+contrast"
+        super().__init__(measure, competitors)
 
     @property
     def temperature(self) -> float:
         """Differences of scores much larger than this decide; much smaller ones do not count."""
         return self._tau
 
-    def matrix(
-        self,
-        subscription_terms: Sequence[str],
-        event_terms: Sequence[str],
-        *,
-        subscription_theme: Sequence[str] = (),
-        event_theme: Sequence[str] = (),
-    ) -> Matrix:
-        """Contrasted score of every subscription term (row) with every event term (column)."""
-        prepared = self.prepare(subscription_terms, subscription_theme=subscription_theme)
-        return np.ascontiguousarray(prepared.rows(event_terms, event_theme=event_theme).T)
-
     def prepare(self, subscription_terms: Sequence[str], *, subscription_theme: Sequence[str] = ()) -> PreparedContrast:
         """The subscription side and, once for each theme, the competitors, made ready."""
         theme = tuple(subscription_theme)
-        if theme not in self._prepared:
-            self._prepared[theme] = prepare(self._measure, self.competitors.terms, subscription_theme=theme)
-        own = self._prepared[theme]
-        if tuple(subscription_terms) != self.competitors.terms:
+        competitors = own = self._beside(theme)
+        if tuple(subscription_terms) != competitors.terms:
             own = prepare(self._measure, subscription_terms, subscription_theme=theme)
-        return PreparedContrast(own, self._prepared[theme], self._tau)
-
-    def reason(
-        self,
-        subscription_term: str,
-        event_term: str,
-        *,
-        subscription_theme: Sequence[str] = (),
-        event_theme: Sequence[str] = (),
-        limit: int = 5,
-    ) -> list[Shared]:
-        """The measure's own reasons, scaled to the contrasted score."""
-        themes = {"subscription_theme": subscription_theme, "event_theme": event_theme}
-        before = float(self._measure.matrix([subscription_term], [event_term], **themes)[0, 0])
-        after = float(self.matrix([subscription_term], [event_term], **themes)[0, 0])
-        shared = self._measure.reason(subscription_term, event_term, limit=limit, **themes)
-        return [Shared(each.concept, each.weight * after / before) for each in shared] if before > 0 else []
+        return PreparedContrast(own, competitors, self._tau)
 
 
 class PreparedContrast:

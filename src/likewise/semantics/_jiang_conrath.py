@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from likewise.events import words
 from likewise.semantics._information import InformationContent
-from likewise.semantics._measure import Matrix, Shared
+from likewise.semantics._measure import Matrix, Preparing, Shared
 from likewise.semantics._phrase import Names, best_of, key, mean_of_best
 from likewise.semantics._taxonomy import Group, Taxonomy
 from likewise.semantics._text import is_word, raw_words
@@ -20,7 +20,7 @@ from likewise.semantics._wordnet import WordNet
 from likewise.semantics._wordnet_files import PARTS
 
 
-class JiangConrath:
+class JiangConrath(Preparing):
     """1 / (IC(a) + IC(b) - 2 IC(lcs)), brought to [0, 1] as s / (1 + s).
 
     A word stands for its most common synset, one for each part of speech, and the best pair counts
@@ -45,17 +45,6 @@ class JiangConrath:
         self._taxonomy = Taxonomy(self._information)
         self._senses = senses
         self._units = lru_cache(maxsize=65_536)(self._find_units)
-
-    def matrix(
-        self,
-        subscription_terms: Sequence[str],
-        event_terms: Sequence[str],
-        *,
-        subscription_theme: Sequence[str] = (),  # noqa: ARG002
-        event_theme: Sequence[str] = (),  # noqa: ARG002
-    ) -> Matrix:
-        """Similarity of every subscription term (row) with every event term (column)."""
-        return np.ascontiguousarray(self.prepare(subscription_terms).rows(event_terms).T)
 
     def prepare(
         self,

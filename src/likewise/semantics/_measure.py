@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias, runtime_checkable
@@ -89,6 +90,26 @@ def prepare(measure: Measure, subscription_terms: Sequence[str], *, subscription
     if isinstance(measure, Preparable):
         return measure.prepare(subscription_terms, subscription_theme=subscription_theme)
     return _Unprepared(measure, tuple(subscription_terms), tuple(subscription_theme))
+
+
+class Preparing(ABC):
+    """A measure that is all in its prepared form: its matrix is the prepared rows, turned."""
+
+    @abstractmethod
+    def prepare(self, subscription_terms: Sequence[str], *, subscription_theme: Sequence[str] = ()) -> Prepared:
+        """The subscription side, made ready."""
+
+    def matrix(
+        self,
+        subscription_terms: Sequence[str],
+        event_terms: Sequence[str],
+        *,
+        subscription_theme: Sequence[str] = (),
+        event_theme: Sequence[str] = (),
+    ) -> Matrix:
+        """Relatedness of every subscription term (row) with every event term (column)."""
+        prepared = self.prepare(subscription_terms, subscription_theme=subscription_theme)
+        return np.ascontiguousarray(prepared.rows(event_terms, event_theme=event_theme).T)
 
 
 @runtime_checkable

@@ -9,14 +9,15 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.semantics._measure import Matrix, Measure, Prepared, Shared, apart, prepare
+from likewise.semantics._measure import Matrix, Measure, Prepared, prepare
 from likewise.semantics._opposites import Meaning, Opposites, Word, words_of
+from likewise.semantics._parted import Parted
 
 _KEPT = 4096
 """So many words of events are remembered, with the subscriptions' words that they oppose."""
 
 
-class Opposed:
+class Opposed(Parted):
     """A measure that takes terms with opposite words as unrelated; all other pairs are as they were.
 
     Spaces and embeddings put opposites close together, because they are said of the same things. A subscriber to
@@ -31,61 +32,17 @@ class Opposed:
     """
 
     def __init__(self, measure: Measure, *, opposites: Opposites | None = None) -> None:
-        self._measure = measure
+        super().__init__(measure)
         self._opposites = Opposites.load() if opposites is None else opposites
-
-    @property
-    def name(self) -> str:
-        """That of the measure inside: what is chosen by name, such as a temperature, stays right."""
-        return self._measure.name
-
-    @property
-    def symmetric(self) -> bool:
-        return self._measure.symmetric
-
-    def matrix(
-        self,
-        subscription_terms: Sequence[str],
-        event_terms: Sequence[str],
-        *,
-        subscription_theme: Sequence[str] = (),
-        event_theme: Sequence[str] = (),
-    ) -> Matrix:
-        """The measure's scores, 0 where subscription term (row) and event term (column) have opposite words."""
-        prepared = self.prepare(subscription_terms, subscription_theme=subscription_theme)
-        return np.ascontiguousarray(prepared.rows(event_terms, event_theme=event_theme).T)
 
     def prepare(self, subscription_terms: Sequence[str], *, subscription_theme: Sequence[str] = ()) -> Prepared:
         """The subscription side and what its words say."""
         inner = prepare(self._measure, subscription_terms, subscription_theme=subscription_theme)
         return inner if self._opposites is None else PreparedOpposed(inner, self._opposites)
 
-    def reason(
-        self,
-        subscription_term: str,
-        event_term: str,
-        *,
-        subscription_theme: Sequence[str] = (),
-        event_theme: Sequence[str] = (),
-        limit: int = 5,
-    ) -> list[Shared]:
-        """The measure's own reasons; none where words are opposites."""
-        if self._pair(subscription_term, event_term):
-            return []
-        return self._measure.reason(
-            subscription_term,
-            event_term,
-            subscription_theme=subscription_theme,
-            event_theme=event_theme,
-            limit=limit,
-        )
-
-    def apart(self, subscription_term: str, event_term: str) -> str:
-        """Which words are opposites; else what the measure inside says."""
+    def _difference(self, subscription_term: str, event_term: str) -> str:
         pair = self._pair(subscription_term, event_term)
-        if pair is None:
-            return apart(self._measure, subscription_term, event_term)
-        return f"{pair[0]} and {pair[1]} are opposites"
+        return "" if pair is None else f"{pair[0]} and {pair[1]} are opposites"
 
     def _pair(self, subscription_term: str, event_term: str) -> tuple[Word, Word] | None:
         if self._opposites is None:

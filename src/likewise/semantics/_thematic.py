@@ -10,7 +10,7 @@ from scipy.sparse import csr_matrix, diags_array, vstack
 
 from likewise.semantics._emphasis import Emphasis, Weights
 from likewise.semantics._esa import STRONGEST, shared_concepts
-from likewise.semantics._measure import Matrix, Shared
+from likewise.semantics._measure import Matrix, Preparing, Shared
 from likewise.semantics._phrase import Names
 from likewise.semantics._product import dense_product
 from likewise.semantics._space import Space
@@ -18,7 +18,7 @@ from likewise.semantics._vectors import Row, Vectors, unit
 from likewise.semantics._weighting import Weighting
 
 
-class Thematic:
+class Thematic(Preparing):
     """Cosine of both terms, each within its own side's theme.
 
     It follows 000 Algorithm 1 with three changes, each measured in docs/quality.md: concepts are weighted by how near
@@ -37,18 +37,6 @@ class Thematic:
         self._vectors = Vectors(space, weighting=weighting, idf=False)
         self._pruning = pruning
         self._emphasis = Emphasis(space)
-
-    def matrix(
-        self,
-        subscription_terms: Sequence[str],
-        event_terms: Sequence[str],
-        *,
-        subscription_theme: Sequence[str] = (),
-        event_theme: Sequence[str] = (),
-    ) -> Matrix:
-        """Thematic relatedness of every subscription term (row) with every event term (column)."""
-        prepared = self.prepare(subscription_terms, subscription_theme=subscription_theme)
-        return np.ascontiguousarray(prepared.rows(event_terms, event_theme=event_theme).T)
 
     def prepare(self, subscription_terms: Sequence[str], *, subscription_theme: Sequence[str] = ()) -> PreparedThematic:
         """The subscription side within its theme, made once; new event terms meet it cheaply."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from likewise.semantics._esa import relatedness, shared_concepts
-from likewise.semantics._measure import Matrix, Shared
+from likewise.semantics._measure import Matrix, Preparing, Shared
 from likewise.semantics._phrase import Names
 from likewise.semantics._product import dense_product
 from likewise.semantics._space import Space
@@ -21,7 +21,7 @@ Basis = NDArray[np.bool_]
 """Which concepts a theme keeps."""
 
 
-class ThematicEuclidean:
+class ThematicEuclidean(Preparing):
     """1 / (1 + distance) of both terms, each projected by its own side's theme [000 eq 5, 6].
 
     The basis of a theme is the concepts that hold any word of its tags. A word keeps its tf on the basis
@@ -46,18 +46,6 @@ class ThematicEuclidean:
         self._vectors = Vectors(space, weighting=weighting, pruning=pruning, idf=False)
         self._normalise = normalise
         self._basis = lru_cache(maxsize=64)(self._find_basis)
-
-    def matrix(
-        self,
-        subscription_terms: Sequence[str],
-        event_terms: Sequence[str],
-        *,
-        subscription_theme: Sequence[str] = (),
-        event_theme: Sequence[str] = (),
-    ) -> Matrix:
-        """Thematic relatedness of every subscription term (row) with every event term (column)."""
-        prepared = self.prepare(subscription_terms, subscription_theme=subscription_theme)
-        return np.ascontiguousarray(prepared.rows(event_terms, event_theme=event_theme).T)
 
     def prepare(self, subscription_terms: Sequence[str], *, subscription_theme: Sequence[str] = ()) -> PreparedDistance:
         """The subscription side, projected once; new event terms meet it cheaply."""

@@ -1,0 +1,51 @@
+"""Measures that scale another measure's scores by how they stand beside those of other terms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from likewise.semantics._competitors import Competitors
+from likewise.semantics._measure import Measure, Prepared, Preparing, Shared, prepare
+
+
+class Rescaled(Preparing):
+    """Another measure and the terms that its scores are seen beside.
+
+    The sides are not alike, so it is not symmetric; its reasons are those of the measure inside, scaled with the score.
+    """
+
+    symmetric = False
+    suffix: ClassVar[str]
+    """What the name of the measure inside gets."""
+
+    def __init__(self, measure: Measure, others: Competitors) -> None:
+        self._measure = measure
+        self._others = others
+        self._prepared: dict[tuple[str, ...], Prepared] = {}
+
+    @property
+    def name(self) -> str:
+        return f"{self._measure.name}+{self.suffix}"
+
+    def _beside(self, theme: tuple[str, ...]) -> Prepared:
+        """The other terms within a theme, made ready once."""
+        if theme not in self._prepared:
+            self._prepared[theme] = prepare(self._measure, self._others.terms, subscription_theme=theme)
+        return self._prepared[theme]
+
+    def reason(
+        self,
+        subscription_term: str,
+        event_term: str,
+        *,
+        subscription_theme: Sequence[str] = (),
+        event_theme: Sequence[str] = (),
+        limit: int = 5,
+    ) -> list[Shared]:
+        """The measure's own reasons, scaled to the score."""
+        themes = {"subscription_theme": subscription_theme, "event_theme": event_theme}
+        before = float(self._measure.matrix([subscription_term], [event_term], **themes)[0, 0])
+        after = float(self.matrix([subscription_term], [event_term], **themes)[0, 0])
+        shared = self._measure.reason(subscription_term, event_term, limit=limit, **themes)
+        return [Shared(each.concept, each.weight * after / before) for each in shared] if before > 0 else []
