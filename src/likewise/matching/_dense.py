@@ -3,106 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likewise.language import Profile
-from likewise.matching._aggregation import Aggregation
 from likewise.matching._approach import Settings
-from likewise.matching._columns import Columns
-from likewise.matching._competition import Competition
-from likewise.matching._conditions import COLUMNS, ConditionTable
-from likewise.matching._dense_kernel import GEOMETRIC, MEAN, PRODUCT, Profiles, Said, fill_rows, score_dense
-from likewise.matching._lists import Lists, grown
+from likewise.matching._dense_kernel import Profiles, Said, fill_rows, score_dense
+from likewise.matching._group import CODES, Hits, ProfileGroup, bound_of, gather
+from likewise.matching._lists import grown
 from likewise.matching._relations import Relations
-from likewise.matching._rivals import Rivals
 from likewise.matching._vocabulary import Encoded, Vocabulary
 from likewise.semantics import Measure
 
 ROW_BUDGET = 256 << 20
 """Bytes of rows kept before all are dropped and worked out again as they are needed."""
 
-TOLERANCE = 1e-6
-"""Scores are 32-bit: a score that misses the threshold by no more than this reaches it."""
 
-CODES = {Aggregation.PRODUCT: PRODUCT, Aggregation.GEOMETRIC: GEOMETRIC, Aggregation.MEAN: MEAN}
-
-
-class Hits(NamedTuple):
-    """Event, profile and score of every match."""
-
-    event: NDArray[np.int32]
-    profile: NDArray[np.int32]
-    score: NDArray[np.float32]
-
-    def head(self, count: int) -> Hits:
-        """A copy of the first so many."""
-        return Hits(self.event[:count].copy(), self.profile[:count].copy(), self.score[:count].copy())
-
-
-def bound_of(settings: Settings, length: int) -> float:
-    """What the product (or, for a mean, the sum) of the entries must reach."""
-    limit = settings.threshold
-    if settings.aggregation is Aggregation.MEAN:
-        return limit * length - TOLERANCE
-    return float((limit if settings.aggregation is Aggregation.PRODUCT else limit**length) * (1 - TOLERANCE))
-
-
-class DenseGroup:
-    """Profiles that share a measure, a theme and a contrast.
+class DenseGroup(ProfileGroup):
+    """Profiles that are all scored for every event.
 
     A row per event tuple holds its entry with every distinct predicate. It is filled when the tuple
     is first seen, or first seen after the predicates changed, and then only read.
     """
 
-    def __init__(
-        self,
-        vocabulary: Vocabulary,
-        measure: Measure,
-        *,
-        theme: Sequence[str] = (),
-        thematic: bool = False,
-        temperature: float | None = None,
-        competition: Competition | None = None,
-        attribute_weight: float = 1.0,
-    ) -> None:
-        self._vocabulary = vocabulary
-        self._thematic = thematic
-        self._temperature = temperature
-        self._attribute_weight = np.float32(attribute_weight)
-        self._competition = competition if competition is not None and temperature is not None else Competition()
-        self._attributes = Relations(Columns(measure, theme=theme))
-        self._values = Relations(Columns(measure, theme=theme))
-        self.conditions = ConditionTable(vocabulary, attributes=self._attributes.columns, values=self._values.columns)
-        self._profiles = Lists(np.int32)
+    def __init__(self, vocabulary: Vocabulary, measure: Measure, **options: Any) -> None:
+        super().__init__(vocabulary, measure, **options)
+        self._attributes, self._values = (Relations(columns) for columns in self._columns)
         self._bound = np.zeros(16, dtype=np.float64)
         self._aggregation = np.zeros(16, dtype=np.int8)
-        self._rivals = Rivals(self._competition, (self._attributes.columns, self._values.columns))
         self._active: dict[int, None] = {}
         self._active_array: NDArray[np.int32] = np.zeros(0, dtype=np.int32)
-        self.compared = np.zeros(1, dtype=np.int64)
-        self._out = Hits(np.zeros(4096, np.int32), np.zeros(4096, np.int32), np.zeros(4096, np.float32))
+        self._compared = np.zeros(1, dtype=np.int64)
         self._forget()
 
-    def add(self, slot: int, profile: Profile, settings: Settings) -> None:
-        """Compile a profile under a number of the caller's choice and make it active."""
-        conditions = self.conditions.add_all(profile.predicates)
-        self._profiles.set(slot, conditions)
-        self._bound, self._aggregation = grown(self._bound, slot + 1), grown(self._aggregation, slot + 1)
-        self._bound[slot] = bound_of(settings, len(conditions))
-        self._aggregation[slot] = CODES[settings.aggregation]
-        self.activate(slot)
-        self._attributes.columns.keep_up()
-        self._values.columns.keep_up()
-
-    def remove(self, slot: int) -> None:
-        """Forget a profile."""
-        self.deactivate(slot)
-        for number in self._profiles[slot].tolist():
-            self.conditions.release(number)
-        self._profiles.clear(slot)
+    @property
+    def compared(self) -> NDArray[np.int64]:
+        """How many profiles were scored so far, once for each event."""
+        return self._compared
 
     def activate(self, slot: int) -> None:
         """Let a profile take part again."""
@@ -118,25 +57,14 @@ class DenseGroup:
         """Whether a profile takes part."""
         return slot in self._active
 
-    def make_room(self) -> None:
-        """Let some columns be used again, if there are many that nobody needs."""
-        for side, relations in enumerate((self._attributes, self._values)):
-            for move in relations.columns.make_room():
-                self.conditions.moved(COLUMNS[side], move)
-                self._rivals.moved(side, move)
+    @property
+    def _active_count(self) -> int:
+        return len(self._active)
 
-    def match(self, encoded: Encoded) -> Hits:
-        """Every match of a batch."""
-        if not (self._active and len(encoded)):
-            return self._out.head(0)
-        if encoded.generation != self._generation:
-            self._forget()
-        if self._rivals.update():
-            self.make_room()
-        if len(self._active_array) != len(self._active):
-            self._active_array = np.fromiter(self._active, dtype=np.int32, count=len(self._active))
-        parts = [part for context, events in self._contexts(encoded) for part in self._score(encoded, context, events)]
-        return parts[0] if len(parts) == 1 else Hits(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+    def _enter(self, slot: int, length: int, settings: Settings) -> None:
+        self._bound, self._aggregation = grown(self._bound, slot + 1), grown(self._aggregation, slot + 1)
+        self._bound[slot] = bound_of(settings, length)
+        self._aggregation[slot] = CODES[settings.aggregation]
 
     def matrix(self, encoded: Encoded, event: int, profile: Profile) -> NDArray[np.float32]:
         """The combined matrix of a registered profile with one event of the batch that was matched last."""
@@ -145,8 +73,7 @@ class DenseGroup:
         return np.ascontiguousarray(self._rows[slots][:, self.conditions.numbers(profile.predicates)].T)
 
     def _forget(self) -> None:
-        """Drop everything that was worked out about event tuples."""
-        self._generation = self._vocabulary.generation
+        super()._forget()
         self._attributes.forget()
         self._values.forget()
         self._drop_rows()
@@ -163,13 +90,9 @@ class DenseGroup:
         self._row_version = np.zeros(64, dtype=np.int64)
         self._meeting = np.zeros((1, 0), dtype=np.uint8)
 
-    def _context_of(self, encoded: Encoded, event: int) -> int:
-        return int(encoded.themes[event]) if self._thematic else 0
-
-    def _contexts(self, encoded: Encoded) -> Iterator[tuple[int, NDArray[np.int64]]]:
-        return contexts_of(encoded, thematic=self._thematic)
-
     def _score(self, encoded: Encoded, context: int, events: NDArray[np.int64]) -> Iterator[Hits]:
+        if len(self._active_array) != len(self._active):
+            self._active_array = np.fromiter(self._active, dtype=np.int32, count=len(self._active))
         slots = self._ensure(encoded, context, events)
         profiles = Profiles(
             self._profiles.start, self._profiles.length, self._profiles.fields[0], self._bound, self._aggregation
@@ -188,11 +111,11 @@ class DenseGroup:
                 self._active_array,
                 profiles,
                 *self._out,
-                self.compared,
+                self._compared,
             )
             yield self._out.head(count)
             if not count and first < len(events):
-                self._out = Hits(*(grown(part, 2 * len(part)) for part in self._out))
+                self._out = self._out.doubled()
 
     def _ensure(self, encoded: Encoded, context: int, events: NDArray[np.int64]) -> NDArray[np.int32]:
         """Rows for all tuples of these events; gives the slots of tuples in this context."""
@@ -264,19 +187,3 @@ class DenseGroup:
         places = relations.rows(wanted, [terms[number] for number in wanted], context=context, theme=theme)
         rivals = self._rivals.competing(side)
         return back.astype(np.int64), relations.scores(places, rivals=rivals, temperature=self._temperature)
-
-
-def contexts_of(encoded: Encoded, *, thematic: bool) -> Iterator[tuple[int, NDArray[np.int64]]]:
-    """Events by their theme, where themes decide; else all at once."""
-    if not thematic:
-        yield 0, np.arange(len(encoded))
-        return
-    for theme in np.unique(encoded.themes).tolist():
-        yield theme, np.flatnonzero(encoded.themes == theme)
-
-
-def gather(encoded: Encoded, events: NDArray[np.int64]) -> NDArray[np.int32]:
-    """The tuples of some events."""
-    lengths = encoded.starts[events + 1] - encoded.starts[events]
-    offsets = np.repeat(encoded.starts[events] - np.cumsum(lengths) + lengths, lengths)
-    return encoded.ids[offsets + np.arange(int(lengths.sum()))]

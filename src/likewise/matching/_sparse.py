@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,16 +11,13 @@ from numpy.typing import NDArray
 from likewise.language import Profile
 from likewise.matching._aggregation import Aggregation
 from likewise.matching._approach import Settings
-from likewise.matching._columns import Columns, Move
-from likewise.matching._competition import Competition
-from likewise.matching._conditions import COLUMNS, ConditionTable
-from likewise.matching._dense import CODES, Hits, bound_of, contexts_of, gather
+from likewise.matching._columns import Move
 from likewise.matching._dense_kernel import RELATED
 from likewise.matching._exact_kernel import EQUAL, Tuples
+from likewise.matching._group import CODES, Hits, ProfileGroup, bound_of, gather
 from likewise.matching._lists import Lists, grown
 from likewise.matching._near import FLOOR, STRONG, Neighbours
 from likewise.matching._relations import Relations
-from likewise.matching._rivals import Rivals
 from likewise.matching._sparse_kernel import PROFILE, Names, Near, Postings, World, fill_matrix, match_sparse
 from likewise.matching._vocabulary import TEXT, Encoded, Vocabulary
 from likewise.semantics import Measure
@@ -47,44 +45,26 @@ def access_of(settings: Settings, length: int) -> tuple[int, float]:
     return length, float(bound ** (1 / length))
 
 
-class SparseGroup:
-    """Profiles that share a measure, a theme and a contrast, reached through their rarest predicates.
+class SparseGroup(ProfileGroup):
+    """Profiles that are reached through their rarest predicates.
 
     Threshold and aggregation say how well at least one of a few predicates must be met. Those wait
     under their value's column; an event's values have short lists of near columns; what is found
     there is verified in full. Relatedness below `FLOOR` counts as none.
     """
 
-    def __init__(
-        self,
-        vocabulary: Vocabulary,
-        measure: Measure,
-        *,
-        theme: Sequence[str] = (),
-        thematic: bool = False,
-        temperature: float | None = None,
-        competition: Competition | None = None,
-        attribute_weight: float = 1.0,
-    ) -> None:
-        self._vocabulary = vocabulary
-        self._thematic = thematic
-        self._temperature = temperature or 0.0
-        self._attribute_weight = float(attribute_weight)
-        self._competition = competition if competition is not None and temperature is not None else Competition()
-        self._names = Relations(Columns(measure, theme=theme))
-        self._near = Neighbours(Columns(measure, theme=theme))
-        self.conditions = ConditionTable(vocabulary, attributes=self._names.columns, values=self._near.columns)
-        self._profiles = Lists(np.int32)
+    def __init__(self, vocabulary: Vocabulary, measure: Measure, **options: Any) -> None:
+        super().__init__(vocabulary, measure, **options)
+        names, values = self._columns
+        self._names, self._near = Relations(names), Neighbours(values)
         self._records = np.zeros(16, dtype=PROFILE)
         self._access = np.zeros(16, dtype=np.float32)
         self._by_meaning, self._by_value, self._by_name = (Lists(np.int32, np.int32, np.float32) for _ in range(3))
         self._active = 0
         self._least = 1.0
-        self._rivals = Rivals(self._competition, (self._names.columns, self._near.columns))
         self._seen = np.zeros(16, dtype=np.int64)
         self._clock = np.zeros(2, dtype=np.int64)
         self._candidates = np.zeros(16, dtype=np.int32)
-        self._out = Hits(np.zeros(4096, np.int32), np.zeros(4096, np.int32), np.zeros(4096, np.float32))
         self._forget()
 
     @staticmethod
@@ -103,29 +83,6 @@ class SparseGroup:
         """Memory of the arrays of profiles and lists (without event terms)."""
         lists = (self._profiles, self._by_meaning, self._by_value, self._by_name)
         return sum(one.nbytes for one in lists) + self._records.nbytes + 16 * len(self._access)
-
-    def add(self, slot: int, profile: Profile, settings: Settings) -> None:
-        """Compile a profile under a number of the caller's choice and make it active."""
-        conditions = self.conditions.add_all(profile.predicates)
-        self._profiles.set(slot, conditions)
-        if slot >= len(self._records):
-            self._records, self._access = grown(self._records, slot + 1), grown(self._access, slot + 1)
-            self._seen, self._candidates = grown(self._seen, slot + 1), grown(self._candidates, slot + 1)
-        watched, access = access_of(settings, len(conditions))
-        self._access[slot] = access
-        bound, code = bound_of(settings, len(conditions)), CODES[settings.aggregation]
-        self._records[slot] = (0, bound, len(conditions), watched, code, False)
-        self._least = min(self._least, access)
-        self.activate(slot)
-        self._names.columns.keep_up()
-        self._near.columns.keep_up()
-
-    def remove(self, slot: int) -> None:
-        """Forget a profile."""
-        self.deactivate(slot)
-        for number in self._profiles[slot].tolist():
-            self.conditions.release(number)
-        self._profiles.clear(slot)
 
     def is_active(self, slot: int) -> bool:
         """Whether a profile takes part."""
@@ -160,13 +117,18 @@ class SparseGroup:
             postings, at, _ = self._place(number)
             postings.discard(at, slot, field=1)
 
-    def make_room(self) -> None:
-        """Let some columns be used again, if there are many that nobody needs."""
-        for side, columns in enumerate((self._names.columns, self._near.columns)):
-            for move in columns.make_room():
-                self.conditions.moved(COLUMNS[side], move)
-                self._rivals.moved(side, move)
-                self._rename(side, move)
+    @property
+    def _active_count(self) -> int:
+        return self._active
+
+    def _enter(self, slot: int, length: int, settings: Settings) -> None:
+        if slot >= len(self._records):
+            self._records, self._access = grown(self._records, slot + 1), grown(self._access, slot + 1)
+            self._seen, self._candidates = grown(self._seen, slot + 1), grown(self._candidates, slot + 1)
+        watched, access = access_of(settings, length)
+        self._access[slot] = access
+        self._records[slot] = (0, bound_of(settings, length), length, watched, CODES[settings.aggregation], False)
+        self._least = min(self._least, access)
 
     def _rename(self, side: int, move: Move) -> None:
         """Let postings follow their terms; list 0 by name is of exact attributes."""
@@ -177,17 +139,6 @@ class SparseGroup:
                 attribute = postings.fields[0]
                 attribute[:] = np.where(attribute >= 0, move.table[np.maximum(attribute, 0)], attribute)
 
-    def match(self, encoded: Encoded) -> Hits:
-        """Every match of a batch."""
-        if not (self._active and len(encoded)):
-            return self._out.head(0)
-        if encoded.generation != self._generation:
-            self._forget()
-        if self._rivals.update():
-            self.make_room()
-        parts = [part for context, events in self._contexts(encoded) for part in self._score(encoded, context, events)]
-        return parts[0] if len(parts) == 1 else Hits(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
-
     def matrix(self, encoded: Encoded, event: int, profile: Profile) -> NDArray[np.float32]:
         """The combined matrix of a registered profile with one event of the batch that was matched last."""
         ids = encoded.ids[encoded.starts[event] : encoded.starts[event + 1]]
@@ -196,12 +147,6 @@ class SparseGroup:
         out = np.zeros((len(order), len(ids)), dtype=np.float32)
         fill_matrix(out, np.array(order, dtype=np.int32), ids, world)
         return out
-
-    def _context_of(self, encoded: Encoded, event: int) -> int:
-        return int(encoded.themes[event]) if self._thematic else 0
-
-    def _contexts(self, encoded: Encoded) -> Iterator[tuple[int, NDArray[np.int64]]]:
-        return contexts_of(encoded, thematic=self._thematic)
 
     def _place(self, number: int) -> tuple[Lists, int, int]:
         """The list in which a watched condition waits, and the attribute it asks for."""
@@ -221,7 +166,7 @@ class SparseGroup:
         return len(postings[at]) * (1000 if postings is self._by_name else 1) + (postings is self._by_name)
 
     def _forget(self) -> None:
-        self._generation = self._vocabulary.generation
+        super()._forget()
         self._names.forget()
         self._near.forget()
         self._name_rival = np.zeros(64, dtype=np.float32)
@@ -252,7 +197,7 @@ class SparseGroup:
             )
             yield self._out.head(count)
             if not count and first < len(events):
-                self._out = Hits(*(grown(part, 2 * len(part)) for part in self._out))
+                self._out = self._out.doubled()
 
     def _world(self, encoded: Encoded, context: int, events: NDArray[np.int64]) -> World:
         words, near, strong = self._vocabulary, self._near.lists, self._near.strong
@@ -278,8 +223,8 @@ class SparseGroup:
             self._profiles.fields[0],
             self._least,
             self._least >= STRONG,
-            self._temperature,
-            self._attribute_weight,
+            self._temperature or 0.0,
+            float(self._attribute_weight),
         )
 
     def _ensure(

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.matching._dense import DenseGroup, Hits
+from likewise.matching._dense import DenseGroup
 from likewise.matching._dense_kernel import RELATED
+from likewise.matching._group import Hits, ProfileGroup
 from likewise.matching._ranks import Ranks
 from likewise.matching._sparse import SparseGroup
 from likewise.matching._topics import Clusters
@@ -17,7 +18,7 @@ from likewise.matching._vocabulary import TEXT, Encoded, Vocabulary
 from likewise.semantics import Measure, contrasted
 
 
-class HybridGroup(DenseGroup):
+class _RankedNames(ProfileGroup):
     """Attributes are ranked among those of the event [002 eq 14, 15], so a row depends on all of them."""
 
     def __init__(self, vocabulary: Vocabulary, measure: Measure, **options: Any) -> None:
@@ -40,6 +41,10 @@ class HybridGroup(DenseGroup):
     def _contexts(self, encoded: Encoded) -> Iterator[tuple[int, NDArray[np.int64]]]:
         return self._ranks.contexts(encoded)
 
+
+class HybridGroup(_RankedNames, DenseGroup):
+    """Profiles of the hybrid approach, all scored for every event."""
+
     def _relate(
         self, side: int, numbers: NDArray[np.int32], terms: list[str], context: int, theme: Sequence[str]
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
@@ -53,28 +58,8 @@ class HybridGroup(DenseGroup):
         return np.searchsorted(self._ranks.members[context], numbers).astype(np.int64), rows
 
 
-class HybridIndex(SparseGroup):
+class HybridIndex(_RankedNames, SparseGroup):
     """The same for very many profiles: found by their values, then verified with ranks."""
-
-    def __init__(self, vocabulary: Vocabulary, measure: Measure, **options: Any) -> None:
-        self._ranks = Ranks(vocabulary, measure)
-        super().__init__(vocabulary, measure, **options)
-
-    def match(self, encoded: Encoded) -> Hits:
-        """Every match of a batch."""
-        if self._ranks.crowded:
-            self._forget()
-        return super().match(encoded)
-
-    def _forget(self) -> None:
-        self._ranks.forget()
-        super()._forget()
-
-    def _context_of(self, encoded: Encoded, event: int) -> int:
-        return self._ranks.context_of(encoded, event)
-
-    def _contexts(self, encoded: Encoded) -> Iterator[tuple[int, NDArray[np.int64]]]:
-        return self._ranks.contexts(encoded)
 
     def _name_rows(
         self, names: Sequence[int], terms: Sequence[str], *, context: int, theme: Sequence[str]
