@@ -13,6 +13,7 @@ from likewise.semantics._jiang_conrath import JiangConrath
 from likewise.semantics._measure import Matrix, Measure, Prepared, Shared, apart, prepare
 from likewise.semantics._opposed import Opposed
 from likewise.semantics._opposites import Opposites
+from likewise.semantics._pairwise import pairwise
 from likewise.semantics._registry import measure, measure_names, needs_space, wrap_names
 from likewise.semantics._shelf import find_space, list_spaces, space_path, spaces_folder
 from likewise.semantics._space import Rows, Space
@@ -70,6 +71,7 @@ __all__ = [
     "measure",
     "measure_names",
     "needs_space",
+    "pairwise",
     "prepare",
     "space_path",
     "spaces_folder",
