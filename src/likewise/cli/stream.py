@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
-import signal
-import threading
-import time
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from likewise.cli._output import errors, print_json
-from likewise.errors import BuildError, LikewiseError
+from likewise.errors import BuildError
 
 if TYPE_CHECKING:
-    from pyspark.sql.streaming.query import StreamingQuery
-
     from likewise.pipeline import Sink
-
-_POLL = 0.3
 
 
 def register(app: typer.Typer) -> None:
@@ -71,6 +61,7 @@ def stream(
 
     Example: `likewise stream subscriptions.lw --from path=inbox --sink files --to path=matches --checkpoint state`
     """
+    from likewise.cli._follow import Ending, Told
     from likewise.cli._spark import session
     from likewise.pipeline import FileSink, Stream, Table, read_stream
     from likewise.pipeline._stream import Places
@@ -80,7 +71,9 @@ def stream(
     arguments: dict[str, Any] = {"spaces": space or (), "options": {"approach": approach, "threshold": threshold}}
     _check(what, subscriptions)
     trigger = _trigger(every, once=once)
-    with session(master, remote) as spark:
+    ending, told = Ending(), Told(log=checkpoint / "failure.txt")
+    with ending.heeded(), ending.without_jvm(), session(master, remote) as spark:
+        ending.heed()
         events = read_stream(spark, source, _pairs(given, "--from"), places=places)
         job = Stream(
             events,
@@ -94,9 +87,13 @@ def stream(
             spread=spread,
             max_ahead=max_ahead,
         )
-        summary = _follow(job.start(), seconds)
+        if not ending.wanted:
+            (query,) = job.start()
+            told.follow(query, ending, seconds=seconds)
     if as_json:
-        print_json(summary)
+        print_json(told.summary)
+    elif ending.wanted:
+        errors.print(f"stopped after {told.rows:,} events; with --checkpoint {checkpoint} it goes on where it is")
 
 
 def _check(what: str | None, subscriptions: Path) -> None:
@@ -151,72 +148,3 @@ def _sink(name: str, options: dict[str, str], ledger: str) -> Sink:
             f"the sink {name} does not take {', '.join(options)}", hint="see likewise stream --help"
         ) from None
     return sink
-
-
-def _follow(queries: list[StreamingQuery], seconds: float | None) -> dict[str, object]:
-    """Tell of every micro-batch until the stream ends, fails or is interrupted."""
-    started, told = time.monotonic(), Told()
-    try:
-        with _terminable():
-            while any(query.isActive for query in queries):
-                told.follow(queries[0])
-                if seconds is not None and time.monotonic() - started > seconds:
-                    break
-                time.sleep(_POLL)
-    except KeyboardInterrupt:
-        errors.print("stopping")
-    told.follow(queries[0])
-    failures = [query.exception() for query in queries]
-    for query in queries:
-        query.stop()
-    for failure in failures:
-        if failure is not None:
-            raise LikewiseError(
-                f"the stream failed: {failure}", hint="mend it and start again: it goes on where it was"
-            )
-    return {
-        "batches": told.seen + 1,
-        "events": told.rows,
-        "refused": told.refused,
-        "seconds": round(time.monotonic() - started, 3),
-    }
-
-
-@contextlib.contextmanager
-def _terminable() -> Iterator[None]:
-    """Lets SIGTERM end a stream as Ctrl-C does: service managers send it."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-@dataclass(slots=True)
-class Told:
-    """What was told of a stream so far."""
-
-    seen: int = -1
-    rows: int = 0
-    refused: int = 0
-
-    def follow(self, query: StreamingQuery) -> None:
-        """Tell of the micro-batches that are new."""
-        for progress in query.recentProgress:
-            number, count = int(progress["batchId"]), int(progress["numInputRows"])
-            if number > self.seen and (count or progress["durationMs"].get("addBatch")):
-                refused = refused_in(progress)
-                self.seen, self.rows, self.refused = number, self.rows + count, self.refused + refused
-                took = progress["durationMs"].get("triggerExecution", 0) / 1000
-                rate = f" ({count / took:,.0f}/s)" if took else ""
-                late = f", {refused:,} refused" if refused else ""
-                errors.print(f"batch {number}: {count:,} events in {took:.1f} s{rate}{late}", highlight=False)
-
-
-def refused_in(progress: Any) -> int:
-    """How many events a micro-batch refused, as late or as no events; matching does not count them."""
-    told = (progress["observedMetrics"] or {}).get("refused")
-    return 0 if told is None else int(told["events"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import re
 from collections.abc import Iterator
 
 from likewise.errors import InputError, LikewiseError, SpaceError
@@ -51,3 +52,28 @@ def _translated(error: Exception, source: str) -> LikewiseError:
     # A worker's Python error comes with its traceback: what went wrong stands last.
     line = lines[-1] if "Traceback" in text and "Error" in lines[-1] else lines[0]
     return InputError(f"Spark failed: {line[:300]}; nothing was written", source=source)
+
+
+def stream_failure(text: str) -> str:
+    r"""Why a query failed, in one line of the many that Spark says: what Python raised last, or what Spark says first.
+
+    >>> trace = "Traceback (most recent call last):\n  File …\nlikewise.pipeline._sinks.DeliveryError: nobody answers"
+    >>> stream_failure(f"[FAILED] Job aborted: {trace}\n\tat org.apache.spark\n=== Streaming Query ===\nState: …")
+    'nobody answers'
+    >>> stream_failure("[PATH_NOT_FOUND] There is no such path. SQLSTATE: 42K03")
+    'There is no such path.'
+    """
+    said = text.partition("=== Streaming Query ===")[0]
+    raised, inside = "", False
+    for line in said.splitlines():
+        if "Traceback (most recent call last)" in line:
+            inside = True
+        elif inside and (found := _RAISED.match(line)):
+            raised, inside = line if found[1] is None else line.removeprefix(found[1]), False
+    first = next((line for line in said.splitlines() if line.strip()), "no reason was given")
+    line = raised or re.sub(r"^\[[A-Z0-9_.]+\] ", "", first.strip())
+    return line.partition(" SQLSTATE: ")[0].strip()[:500]
+
+
+_RAISED = re.compile(r"(?:(likewise\.[\w.]+: )|[A-Za-z_][\w.]*(?:: |$))")
+"""A line of a traceback that names what was raised; of our own errors the message says all."""

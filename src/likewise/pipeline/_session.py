@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from likewise.errors import BuildError, MissingError
+from likewise.pipeline._jvm import start_jvm
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -50,7 +51,10 @@ def spark_session(
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("likewise")
     builder = builder.remote(address) if address else builder.master(master or DEFAULT_MASTER)
-    for key, value in {**SETTINGS, **(settings or {})}.items():
+    wanted = {**SETTINGS, **(settings or {})}
+    if not address:
+        start_jvm({"spark.app.name": "likewise", "spark.master": master or DEFAULT_MASTER, **wanted})
+    for key, value in wanted.items():
         # A server that others started keeps its own settings; only those of the session are ours.
         if not far or key.startswith("spark.sql."):
             builder = builder.config(key, value)

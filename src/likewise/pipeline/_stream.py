@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from likewise.errors import BuildError
+from likewise.pipeline._claim import Claim
 from likewise.pipeline._detect import Ways, detect_with
 from likewise.pipeline._frame import dead_letters
 from likewise.pipeline._match import match_with
@@ -191,19 +192,28 @@ class Stream:
     def start(self) -> list[StreamingQuery]:
         """Start the stream: matches, or detections if `what` says so or the subscriptions are patterns."""
         place = self.checkpoint if "://" in self.checkpoint else str(Path(self.checkpoint).absolute())
-        places = Places(place)
+        claim = Claim.take(self.events.sparkSession, place)
+        try:
+            query = self._start(Places(place))
+        except BaseException:
+            claim.release()
+            raise
+        claim.until_over(query)
+        return [query]
+
+    def _start(self, places: Places) -> StreamingQuery:
         if (self.what or self._guess()) == "detections":
             return self._detections(places)
-        return [self._query(self.events, MatchBatch(self.source, self.sink, self.letters, self.explain), places.query)]
+        return self._query(self.events, MatchBatch(self.source, self.sink, self.letters, self.explain), places.query)
 
     def _guess(self) -> str:
         recipe = self.source.value if isinstance(self.source, Fixed) else self.source.current()
         return "detections" if recipe.patterns else "matches"
 
-    def _detections(self, places: Places) -> list[StreamingQuery]:
+    def _detections(self, places: Places) -> StreamingQuery:
         ways = Ways(delay=self.delay, spread=self.spread, max_ahead=self.max_ahead, letters=True)
         found = detect_with(self.events, self.source, ways)
-        return [self._query(found, DetectBatch(self.sink, self.letters), places.query)]
+        return self._query(found, DetectBatch(self.sink, self.letters), places.query)
 
     def _query(self, rows: DataFrame, sink: Callable[[DataFrame, int], None], checkpoint: str) -> StreamingQuery:
         writer = rows.writeStream.foreachBatch(sink).option("checkpointLocation", checkpoint)

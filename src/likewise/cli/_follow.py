@@ -1,0 +1,147 @@
+"""A running stream as the one who started it sees it: told batch by batch, ended by a signal, failed in one line."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from likewise.cli._output import errors
+from likewise.errors import LikewiseError
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+_POLL: Final = 0.3
+_LAST_WORDS: Final = 20
+"""Seconds in which a JVM that had a signal has stopped what it does."""
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+AGAIN: Final = "mend it and start again: it goes on where it was"
+
+
+class Ending:
+    """Whether the end is wanted: Ctrl-C says so, and SIGTERM, which service managers send; that is no failure."""
+
+    def __init__(self) -> None:
+        self.wanted = False
+
+    @contextlib.contextmanager
+    def heeded(self) -> Iterator[None]:
+        """Signals are heeded inside, in any place; the second one does not wait."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.getsignal(number) for number in _SIGNALS}
+        self.heed()
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def heed(self) -> None:
+        """Take the signals, also from a Spark session, which cancels jobs at Ctrl-C as if it were asked to."""
+        if threading.current_thread() is threading.main_thread():
+            for number in _SIGNALS:
+                signal.signal(number, self._hear)
+
+    def _hear(self, number: int, _: Any) -> None:
+        # An exception would come up in the middle of a talk with the JVM and break it off.
+        if self.wanted:
+            os._exit(128 + number)
+        self.wanted = True
+        os.write(2, b"stopping\n")
+        # The JVM may have had the signal too, and be gone when it is asked.
+        logging.getLogger("py4j").setLevel(logging.CRITICAL)
+
+    @contextlib.contextmanager
+    def without_jvm(self) -> Iterator[None]:
+        """What is said inside to a JVM that is gone: nothing, if the end was wanted, and otherwise one line."""
+        try:
+            yield
+        except LikewiseError:
+            raise
+        except Exception as error:
+            if not jvm_is_gone(patience=_LAST_WORDS if self.wanted else 1):
+                raise
+            if not self.wanted:
+                raise LikewiseError("Spark's JVM is gone: killed, or out of memory", hint=AGAIN) from error
+
+
+def jvm_is_gone(*, patience: float) -> bool:
+    """Whether the JVM of this process has ended, or does so within some seconds."""
+    from pyspark import SparkContext
+
+    process = getattr(SparkContext._gateway, "proc", None)
+    if process is None:
+        return False
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(timeout=patience)
+    return process.poll() is not None
+
+
+@dataclass(slots=True)
+class Told:
+    """What was told of a stream so far."""
+
+    seen: int = -1
+    rows: int = 0
+    refused: int = 0
+    log: Path | None = None
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def summary(self) -> dict[str, object]:
+        """In numbers."""
+        took = time.monotonic() - self.started
+        return {"batches": self.seen + 1, "events": self.rows, "refused": self.refused, "seconds": round(took, 3)}
+
+    def follow(self, query: StreamingQuery, ending: Ending, *, seconds: float | None = None) -> None:
+        """Tell of every micro-batch until the stream ends, fails or is to end."""
+        while query.isActive and not ending.wanted:
+            self._batches(query)
+            if seconds is not None and time.monotonic() - self.started > seconds:
+                break
+            time.sleep(_POLL)
+        failure = query.exception()
+        query.stop()
+        self._batches(query)
+        if failure is not None and not ending.wanted:
+            raise _failed(str(failure), self.log)
+
+    def _batches(self, query: StreamingQuery) -> None:
+        for progress in query.recentProgress:
+            number, count = int(progress["batchId"]), int(progress["numInputRows"])
+            if number > self.seen and (count or progress["durationMs"].get("addBatch")):
+                refused = refused_in(progress)
+                self.seen, self.rows, self.refused = number, self.rows + count, self.refused + refused
+                took = progress["durationMs"].get("triggerExecution", 0) / 1000
+                rate = f" ({count / took:,.0f}/s)" if took else ""
+                late = f", {refused:,} refused" if refused else ""
+                errors.print(f"batch {number}: {count:,} events in {took:.1f} s{rate}{late}", highlight=False)
+
+
+def _failed(text: str, log: Path | None) -> LikewiseError:
+    """The failure of a stream in one line; the whole of it is kept in a file."""
+    from likewise.pipeline._failures import stream_failure
+
+    hint = AGAIN
+    if log is not None:
+        with contextlib.suppress(OSError):
+            log.write_text(text, encoding="utf-8")
+            hint = f"{AGAIN}; all that Spark says is in {log}"
+    return LikewiseError(f"the stream failed: {stream_failure(text)}", hint=hint)
+
+
+def refused_in(progress: Any) -> int:
+    """How many events a micro-batch refused, as late or as no events; matching does not count them."""
+    told = (progress["observedMetrics"] or {}).get("refused")
+    return 0 if told is None else int(told["events"])
