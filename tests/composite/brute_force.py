@@ -12,7 +12,22 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from brute_instances import DAY, INF, Found, Step, aliases, allen, children, joined, top, values
+from brute_instances import (
+    DAY,
+    INF,
+    Found,
+    Step,
+    aliases,
+    allen,
+    children,
+    compare,
+    counted_inside,
+    joined,
+    nth,
+    rows,
+    top,
+    values,
+)
 
 from likewise.events import Event
 from likewise.language import _model as m
@@ -102,7 +117,9 @@ class Trace:
         out = []
         for f in inner.detections(after, origin):
             roles = tuple((f"{node.alias}.{a}", rank, e) for a, rank, e in f.roles)
-            mine = [b for b in self.composite.where if not isinstance(b.right, m.Field) and b.left.alias == node.alias]
+            mine = [
+                b for b in self.composite.where if {b.left.alias, getattr(b.right, "alias", node.alias)} == {node.alias}
+            ]
             p = math.prod(self._holds(b, {node.alias: roles}) for b in mine) if roles else 1.0
             out.append(replace(f, roles=roles, p=f.p * p))
         return out
@@ -266,27 +283,23 @@ class Trace:
         return out
 
     def _selection(self, node: m.Selection, after: int, origin: int, free: bool) -> list[Found]:
-        found = self._lone(node.part, after, origin, free)
-        if node.within is None:
-            return found[node.index - 1 : node.index]
-        out = []
-        while found:
-            run = [f for f in found if f.time <= found[0].time + node.within]
-            out += run[node.index - 1 : node.index]
-            found = found[len(run) :]
-        return out
+        return [f for group in self._counted(node, after, origin, free) for f in nth(node, group)]
+
+    def _counted(self, node: m.Selection | m.Repetition, after: int, origin: int, free: bool) -> list[list[Found]]:
+        """What is counted together: a member that is set equal to itself is counted for each of its values."""
+        groups: dict[object, list[Found]] = {}
+        for f in self._lone(node.part, after, origin, free):
+            key = [
+                tuple(v for a, _, e in f.roles if top(a) == b.left.alias for v in values(e, b.left.attribute))
+                for b in self.composite.where
+                if b.left == b.right and not b.approximate and b.left.alias in aliases(node.part)
+                if not counted_inside(node.part, b.left.alias)
+            ]
+            groups.setdefault(tuple(key), []).append(f)
+        return list(groups.values())
 
     def _repetition(self, node: m.Repetition, after: int, origin: int, free: bool) -> list[Found]:
-        found = self._lone(node.part, after, origin, free)
-        within = INF if node.within is None else node.within
-        out = []
-        for i in range(len(found)):
-            for size in range(node.least, min(node.most or len(found), len(found) - i) + 1):
-                run = found[i : i + size]
-                in_a_row = all(a.time < b.first for a, b in itertools.pairwise(run))
-                if in_a_row and run[-1].time - run[0].time <= within:
-                    out.append(joined(run, run[-1].time, run[-1].phase, math.prod(f.p for f in run)))
-        return out
+        return [f for group in self._counted(node, after, origin, free) for f in rows(node, group)]
 
     # instance selection [003 table 2] and binding predicates
 
@@ -370,24 +383,4 @@ class Trace:
         )
 
     def _best(self, b: m.Binding, left: list[object], right: list[object]) -> float:
-        return max(self._compare(b, x, y) for x in left for y in right)
-
-    def _compare(self, b: m.Binding, x: object, y: object) -> float:
-        if b.approximate:
-            assert self.relate is not None
-            return self.relate(str(x), str(y))
-        shift = b.right.offset if isinstance(b.right, m.Field) else 0.0
-        if b.left.offset:
-            x = x + b.left.offset  # type: ignore[operator]
-        if shift:
-            y = y + shift  # type: ignore[operator]
-        return float(
-            {
-                "=": lambda: x == y,
-                "!=": lambda: x != y,
-                "<": lambda: x < y,  # type: ignore[operator]
-                "<=": lambda: x <= y,  # type: ignore[operator]
-                ">": lambda: x > y,  # type: ignore[operator]
-                ">=": lambda: x >= y,  # type: ignore[operator]
-            }[b.operator]()
-        )
+        return max(compare(b, x, y, self.relate) for x in left for y in right)

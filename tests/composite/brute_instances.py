@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from likewise.events import Event
@@ -73,6 +75,13 @@ def children(node: m.Pattern) -> list[m.Pattern]:
             return list(node.parts)
 
 
+def counted_inside(node: m.Pattern, alias: str) -> bool:
+    """Whether a count further inside has the member."""
+    below = [child for child in (node, *children(node)) if alias in aliases(child)]
+    counts = any(isinstance(child, m.Selection | m.Repetition) for child in below)
+    return counts or any(counted_inside(child, alias) for child in children(node))
+
+
 def joined(parts: list[Found], time: int, phase: int, p: float) -> Found:
     roles = tuple(r for f in parts for r in f.roles)
     return Found(
@@ -104,3 +113,47 @@ def allen(a: Found, b: Found) -> m.Allen:
     if starts < 0:
         return {-1: m.Allen.BEFORE, 0: m.Allen.MEETS, 1: m.Allen.OVERLAPS}[sign(a.end, b.start)]
     return {1: m.Allen.AFTER, 0: m.Allen.MET_BY, -1: m.Allen.OVERLAPPED_BY}[sign(a.start, b.end)]
+
+
+def nth(node: m.Selection, found: list[Found]) -> list[Found]:
+    if node.within is None:
+        return found[node.index - 1 : node.index]
+    out = []
+    while found:
+        run = [f for f in found if f.time <= found[0].time + node.within]
+        out += run[node.index - 1 : node.index]
+        found = found[len(run) :]
+    return out
+
+
+def rows(node: m.Repetition, found: list[Found]) -> list[Found]:
+    within = INF if node.within is None else node.within
+    out = []
+    for i in range(len(found)):
+        for size in range(node.least, min(node.most or len(found), len(found) - i) + 1):
+            run = found[i : i + size]
+            in_a_row = all(a.time < b.first for a, b in itertools.pairwise(run))
+            if in_a_row and run[-1].time - run[0].time <= within:
+                out.append(joined(run, run[-1].time, run[-1].phase, math.prod(f.p for f in run)))
+    return out
+
+
+def compare(b: m.Binding, x: object, y: object, relate: Callable[[str, str], float] | None) -> float:
+    if b.approximate:
+        assert relate is not None
+        return relate(str(x), str(y))
+    shift = b.right.offset if isinstance(b.right, m.Field) else 0.0
+    if b.left.offset:
+        x = x + b.left.offset  # type: ignore[operator]
+    if shift:
+        y = y + shift  # type: ignore[operator]
+    return float(
+        {
+            "=": lambda: x == y,
+            "!=": lambda: x != y,
+            "<": lambda: x < y,  # type: ignore[operator]
+            "<=": lambda: x <= y,  # type: ignore[operator]
+            ">": lambda: x > y,  # type: ignore[operator]
+            ">=": lambda: x >= y,  # type: ignore[operator]
+        }[b.operator]()
+    )

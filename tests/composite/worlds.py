@@ -314,6 +314,7 @@ def _condition(left: str, right: str, meaning: bool) -> st.SearchStrategy[Bindin
         Binding(Field(left, "level"), Operator.LE, Field(right, "level")),
         Binding(Field(left, "level"), Operator.GT, Field(right, "level", -1.0)),
         Binding(Field(left, "level"), Operator.GE, 1),
+        Binding(Field(left, "room"), Operator.EQ, Field(left, "room")),
     ]
     if meaning:
         kinds.append(Binding(Field(left, "room"), Operator.EQ, Field(right, "room"), approximate=True))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from collections import deque
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from likewise.composite._conditions import UNFILLED, keys_of
+from likewise.composite._conditions import UNFILLED, is_plain, keys_of
 from likewise.composite._instance import Filled, Instance
 from likewise.composite._plan import Absence, SilenceNode
 from likewise.composite._process import TIMERS, LeafProcess, Process
@@ -15,12 +16,8 @@ if TYPE_CHECKING:
     from likewise.composite._state import Dump, Load
 
 
-def _time(instance: Instance) -> Instant:
-    return instance.time
-
-
 class Blockers:
-    """Instances of a negated part, kept for as long as a window can reach back to them."""
+    """Instances of a negated part in order of time, kept for as long as a window can reach back to them."""
 
     __slots__ = ("_after", "_by_key", "_found", "_owner", "_process", "_refs", "_window", "absence")
 
@@ -39,8 +36,8 @@ class Blockers:
         self._window = window
         self._refs = 0
         self._after = after
-        self._found: list[Instance] = []
-        self._by_key: dict[Any, list[Instance]] = {}
+        self._found: deque[Instance] = deque()
+        self._by_key: dict[Any, deque[Instance]] = {}
         moment = owner.after if after is None else after
         origin = owner.origin if after is None else after
         self._process = owner.run.spawn(absence.node, parent=self, slot=slot, after=moment, origin=origin, fresh=fresh)
@@ -48,51 +45,66 @@ class Blockers:
     def accept(self, _slot: Any, instance: Instance) -> None:
         """One more that breaks the silence."""
         self._add(instance)
-        run = self._owner.run
-        if self._window is not None and self._found[0].time < run.now - 2 * self._window:
+        run, found = self._owner.run, self._found
+        if self._window is not None and found[0].time < run.now - 2 * self._window:
             self._prune(run.now - self._window)
-        if len(self._found) > run.limits.instances:
-            run.dropped += len(self._found) // 2
-            self._prune(self._found[len(self._found) // 2].time)
+        if len(found) > run.limits.instances:
+            before = found[len(found) // 2].time
+            run.dropped += len(found) // 2
+            self._prune(before)
 
     def _add(self, instance: Instance) -> None:
         self._found.append(instance)
-        if self.absence.join is not None:
-            for key in keys_of(instance.roles, self.absence.join[0]):
-                self._by_key.setdefault(key, []).append(instance)
+        for key in self._keys(instance):
+            held = self._by_key.get(key)
+            if held is None:
+                held = self._by_key[key] = deque()
+            held.append(instance)
+
+    def _keys(self, instance: Instance) -> tuple[Any, ...]:
+        join = self.absence.join
+        return () if join is None else keys_of(instance.roles, join[0])
 
     def _prune(self, before: Instant) -> None:
-        kept = self._found[bisect_left(self._found, before, key=_time) :]
-        self._found, self._by_key = [], {}
-        for instance in kept:
-            self._add(instance)
+        """The oldest of all is the oldest of its keys, too."""
+        found, by_key = self._found, self._by_key
+        while found and found[0].time < before:
+            for key in self._keys(found.popleft()):
+                held = by_key[key]
+                held.popleft()
+                if not held:
+                    del by_key[key]
 
     def factor(self, roles: tuple[Filled, ...], *, low: Instant, high: Instant, closed: bool) -> float:
         """The probability that none of them happened after `low` and before (or at) `high`."""
         product = 1.0
-        for instance in self._candidates(roles):
-            inside = low < instance.time and (instance.time <= high if closed else instance.time < high)
-            if inside:
-                bound = self._owner.factor(self.absence.conditions, roles + instance.roles)
-                product *= 1.0 - instance.probability * bound
+        candidates, alike = self._candidates(roles)
+        for instance in candidates:
+            time = instance.time
+            if low < time and (time <= high if closed else time < high):
+                product *= 1.0 - instance.probability * self._bound(roles, instance, alike)
                 if product == 0.0:
                     break
         return product
 
-    def between(self, low: Instant, high: Instant) -> list[Instance]:
-        """Those of a closed span of time."""
-        return self._found[bisect_left(self._found, low, key=_time) : bisect_right(self._found, high, key=_time)]
+    def _bound(self, roles: tuple[Filled, ...], instance: Instance, alike: bool) -> float:
+        """How surely it is one that is meant."""
+        absence = self.absence
+        plain = alike and is_plain(instance.roles) and len(self._keys(instance)) == 1
+        conditions = absence.rest if plain else absence.conditions
+        return self._owner.factor(conditions, roles + instance.roles) if conditions else 1.0
 
-    def _candidates(self, roles: tuple[Filled, ...]) -> list[Instance]:
+    def _candidates(self, roles: tuple[Filled, ...]) -> tuple[Iterable[Instance], bool]:
+        """Those that may be meant, and whether they are known to have the one key of these roles."""
         if self.absence.join is None:
-            return self._found
+            return self._found, False
         keys = keys_of(roles, self.absence.join[1])
         if UNFILLED in keys:
-            return self._found
+            return self._found, False
         if len(keys) == 1 and UNFILLED not in self._by_key:
-            return self._by_key.get(next(iter(keys)), [])
+            return self._by_key.get(keys[0], ()), is_plain(roles)
         found = {id(one): one for key in (*keys, UNFILLED) for one in self._by_key.get(key, ())}
-        return list(found.values())
+        return list(found.values()), False
 
     @property
     def needed(self) -> bool:
@@ -113,7 +125,7 @@ class Blockers:
             return
         if isinstance(self._process, LeafProcess) and self._after is None:
             self._process.rest()
-            self._found, self._by_key = [], {}
+            self._found, self._by_key = deque(), {}
         else:
             self.close()
 

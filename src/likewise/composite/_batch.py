@@ -15,6 +15,7 @@ from likewise.composite._flat import FlatPatterns
 from likewise.composite._flat_rows import uncollected
 from likewise.composite._pool import Answer
 from likewise.composite._resume import run_general
+from likewise.composite._run import deliver
 from likewise.events import Event, Instant
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def _general(
         for at, hits in answers:
             if not timers.idle(ends[at] - 1):
                 ring(ends[at] - 1)
-            found = detector._deliver(events[at], base + at, hits)
+            found = deliver(hits, events[at], base + at)
             if found:
                 out.extend((at, number(one), one) for one in found)
         ring(ends[-1] - 1)

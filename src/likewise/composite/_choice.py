@@ -32,21 +32,29 @@ class _Entry:
         self.waiting: Waiting | None = None
 
 
+def chooser_for(part: Part) -> Chooser | None:
+    """One that chooses, or none where all are kept."""
+    return None if part.keep.keep is Keep.ALL else Chooser(part)
+
+
 class Chooser:
     """The duplicates of one part in one context, by class."""
 
-    __slots__ = ("_entries", "_part")
+    __slots__ = ("_entries", "_part", "_takes_all")
 
     def __init__(self, part: Part) -> None:
         self._part = part
         self._entries: dict[Any, _Entry] = {}
+        self._takes_all = part.keep.keep is Keep.ALL or part.keep.keep is Keep.LAST
 
     def admit(self, instance: Instance, hold: Instant | None) -> bool:
         """Whether this instance is one to keep; it is held until `hold`."""
-        keep = self._part.keep
-        if keep.keep is Keep.ALL or keep.keep is Keep.LAST:
+        if self._takes_all:
             return True
-        entry = self._entries.setdefault(self._key(instance), _Entry())
+        keep, key = self._part.keep, self._key(instance)
+        entry = self._entries.get(key)
+        if entry is None:
+            entry = self._entries[key] = _Entry()
         if entry.held is not None:
             over = entry.hold is not None and instance.time > entry.hold
             if not over and (self._part.node.free or not entry.held.taken):
@@ -82,7 +90,7 @@ class Chooser:
             del self._entries[key]
 
     def _key(self, instance: Instance) -> Any:
-        return key_of(instance.roles, self._part.key)
+        return key_of(instance.roles, self._part.key) if self._part.key else ()
 
     def __len__(self) -> int:
         return len(self._entries)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from likewise.composite._instance import Asked, Filled, Token, Weighted
-from likewise.composite._values import comparable
+from likewise.composite._values import NUMBER, comparable
 from likewise.events import Value, normalise
 from likewise.language import Operator
 
@@ -49,15 +49,24 @@ class Side:
         roles, attribute = self.roles, self.attribute
         return [found for one in filled if one.role in roles and (found := values_of(one, attribute))]
 
-    def keys(self, filled: Iterable[Filled]) -> list[Any]:
+    def keys(self, filled: Iterable[Filled]) -> tuple[Any, ...]:
         """The same values, all together, as they compare."""
-        roles, attribute, out = self.roles, self.attribute, list[Any]()
+        roles, attribute = self.roles, self.attribute
+        out: tuple[Any, ...] = ()
         for one in filled:
             if one.role in roles:
-                asked = one.token.asked
-                known = None if asked is None else asked.get(attribute)
-                out += known[1] if known is not None and known[0] else keys_at(one, attribute)
+                out += keys_at(one, attribute)
         return out
+
+    def only(self, filled: Iterable[Filled]) -> Filled | None:
+        """The one event that is meant, if its own words for attributes are the pattern's."""
+        roles, found = self.roles, None
+        for one in filled:
+            if one.role in roles:
+                if found is not None or one.mapped is not None:
+                    return None
+                found = one
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +102,35 @@ class Condition:
             and not (self.approximate or self.left.offset or right.offset)
         )
 
+    @property
+    def counts(self) -> bool:
+        """Whether it sets an attribute equal to itself: a repeated member is then counted for each of its values."""
+        return self.joins and self.left == self.right
+
     def factor(self, filled: tuple[Filled, ...], relate: Relate | None) -> float:
         """0 if it fails, 1 if it holds, and in between by meaning or by an unlikely mapping.
 
         A member that stays empty (in another branch of `or`) is not asked about.
         """
+        right = self.right
+        if isinstance(right, Side) and not self.approximate:
+            one, other = self.left.only(filled), right.only(filled)
+            if one is not None and other is not None:
+                return self._plainly(keys_at(one, self.left.attribute), keys_at(other, right.attribute), right.offset)
+        return self._weighed(filled, relate)
+
+    def _plainly(self, left: tuple[Any, ...], right: tuple[Any, ...], shift: float) -> float:
+        """Of two events that are what they say: 1 if any of their values satisfy it."""
+        test, own = _COMPARE[self.operator], self.left.offset
+        for kind, x in left:
+            for other, y in right:
+                if (own and kind != NUMBER) or (shift and other != NUMBER):
+                    continue
+                if test(x + own if own else x, y + shift if shift else y) if kind == other else test is operator.ne:
+                    return 1.0
+        return 0.0
+
+    def _weighed(self, filled: tuple[Filled, ...], relate: Relate | None) -> float:
         right = self.right
         if not isinstance(right, Side):
             if not self.left.filled(filled):
@@ -146,17 +179,31 @@ def compare(how: Operator, x: Value | None, y: Value | None) -> bool:
 def values_of(filled: Filled, attribute: str) -> list[Weighted]:
     """The event's values of a normalised attribute, or those that the match mapped to it."""
     found = _asked(filled.token, attribute)[0]
-    return found if found or filled.mapped is None else list(filled.mapped.get(attribute, ()))
+    if found or filled.mapped is None:
+        return [(value, 1.0) for value in found]
+    return list(filled.mapped.get(attribute, ()))
 
 
 def keys_at(filled: Filled, attribute: str) -> tuple[Any, ...]:
     """The same values as they compare."""
-    found, keys = _asked(filled.token, attribute)
-    return (
-        keys
-        if found or filled.mapped is None
-        else tuple([comparable(value) for value, _ in filled.mapped.get(attribute, ())])
-    )
+    asked = filled.token.asked
+    known = None if asked is None else asked.get(attribute)
+    keys = (known or _asked(filled.token, attribute))[1]
+    if keys or filled.mapped is None:
+        return keys
+    return tuple([comparable(value) for value, _ in filled.mapped.get(attribute, ())])
+
+
+_NAMES: Final[dict[str, str]] = {}
+_MOST_NAMES: Final = 4096
+
+
+def _spelt(name: str) -> str:
+    """A name as attributes are compared; there are few, so most are known."""
+    spelt = normalise(name)
+    if len(_NAMES) < _MOST_NAMES:
+        _NAMES[name] = spelt
+    return spelt
 
 
 def _asked(token: Token, attribute: str) -> Asked:
@@ -166,21 +213,34 @@ def _asked(token: Token, attribute: str) -> Asked:
     known = token.asked.get(attribute)
     if known is None:
         tuples = token.event.tuples
-        values = [value for name, value in tuples if name == attribute or normalise(name) == attribute]
-        known = [(value, 1.0) for value in values], tuple([comparable(value) for value in values])
+        values = [value for name, value in tuples if (_NAMES.get(name) or _spelt(name)) == attribute]
+        known = tuple(values), tuple([comparable(value) for value in values])
         token.asked[attribute] = known
     return known
 
 
 def key_of(filled: Iterable[Filled], sides: tuple[Side, ...]) -> tuple[Any, ...]:
     """What tells duplicates of one member apart: the values that `=` conditions look at."""
-    return tuple([tuple(side.keys(filled)) for side in sides])
+    return tuple([side.keys(filled) for side in sides])
 
 
 UNFILLED: Final = ("unfilled",)
 """The key of an instance in which the member asked about stays empty."""
 
 
-def keys_of(filled: Iterable[Filled], side: Side) -> set[Any]:
-    """Every key under which an instance can be joined."""
-    return set(side.keys(filled)) if side.filled(filled) else {UNFILLED}
+def keys_of(filled: Iterable[Filled], sides: tuple[Side, ...]) -> tuple[Any, ...]:
+    """Every key under which an instance can be joined; of several sides any may be the one that is filled."""
+    keys = sides[0].keys(filled) if len(sides) == 1 else tuple([key for side in sides for key in side.keys(filled)])
+    if len(keys) == 1:
+        return keys
+    if keys:
+        return tuple(dict.fromkeys(keys))
+    return () if any(side.filled(filled) for side in sides) else (UNFILLED,)
+
+
+def is_plain(filled: Iterable[Filled]) -> bool:
+    """Whether all events say what they mean in the pattern's own words: then equal keys are equal for sure."""
+    for one in filled:  # noqa: SIM110  (asked of every instance: no generator)
+        if one.mapped is not None:
+            return False
+    return True

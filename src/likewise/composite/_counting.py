@@ -1,9 +1,10 @@
-"""Selection of the i-th, and repetition [003 table 1]."""
+"""Selection of the i-th, and repetition [003 table 1]; with a key, counted for each of its values."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from likewise.composite._conditions import key_of
 from likewise.composite._instance import Instance, joined
 from likewise.composite._plan import RepetitionNode, SelectionNode
 from likewise.composite._process import Process
@@ -14,33 +15,52 @@ if TYPE_CHECKING:
 
 
 class SelectionProcess(Process):
-    """Counts instances since activation, or in windows that open with an instance."""
+    """Counts instances since activation, or in windows that open with an instance.
 
-    __slots__ = ("child", "count", "opened")
+    Of each key it knows the count and when its window opened, the one that opened last at the end.
+    """
+
+    __slots__ = ("child", "counts")
 
     node: SelectionNode
 
     def begin(self, *, fresh: bool) -> None:
-        self.count = 0
-        self.opened: Instant | None = None
+        self.counts: dict[Any, tuple[int, Instant]] = {}
         self.child = self.spawn(self.node.part, slot=0, fresh=fresh)
 
     def handle(self, inbox: list[tuple[Any, Instance]]) -> None:
-        within = self.node.within
         for _, instance in inbox:
-            over = self.opened is not None and within is not None and instance.time > self.opened + within
-            if self.opened is None or over:
-                self.opened, self.count = instance.time, 0
-            self.count += 1
-            if self.count == self.node.index:
-                self.emit(instance)
+            self._count(key_of(instance.roles, self.node.key), instance)
         if self.done:
             self.child.close()
+
+    def _count(self, key: Any, instance: Instance) -> None:
+        counts, within = self.counts, self.node.within
+        count, opened = counts.get(key, (0, instance.time))
+        if within is not None and instance.time > opened + within:
+            del counts[key]
+            count, opened = 0, instance.time
+        counts[key] = (count + 1, opened)
+        if count + 1 == self.node.index:
+            self.emit(instance)
+        self._trim(instance.time)
+
+    def _trim(self, now: Instant) -> None:
+        """Forget windows that are over, and the oldest counts beyond the limit."""
+        counts, within, limit = self.counts, self.node.within, self.run.limits.instances
+        while len(counts) > 1:
+            oldest = next(iter(counts))
+            over = within is not None and now > counts[oldest][1] + within
+            if not over and len(counts) <= limit:
+                break
+            self.run.dropped += not over
+            del counts[oldest]
 
     @property
     def done(self) -> bool:
         """Whether there is nothing more to count."""
-        return self.node.within is None and self.count >= self.node.index
+        node = self.node
+        return node.within is None and not node.key and self.counts.get((), (0, 0))[0] >= node.index
 
     def close(self) -> None:
         super().close()
@@ -50,10 +70,17 @@ class SelectionProcess(Process):
         return self.child.size()
 
     def dump(self, dump: Dump) -> Any:
-        return [self.count, self.opened, None if self.done else self.child.dump(dump)]
+        child = None if self.done else self.child.dump(dump)
+        if self.node.key:
+            return [[[key, *entry] for key, entry in self.counts.items()], None, child]
+        return [*self.counts.get((), (0, None)), child]
 
     def load(self, state: Any, load: Load) -> None:
-        self.count, self.opened, child = state
+        counts, opened, child = state
+        if self.node.key:
+            self.counts = {load.key(key): (count, moment) for key, count, moment in counts}
+        elif opened is not None:
+            self.counts = {(): (counts, opened)}
         if self.done:
             self.child.close()
         else:
@@ -61,38 +88,58 @@ class SelectionProcess(Process):
 
 
 class RepetitionProcess(Process):
-    """The instances of the present row, as far back as one more can reach."""
+    """The instances of the present rows, as far back as one more can reach; the row that grew last is at the end."""
 
-    __slots__ = ("child", "row")
+    __slots__ = ("child", "held", "rows")
 
     node: RepetitionNode
 
     def begin(self, *, fresh: bool) -> None:
-        self.row: list[Instance] = []
+        self.rows: dict[Any, list[Instance]] = {}
+        self.held = 0
         self.child = self.spawn(self.node.part, slot=0, fresh=fresh)
 
     def handle(self, inbox: list[tuple[Any, Instance]]) -> None:
         for _, instance in inbox:
-            if self.row and self.row[-1].time >= instance.first:
-                self.row = []
-            self.row.append(instance)
+            key = key_of(instance.roles, self.node.key)
+            row = self.rows.pop(key, [])
+            self.held -= len(row)
+            if row and row[-1].time >= instance.first:
+                row = []
+            row.append(instance)
+            row = self._reach(row)
+            self.rows[key] = row
+            self.held += len(row)
             self._trim(instance.time)
-            self._found()
+            self._found(row)
+
+    def _reach(self, row: list[Instance]) -> list[Instance]:
+        """What one more can still be in a row with."""
+        most, within, now = self.node.most, self.node.within, row[-1].time
+        keep = min(len(row) if most is None else most, self.run.limits.instances)
+        if most is None and keep < len(row):
+            self.run.dropped += len(row) - keep
+        if keep < len(row):
+            row = row[-keep:]
+        if within is not None and now - row[0].time > within:
+            row = [one for one in row if now - one.time <= within]
+        return row
 
     def _trim(self, now: Instant) -> None:
-        most, within = self.node.most, self.node.within
-        keep = len(self.row) if most is None else most
-        keep = min(keep, self.run.limits.instances)
-        if most is None and keep < len(self.row):
-            self.run.dropped += len(self.row) - keep
-        self.row = self.row[-keep:]
-        if within is not None:
-            self.row = [instance for instance in self.row if now - instance.time <= within]
+        """Forget rows that are over, and the oldest beyond the limit."""
+        rows, within, limit = self.rows, self.node.within, self.run.limits.instances
+        while len(rows) > 1:
+            oldest = next(iter(rows))
+            over = within is not None and now - rows[oldest][-1].time > within
+            if not over and self.held <= limit:
+                break
+            self.run.dropped += 0 if over else len(rows[oldest])
+            self.held -= len(rows.pop(oldest))
 
-    def _found(self) -> None:
-        last = self.row[-1]
-        for size in range(self.node.least, len(self.row) + 1):
-            run = tuple(self.row[-size:])
+    def _found(self, row: list[Instance]) -> None:
+        last = row[-1]
+        for size in range(self.node.least, len(row) + 1):
+            run = tuple(row[-size:])
             probability = 1.0
             for instance in run:
                 probability *= instance.probability
@@ -103,12 +150,16 @@ class RepetitionProcess(Process):
         self.child.close()
 
     def size(self) -> int:
-        return len(self.row) + self.child.size()
+        return self.held + self.child.size()
 
     def dump(self, dump: Dump) -> Any:
-        return [[dump.instance(instance) for instance in self.row], self.child.dump(dump)]
+        rows = [[dump.instance(instance) for instance in row] for row in self.rows.values()]
+        return [rows if self.node.key else [one for row in rows for one in row], self.child.dump(dump)]
 
     def load(self, state: Any, load: Load) -> None:
-        row, child = state
-        self.row = [load.known(instance) for instance in row]
+        rows, child = state
+        for row in rows if self.node.key else [rows] if rows else []:
+            known = [load.known(instance) for instance in row]
+            self.rows[key_of(known[-1].roles, self.node.key)] = known
+            self.held += len(known)
         self.child.load(child, load)

@@ -43,8 +43,8 @@ class Detection(msgspec.Struct, frozen=True, eq=False, gc=False):
             instance.start,
             instance.end,
             instance.probability,
-            tuple(filled.role for filled in instance.roles),
-            tuple(filled.token.event for filled in instance.roles),
+            tuple([filled.role for filled in instance.roles]),
+            tuple([filled.token.event for filled in instance.roles]),
             (plan, instance),
         )
 

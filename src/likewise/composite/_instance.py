@@ -9,7 +9,7 @@ from likewise.events import Event, Instant, Value
 Weighted: TypeAlias = tuple[Value, float]
 """A value and how likely it is the one meant, against the best mapping."""
 
-Asked: TypeAlias = tuple[list[Weighted], tuple[Any, ...]]
+Asked: TypeAlias = tuple[tuple[Value, ...], tuple[Any, ...]]
 """The values of an attribute, and the same as they compare."""
 
 
@@ -48,7 +48,7 @@ class Instance:
     `start` and `end` are the interval that its events span.
     """
 
-    __slots__ = ("end", "first", "node", "parts", "phase", "probability", "ranks", "roles", "start", "time")
+    __slots__ = ("_ranks", "end", "first", "node", "parts", "phase", "probability", "roles", "start", "time")
 
     def __init__(
         self,
@@ -72,11 +72,14 @@ class Instance:
         self.probability = probability
         self.roles = roles
         self.parts = parts
-        if len(roles) == 1:
-            rank = roles[0].token.rank
-            self.ranks: tuple[int, ...] = (rank,) if rank >= 0 else ()
-        else:
-            self.ranks = tuple(sorted([filled.token.rank for filled in roles if filled.token.rank >= 0]))
+        self._ranks: tuple[int, ...] | None = None
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """The places of its events in the order of all; most instances are never asked."""
+        if self._ranks is None:
+            self._ranks = tuple(sorted([filled.token.rank for filled in self.roles if filled.token.rank >= 0]))
+        return self._ranks
 
     @property
     def taken(self) -> bool:
@@ -93,6 +96,11 @@ class Instance:
         return self.ranks, roles, self.start, -self.probability
 
 
+def roles_of(parts: tuple[Instance, ...]) -> tuple[Filled, ...]:
+    """All roles that parts fill."""
+    return tuple([filled for part in parts for filled in part.roles])
+
+
 def joined(node: int, parts: tuple[Instance, ...], *, time: Instant, phase: int, probability: float) -> Instance:
     """The instance that parts make together."""
     return Instance(
@@ -103,6 +111,6 @@ def joined(node: int, parts: tuple[Instance, ...], *, time: Instant, phase: int,
         start=min([part.start for part in parts]),
         end=max([part.end for part in parts]),
         probability=probability,
-        roles=tuple([filled for part in parts for filled in part.roles]),
+        roles=roles_of(parts),
         parts=parts,
     )

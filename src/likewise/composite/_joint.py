@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from likewise.composite._absence import Blockers
 from likewise.composite._choice import Chooser
-from likewise.composite._instance import Instance, joined
+from likewise.composite._conditions import UNFILLED, Side, keys_of
+from likewise.composite._instance import Instance, joined, roles_of
 from likewise.composite._plan import JointNode
 from likewise.composite._process import TERMINATORS, TIMERS, Process, joins_leaves, lacks
 from likewise.composite.relations import relation_of
@@ -49,7 +51,7 @@ class Held:
 class JointProcess(Process):
     """What each part found, combined as soon as the last part comes."""
 
-    __slots__ = ("blockers", "children", "choosers", "held", "pending", "strict")
+    __slots__ = ("blockers", "children", "choosers", "held", "index", "pending", "strict")
 
     node: JointNode
 
@@ -58,6 +60,10 @@ class JointProcess(Process):
         self.strict = joins_leaves(self.node)
         self.choosers = [Chooser(part) for part in parts]
         self.held: list[dict[Held, None]] = [{} for _ in parts]
+        # Of each part, by each side that others find it by: those that wait, by key.
+        self.index: list[dict[Side, dict[Any, dict[Held, None]]]] = [{} for _ in parts]
+        for (_, part), (_, side) in self.node.joins.items():
+            self.index[part][side] = {}
         self.pending: dict[int, tuple[tuple[Instance, ...], float]] = {}
         self.children = [self.spawn(part.node, slot=k, fresh=fresh) for k, part in enumerate(parts)]
         within = self.node.within
@@ -89,20 +95,41 @@ class JointProcess(Process):
 
     def _enter(self, held: Held, hold: Instant | None) -> None:
         self.held[held.part][held] = None
+        for side, index in self.index[held.part].items():
+            for key in keys_of(held.instance.roles, (side,)):
+                index.setdefault(key, {})[held] = None
         self.run.keep(held, held.instance.roles, free=self.node.free)
         if hold is not None:
             self.run.wake(hold, TERMINATORS, self, held)
 
     def _combine(self, k: int, instance: Instance) -> None:
-        others = [[h.instance for h in self._fitting(i, instance)] for i in range(len(self.held)) if i != k]
+        others = []
+        for i in range(len(self.held)):
+            if i != k:
+                fitting = [held.instance for held in self._fitting(k, i, instance)]
+                if not fitting:
+                    return
+                others.append(fitting)
         for combination in product(*others):
             self._try((*combination[:k], instance, *combination[k:]))
 
-    def _fitting(self, k: int, instance: Instance) -> list[Held]:
+    def _candidates(self, k: int, other: int, instance: Instance) -> Iterable[Held]:
+        """Those of another part that an instance of part `k` may be joined with."""
+        sides = self.node.joins.get((k, other))
+        if sides is None:
+            return self.held[other]
+        keys, index = keys_of(instance.roles, sides[:1]), self.index[other][sides[1]]
+        if UNFILLED in keys:
+            return self.held[other]
+        if len(keys) == 1 and UNFILLED not in index:
+            return index.get(keys[0], ())
+        return dict.fromkeys([held for key in (*keys, UNFILLED) for held in index.get(key, ())])
+
+    def _fitting(self, k: int, other: int, instance: Instance) -> list[Held]:
         within, time = self.node.within, instance.time
         return [
             held
-            for held in self.held[k]
+            for held in self._candidates(k, other, instance)
             if (within is None or time - held.instance.time <= within) and (held.until is None or time <= held.until)
         ]
 
@@ -113,8 +140,7 @@ class JointProcess(Process):
         relation = self.node.relation
         if relation is not None and relation_of(_span(parts[0]), _span(parts[1])) is not relation:
             return
-        roles = tuple(filled for part in parts for filled in part.roles)
-        probability = self.factor(self.node.conditions, roles)
+        probability = self.factor(self.node.conditions, roles_of(parts))
         for part in parts:
             probability *= part.probability
         if probability == 0.0:
@@ -141,7 +167,7 @@ class JointProcess(Process):
         within = self.node.within
         assert within is not None
         low, high = min(part.time for part in parts), max(part.time for part in parts)
-        roles = tuple(filled for part in parts for filled in part.roles)
+        roles = roles_of(parts)
         for blockers in self.blockers:
             probability *= blockers.factor(roles, low=high - within - 1, high=low + within, closed=True)
         self._found(parts, probability, self.run.now, TIMERS)
@@ -157,6 +183,12 @@ class JointProcess(Process):
             return
         held.alive = False
         del self.held[held.part][held]
+        for side, index in self.index[held.part].items():
+            for key in keys_of(held.instance.roles, (side,)):
+                bucket = index[key]
+                del bucket[held]
+                if not bucket:
+                    del index[key]
         self.run.let_go(1)
         self.run.unkeep(held, held.instance.roles)
         self.choosers[held.part].release(held.instance, held)

@@ -14,6 +14,8 @@ def place(condition: Condition, node: plan.Node) -> None:
     if isinstance(node, plan.GateNode) and node.named:
         _at_gate(condition, node)
         return
+    if isinstance(node, plan.SelectionNode | plan.RepetitionNode) and _counts_here(condition, node):
+        node.key = (*node.key, condition.left)
     inside = [child for child in node.children if condition.roles <= child.roles]
     if inside:
         for child in inside:
@@ -30,6 +32,20 @@ def place(condition: Condition, node: plan.Node) -> None:
         raise _refusal(condition, "are not events with attributes")
 
 
+def _counts_here(condition: Condition, node: plan.Node) -> bool:
+    return condition.counts and not _counted(condition, node)
+
+
+def _counted(condition: Condition, node: plan.Node) -> bool:
+    """Whether a count further inside has the member that is compared with itself."""
+    below = [child for child in node.children if condition.roles <= child.roles]
+    return any(
+        isinstance(child, plan.SelectionNode | plan.RepetitionNode)
+        or (not (isinstance(child, plan.GateNode) and child.named) and _counted(condition, child))
+        for child in below
+    )
+
+
 def _at_gate(condition: Condition, node: plan.GateNode) -> None:
     if condition.roles & node.hidden:
         raise _refusal(condition, "include one inside a negation of its own")
@@ -39,8 +55,7 @@ def _at_gate(condition: Condition, node: plan.GateNode) -> None:
 def _in_sequence(condition: Condition, node: plan.SequenceNode) -> None:
     places = [k for k, step in enumerate(node.steps) if condition.roles & step.node.roles]
     if (guard := _guard_of(condition, node.guards)) is not None:
-        guard.conditions.append(condition)
-        guard.join = guard.join or _join(condition, guard.node)
+        _bind(condition, guard, node)
         return
     for k in places:
         step = node.steps[k]
@@ -48,16 +63,26 @@ def _in_sequence(condition: Condition, node: plan.SequenceNode) -> None:
             raise _refusal(condition, "include one that must not happen, and one that comes only later")
     _check_visible(condition, node.steps)
     step = node.steps[places[-1]]
-    step.conditions.append(condition)
-    step.join = step.join or _join(condition, step.node)
+    _bind(condition, step, node)
 
 
 def _in_joint(condition: Condition, node: plan.JointNode) -> None:
     if (guard := _guard_of(condition, node.guards)) is not None:
-        guard.conditions.append(condition)
+        _bind(condition, guard, node)
         return
     _check_visible(condition, node.parts)
     node.conditions.append(condition)
+    if condition.joins and isinstance(condition.right, Side):
+        _tie(condition.left, condition.right, node)
+
+
+def _tie(left: Side, right: Side, node: plan.JointNode) -> None:
+    """Two parts of which an instance of the one finds those of the other by key."""
+    [k, *more] = [k for k, part in enumerate(node.parts) if left.roles & part.node.roles]
+    [i, *others] = [i for i, part in enumerate(node.parts) if right.roles & part.node.roles]
+    if not more and not others:
+        node.joins.setdefault((k, i), (left, right))
+        node.joins.setdefault((i, k), (right, left))
 
 
 def _guard_of(condition: Condition, guards: Iterable[plan.Absence]) -> plan.Absence | None:
@@ -73,6 +98,42 @@ def _check_visible(condition: Condition, steps: Iterable[plan.Step]) -> None:
     for step in steps:
         if condition.roles & step.node.hidden:
             raise _refusal(condition, "include one inside a negation of its own")
+
+
+def _bind(condition: Condition, step: plan.Step, node: plan.Node) -> None:
+    step.conditions.append(condition)
+    step.join = _widened(step.join, _join(condition, step.node), node)
+    known = set() if step.join is None or max(map(len, step.join)) > 1 else {step.join[0][0], step.join[1][0]}
+    step.rest = [one for one in step.conditions if not (one.joins and {one.left, one.right} == known)]
+
+
+def _widened(known: plan.Join | None, new: tuple[Side, Side] | None, node: plan.Node) -> plan.Join | None:
+    """A join that finds more by key: by what is always filled, else by all that may be (branches of `or`)."""
+    if new is None:
+        return known
+    mine, theirs = (new[0],), (new[1],)
+    sure = _certain(node)
+    if known is None or _covers(known[1], sure):
+        return known or (mine, theirs)
+    if _covers(theirs, sure):
+        return mine, theirs
+    if known[0] == mine:
+        return mine, (*known[1], *theirs)
+    return ((*known[0], *mine), theirs) if known[1] == theirs else known
+
+
+def _covers(sides: tuple[Side, ...], sure: frozenset[str]) -> bool:
+    return len(sides) == 1 and bool(sides[0].roles & sure)
+
+
+def _certain(node: plan.Node) -> frozenset[str]:
+    """The roles that every instance fills."""
+    if isinstance(node, plan.LeafNode | plan.TimeNode):
+        return frozenset({node.role})
+    below = [_certain(child) for child in node.children]
+    if isinstance(node, plan.DisjunctionNode | plan.ExclusiveNode):
+        return frozenset.intersection(*below)
+    return frozenset().union(*below) - node.hidden
 
 
 def _join(condition: Condition, node: plan.Node) -> tuple[Side, Side] | None:

@@ -35,15 +35,23 @@ class Node:
         return ()
 
 
+Join: TypeAlias = tuple[tuple[Side, ...], tuple[Side, ...]]
+"""Sides of a part and of what it is joined to, one of them a single one: some key of the one is a key of the other."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Part:
-    """A node as part of an operator: which duplicates it keeps, and how it is joined to what stands before."""
+    """A node as part of an operator: which duplicates it keeps, and how it is joined to what stands before.
+
+    `rest` are the conditions that still have to be asked where two instances have the one key of the join in common.
+    """
 
     node: Node
     keep: Duplicates
     conditions: list[Condition] = field(default_factory=list)
     key: tuple[Side, ...] = ()
-    join: tuple[Side, Side] | None = None
+    join: Join | None = None
+    rest: list[Condition] = field(default_factory=list)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -54,7 +62,8 @@ class Absence:
     after: int
     within: Duration | None = None
     conditions: list[Condition] = field(default_factory=list)
-    join: tuple[Side, Side] | None = None
+    join: Join | None = None
+    rest: list[Condition] = field(default_factory=list)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -95,13 +104,14 @@ class SequenceNode(Node):
 
 @dataclass(slots=True, kw_only=True)
 class JointNode(Node):
-    """A conjunction, or two parts in one of Allen's relations."""
+    """A conjunction, or two parts in one of Allen's relations; `joins` has the sides by which two parts are equal."""
 
     parts: tuple[Part, ...]
     guards: tuple[Absence, ...]
     within: Duration | None
     relation: Allen | None = None
     conditions: list[Condition] = field(default_factory=list)
+    joins: dict[tuple[int, int], tuple[Side, Side]] = field(default_factory=dict)
 
     @property
     def children(self) -> tuple[Node, ...]:
@@ -146,11 +156,12 @@ class SilenceNode(Node):
 
 @dataclass(slots=True, kw_only=True)
 class SelectionNode(Node):
-    """The i-th."""
+    """The i-th, for each value of the `key` where there is one."""
 
     part: Node
     index: int
     within: Duration | None
+    key: tuple[Side, ...] = ()
 
     @property
     def children(self) -> tuple[Node, ...]:
@@ -159,12 +170,13 @@ class SelectionNode(Node):
 
 @dataclass(slots=True, kw_only=True)
 class RepetitionNode(Node):
-    """Several in a row."""
+    """Several in a row, for each value of the `key` where there is one."""
 
     part: Node
     least: int
     most: int | None
     within: Duration | None
+    key: tuple[Side, ...] = ()
 
     @property
     def children(self) -> tuple[Node, ...]:

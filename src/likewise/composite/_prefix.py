@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from likewise.composite._absence import Blockers
 from likewise.composite._choice import Chooser
-from likewise.composite._instance import Filled, Instance
+from likewise.composite._instance import Filled, Instance, roles_of
 from likewise.composite._process import TERMINATORS, Process
 from likewise.events import Instant
 
@@ -30,6 +29,7 @@ class Prefix:
         "number",
         "owner",
         "parts",
+        "plain",
         "probability",
         "roles",
         "spent",
@@ -43,7 +43,7 @@ class Prefix:
         self.number = owner.run.ticket()
         self.level = len(parts) - 1
         self.parts = parts
-        self.roles: tuple[Filled, ...] = tuple([filled for part in parts for filled in part.roles])
+        self.roles: tuple[Filled, ...] = parts[0].roles if len(parts) == 1 else roles_of(parts)
         self.probability = probability
         self.deadline = deadline
         self.until: Instant | None = None
@@ -52,7 +52,8 @@ class Prefix:
         self.child: Process | None = None
         self.chooser: Chooser | None = None
         self.home: Chooser | None = None
-        self.keys: Iterable[Any] = ()
+        self.keys: tuple[Any, ...] = ()
+        self.plain = False
         self.absent: dict[int, Blockers] = {}
 
     @property

@@ -7,6 +7,7 @@ timers after events, so that the result does not depend on who was asked first.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from likewise.composite._conditions import Condition
@@ -164,12 +165,13 @@ def _order(entry: tuple[Any, Instance]) -> tuple[object, ...]:
 class LeafProcess(Process):
     """A primitive profile: it is in the pool only while it listens."""
 
-    __slots__ = ("listening",)
+    __slots__ = ("awaited", "listening")
 
     node: LeafNode
 
     def begin(self, *, fresh: bool) -> None:  # noqa: ARG002
         self.listening = False
+        self.awaited: Callable[[Any, tuple[Filled, ...]], bool] | None = None
         self.listen()
 
     def listen(self) -> None:
@@ -190,11 +192,18 @@ class LeafProcess(Process):
         if end <= self.after:
             return
         filled = (Filled(node.role, self.run.scoped(token), probability, mapped),)
+        if self.awaited is not None and not self.awaited(self.slot, filled):
+            return
         sure = probability * self.factor(node.conditions, filled) if node.conditions else probability
-        start, _ = token.event.span
-        self.emit(
-            Instance(node.id, time=end, phase=EVENTS, first=end, start=start, end=end, probability=sure, roles=filled)
-        )
+        if sure > 0.0:
+            start: Any = token.event.start
+            # Nothing is consumed before the step ends, so a new event is never taken.
+            self.parent.accept(
+                self.slot,
+                Instance(
+                    node.id, time=end, phase=EVENTS, first=end, start=start, end=end, probability=sure, roles=filled
+                ),
+            )
 
     def close(self) -> None:
         self.rest()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import heapq
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol, TypeAlias
 
@@ -13,6 +12,7 @@ from likewise.composite._alternatives import DisjunctionProcess, ExclusiveProces
 from likewise.composite._choice import Chooser
 from likewise.composite._conditions import Relate
 from likewise.composite._counting import RepetitionProcess, SelectionProcess
+from likewise.composite._detection import Detection
 from likewise.composite._gate import GateProcess
 from likewise.composite._instance import Filled, Instance, Token, Weighted
 from likewise.composite._joint import Held, JointProcess
@@ -21,12 +21,12 @@ from likewise.composite._prefix import Prefix
 from likewise.composite._process import EVENTS, LeafProcess, Parent, Process, TimeProcess
 from likewise.composite._scope import Scope
 from likewise.composite._sequence import SequenceProcess
+from likewise.composite._timers import Timers, new_lanes
 from likewise.events import Event, Instant
 from likewise.language import Consumption
 
 if TYPE_CHECKING:
-    from likewise.composite._pool import Pool
-    from likewise.composite._timers import Timers
+    from likewise.composite._pool import Answer, Pool
 
 PROCESSES: Final[dict[str, type[Process]]] = {
     "LeafNode": LeafProcess,
@@ -41,6 +41,8 @@ PROCESSES: Final[dict[str, type[Process]]] = {
     "GateNode": GateProcess,
 }
 
+
+_NOTHING: Final[list[Instance]] = []
 
 Told: TypeAlias = tuple[Iterable[LeafProcess], float, dict[str, tuple[Weighted, ...]] | None]
 """Who waits for an event, how surely it matches, and what its words for attributes stand for."""
@@ -110,9 +112,11 @@ class Run:
         self.started: Instant | None = None
         self._pool = pool
         self._timers = timers
+        self.lanes = new_lanes(len(plan.nodes))
         self._chooser = Chooser(plan.root)
         self._found: list[Instance] = []
-        self._marked: list[tuple[int, int, Process]] = []
+        self._marked: list[list[Process]] = [[] for _ in range(max(node.depth for node in plan.nodes) + 1)]
+        self._deepest = -1
         self._tickets = 0
         self._unique = plan.consumption is Consumption.UNIQUE
         self._holders: dict[int, dict[Holder, None]] = {}
@@ -149,15 +153,20 @@ class Run:
         """Everything until `end_step` happens at once."""
         self.now, self.phase = now, phase
 
-    def take(self, event: Event, rank: int, told: list[Told]) -> list[Instance]:
+    @property
+    def idle(self) -> bool:
+        """Whether nothing happened in this step."""
+        return self._deepest < 0 and not self._found
+
+    def take(self, event: Event, rank: int, told: Iterable[Told]) -> list[Instance]:
         """A step: an event for those who wait for it, one token for all roles that it may fill."""
-        end = event.span[1]
+        end: Any = event.end if event.end is not None else event.start
         self.now, self.phase = end, EVENTS
         token = Token(event, rank, end)
         for leaves, probability, mapped in told:
-            for leaf in tuple(leaves):
+            for leaf in leaves:
                 leaf.receive(token, probability, mapped)
-        return self.end_step()
+        return self.end_step() if self._deepest >= 0 or self._found else _NOTHING
 
     def scoped(self, token: Token) -> Token:
         """The token as this run sees it: as it is."""
@@ -167,8 +176,9 @@ class Run:
         """A process has something to do in this step."""
         if not process.marked:
             process.marked = True
-            self._tickets += 1
-            heapq.heappush(self._marked, (-process.node.depth, self._tickets, process))
+            depth = process.node.depth
+            self._marked[depth].append(process)
+            self._deepest = max(self._deepest, depth)
 
     def accept(self, _slot: Any, instance: Instance) -> None:
         """A whole instance."""
@@ -176,13 +186,17 @@ class Run:
 
     def end_step(self) -> list[Instance]:
         """Let the marked processes act, deepest first, and decide on what they found."""
-        while self._marked:
-            process = heapq.heappop(self._marked)[2]
+        while self._deepest >= 0:
+            marked = self._marked[self._deepest]
+            if not marked:
+                self._deepest -= 1
+                continue
+            process = marked.pop(0)
             process.marked = False
             if process.alive:
                 process.step()
         if not self._found:
-            return []
+            return _NOTHING
         found, self._found = self._found, []
         if len(found) > 1:
             found.sort(key=lambda instance: instance.order)
@@ -285,6 +299,24 @@ class Run:
     def size(self) -> int:
         """How many instances are held."""
         return 0 if self.root is None else self.root.size()
+
+
+def deliver(hits: Sequence[Answer], event: Event, rank: int) -> list[Detection]:
+    """Let those who wait for an event have it."""
+    if len(hits) == 1 and len(hits[0][0].listeners) == 1:
+        entry, probability, mapped = hits[0]
+        [(run, leaves)] = entry.listeners.items()
+        return [Detection.of(run.plan, one) for one in run.take(event, rank, ((leaves, probability, mapped),))]
+    touched: dict[Run, list[Told]] = {}
+    for entry, probability, mapped in hits:
+        for run, leaves in entry.listeners.items():
+            touched.setdefault(run, []).append((leaves, probability, mapped))
+    in_order = sorted(touched, key=_number) if len(touched) > 1 else touched
+    return [Detection.of(run.plan, one) for run in in_order for one in run.take(event, rank, touched[run])]
+
+
+def _number(run: Run) -> int:
+    return run.number
 
 
 def _standing(holder: Holder) -> tuple[int, int]:

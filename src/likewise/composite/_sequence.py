@@ -5,17 +5,18 @@ After a step the next profile enters the pool, and a terminator that takes it ou
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, cast
 
 from likewise.composite._absence import Blockers
-from likewise.composite._choice import Chooser
-from likewise.composite._conditions import UNFILLED, keys_of
-from likewise.composite._instance import Instance, joined
+from likewise.composite._choice import Chooser, chooser_for
+from likewise.composite._conditions import UNFILLED, is_plain, keys_of
+from likewise.composite._instance import Filled, Instance, joined
 from likewise.composite._plan import Absence, LeafNode, Part, SequenceNode
 from likewise.composite._prefix import Prefix
 from likewise.composite._process import TERMINATORS, TIMERS, LeafProcess, Process, joins_leaves, lacks
+from likewise.composite._sequence_state import dump_sequence, load_sequence
 from likewise.events import Instant
+from likewise.language import Keep
 
 if TYPE_CHECKING:
     from likewise.composite._state import Dump, Load
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 class SequenceProcess(Process):
     """Prefixes by how many steps they have filled."""
 
-    __slots__ = ("blockers", "children", "chooser", "held", "index", "leaves", "strict")
+    __slots__ = ("blockers", "children", "chooser", "chooses", "held", "index", "leaves", "strict")
 
     node: SequenceNode
 
@@ -38,6 +39,7 @@ class SequenceProcess(Process):
         first = steps[0]
         assert isinstance(first, Part)
         self.chooser = Chooser(first)
+        self.chooses = first.keep.keep is not Keep.ALL
         self.children = [self.spawn(first.node, slot=(0, None), fresh=fresh)]
         for k, guard in enumerate(self.node.guards):
             if guard.after < 0:
@@ -57,8 +59,9 @@ class SequenceProcess(Process):
             if k == 0:
                 self._begin_with(instance)
             else:
-                for owner in self._waiting(k, instance) if prefix is None else (prefix,):
-                    self._offer(k, instance, owner)
+                owners, alike = ([prefix], False) if prefix is not None else self._waiting(k, instance)
+                for owner in owners:
+                    self._offer(k, instance, owner, alike=alike and owner.plain)
 
     def _begin_with(self, instance: Instance) -> None:
         within = self.node.within
@@ -68,22 +71,36 @@ class SequenceProcess(Process):
         if len(self.chooser) > self.run.limits.instances:
             self.run.dropped += self.chooser.trim(self.run.limits.instances)
 
-    def _waiting(self, k: int, instance: Instance) -> list[Prefix]:
-        step = self.node.steps[k]
-        if step.join is None:
-            return list(self.held[k - 1])
+    def awaits(self, slot: Any, roles: tuple[Filled, ...]) -> bool:
+        """Whether anyone waits for the key of an event of a later step: most events need to go no further."""
+        join, index = self.node.steps[slot[0]].join, self.index[slot[0] - 1]
+        assert join is not None
+        keys = keys_of(roles, join[0])
+        if UNFILLED in index or UNFILLED in keys:
+            return True
+        for key in keys:  # noqa: SIM110  (asked of every event: no generator)
+            if key in index:
+                return True
+        return False
+
+    def _waiting(self, k: int, instance: Instance) -> tuple[list[Prefix], bool]:
+        """Who may wait for an instance, and whether it has one key, which they have in common."""
+        join = self.node.steps[k].join
+        if join is None:
+            return list(self.held[k - 1]), False
         index = self.index[k - 1]
-        keys = keys_of(instance.roles, step.join[0])
+        keys = keys_of(instance.roles, join[0])
         if UNFILLED in keys:
-            return list(self.held[k - 1])
+            return list(self.held[k - 1]), False
         if len(keys) == 1 and UNFILLED not in index:
-            return list(index.get(next(iter(keys)), ()))
+            return list(index.get(keys[0], ())), is_plain(instance.roles)
         found = dict(index.get(UNFILLED, {}))
         for key in keys:
             found.update(index.get(key, {}))
-        return list(found)
+        return list(found), False
 
-    def _offer(self, k: int, instance: Instance, owner: Prefix) -> None:
+    def _offer(self, k: int, instance: Instance, owner: Prefix, *, alike: bool = False) -> None:
+        """Let an instance follow a prefix; those that are alike have met by their only key."""
         if not owner.alive or owner.parts[-1].time >= instance.first:
             return
         late = owner.deadline is not None and instance.time > owner.deadline
@@ -91,7 +108,8 @@ class SequenceProcess(Process):
             return
         step = self.node.steps[k]
         assert isinstance(step, Part)
-        factor = self.factor(step.conditions, owner.roles + instance.roles) if step.conditions else 1.0
+        conditions = step.rest if alike else step.conditions
+        factor = self.factor(conditions, owner.roles + instance.roles) if conditions else 1.0
         if factor == 0.0:
             # Other keys are other instances: that they do not fit is nothing to tell.
             joins = [condition for condition in step.conditions if condition.joins]
@@ -99,8 +117,8 @@ class SequenceProcess(Process):
                 self.run.stopped(self.node, k, "a condition failed", owner, instance)
             return
         if owner.chooser is None:
-            owner.chooser = Chooser(step)
-        if owner.chooser.admit(instance, owner.deadline):
+            owner.chooser = chooser_for(step)
+        if owner.chooser is None or owner.chooser.admit(instance, owner.deadline):
             self._advance(instance, owner, instance.probability * factor, owner.deadline)
 
     # going on
@@ -114,7 +132,7 @@ class SequenceProcess(Process):
             self._complete(parts, probability, instance.time, instance.phase, owner.absent if owner else {})
             return
         prefix = Prefix(self, parts=parts, probability=probability, deadline=deadline)
-        prefix.home = self.chooser if owner is None else owner.chooser
+        prefix.home = (self.chooser if self.chooses else None) if owner is None else owner.chooser
         if not self._hold(prefix):
             if prefix.home is not None:
                 prefix.home.release(instance, prefix)
@@ -137,9 +155,15 @@ class SequenceProcess(Process):
         """Index, and terminator."""
         step = self._next(prefix)
         if step is not None and step.join is not None:
-            prefix.keys = keys_of(prefix.roles, step.join[1])
-            for key in prefix.keys:
-                self.index[prefix.level].setdefault(key, {})[prefix] = None
+            prefix.keys = keys = keys_of(prefix.roles, step.join[1])
+            prefix.plain = len(keys) == 1 and keys[0] is not UNFILLED and is_plain(prefix.roles)
+            index = self.index[prefix.level]
+            for key in keys:
+                bucket = index.get(key)
+                if bucket is None:
+                    index[key] = {prefix: None}
+                else:
+                    bucket[prefix] = None
         if prefix.deadline is not None:
             self.run.wake(prefix.deadline, TERMINATORS, self, prefix)
 
@@ -173,6 +197,8 @@ class SequenceProcess(Process):
             spawned = self.spawn(node, slot=(k, None))
             assert isinstance(spawned, LeafProcess)
             leaf = self.leaves[k] = spawned
+            if self.node.steps[k].join is not None:
+                leaf.awaited = self.awaits
         return leaf
 
     def _watch(self, k: int, absence: Absence, prefix: Prefix, *, fresh: bool) -> None:
@@ -257,7 +283,7 @@ class SequenceProcess(Process):
         self.run.unkeep(prefix, prefix.roles)
         if why is not None and not prefix.spent:
             self.run.stopped(self.node, prefix.level + 1, why, prefix, None)
-        self._unindex(prefix, prefix.keys)
+        self._unindex(prefix)
         if prefix.child is not None:
             prefix.child.close()
         if release and prefix.home is not None:
@@ -267,9 +293,9 @@ class SequenceProcess(Process):
         if not self.held[prefix.level] and (leaf := self.leaves.get(prefix.level + 1)) is not None:
             leaf.rest()
 
-    def _unindex(self, prefix: Prefix, keys: Iterable[Any]) -> None:
+    def _unindex(self, prefix: Prefix) -> None:
         index = self.index[prefix.level]
-        for key in keys:
+        for key in prefix.keys:
             bucket = index[key]
             del bucket[prefix]
             if not bucket:
@@ -302,91 +328,10 @@ class SequenceProcess(Process):
     # snapshots
 
     def dump(self, dump: Dump) -> Any:
-        prefixes = [prefix for level in self.held for prefix in level]
-        return {
-            "prefixes": [self._dump_prefix(prefix, dump) for prefix in prefixes],
-            "chooser": [dump.chooser(self.chooser), self.chooser.dump(dump)],
-            "first": self.children[0].dump(dump),
-            "shared": {k: b.dump(dump) for k, b in sorted(self.blockers.items()) if b.needed},
-        }
-
-    def _dump_prefix(self, prefix: Prefix, dump: Dump) -> Any:
-        return {
-            "id": dump.waiting(prefix),
-            "home": dump.chooser(prefix.home),
-            "parts": [dump.instance(part) for part in prefix.parts],
-            "p": prefix.probability,
-            "deadline": prefix.deadline,
-            "until": prefix.until,
-            "child": None if prefix.child is None else prefix.child.dump(dump),
-            "chooser": [dump.chooser(prefix.chooser), None if prefix.chooser is None else prefix.chooser.dump(dump)],
-            "absent": {
-                k: [dump.blockers(b), None if b is self.blockers.get(k) else b.dump(dump)]
-                for k, b in sorted(prefix.absent.items())
-            },
-        }
+        return dump_sequence(self, dump)
 
     def load(self, state: Any, load: Load) -> None:
-        number, entries = state["chooser"]
-        load.define_chooser_as(number, self.chooser)
-        for k, blockers in state["shared"].items():
-            self._load_shared(int(k), blockers, load)
-        choosers: list[tuple[Chooser, Any]] = [(self.chooser, entries)]
-        for entry in state["prefixes"]:
-            self._load_prefix(entry, load, choosers)
-        # Entries name the prefixes that wait, so those come first.
-        for chooser, entries in choosers:
-            chooser.load(entries, load)
-        self.children[0].load(state["first"], load)
-
-    def _load_shared(self, k: int, state: Any, load: Load) -> None:
-        absence = self.node.guards[k] if k >= 0 else self.node.steps[-1 - k]
-        assert isinstance(absence, Absence)
-        if k not in self.blockers:
-            self.blockers[k] = Blockers(self, absence, k, window=self._window(absence))
-        self.blockers[k].load(state, load)
-
-    def _load_prefix(self, entry: Any, load: Load, choosers: list[tuple[Chooser, Any]]) -> None:
-        parts = tuple(load.known(part) for part in entry["parts"])
-        prefix = Prefix(self, parts=parts, probability=entry["p"], deadline=entry["deadline"])
-        load.define_waiting(entry["id"], prefix)
-        number, entries = entry["chooser"]
-        step = self._next(prefix)
-        if number is not None and isinstance(step, Part):
-            prefix.chooser = load.define_chooser_as(number, Chooser(step))
-            choosers.append((prefix.chooser, entries))
-        prefix.home = load.chooser(entry["home"])
-        self.held[prefix.level][prefix] = None
-        self._enter(prefix)
-        self.run.keep(prefix, prefix.roles, free=self.node.free)
-        self.run.held += 1
-        self._activate(prefix, fresh=False)
-        if entry["until"] is not None:
-            prefix.replace(entry["until"])
-        for k, (number, blockers) in entry["absent"].items():
-            self._load_absent(int(k), prefix, number, blockers, load)
-        if prefix.child is not None:
-            prefix.child.load(entry["child"], load)
-
-    def _load_absent(self, k: int, prefix: Prefix, number: int, state: Any, load: Load) -> None:
-        """Blockers may be shared with a shorter prefix that was loaded before."""
-        known = load.blockers(number)
-        mine = prefix.absent.get(k)
-        if state is None:
-            if mine is None:
-                prefix.absent[k] = self.blockers[k].shared()
-        elif known is not None:
-            if mine is not None:
-                mine.release()
-            prefix.absent[k] = known.shared()
-        else:
-            if mine is None:
-                absence = self.node.guards[k] if k >= 0 else self.node.steps[-1 - k]
-                assert isinstance(absence, Absence)
-                moment = prefix.parts[absence.after].time
-                mine = prefix.absent[k] = Blockers(self, absence, k, after=moment, fresh=False).shared()
-            mine.load(state, load)
-            load.define_blockers(number, mine)
+        load_sequence(self, state, load)
 
 
 def _last_step_first(entry: tuple[Any, Instance]) -> int:

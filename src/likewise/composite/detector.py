@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from likewise.composite._planner import build_plan
 from likewise.composite._pool import Pool, ProfileMatcher, Variant
 from likewise.composite._process import TERMINATORS
 from likewise.composite._relate import relate_by, usual_relatedness
-from likewise.composite._run import Limits, Run, Told
+from likewise.composite._run import Limits, Run, deliver
 from likewise.composite._timers import Timers
 from likewise.errors import BuildError
 from likewise.events import Event, Instant
@@ -274,27 +274,12 @@ class Detector:
             found = plain
         self._ranks += 1
         if self._runs:
-            others = self._deliver(event, self._ranks - 1, self._pool.match(event))
+            others = deliver(self._pool.match(event), event, self._ranks - 1)
             if found and others:
                 found = sorted(found + others, key=self._number_of)
             elif others:
                 found = others
         return out + found if out else found
-
-    def _deliver(self, event: Event, rank: int, hits: Iterable[Any]) -> list[Detection]:
-        """Let those who wait for an event have it."""
-        out: list[Detection] = []
-        touched: dict[Run, list[Told]] = {}
-        for entry, probability, mapped in hits:
-            for run, leaves in entry.listeners.items():
-                if run not in touched:
-                    touched[run] = []
-                touched[run].append((leaves, probability, mapped))
-        for run in sorted(touched, key=_number) if len(touched) > 1 else touched:
-            found = run.take(event, rank, touched[run])
-            if found:
-                out += [Detection.of(run.plan, instance) for instance in found]
-        return out
 
     def _start(self, moment: Instant) -> None:
         if self._flat is not None and self._now is None:
@@ -316,7 +301,8 @@ class Detector:
                     process.expire(item)
                 else:
                     process.ring(item)
-            out += [Detection.of(run.plan, instance) for instance in run.end_step()]
+            if not run.idle:
+                out += [Detection.of(run.plan, instance) for instance in run.end_step()]
         self._timers.clock = max(limit, self._timers.clock)
         return out
 
@@ -394,7 +380,3 @@ class Detector:
         from likewise.composite._snapshot import read
 
         return read(cls, data, matcher=matcher, measure=measure, variant=variant, compiled=compiled, refuse=refuse)
-
-
-def _number(run: Run) -> int:
-    return run.number

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Any, ClassVar, Final
 
-from likewise.composite._instance import Instance
+from likewise.composite._instance import Filled, Instance
 from likewise.composite._plan import LeafNode, Part
 from likewise.composite._prefix import Prefix
 from likewise.composite._process import LeafProcess, Process
@@ -62,8 +62,11 @@ class TreeSequence(SequenceProcess):
         while within is not None and seen[0].time < instance.time - within:
             seen.popleft()
 
-    def _waiting(self, k: int, instance: Instance) -> list[Prefix]:  # noqa: ARG002
-        return list(self.held[k - 1])
+    def awaits(self, slot: Any, roles: tuple[Filled, ...]) -> bool:  # noqa: ARG002
+        return True
+
+    def _waiting(self, k: int, instance: Instance) -> tuple[list[Prefix], bool]:  # noqa: ARG002
+        return list(self.held[k - 1]), False
 
     def _activate(self, prefix: Prefix, *, fresh: bool = True) -> None:
         super()._activate(prefix, fresh=fresh)
