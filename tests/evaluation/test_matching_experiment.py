@@ -15,6 +15,8 @@ from likewise.evaluation.approaches import APPROACHES, Laboratory, Trial, choose
 from likewise.evaluation.experiment import Settings, find_experiment
 from likewise.evaluation.ranking import quality
 from likewise.evaluation.thematic_dataset import data_folder
+from likewise.evaluation.usual import Usual
+from likewise.matching import Approach, default_threshold
 
 needs_data = pytest.mark.skipif(
     not (data_folder() / "eurovoc").is_dir(), reason="EuroVoc is not there: set LIKEWISE_DATA to the data folder"
@@ -126,3 +128,24 @@ def test_the_default_holds_opposites_apart(trial: Trial) -> None:
 def test_the_worst_are_shown_of_those_named(trial: Trial) -> None:
     assert [each.name for each in matching._named(APPROACHES, ["exact", "hybrid (002)"])] == ["exact", "hybrid (002)"]
     assert matching._named(APPROACHES, ["telepathy"]) == [APPROACHES[-1]]
+
+
+def test_what_the_usual_threshold_lets_through_is_told(trial: Trial) -> None:
+    """At a threshold of 0.5: one of two delivered events is right, and one of two right ones is delivered."""
+    scores, truth = np.array([[0.9, 0.5, 0.1]], np.float32), np.array([[True, False, True]])
+    usual = Usual.of(scores, np.float32(0.1) * scores, truth, threshold=0.5)
+    made = quality(scores, truth)
+    results = [matching.Result(choose(["default (both)"])[0], 1.0, 1, False, made, made, usual=usual)]
+    [row] = matching.at_usual(results).rows
+    assert (row["together precision"], row["together recall"], row["together F1"]) == (0.5, 0.5, 0.5)
+    assert (row["at"], row["alone recall"], row["~"]) == (0.5, 0.0, "100%")
+
+
+def test_only_what_can_be_chosen_by_name_has_a_usual_threshold(trial: Trial) -> None:
+    usual = {each.name: trial.laboratory.usual_threshold(each) for each in APPROACHES}
+    assert usual["rank (both)"] is None
+    assert (
+        usual["hybrid (002)"]
+        == default_threshold(Approach.parse("hybrid"), "hybrid")
+        != default_threshold(Approach.parse("hybrid"), "another")
+    )

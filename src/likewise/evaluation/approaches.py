@@ -17,7 +17,8 @@ from likewise.evaluation.ranking import Scores
 from likewise.evaluation.scoring import Scorer, Side, value_of
 from likewise.evaluation.thematic_dataset import ThematicDataset
 from likewise.events import normalise
-from likewise.matching import TUNED_TEMPERATURE, TUNED_WEIGHT, Classifier, Clusters, Taxonomy
+from likewise.matching import TUNED_TEMPERATURE, TUNED_WEIGHT, Classifier, Clusters, Taxonomy, default_threshold
+from likewise.matching import Approach as Choice
 from likewise.semantics import (
     Coded,
     Combined,
@@ -63,23 +64,25 @@ class Approach:
     """What it asks for when each subscription is alone."""
     temperature: float | None = None
     """That of contrast, where it is not the usual one of the measure."""
+    chosen: str = ""
+    """What a user would choose to have it, if it can be had by name; that has a usual threshold."""
 
 
 APPROACHES = (
-    Approach("exact", "exact"),
-    Approach("concept (WordNet)", "concept"),
-    Approach("concept (same thesaurus)", "eurovoc"),
-    Approach("approximate (WordNet)", "wordnet"),
-    Approach("approximate (Wikipedia)", "wikipedia", target=0.60),
-    Approach("approximate (both)", "both", target=0.60),
+    Approach("exact", "exact", chosen="exact"),
+    Approach("concept (WordNet)", "concept", chosen="concept"),
+    Approach("concept (same thesaurus)", "eurovoc", chosen="concept"),
+    Approach("approximate (WordNet)", "wordnet", chosen="approximate"),
+    Approach("approximate (Wikipedia)", "wikipedia", target=0.60, chosen="approximate"),
+    Approach("approximate (both)", "both", target=0.60, chosen="approximate"),
     Approach("approximate (Euclidean, 000)", "euclidean"),
-    Approach("clustered (004)", "clustered"),
-    Approach("hybrid (002)", "hybrid"),
-    Approach("embedding", "embedding"),
-    Approach("contrast (WordNet)", "wordnet", "contrast", target=0.86),
-    Approach("contrast (Wikipedia)", "wikipedia", "contrast", target=0.86),
-    Approach("contrast (both)", "both", "contrast", target=0.90),
-    Approach("contrast (embedding)", "embedding", "contrast", target=0.95),
+    Approach("clustered (004)", "clustered", chosen="clustered"),
+    Approach("hybrid (002)", "hybrid", chosen="hybrid"),
+    Approach("embedding", "embedding", chosen="approximate"),
+    Approach("contrast (WordNet)", "wordnet", "contrast", target=0.86, chosen="contrast"),
+    Approach("contrast (Wikipedia)", "wikipedia", "contrast", target=0.86, chosen="contrast"),
+    Approach("contrast (both)", "both", "contrast", target=0.90, chosen="contrast"),
+    Approach("contrast (embedding)", "embedding", "contrast", target=0.95, chosen="contrast"),
     Approach("contrast (all)", "all", "contrast", target=0.95),
     Approach("rank (both)", "both", "rank", alone=0.80),
     Approach("rank (embedding)", "embedding", "rank", alone=0.80),
@@ -95,14 +98,15 @@ APPROACHES = (
     Approach("default (both), opposites kept", "both coded", "contrast", ATTRIBUTES, temperature=TUNED_TEMPERATURE),
     Approach("default (embedding), opposites kept", "embedding coded", "contrast", ATTRIBUTES,
              temperature=TUNED_TEMPERATURE),
-    Approach("default (WordNet)", "wordnet apart", "contrast", ATTRIBUTES, temperature=TUNED_TEMPERATURE),
-    Approach("default (both)", "both apart", "contrast", ATTRIBUTES, 0.90, 0.80, TUNED_TEMPERATURE),
-    Approach("default (embedding)", "embedding apart", "contrast", ATTRIBUTES, 0.95, 0.80, TUNED_TEMPERATURE),
-    Approach("default (all)", "all apart", "contrast", ATTRIBUTES, 0.95, 0.80, TUNED_TEMPERATURE),
-    Approach("default + background (WordNet)", "wordnet apart", "rank contrast", ATTRIBUTES, 0.90, 0.80),
-    Approach("default + background (both)", "both apart", "rank contrast", ATTRIBUTES, 0.90, 0.80),
-    Approach("default + background (embedding)", "embedding apart", "rank contrast", ATTRIBUTES, 0.95, 0.80),
-    Approach("default + background (all)", "all apart", "rank contrast", ATTRIBUTES, 0.95, 0.80),
+    Approach("default (WordNet)", "wordnet apart", "contrast", ATTRIBUTES, None, None, TUNED_TEMPERATURE, "tuned"),
+    Approach("default (both)", "both apart", "contrast", ATTRIBUTES, 0.90, 0.80, TUNED_TEMPERATURE, "tuned"),
+    Approach("default (embedding)", "embedding apart", "contrast", ATTRIBUTES, 0.95, 0.80, TUNED_TEMPERATURE, "tuned"),
+    Approach("default (all)", "all apart", "contrast", ATTRIBUTES, 0.95, 0.80, TUNED_TEMPERATURE, "tuned"),
+    Approach("default + background (WordNet)", "wordnet apart", "rank contrast", ATTRIBUTES, 0.90, 0.80, None, "tuned"),
+    Approach("default + background (both)", "both apart", "rank contrast", ATTRIBUTES, 0.90, 0.80, None, "tuned"),
+    Approach("default + background (embedding)", "embedding apart", "rank contrast", ATTRIBUTES, 0.95, 0.80, None,
+             "tuned"),
+    Approach("default + background (all)", "all apart", "rank contrast", ATTRIBUTES, 0.95, 0.80, None, "tuned"),
 )  # fmt: skip
 """`both` is Wikipedia and WordNet, `all` these and the embedding; `tuned` has light attributes, and codes and opposites
 apart; `default` is what someone gets who chooses nothing: tuned, with soft contrast, and over ranks if it has a
@@ -154,6 +158,15 @@ class Laboratory:
             "all": lambda: Combined([self.measure(part) for part in ("wikipedia", "wordnet", "embedding")]),
         }
         return builders[name]()
+
+    def usual_threshold(self, approach: Approach) -> float | None:
+        """The threshold that a user of this approach gets who gives none; None for what cannot be chosen by name."""
+        if not approach.chosen:
+            return None
+        named = {"exact": "", "eurovoc": "concept", "clustered": "esa", "hybrid": "hybrid"}
+        name = named[approach.measure] if approach.measure in named else self.measure(approach.measure).name
+        ranked = "+rank" if "rank" in approach.wrap else ""
+        return default_threshold(Choice.parse(approach.chosen), f"{name}{ranked}")
 
     def missing(self, approach: Approach) -> str | None:
         """Why an approach cannot be run here; None if it can."""

@@ -18,6 +18,9 @@ Relevance: TypeAlias = NDArray[np.bool_]
 RECALLS = np.linspace(0, 1, 11)
 """The eleven recall levels of the interpolated curve [002 sec 6]."""
 
+ROUNDING = 1e-6
+"""A score that misses a threshold by no more than this reaches it, as in a matcher."""
+
 
 @dataclass(frozen=True, slots=True)
 class Curve:
@@ -51,6 +54,27 @@ class Quality:
     global_f1: float
     global_threshold: float
     each: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """What one threshold gives: means over subscriptions."""
+
+    precision: float
+    recall: float
+    f1: float
+
+
+def delivery(scores: Scores, relevant: Relevance, threshold: float) -> Delivery:
+    """Precision, recall and F1 of what reaches a threshold; a subscription that gets nothing has precision 0.
+
+    >>> delivery(np.array([[0.9, 0.5, 0.1]], np.float32), np.array([[True, False, True]]), 0.5)
+    Delivery(precision=0.5, recall=0.5, f1=0.5)
+    """
+    delivered = (scores > 0) & (scores >= threshold - ROUNDING)
+    right, given, wanted = ((delivered & relevant).sum(axis=1), delivered.sum(axis=1), relevant.sum(axis=1))
+    parts = (right / np.maximum(1, given), right / np.maximum(1, wanted), 2 * right / np.maximum(1, given + wanted))
+    return Delivery(*(float(part.mean()) for part in parts))
 
 
 def curve(scores: NDArray[np.floating], relevant: Relevance) -> Curve:
