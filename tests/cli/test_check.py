@@ -48,7 +48,7 @@ def test_every_error_of_every_file_is_shown(tmp_path: Path) -> None:
         ["1", "8"],
         ["2", "15"],
     ]
-    assert "none.lw: cannot be read" in done.stderr
+    assert "none.lw: no such file" in done.stderr
     assert "z: {a = 1}" in done.stdout
 
 

@@ -96,7 +96,7 @@ def test_a_bad_subscription_is_told_and_the_good_ones_go_on(files, tmp_path):
     ("arguments", "stdin", "message"),
     [
         (("-", "-"), "", "both"),
-        (("EVENTS", "missing.txt"), "", "cannot be read"),
+        (("EVENTS", "missing.txt"), "", "no such file"),
         (("EVENTS", "-"), "{type~ = energy~}", "~"),
         (("EVENTS", "-"), "{type = }", "^"),
         (("EVENTS", "-"), "", "no subscriptions"),

@@ -54,7 +54,7 @@ def test_an_empty_or_missing_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty").write_text("# nothing\n")
     with pytest.raises(InputError, match="no terms"):
         read_vocabulary(tmp_path / "empty")
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="no such file"):
         read_vocabulary(tmp_path / "none")
     (tmp_path / "raw").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InputError, match="UTF-8"):

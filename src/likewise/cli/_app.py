@@ -15,16 +15,30 @@ import typer
 
 import likewise
 from likewise.cli._output import errors
-from likewise.errors import LikewiseError
+from likewise.cli._trouble import explained
 
 USAGE = 2
+
+PANELS = {
+    "Subscribe": ("check", "match", "detect", "tune"),
+    "Events": ("convert", "vocabulary", "themes"),
+    "What words mean": ("relate", "nearest", "space"),
+    "On Spark": ("stream", "join"),
+    "See it work, and measure it": ("demo", "evaluate", "bench", "dataset"),
+}
+"""The headings of `likewise --help`; a command that is not named here stands under the last."""
+
+HELP = """Subscribe in your own words, and get the right events, each with a score and a reason.
+
+Start with `likewise demo`, then with your own: `likewise match EVENTS SUBSCRIPTIONS --explain`
+"""
 
 
 def build() -> typer.Typer:
     """The whole application, with the commands of every module of this package."""
     app = typer.Typer(
         name="likewise",
-        help="Semantic publish/subscribe and composite events: subscribe in your own words.",
+        help=HELP,
         no_args_is_help=True,
         rich_markup_mode="markdown",
         pretty_exceptions_enable=False,
@@ -34,6 +48,7 @@ def build() -> typer.Typer:
     for module in sorted(info.name for info in pkgutil.iter_modules(_package_path())):
         if not module.startswith("_"):
             import_module(f"likewise.cli.{module}").register(app)
+    _arrange(app)
     return app
 
 
@@ -41,20 +56,35 @@ def main() -> None:
     """Run the command; a user's mistake is one clear message and exit code 2."""
     try:
         build()()
-    except LikewiseError as error:
-        errors.print(f"error: {error}", style="red", highlight=False, markup=False, soft_wrap=True)
-        sys.exit(USAGE)
-    except BrokenPipeError:
-        # The reader of our output went away (`likewise … | head`): nothing is wrong.
-        sys.stderr.close()
-        sys.exit(0)
+    except SystemExit as end:
+        # The reader of our output went away (`likewise … | head`), for which Typer exits with 1: nothing is wrong.
+        sys.exit(0 if isinstance(end.__context__, BrokenPipeError) else end.code)
     except KeyboardInterrupt:
-        errors.print("interrupted")
         sys.exit(130)
+    except Exception as error:
+        told = explained(error)
+        if told is None:
+            raise
+        errors.print(f"error: {told}", style="red", highlight=False, markup=False, soft_wrap=True)
+        sys.exit(USAGE)
 
 
 def _package_path() -> list[str]:
     return list(import_module("likewise.cli").__path__)
+
+
+def _arrange(app: typer.Typer) -> None:
+    """Put commands under their headings, in the order in which they are met by someone new."""
+    place = {name: (index, panel) for panel, names in PANELS.items() for index, name in enumerate(names)}
+    last = (sys.maxsize, list(PANELS)[-1])
+    order = list(PANELS)
+    for command in app.registered_commands:
+        command.rich_help_panel = place.get(str(command.name), last)[1]
+    for group in app.registered_groups:
+        group.rich_help_panel = place.get(str(group.name), last)[1]
+    app.registered_commands.sort(
+        key=lambda info: (order.index(str(info.rich_help_panel)), place.get(str(info.name), last)[0])
+    )
 
 
 def _show_version(wanted: bool) -> None:
@@ -68,4 +98,7 @@ def _options(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and stop.")
     ] = False,
 ) -> None:
-    """Semantic publish/subscribe and composite events: subscribe in your own words."""
+    pass
+
+
+_options.__doc__ = HELP

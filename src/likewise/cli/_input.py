@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from likewise.cli._output import errors
+from likewise.cli._output import counted, errors
 from likewise.errors import InputError, LikewiseError
 
 if TYPE_CHECKING:
@@ -61,34 +61,34 @@ class Rejects:
         if self._letters is not None:
             self._letters.__exit__(None, None, None)
             if self.count:
-                errors.print(f"{self.count:,} bad records in {self._path}", markup=False)
+                errors.print(f"{counted(self.count, 'bad record')} in {self._path}", markup=False, soft_wrap=True)
         if self._faults > _SHOWN:
             errors.print(f"… and {self._faults - _SHOWN:,} more", style="red")
         if self._faults:
-            if self.count:
+            if self.count and self._letters is None:
                 errors.print("hint: --dead-letter FILE keeps bad records, with their reasons")
             raise typer.Exit(_USAGE)
 
 
 def tell_refusals(refusals: Counter[str]) -> None:
-    """Say how many events detection could not take, by reason."""
-    if refusals:
-        told = ", ".join(f"{count:,} because {reason}" for reason, count in refusals.most_common())
-        errors.print(f"{refusals.total():,} events were not taken: {told}", markup=False, soft_wrap=True)
+    """Say how many events detection could not take, by reason, and what would help."""
+    if not refusals:
+        return
+    told = ", ".join(f"{count:,} because {reason}" for reason, count in refusals.most_common())
+    were = "was" if refusals.total() == 1 else "were"
+    errors.print(f"{counted(refusals.total(), 'event')} {were} not taken: {told}", markup=False, soft_wrap=True)
+    if any("late" in reason for reason in refusals):
+        errors.print("hint: `--lateness 5m` waits for events that come late", markup=False)
+    if any("no time" in reason for reason in refusals):
+        errors.print('hint: patterns need events with a time, such as "time": "2026-01-01T10:00:00Z"', markup=False)
 
 
 def read_subscriptions(source: str, rejects: Rejects) -> list[Subscription]:
     """The good subscriptions of a file (`-` is stdin); each bad one is told with its place."""
     from likewise.language import parse_lenient
 
-    name = "<stdin>" if source == "-" else source
-    try:
-        raw = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
-        text = raw.decode("utf-8-sig")
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", source=name, hint="check the path") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"not valid UTF-8 at byte {error.start + 1}", source=name) from None
+    name = called(source)
+    text = read_text(source)
     found, faults = parse_lenient(text, name)
     if not found and faults:
         raise faults[0]
@@ -97,6 +97,27 @@ def read_subscriptions(source: str, rejects: Rejects) -> list[Subscription]:
     if not found:
         raise InputError("no subscriptions in it", source=name, hint="write one, such as {type = parking}")
     return found
+
+
+def called(source: str) -> str:
+    """How a source is called in messages."""
+    return "<stdin>" if source == "-" else source
+
+
+def read_text(source: str | Path) -> str:
+    """The UTF-8 text of a file (`-` is stdin)."""
+    name = called(str(source))
+    try:
+        raw = sys.stdin.buffer.read() if str(source) == "-" else Path(source).read_bytes()
+    except FileNotFoundError:
+        raise InputError("no such file", source=name, hint="check the path") from None
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", source=name, hint="give the path of a file") from None
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise InputError("not UTF-8 text", source=name, line=line, hint="save the file as UTF-8") from None
 
 
 def event_batches(source: str, rejects: Rejects, *, size: int = BATCH) -> Iterator[list[Event]]:
@@ -116,11 +137,19 @@ def _events(source: str, rejects: Rejects) -> Iterator[Event]:
     from likewise.events import read_events
 
     read = 0
-    for event in read_events(source, on_error=rejects, allow_empty=True):
-        read += 1
-        yield event
+    try:
+        for event in read_events(source, on_error=rejects, allow_empty=True):
+            read += 1
+            yield event
+    except InputError as error:
+        # A file that breaks off has told some events all the same: they are worked on.
+        if not read:
+            raise
+        rejects.fault(error)
     if not read and not rejects.count:
-        raise InputError("no events in it", source=source, hint='an event is a line such as {"attributes": {…}}')
+        raise InputError(
+            "no events in it", source=called(source), hint='an event is a line such as {"attributes": {…}}'
+        )
 
 
 def spaces_for(interests: Iterable[Subscription], approach: str | None = None) -> list[str]:

@@ -12,6 +12,16 @@ output = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)
 
 
+def counted(number: int, noun: str) -> str:
+    """A number with its noun, one or many.
+
+    >>> counted(1, "match"), counted(1200, "match"), counted(0, "event")
+    ('1 match', '1,200 matches', '0 events')
+    """
+    ending = "" if number == 1 else "es" if noun.endswith(("ch", "x")) else "s"
+    return f"{number:,} {noun}{ending}"
+
+
 def print_json(value: Any) -> None:
     """One JSON document on one line of stdout."""
     typer.echo(msgspec.json.encode(value).decode())

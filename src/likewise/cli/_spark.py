@@ -5,13 +5,15 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from likewise.cli._input import tell_refusals
-from likewise.cli._output import errors, output, print_json
+from likewise.cli._output import counted, errors, output, print_json
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -37,6 +39,7 @@ def match_on_spark(
     """`likewise match --spark`: the matches of a file or folder, printed or written as Parquet."""
     from likewise.pipeline import dead_letters, match, read_events
 
+    refuse_taken(out)
     with session(master, remote) as spark, progress_of(spark):
         frame = read_events(spark, _path(events))
         if out is not None:
@@ -45,7 +48,7 @@ def match_on_spark(
             count = _tell(frame, subscriptions, as_json=as_json, **options)
         _reject(dead_letters(frame), rejects)
     if not as_json:
-        errors.print(f"{count:,} matches")
+        errors.print(counted(count, "match"))
     rejects.conclude()
 
 
@@ -64,13 +67,14 @@ def detect_on_spark(
     from likewise.pipeline import detect, read_events
     from likewise.pipeline._refusals import refused
 
+    refuse_taken(out)
     with session(master, remote) as spark, progress_of(spark):
         frame = read_events(spark, _path(events))
         found = detect(frame, patterns, **options)
         count = _write(found, out) if out is not None else _tell_detections(found, as_json=as_json)
         refusals = _reject(refused(frame), rejects)
     if not as_json:
-        errors.print(f"{count:,} detections")
+        errors.print(counted(count, "detection"))
     tell_refusals(refusals)
     rejects.conclude()
 
@@ -106,6 +110,9 @@ def partitions(master: str | None, remote: str | None) -> int:
 
 
 def _is_running() -> bool:
+    # Who has not loaded pyspark runs no session, and whether it is installed at all is told by `spark_session`.
+    if "pyspark" not in sys.modules:
+        return False
     from pyspark.sql import SparkSession
 
     return SparkSession.getActiveSession() is not None
@@ -131,6 +138,14 @@ def _path(events: str) -> str:
     if events == "-":
         raise BuildError("Spark reads files, not stdin", hint="give a file or a folder, or leave out --spark")
     return events
+
+
+def refuse_taken(out: str | None) -> None:
+    """Say before the work, not after it, that there is something in the place to write to."""
+    from likewise.errors import BuildError
+
+    if out is not None and "://" not in out and Path(out).exists():
+        raise BuildError(f"{out} is already there", hint="choose another place for --out")
 
 
 def _write(found: DataFrame, out: str) -> int:

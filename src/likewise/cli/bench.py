@@ -29,7 +29,7 @@ def bench(
     quick: Annotated[bool, typer.Option(help="Smaller sizes, for a first look.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document instead of a table.")] = False,
 ) -> None:
-    """Measure speed and memory, each figure beside a peer or baseline of the same run.
+    """Measure speed and memory, beside peers in the same run.
 
     Example: `likewise bench events --quick`
     """

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from likewise.cli._input import called, read_text
 from likewise.cli._output import errors, print_json
 from likewise.errors import BuildError, InputError, LikewiseError, ParseError
 
@@ -36,7 +35,7 @@ def check(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors and notes only.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document with structure and errors.")] = False,
 ) -> None:
-    """Validate subscriptions and patterns, and print each in its canonical form.
+    """Validate subscriptions and print them in their canonical form.
 
     Every mistake is shown on stderr with line, column, a caret and what was expected; the exit code is then 2.
 
@@ -55,9 +54,9 @@ def check(
 def _read(name: str) -> _Report:
     from likewise.language import circle, parse_lenient
 
-    source = "<stdin>" if name == "-" else name
+    source = called(name)
     try:
-        text = _text(name, source)
+        text = read_text(name)
     except InputError as error:
         return _Report(source, [], [error])
     good, mistakes = parse_lenient(text, source)
@@ -67,7 +66,11 @@ def _read(name: str) -> _Report:
     names = circle(good)
     if names:
         report.errors.append(
-            InputError("patterns refer to each other in a circle: " + " → ".join(names), source=source)
+            InputError(
+                "patterns refer to each other in a circle: " + " → ".join(names),
+                source=source,
+                hint="a pattern can refer only to others that do not rest on it",
+            )
         )
     else:
         report.errors += _unworkable(good, source)
@@ -94,18 +97,6 @@ def _unworkable(subscriptions: list[Subscription], source: str) -> list[Likewise
             except BuildError as error:
                 found.append(InputError(error.message, source=source, hint=error.hint))
     return found
-
-
-def _text(name: str, source: str) -> str:
-    try:
-        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", source=source) from error
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise InputError("not UTF-8 text", source=source, line=line, hint="save the file as UTF-8") from error
 
 
 def _notes(reports: list[_Report]) -> list[str]:

@@ -41,7 +41,9 @@ def demo(
     rebuild: Annotated[bool, typer.Option(help="Build WordNet's space anew.")] = False,
     master: Annotated[str | None, typer.Option(help="Spark master; all cores of this machine by default.")] = None,
 ) -> None:
-    """Show the whole story: build a space on Spark, match events, detect situations, write a report.
+    """Show the whole story on local Spark, with a report to open.
+
+    It builds a space from WordNet, matches events of three makers, detects situations and says what it found.
 
     Example: `likewise demo --events 5000`
     """

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from likewise.cli._input import Rejects, event_batches, read_subscriptions, spaces_for, tell_refusals
-from likewise.cli._output import errors, output, print_json
-from likewise.errors import BuildError, ParseError
+from likewise.cli._output import counted, errors, output, print_json
+from likewise.errors import BuildError, InputError, ParseError
 
 if TYPE_CHECKING:
     from likewise.composite import Detection, Detector
@@ -54,10 +54,12 @@ def detect(
     out: Annotated[str | None, typer.Option(help="With --spark: write Parquet here instead of printing.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON line for each detection.")] = False,
 ) -> None:
-    """Detect patterns in a stream of events and print each detection.
+    """Detect situations in time: patterns over several events.
 
     Example: `likewise detect homes.jsonl examples/patterns/homes.lw --explain --state`
     """
+    if events == patterns == "-":
+        raise BuildError("events and patterns cannot both come from stdin", hint="give one of them as a file")
     rejects = Rejects(dead_letter)
     interests = read_subscriptions(patterns, rejects)
     spaces = space or spaces_for(interests)
@@ -80,6 +82,11 @@ def detect(
         return
     from likewise.composite import ranked
 
+    if chart is not None:
+        from likewise.evaluation.charts import check_chart
+
+        check_chart(chart, endings=(".html",))
+    last = None if until is None else _instant(until)
     refusals: Counter[str] = Counter()
     detector = _detector(
         interests,
@@ -94,7 +101,7 @@ def detect(
         limits=_limits(limit, full),
     )
     shown: list[Detection] = []
-    found: Iterable[Detection] = _detections(detector, events, until, rejects)
+    found: Iterable[Detection] = _detections(detector, events, last, rejects)
     for detection in ranked(found) if rank else found:
         if len(shown) < 50:
             shown.append(detection)
@@ -104,7 +111,7 @@ def detect(
 
         write_timeline(shown, chart, states=detector.state())
     if snapshot is not None:
-        snapshot.write_bytes(detector.snapshot())
+        _keep(snapshot, detector.snapshot())
     _conclude(detector, refusals, state=state, as_json=as_json)
     rejects.conclude()
 
@@ -135,11 +142,26 @@ def _detector(
     matcher: Matcher = options["matcher"]
     kind = TwoStepDetector if two_step else Detector
     if snapshot is not None and snapshot.exists():
-        detector = kind.restore(snapshot.read_bytes(), matcher=matcher, measure=matcher.measure, refuse=refuse)
+        detector = _restored(kind, snapshot, matcher=matcher, measure=matcher.measure, refuse=refuse)
         if any(changes := reconcile(detector, interests)):
             errors.print(f"since the snapshot: {changes}; a changed pattern begins anew", markup=False)
         return detector
     return kind(interests, measure=matcher.measure, refuse=refuse, **options)
+
+
+def _restored(kind: type[Detector], snapshot: Path, **options: Any) -> Detector:
+    try:
+        return kind.restore(snapshot.read_bytes(), **options)
+    except InputError as error:
+        hint = "give the file that --snapshot wrote, or one that is not there yet"
+        raise InputError(error.message, source=str(snapshot), hint=hint) from None
+
+
+def _keep(snapshot: Path, state: bytes) -> None:
+    """Replace the snapshot as a whole: one that was cut short would lose what all runs before it held."""
+    beside = snapshot.with_name(snapshot.name + ".part")
+    beside.write_bytes(state)
+    beside.replace(snapshot)
 
 
 def _bad_record(refused: Any) -> Any:
@@ -150,12 +172,12 @@ def _bad_record(refused: Any) -> Any:
     return BadRecord(source="<detector>", line=None, reason=refused.reason, raw=raw)
 
 
-def _detections(detector: Detector, source: str, until: str | None, rejects: Rejects) -> Iterator[Detection]:
+def _detections(detector: Detector, source: str, until: int | None, rejects: Rejects) -> Iterator[Detection]:
     for batch in event_batches(source, rejects, size=BATCH):
         yield from detector.publish_batch(batch)
     yield from detector.flush()
     if until is not None:
-        yield from detector.advance(_instant(until))
+        yield from detector.advance(until)
 
 
 def _print(detection: Detection, *, explain: bool, as_json: bool) -> None:
@@ -179,7 +201,7 @@ def _conclude(detector: Detector, refusals: Counter[str], *, state: bool, as_jso
             output.print(line, markup=False, soft_wrap=True)
     if not as_json:
         total = sum(one.detected for one in states)
-        errors.print(f"{total:,} detections of {len(states):,} patterns")
+        errors.print(f"{counted(total, 'detection')} of {counted(len(states), 'pattern')}")
     tell_refusals(refusals)
 
 

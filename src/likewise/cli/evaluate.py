@@ -35,7 +35,7 @@ def evaluate(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document instead of tables.")] = False,
 ) -> None:
-    """Run an experiment of the papers and show its figures beside their targets.
+    """Run an experiment of the papers: figures beside their targets.
 
     Example: `likewise evaluate relatedness --space wordnet`
     """

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from likewise.cli._input import Rejects, event_batches, read_subscriptions, spaces_for
-from likewise.cli._output import errors, output, print_json
+from likewise.cli._output import counted, errors, output, print_json
 from likewise.cli.vocabulary import read_vocabulary
 from likewise.errors import BuildError
 
@@ -53,12 +53,20 @@ def match(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON line for each match.")] = False,
 ) -> None:
-    """Match events with subscriptions and print each match with its mapping.
+    """Say which events answer which subscriptions, how well, and why.
 
-    Example: `likewise match events.jsonl subscriptions.txt --approach exact`
+    Each match is printed with its score and with what answered what; `--explain` also tells why others did not match.
+
+    Example: `likewise match events.jsonl subscriptions.lw --explain`
     """
     if events == subscriptions == "-":
         raise BuildError("events and subscriptions cannot both come from stdin", hint="give one of them as a file")
+    if rank is not None and (chart or explain):
+        raise BuildError("--rank gives neither a chart nor explanations", hint="leave out --chart and --explain")
+    if chart is not None:
+        from likewise.evaluation.charts import check_chart
+
+        check_chart(chart)
     rejects = Rejects(dead_letter)
     interests = read_subscriptions(subscriptions, rejects)
     spaces = space or spaces_for(interests, approach)
@@ -104,7 +112,8 @@ def match(
     if chart is not None:
         _draw(chart, drawn)
     if not as_json:
-        errors.print(f"{found:,} matches of {read:,} events with {len(engine.subscriptions):,} subscriptions")
+        those = f"{counted(read, 'event')} with {counted(len(engine.subscriptions), 'subscription')}"
+        errors.print(f"{counted(found, 'match')} of {those}")
     rejects.conclude()
 
 
@@ -116,7 +125,7 @@ def _draw(path: Path, explanations: list[Explanation]) -> None:
         errors.print("nothing matched, so there is no chart; --explain says why not")
         return
     save(waterfalls(explanations), path)
-    errors.print(f"{len(explanations)} explanations in {path}", markup=False)
+    errors.print(f"{counted(len(explanations), 'explanation')} in {path}", markup=False, soft_wrap=True)
 
 
 def _show_ranks(engine: Engine, events: list[Event], limit: int, as_json: bool) -> None:
@@ -127,7 +136,7 @@ def _show_ranks(engine: Engine, events: list[Event], limit: int, as_json: bool) 
             best = [{"event": match.event.id, "score": match.score} for match in ranked]
             print_json({"subscription": name, "ranking": best})
             continue
-        output.print(f"{name}: {len(ranked):,} events", markup=False, soft_wrap=True)
+        output.print(f"{name}: {counted(len(ranked), 'event')}", markup=False, soft_wrap=True)
         for place, match in enumerate(ranked, 1):
             output.print(f"  {place}. {match.event.id}  score {match.score:.3f}", markup=False, soft_wrap=True)
 

@@ -23,7 +23,7 @@ def nearest(
     why: Annotated[bool, typer.Option("--why", help="Name the concepts that each word shares with the term.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
 ) -> None:
-    """List the words that are nearest to a term, by the cosine of their concepts.
+    """List the words that are nearest to a term.
 
     Example: `likewise nearest "parking garage" -n 5 --why`
     """

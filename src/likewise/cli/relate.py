@@ -38,7 +38,7 @@ def relate(
     limit: Annotated[int, typer.Option("-n", "--limit", min=0, help="So many reasons.")] = 5,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
 ) -> None:
-    """Say how related two terms are, from 0 to 1, and name the concepts that carry the score.
+    """Say how related two terms are, from 0 to 1, and through what.
 
     Example: `likewise relate parking garage --theme transport`
     """

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from likewise.cli._input import Rejects, event_batches
 from likewise.cli._output import errors, output, print_json
 from likewise.cli._spaces import open_spaces
 from likewise.errors import BuildError
 
 if TYPE_CHECKING:
     from likewise.language import Profile, Subscription
+    from likewise.semantics import Suggestion
 
 ENOUGH = 100_000
 """Events that are read: more of the same file say nothing new."""
@@ -31,9 +34,10 @@ def themes(
     subscription: Annotated[str | None, typer.Option(help="Text of a subscription, instead of events.")] = None,
     space: Annotated[str | None, typer.Option(help="Space by name or path.")] = None,
     limit: Annotated[int, typer.Option("-n", "--limit", min=1, help="So many tags.")] = 8,
+    dead_letter: Annotated[Path | None, typer.Option(help="Bad records go here and the good ones go on.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
 ) -> None:
-    """Suggest theme tags that tell these events, or this subscription, apart from all else, and say why.
+    """Suggest theme tags for events or a subscription, and say why.
 
     Example: `likewise themes --subscription "{type = energy usage~, device~ = laptop~}"`
     """
@@ -41,18 +45,23 @@ def themes(
 
     if (events is None) == (subscription is None):
         raise BuildError("give an event file or --subscription, one of them", hint="likewise themes events.jsonl")
-    terms = _event_terms(events) if events is not None else _subscription_terms(subscription or "")
+    rejects = Rejects(dead_letter)
+    terms = _event_terms(events, rejects) if events is not None else _subscription_terms(subscription or "")
     (opened,) = open_spaces([space] if space else None)
-    found = suggest_themes(opened, terms, limit=limit)
+    _tell(suggest_themes(opened, terms, limit=limit), opened.name, len(terms), as_json=as_json)
+    rejects.conclude()
+
+
+def _tell(found: Sequence[Suggestion], space: str, known: int, *, as_json: bool) -> None:
     if as_json:
         tags = [
             {"tag": s.tag, "covers": s.covers, "background": s.background, "terms": s.terms, "concepts": s.concepts}
             for s in found
         ]
-        print_json({"space": opened.name, "terms": len(terms), "tags": tags})
+        print_json({"space": space, "terms": known, "tags": tags})
         return
     if not found:
-        errors.print(f"none of the {len(terms)} terms is known in the space {opened.name}")
+        errors.print(f"none of the {known} terms is known in the space {space}", markup=False)
         return
     output.print("{" + ", ".join(each.tag for each in found) + "}", markup=False, style="bold")
     for each in found:
@@ -61,11 +70,9 @@ def themes(
         output.print(f"  {each.tag:<16} {share}; {why}", markup=False, soft_wrap=True)
 
 
-def _event_terms(source: str) -> Counter[str]:
-    from likewise.events import read_events
-
+def _event_terms(source: str, rejects: Rejects) -> Counter[str]:
     terms: Counter[str] = Counter()
-    for event in islice(read_events(source), ENOUGH):
+    for event in islice(chain.from_iterable(event_batches(source, rejects)), ENOUGH):
         for name, value in event.tuples:
             terms[name] += 1
             if isinstance(value, str):

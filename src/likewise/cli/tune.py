@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from likewise.cli._input import Rejects, event_batches, read_subscriptions
 from likewise.cli._output import errors, output, print_json
 
 
@@ -17,7 +18,7 @@ def register(app: typer.Typer) -> None:
 
 def tune(
     events: Annotated[str, typer.Argument(help="File of events (JSON lines, CloudEvents, RDF), or - for stdin.")],
-    subscriptions: Annotated[Path, typer.Argument(help="File of subscriptions.")],
+    subscriptions: Annotated[str, typer.Argument(help="File of subscriptions, or - for stdin.")],
     *,
     labels: Annotated[Path, typer.Option(help="TSV or JSON lines: subscription, event id, relevant (1 or 0).")],
     space: Annotated[list[str] | None, typer.Option(help="Space for `~`, by name or path; may be repeated.")] = None,
@@ -25,28 +26,27 @@ def tune(
     chart: Annotated[
         list[Path] | None, typer.Option(help="Precision and recall as .html, .png or .svg; may be repeated.")
     ] = None,
+    dead_letter: Annotated[Path | None, typer.Option(help="Bad records go here and the good ones go on.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document instead of a table.")] = False,
 ) -> None:
-    """Find the approach and the threshold with the best F1 on your own labelled pairs.
+    """Find the threshold and approach that fit your own labels.
 
     Example: `likewise tune events.jsonl subscriptions.lw --labels labels.tsv --chart tuning.html`
     """
-    from likewise.errors import BuildError, InputError
-    from likewise.evaluation.charts import precision_recall, save
+    from likewise.errors import BuildError
+    from likewise.evaluation.charts import check_chart, precision_recall, save
     from likewise.evaluation.labels import read_labels
     from likewise.evaluation.tuning import candidates, usage
     from likewise.evaluation.tuning import tune as search
-    from likewise.events import read_events
-    from likewise.language import parse
 
-    try:
-        text = subscriptions.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise InputError(
-            f"cannot be read: {error.strerror}", source=str(subscriptions), hint="check the path"
-        ) from None
+    if events == subscriptions == "-":
+        raise BuildError("events and subscriptions cannot both come from stdin", hint="give one of them as a file")
+    for path in chart or ():
+        check_chart(path)
+    rejects = Rejects(dead_letter)
+    interests = read_subscriptions(subscriptions, rejects)
     judged = read_labels(labels)
-    happened = list(read_events(events))
+    happened = [event for batch in event_batches(events, rejects) for event in batch]
     tried = candidates(happened, spaces=space or _shelf())
     if approach:
         known = {each.name: each for each in tried}
@@ -55,7 +55,7 @@ def tune(
         tried = [known[name] for name in approach]
     found = search(
         happened,
-        parse(text, source=str(subscriptions)),
+        interests,
         judged,
         tried=tried,
         say=lambda message: errors.print(message, style="dim"),
@@ -76,10 +76,11 @@ def tune(
     if as_json:
         own = {name: {"f1": f1, "threshold": threshold} for name, (f1, threshold) in best.each.items()}
         print_json({"best": rows[0], "tried": rows, "subscriptions": own})
-        return
-    _show(rows)
-    output.print(f"best: approach {best.approach}, threshold {best.threshold:.3f}")
-    output.print(f"use it with {usage(best.approach, best.threshold)}", markup=False, soft_wrap=True)
+    else:
+        _show(rows)
+        output.print(f"best: approach {best.approach}, threshold {best.threshold:.3f}")
+        output.print(f"use it with {usage(best.approach, best.threshold)}", markup=False, soft_wrap=True)
+    rejects.conclude()
 
 
 def _shelf() -> list[str]:

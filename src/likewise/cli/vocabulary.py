@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from likewise.cli._input import Rejects, event_batches
+from likewise.cli._input import Rejects, event_batches, read_text
 from likewise.cli._output import errors, output, print_json
 from likewise.errors import InputError
 
@@ -25,17 +25,19 @@ def vocabulary(
     *,
     out: Annotated[Path | None, typer.Option(help="File to write, for `likewise match --background`.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="Keep so many terms, those that most events say.")] = 2000,
+    dead_letter: Annotated[Path | None, typer.Option(help="Bad records go here and the good ones go on.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
 ) -> None:
-    """Collect the attributes and text values of events: the background that the default approach ranks by.
+    """Collect the words of a stream: the background to rank by.
 
+    They are attributes and text values, and make the default approach surer (`likewise match --background`).
     Some hundred events are enough. Everyone who holds the same version scores alike.
 
     Example: `likewise vocabulary events.jsonl --out words.txt`
     """
     from likewise.semantics import Competitors
 
-    rejects = Rejects()
+    rejects = Rejects(dead_letter)
     said = (event for batch in event_batches(events, rejects) for event in batch)
     words = Competitors.from_events(said, limit=limit)
     if out is not None:
@@ -54,13 +56,7 @@ def read_vocabulary(path: Path) -> Competitors:
     """The vocabulary in a file, its version checked."""
     from likewise.semantics import Competitors
 
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", source=str(path), hint="check the path") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"not valid UTF-8 at byte {error.start + 1}", source=str(path)) from None
-    return Competitors.from_text(text, source=str(path))
+    return Competitors.from_text(read_text(path), source=str(path))
 
 
 def _write(path: Path, words: Competitors) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -12,6 +13,7 @@ from likewise.errors import BuildError, MissingError
 from likewise.evaluation.ranking import Curve
 
 Spec: TypeAlias = dict[str, Any]
+ENDINGS = (".html", ".png", ".svg")
 
 
 def heat_map(rows: Sequence[Mapping[str, object]], *, x: str, y: str, value: str, title: str, middle: float) -> Spec:
@@ -86,6 +88,20 @@ def precision_recall(curves: Mapping[str, Curve], *, title: str) -> Spec:
             {"data": {"values": points}, "mark": {"type": "point", "filled": True, "size": 90}, "encoding": encoding},
         ],
     }
+
+
+def check_chart(path: Path, *, endings: Sequence[str] = ENDINGS) -> None:
+    """Say before the work, not after it, that a chart cannot be written so, or not at all.
+
+    >>> check_chart(Path("why.html"))
+    """
+    if path.suffix not in endings:
+        choice = " or ".join([", ".join(endings[:-1]), endings[-1]] if len(endings) > 1 else endings)
+        raise BuildError(f"charts are not written as {path.suffix or path.name!r}", hint=f"use {choice}")
+    if path.is_dir():
+        raise BuildError(f"{path} is a folder", hint="give the name of a file")
+    if find_spec("vl_convert") is None or find_spec("altair") is None:
+        raise MissingError("charts need the `charts` extra", hint="pip install 'likewise[charts]'")
 
 
 def save(spec: Spec, path: Path) -> Path:

@@ -60,7 +60,7 @@ def timeline_spec(rows: list[dict[str, Any]]) -> Any:
     try:
         import altair as alt
     except ImportError:
-        raise MissingError("charts need altair", hint="install likewise[charts]") from None
+        raise MissingError("charts need the `charts` extra", hint="pip install 'likewise[charts]'") from None
     data: Any = {"values": rows}
     base = alt.Chart(alt.Data(**data)).encode(  # type: ignore[no-untyped-call]
         y=alt.Y("role:N", title=None, sort=None),

@@ -1,5 +1,6 @@
 """Events: the model, its terms, and how events are read and written."""
 
+from likewise.events._csv import read_csv
 from likewise.events._encode import encode_line
 from likewise.events._event import Event, Instant, Value, to_datetime, to_instant
 from likewise.events._jsonl import decode_line, decode_lines
@@ -18,6 +19,7 @@ __all__ = [
     "decode_lines",
     "encode_line",
     "normalise",
+    "read_csv",
     "read_events",
     "to_datetime",
     "to_instant",

@@ -49,7 +49,7 @@ def open_source(source: Source, *, name: str) -> Iterator[BinaryIO]:
             stream = sys.stdin.buffer if isinstance(source, Path | str) else source
             yield _decompressed(stream if hasattr(stream, "peek") else io.BufferedReader(_Piped(stream)))
     except FileNotFoundError:
-        raise InputError("no such file", source=name) from None
+        raise InputError("no such file", source=name, hint="check the path") from None
     except _BROKEN as error:
         raise InputError(f"cannot be read: {getattr(error, 'strerror', None) or error}", source=name) from error
 

@@ -8,6 +8,7 @@ precisely what is wrong; so the usual line pays nothing for good messages.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from difflib import get_close_matches
@@ -53,6 +54,7 @@ _decode = msgspec.json.Decoder(_Line).decode
 _decode_any = msgspec.json.Decoder(Any).decode
 # What msgspec raises for bytes that are not what it looks for; ValueError covers text encoding and huge integers.
 _UNUSUAL = (msgspec.MsgspecError, ValueError, RecursionError)
+_NO_NUMBER = re.compile(rb"[:,\[]\s*-?(?:NaN|Infinity|inf)\b")
 
 
 def decode_line(line: bytes, *, source: str = "<line>", number: int = 1) -> Event:
@@ -158,11 +160,16 @@ def parse_json(data: bytes) -> object:
         data.decode("utf-8")
         return _decode_any(data)
     except UnicodeDecodeError as error:
-        raise InputError(f"not valid UTF-8 at byte {error.start + 1}") from None
+        raise InputError(f"not valid UTF-8 at byte {error.start + 1}", hint="write the file as UTF-8") from None
     except RecursionError:
         raise InputError("the JSON is nested too deeply") from None
     except (msgspec.MsgspecError, ValueError) as error:
-        raise InputError(f"not valid JSON: {error}") from None
+        raise _broken(data, str(error)) from None
+
+
+def _broken(data: bytes, reason: str) -> InputError:
+    hint = "JSON has no such numbers: leave the attribute out" if _NO_NUMBER.search(data) else None
+    return InputError(f"not valid JSON: {reason.removeprefix('JSON is malformed: ')}", hint=hint)
 
 
 def event_of_object(value: object, *, default_id: str) -> Event:

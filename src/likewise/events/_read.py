@@ -28,6 +28,7 @@ _SUFFIXES = {
     ".ttl": "turtle",
     ".turtle": "turtle",
 }
+_TABLES = (".csv", ".tsv")
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 _decode_documents = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
@@ -72,8 +73,12 @@ def _read(source: Source, format: str, intake: Intake, allow_empty: bool) -> Ite
 
 def _guess(name: str, start: bytes) -> str:
     """The format by the file's name, else by its first bytes."""
+    given = name
     for suffix in _COMPRESSED:
         name = name.removesuffix(suffix)
+    if name.endswith(_TABLES):
+        hint = f"make it events first: likewise convert {given} --time COLUMN --out events.jsonl"
+        raise InputError("a table, not events", source=given, hint=hint)
     for suffix, known in _SUFFIXES.items():
         if name.endswith(suffix):
             return "cloudevents" if known == "jsonl" and _is_cloudevent(start) else known

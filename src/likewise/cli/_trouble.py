@@ -1,0 +1,68 @@
+"""Turns what other libraries raise because of a user's files, disk or set-up into one clear error."""
+
+from __future__ import annotations
+
+import re
+
+from likewise.errors import InputError, LikewiseError, MissingError
+
+_EXTRAS = {
+    "altair": "charts",
+    "grpc": "spark",
+    "onnxruntime": "embedding",
+    "paho": "spark",
+    "pandas": "spark",
+    "psutil": "spark",
+    "py4j": "spark",
+    "pyspark": "spark",
+    "tokenizers": "embedding",
+    "vl_convert": "charts",
+}
+
+
+def explained(error: BaseException) -> LikewiseError | None:
+    """The error as a user can mend it, or None if it is a mistake of ours, which deserves its traceback.
+
+    >>> print(explained(FileExistsError(17, "File exists", "out")))
+    out: File exists
+      hint: choose another place to write to
+    >>> explained(ZeroDivisionError())
+    """
+    if isinstance(error, LikewiseError):
+        return error
+    if isinstance(error, OSError):
+        return _of_the_system(error)
+    if isinstance(error, ModuleNotFoundError):
+        return _missing(error)
+    if type(error).__module__.split(".")[0] in {"py4j", "pyspark"}:
+        return _of_spark(error)
+    return None
+
+
+def _of_the_system(error: OSError) -> LikewiseError:
+    what = error.strerror or str(error) or type(error).__name__
+    hint = "check the path, and whether it may be read and written"
+    if isinstance(error, FileExistsError | IsADirectoryError | NotADirectoryError):
+        hint = "choose another place to write to"
+    elif error.errno == 28:
+        hint = "make room on the disk"
+    return InputError(what, source=str(error.filename or "<output>"), hint=hint)
+
+
+def _missing(error: ModuleNotFoundError) -> LikewiseError | None:
+    extra = _EXTRAS.get((error.name or "").split(".")[0])
+    if extra is None:
+        return None
+    return MissingError(f"this needs {error.name}", hint=f"pip install 'likewise[{extra}]'")
+
+
+def _of_spark(error: BaseException) -> LikewiseError:
+    """The first line of what Spark says, without the code of the SQL standard and the Java stack below."""
+    lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    message = re.sub(r"\s*SQLSTATE: \w+$", "", lines[0].strip())
+    hint = None
+    if "PATH_ALREADY_EXISTS" in message:
+        hint = "write to a folder that is not there yet"
+    elif "PATH_NOT_FOUND" in message:
+        hint = "check the path: it must be one that Spark's workers can read"
+    return LikewiseError(f"Spark says: {message}", hint=hint)

@@ -1,0 +1,100 @@
+"""`likewise convert`: tables become events, and events change their format."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from typer.testing import CliRunner
+
+from likewise.cli._app import build
+from likewise.errors import LikewiseError
+
+TABLE = """\
+sensor,at,celsius,note
+kitchen,2026-01-01T10:00:00Z,21.5,
+cellar,2026-01-01 10:05:00,7,"damp, cold"
+attic,soon,3,
+hall,2026-01-01T10:07:00Z
+"""
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("readings.csv").write_text(TABLE)
+
+
+def run(*arguments: str) -> SimpleNamespace:
+    done = CliRunner().invoke(build(), ["convert", *arguments])
+    if isinstance(done.exception, LikewiseError):
+        return SimpleNamespace(code=2, out=done.stdout, err=str(done.exception))
+    return SimpleNamespace(code=done.exit_code, out=done.stdout, err=done.stderr)
+
+
+def lines(path: str) -> list[dict[str, object]]:
+    return [json.loads(line) for line in Path(path).read_text().splitlines()]
+
+
+def test_rows_become_events_and_bad_rows_do_not_stop_them() -> None:
+    done = run("readings.csv", "--time", "at", "--add", "type=temperature", "--theme", "heating", "--out", "e.jsonl")
+    assert done.code == 2
+    assert "readings.csv:4: at 'soon' is not an ISO 8601 time" in done.err
+    assert "readings.csv:5: the row has 2 cells, the header 4" in done.err
+    first, second = lines("e.jsonl")
+    assert first == {
+        "id": "readings.csv:2",
+        "time": "2026-01-01T10:00:00Z",
+        "theme": ["heating"],
+        "attributes": {"sensor": "kitchen", "celsius": 21.5, "type": "temperature"},
+    }
+    assert second["attributes"] == {"sensor": "cellar", "celsius": 7, "note": "damp, cold", "type": "temperature"}
+
+
+def test_bad_rows_are_kept() -> None:
+    done = run("readings.csv", "--time", "at", "--out", "e.jsonl", "--dead-letter", "bad.jsonl", "--json")
+    assert done.code == 0
+    assert json.loads(done.out) == {"events": 2, "bad": 2, "file": "e.jsonl"}
+    assert [letter["line"] for letter in lines("bad.jsonl")] == [4, 5]
+
+
+def test_columns_are_chosen_and_named() -> None:
+    run("readings.csv", "--keep", "sensor=room", "--keep", "celsius", "--id", "at", "--out", "e.jsonl")
+    assert lines("e.jsonl")[0] == {
+        "id": "2026-01-01T10:00:00Z",
+        "attributes": {"room": "kitchen", "celsius": 21.5},
+    }
+
+
+def test_a_mistake_leaves_what_stands_there() -> None:
+    Path("e.jsonl").write_text("precious")
+    done = run("readings.csv", "--time", "when", "--out", "e.jsonl")
+    assert (done.code, done.err) == (
+        2,
+        "readings.csv has no column 'when'\n  hint: it has sensor, at, celsius, note",
+    )
+    assert Path("e.jsonl").read_text() == "precious"
+    assert run("e.jsonl", "--out", "e.jsonl").code == 2
+    assert Path("e.jsonl").read_text() == "precious"
+
+
+def test_events_change_their_format_and_come_back_equal() -> None:
+    Path("e.jsonl").write_text('{"id":"urn:e1","time":"2026-01-01T10:00:00Z","attributes":{"type":"rain"}}\n')
+    for form, name in (("turtle", "e.ttl"), ("cloudevents", "e.ce.json"), ("ntriples", "e.nt"), ("json", "e.json")):
+        assert run("e.jsonl", "--to", form, "--out", name).code == 0
+        assert run(name, "--out", "back.jsonl").code == 0
+        assert lines("back.jsonl") == lines("e.jsonl")
+
+
+def test_columns_belong_to_tables() -> None:
+    Path("e.jsonl").write_text('{"attributes":{"type":"rain"}}\n')
+    assert "for a table only" in run("e.jsonl", "--time", "at", "--out", "x.jsonl").err
+    assert "--add takes NAME=VALUE" in run("readings.csv", "--add", "type", "--out", "x.jsonl").err
+
+
+def test_other_commands_say_what_to_do_with_a_table() -> None:
+    Path("s.lw").write_text("a: {type = rain}")
+    done = CliRunner().invoke(build(), ["match", "readings.csv", "s.lw"])
+    assert "likewise convert readings.csv --time COLUMN --out events.jsonl" in str(done.exception)

@@ -1,0 +1,47 @@
+"""`likewise --help` as a whole: grouped, short, and each command with an example that is one."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+
+import pytest
+import typer
+
+from likewise.cli._app import PANELS, build
+
+COMMANDS = typer.main.get_command(build())
+
+
+def _all(group: object, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], object]]:
+    for name, command in group.commands.items():  # type: ignore[attr-defined]
+        if hasattr(command, "commands"):
+            yield from _all(command, (*path, name))
+        else:
+            yield (*path, name), command
+
+
+EVERY = dict(_all(COMMANDS))
+
+
+def test_every_command_has_its_heading() -> None:
+    named = {name for names in PANELS.values() for name in names}
+    assert {path[0] for path in EVERY} <= named
+
+
+@pytest.mark.parametrize("path", EVERY, ids=" ".join)
+def test_help_teaches_with_an_example_that_can_be_called(path: tuple[str, ...]) -> None:
+    """The example is parsed by the command's own parser: options that do not exist would be refused."""
+    command = EVERY[path]
+    found = re.search(r"Example: `(.*?)`(?:\n|$)", command.help, flags=re.S)  # type: ignore[attr-defined]
+    assert found is not None, "no example"
+    words = shlex.split(found[1].rpartition("| ")[2])
+    assert words[: len(path) + 1] == ["likewise", *path]
+    command.make_context("likewise", words[len(path) + 1 :])  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("path", EVERY, ids=" ".join)
+def test_every_command_speaks_to_machines(path: tuple[str, ...]) -> None:
+    options = {name for each in EVERY[path].params for name in each.opts}  # type: ignore[attr-defined]
+    assert "--json" in options or path == ("demo",)
