@@ -9,6 +9,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -26,16 +27,24 @@ def free_port() -> int:
 @pytest.fixture(scope="session")
 def mosquitto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a Mosquitto that runs for the tests alone."""
+    port = free_port()
+    with running_mosquitto(tmp_path_factory.mktemp("mosquitto"), port):
+        yield f"mqtt://127.0.0.1:{port}"
+
+
+@contextmanager
+def running_mosquitto(folder: Path, port: int, *, anonymous: bool = True) -> Iterator[None]:
+    """A Mosquitto on a port, for as long as this lasts; without `anonymous` it lets nobody in."""
     binary = shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin")
     if binary is None:
         pytest.skip("no mosquitto on PATH (Debian: apt-get install mosquitto)")
-    port = free_port()
-    config = tmp_path_factory.mktemp("mosquitto") / "mosquitto.conf"
-    config.write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\nmax_queued_messages 0\n")
+    config = folder / "mosquitto.conf"
+    who = str(anonymous).lower()
+    config.write_text(f"listener {port} 127.0.0.1\nallow_anonymous {who}\nmax_queued_messages 0\n")
     with subprocess.Popen([binary, "-c", config], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as broker:
         try:
             _wait_for(port)
-            yield f"mqtt://127.0.0.1:{port}"
+            yield
         finally:
             broker.terminate()
 
@@ -53,10 +62,11 @@ def _wait_for(port: int) -> None:
 
 @dataclass
 class Webhook:
-    """What was posted, by key; the first `refusals` posts are answered with 503."""
+    """What was posted, by key; the first `refusals` posts are answered with 503, and all after those it `takes`."""
 
     url: str = ""
     refusals: int = 0
+    takes: int | None = None
     posts: list[tuple[str, Any]] = field(default_factory=list)
 
 
@@ -67,10 +77,11 @@ def webhook() -> Iterator[Webhook]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
-            status = 503 if hook.refusals else 200
+            full = hook.takes is not None and len(hook.posts) >= hook.takes
+            status = 503 if hook.refusals or full else 200
             if hook.refusals:
                 hook.refusals -= 1
-            else:
+            elif not full:
                 hook.posts.append((self.headers["Idempotency-Key"], json.loads(body)))
             self.send_response(status)
             self.send_header("Content-Length", "0")

@@ -15,9 +15,12 @@ pytest.importorskip("pyspark")
 
 import paho.mqtt.client as mqtt
 from paho.mqtt.enums import CallbackAPIVersion
+from tests.pipeline.conftest import free_port, running_mosquitto
 
-from likewise.errors import BuildError, MissingError
-from likewise.pipeline._mqtt_source import Address, MqttReader, Thanks, read_mqtt
+from likewise.errors import BuildError, LikewiseError, MissingError
+from likewise.pipeline._failures import DeliveryError
+from likewise.pipeline._mqtt_client import Address, Outgoing
+from likewise.pipeline._mqtt_source import MqttReader, Thanks, read_mqtt
 from likewise.pipeline._read import decode_records
 from likewise.pipeline._sinks import MqttSink
 from likewise.pipeline._spool import Spool
@@ -151,3 +154,57 @@ def test_a_broker_that_is_not_there_is_named(tmp_path: Path) -> None:
     reader = MqttReader({"broker": "127.0.0.1:1", "topics": "a", "spool": str(tmp_path)})
     with pytest.raises(MissingError, match=r"127\.0\.0\.1:1"):
         count_of(reader)
+
+
+def test_a_broker_that_restarts_is_joined_again(tmp_path: Path) -> None:
+    """What is sent after it came back arrives, though it has forgotten us."""
+    port = free_port()
+    broker = f"mqtt://127.0.0.1:{port}"
+    with running_mosquitto(tmp_path, port):
+        reader = MqttReader({"broker": broker, "topics": "again/#", "spool": str(tmp_path / "spool")})
+        assert count_of(reader) == 0
+        publish(broker, "again/a", b"1")
+        wait_until(lambda: count_of(reader) == 1)
+    wait_until(lambda: not reader._client.is_connected())
+    with running_mosquitto(tmp_path, port):
+        for _ in range(300):
+            publish(broker, "again/a", b"2")
+            if count_of(reader) > 1:
+                break
+            time.sleep(0.1)
+        assert messages(reader, 0, 2) == [b"1", b"2"]
+        reader.stop()
+
+
+def test_who_is_not_let_in_is_told_so(tmp_path: Path) -> None:
+    """It would otherwise wait for messages for ever."""
+    port = free_port()
+    with running_mosquitto(tmp_path, port, anonymous=False):
+        reader = MqttReader({"broker": f"127.0.0.1:{port}", "topics": "a", "spool": str(tmp_path / "spool")})
+        with pytest.raises(LikewiseError, match="refused: Not authorized"):
+            count_of(reader)
+
+
+def test_messages_out_wait_for_a_broker_that_restarts(tmp_path: Path) -> None:
+    """Sent while it is away, they are out when it is back."""
+    port = free_port()
+    broker = f"mqtt://127.0.0.1:{port}"
+    with running_mosquitto(tmp_path, port):
+        outgoing = Outgoing(broker, client="out", patience=30)
+        outgoing.__enter__()
+    wait_until(lambda: not outgoing._client.is_connected())
+    outgoing.send("retained", b"1")
+    with running_mosquitto(tmp_path, port):
+        outgoing.__exit__(None)
+    assert outgoing._confirmed == 1
+
+
+def test_messages_that_nobody_confirms_are_an_error(tmp_path: Path) -> None:
+    port = free_port()
+    with running_mosquitto(tmp_path, port):
+        outgoing = Outgoing(f"127.0.0.1:{port}", client="out", patience=0.3)
+        outgoing.__enter__()
+    wait_until(lambda: not outgoing._client.is_connected())
+    outgoing.send("x", b"1")
+    with pytest.raises(DeliveryError, match="did not confirm 1 messages"):
+        outgoing.__exit__(None)

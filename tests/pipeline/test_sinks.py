@@ -41,10 +41,33 @@ def test_a_webhook_gets_every_row_once_in_keyed_parts(rows: Any, webhook: Any, t
 
 def test_a_webhook_that_stays_away_fails_the_batch(rows: Any, webhook: Any, tmp_path: Path) -> None:
     webhook.refusals = 9
-    sink = WebhookSink(webhook.url, ledger=str(tmp_path / "ledger"), tries=2)
+    sink = WebhookSink(webhook.url, ledger=str(tmp_path / "ledger"), patience=0.5)
     with pytest.raises(DeliveryError, match="503"):
         sink(rows, 0)
     assert not Ledger(tmp_path / "ledger").has(0)
+
+
+def test_a_batch_that_was_cut_off_is_sent_again_under_the_same_keys(rows: Any, webhook: Any, tmp_path: Path) -> None:
+    """At least once: the parts that were out come twice, with the same key and the same content."""
+    ledger = str(tmp_path / "ledger")
+    webhook.takes = 1
+    with pytest.raises(DeliveryError, match="4-1"):
+        WebhookSink(webhook.url, ledger=ledger, size=3, patience=0)(rows, 4)
+    webhook.takes = None
+    WebhookSink(webhook.url, ledger=ledger, size=3)(rows, 4)
+    assert [key for key, _ in webhook.posts] == ["4-0", "4-0", "4-1"]
+    assert webhook.posts[0] == webhook.posts[1]
+
+
+def test_a_webhook_that_comes_back_is_waited_for(rows: Any, webhook: Any, tmp_path: Path) -> None:
+    webhook.refusals = 3
+    WebhookSink(webhook.url, ledger=str(tmp_path / "ledger"), patience=30)(rows, 0)
+    assert [key for key, _ in webhook.posts] == ["0-0"]
+
+
+def test_a_webhook_needs_an_address() -> None:
+    with pytest.raises(BuildError, match="no address of a webhook"):
+        WebhookSink("localhost:8000", ledger="x")
 
 
 def test_the_console_shows_json_lines(rows: Any, capsys: pytest.CaptureFixture[str]) -> None:

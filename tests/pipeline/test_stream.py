@@ -299,3 +299,45 @@ def test_rate_tells_a_file_over_and_over(spark: Any, tmp_path: Path, checkpoint:
         query.stop()
     ids = {row["event_id"].split("-")[0] for row in spark.read.parquet(str(tmp_path / "out")).collect()}
     assert ids == {"e00000", "e00001", "e00002"}
+
+
+def test_with_a_heartbeat_an_absence_is_told_though_nothing_comes(spark: Any, tmp_path: Path, checkpoint: str) -> None:
+    """The one event there ever is has no successor; the clock says when it was too long ago. The rest is as without."""
+    now = time.time_ns() // 1000
+    opened = Event("opened", (("type", "a"), ("room", "1")), (), now, now)
+    write_files(tmp_path / "in", [opened], size=1)
+    frame = read_stream(spark, "files", {"path": str(tmp_path / "in")}, places=Places(checkpoint))
+    text = "open: {type = a} as x then not {type = b} as y for 2 seconds where x.room = y.room"
+    sink = FileSink(str(tmp_path / "out"))
+    (query,) = Stream(frame, Fixed(Recipe.of(text)), sink, checkpoint, heartbeat="1 second").start()
+    try:
+        found: list[Any] = []
+        for _ in range(600):
+            if list((tmp_path / "out").glob("batch=*/*.parquet")):
+                found = spark.read.parquet(str(tmp_path / "out")).drop("batch").toArrow().to_pylist()
+            if found:
+                break
+            time.sleep(0.2)
+    finally:
+        query.stop()
+    (row,) = found
+    assert [member["id"] for member in row["events"]] == ["opened"]
+    assert row["end"].timestamp() * SECOND == pytest.approx(now + 2 * SECOND, abs=1)
+
+
+@pytest.mark.parametrize(
+    ("trigger", "text", "message"),
+    [
+        (NOW, PAIR, "streams that go on"),
+        ({}, "single: {type = a}", "is for patterns"),
+        ({}, PAIR, "too short"),
+    ],
+)
+def test_a_heartbeat_that_makes_no_sense_is_refused(
+    spark: Any, tmp_path: Path, checkpoint: str, trigger: Any, text: str, message: str
+) -> None:
+    (tmp_path / "in").mkdir()
+    frame = read_stream(spark, "files", {"path": str(tmp_path / "in")}, places=Places(checkpoint))
+    source, sink = Fixed(Recipe.of(text)), FileSink(str(tmp_path / "out"))
+    with pytest.raises(BuildError, match=message):
+        Stream(frame, source, sink, checkpoint, trigger=trigger, heartbeat="10 ms").start()

@@ -10,7 +10,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -92,25 +92,28 @@ def jvm_is_gone(*, patience: float) -> bool:
 class Told:
     """What was told of a stream so far."""
 
-    seen: int = -1
-    rows: int = 0
+    batches: int = 0
+    events: int = 0
     refused: int = 0
+    seconds: float = 0.0
     log: Path | None = None
-    started: float = field(default_factory=time.monotonic)
+    _seen: int = -1
+    _ready: bool = False
 
     @property
     def summary(self) -> dict[str, object]:
         """In numbers."""
-        took = time.monotonic() - self.started
-        return {"batches": self.seen + 1, "events": self.rows, "refused": self.refused, "seconds": round(took, 3)}
+        numbers = {name: getattr(self, name) for name in ("batches", "events", "refused")}
+        return {**numbers, "seconds": round(self.seconds, 3)}
 
     def follow(self, query: StreamingQuery, ending: Ending, *, seconds: float | None = None) -> None:
         """Tell of every micro-batch until the stream ends, fails or is to end."""
-        while query.isActive and not ending.wanted:
+        started = time.monotonic()
+        while query.isActive and not ending.wanted and (seconds is None or self.seconds < seconds):
             self._batches(query)
-            if seconds is not None and time.monotonic() - self.started > seconds:
-                break
+            self._greet(query)
             time.sleep(_POLL)
+            self.seconds = time.monotonic() - started
         failure = query.exception()
         query.stop()
         self._batches(query)
@@ -119,14 +122,22 @@ class Told:
 
     def _batches(self, query: StreamingQuery) -> None:
         for progress in query.recentProgress:
-            number, count = int(progress["batchId"]), int(progress["numInputRows"])
-            if number > self.seen and (count or progress["durationMs"].get("addBatch")):
-                refused = refused_in(progress)
-                self.seen, self.rows, self.refused = number, self.rows + count, self.refused + refused
+            number, count, refused = int(progress["batchId"]), events_in(progress), refused_in(progress)
+            # A batch in which only time went on is no news.
+            if number > self._seen and (count or refused):
+                self._seen, self.batches = number, self.batches + 1
+                self.events, self.refused = self.events + count, self.refused + refused
                 took = progress["durationMs"].get("triggerExecution", 0) / 1000
                 rate = f" ({count / took:,.0f}/s)" if took else ""
                 late = f", {refused:,} refused" if refused else ""
                 errors.print(f"batch {number}: {count:,} events in {took:.1f} s{rate}{late}", highlight=False)
+
+    def _greet(self, query: StreamingQuery) -> None:
+        """Spark takes its time to start: say when it has, if nothing was there to be told of."""
+        if not self._ready and (self.batches or query.status["message"].startswith("Waiting for")):
+            self._ready = True
+            if not self.batches:
+                errors.print("waiting for events")
 
 
 def _failed(text: str, log: Path | None) -> LikewiseError:
@@ -139,6 +150,16 @@ def _failed(text: str, log: Path | None) -> LikewiseError:
             log.write_text(text, encoding="utf-8")
             hint = f"{AGAIN}; all that Spark says is in {log}"
     return LikewiseError(f"the stream failed: {stream_failure(text)}", hint=hint)
+
+
+def events_in(progress: Any) -> int:
+    """How many events and other records a micro-batch had; the ticks of a heartbeat are none."""
+    return sum(int(each["numInputRows"]) for each in progress["sources"] if not _is_clock(each))
+
+
+def _is_clock(source: Any) -> bool:
+    """Spark does not say the name of a source; offsets of a clock are beats."""
+    return "beats" in str(source["endOffset"])
 
 
 def refused_in(progress: Any) -> int:

@@ -34,6 +34,10 @@ def stream(
     delay: Annotated[
         str, typer.Option(help="How late events may come for patterns; detections wait as long.")
     ] = "0 seconds",
+    heartbeat: Annotated[
+        str | None,
+        typer.Option(help="For live feeds and patterns: time goes on with the clock, at this distance, e.g. `10s`."),
+    ] = None,
     every: Annotated[str | None, typer.Option(help="Time between batches, e.g. `5 seconds`.")] = None,
     once: Annotated[bool, typer.Option("--once", help="Take what is there, then end.")] = False,
     seconds: Annotated[float | None, typer.Option("--for", help="End after so many seconds.")] = None,
@@ -86,6 +90,7 @@ def stream(
             delay=delay,
             spread=spread,
             max_ahead=max_ahead,
+            heartbeat=heartbeat,
         )
         if not ending.wanted:
             (query,) = job.start()
@@ -93,7 +98,7 @@ def stream(
     if as_json:
         print_json(told.summary)
     elif ending.wanted:
-        errors.print(f"stopped after {told.rows:,} events; with --checkpoint {checkpoint} it goes on where it is")
+        errors.print(f"stopped after {told.events:,} events; with --checkpoint {checkpoint} it goes on where it is")
 
 
 def _check(what: str | None, subscriptions: Path) -> None:
@@ -142,9 +147,30 @@ def _sink(name: str, options: dict[str, str], ledger: str) -> Sink:
     if name in ("mqtt", "webhook"):
         options["ledger"] = ledger
     try:
-        sink: Sink = kind(**options)
+        sink: Sink = kind(**_typed(options))
     except TypeError:
         raise BuildError(
             f"the sink {name} does not take {', '.join(options)}", hint="see likewise stream --help"
         ) from None
     return sink
+
+
+_NUMBERS = {"limit": int, "patience": float, "size": int}
+
+
+def _typed(options: dict[str, str]) -> dict[str, Any]:
+    """The options of a sink as it wants them: numbers as such, and `header.NAME` gathered.
+
+    >>> _typed({"url": "http://x", "size": "10", "header.Authorization": "Bearer y"})
+    {'url': 'http://x', 'size': 10, 'headers': {'Authorization': 'Bearer y'}}
+    """
+    out: dict[str, Any] = {}
+    for key, value in options.items():
+        if key.startswith("header."):
+            out.setdefault("headers", {})[key.removeprefix("header.")] = value
+            continue
+        try:
+            out[key] = _NUMBERS.get(key, str)(value)
+        except ValueError:
+            raise BuildError(f"{key} must be a number, not {value!r}", hint=f"such as --to {key}=10") from None
+    return out

@@ -64,6 +64,7 @@ def detect(
     spread: bool = True,
     max_ahead: str | None = None,
     letters: bool = False,
+    heartbeat: str | None = None,
     **options: Any,
 ) -> DataFrame:
     """Every detection of the patterns, a row each; batch and streaming DataFrames alike.
@@ -72,15 +73,16 @@ def detect(
     how many places the keys of a bound pattern are spread; without `spread` each pattern has one place, which is right
     to the last for events with several values of a key in patterns that choose or consume. Events whose time is
     further ahead of the clock than `max_ahead` are refused. With `letters` there is a column `flaw`, set in rows that
-    tell of what was refused, for `dead_letters`. Subscriptions to single events among the patterns are only there to
-    be referred to. Other arguments are those of `match`.
+    tell of what was refused, for `dead_letters`. With a `heartbeat` (`10 seconds`) the event time of a live stream goes
+    on with the clock, so that what must not happen is told though nothing comes. Subscriptions to single events among
+    the patterns are only there to be referred to. Other arguments are those of `match`.
     """
     if isinstance(patterns, Table):
         source: Source = patterns
     else:
         options = {"approach": approach, "threshold": threshold, **options}
         source = Fixed(Recipe.of(patterns, measure=measure, spaces=space, options=options))
-    ways = Ways(delay=delay, buckets=buckets, spread=spread, max_ahead=max_ahead, letters=letters)
+    ways = Ways(delay=delay, buckets=buckets, spread=spread, max_ahead=max_ahead, letters=letters, heartbeat=heartbeat)
     return detect_with(events, source, ways)
 
 
@@ -93,6 +95,7 @@ class Ways:
     spread: bool = True
     max_ahead: str | None = None
     letters: bool = False
+    heartbeat: str | None = None
 
 
 def detect_with(events: DataFrame, source: Source, ways: Ways | None = None) -> DataFrame:
@@ -108,6 +111,8 @@ def detect_with(events: DataFrame, source: Source, ways: Ways | None = None) -> 
         from likewise.pipeline._detect_stream import detect_stream
 
         return detect_stream(events, source, ways)
+    if ways.heartbeat is not None:
+        raise BuildError("a heartbeat is for streams", hint="in a batch job all events are there")
     return _detect_batch(events, source, ways)
 
 

@@ -11,6 +11,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from likewise.composite import Detection, Detector
 from likewise.events import Event, Instant
+from likewise.pipeline._clock import tick_rows
 from likewise.pipeline._detect import Ways, make_detector, member_rows
 from likewise.pipeline._frame import FLAW
 from likewise.pipeline._parcels import split, tuples_of
@@ -197,6 +198,8 @@ def detect_stream(events: DataFrame, source: Source, ways: Ways) -> DataFrame:
     events.sparkSession.conf.set("spark.sql.streaming.stateStore.rocksdb.maxMemoryUsageMB", STORES_MB)
     task = RouteTask(source, ways.buckets, ways.spread, microseconds(ways.max_ahead), streaming=True)
     routed = over_records(events, task, STREAM_SCHEMA)
+    if ways.heartbeat is not None:
+        routed = routed.union(tick_rows(events.sparkSession, ways.heartbeat, task))
     found = (
         routed.withWatermark("end", ways.delay)
         .groupBy("pattern", "version", "place")

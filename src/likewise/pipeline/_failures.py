@@ -10,6 +10,10 @@ from collections.abc import Iterator
 from likewise.errors import InputError, LikewiseError, SpaceError
 
 
+class DeliveryError(LikewiseError):
+    """A receiver that did not take its messages; the batch stays undone and is tried again at restart."""
+
+
 @contextlib.contextmanager
 def failures_of(source: str) -> Iterator[None]:
     """What went wrong in Spark or on the disk, in one line that names the source."""

@@ -11,15 +11,14 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
-from likewise.errors import BuildError, MissingError
+from likewise.errors import BuildError
+from likewise.pipeline._mqtt_client import Address, Joined, joining
 from likewise.pipeline._spool import Message, Spool
 
 if TYPE_CHECKING:
@@ -31,31 +30,6 @@ SCHEMA = "topic string, payload binary, received timestamp"
 _ARROW = pa.schema([("topic", pa.string()), ("payload", pa.binary()), ("received", pa.timestamp("us", tz="UTC"))])
 _PART = 5_000
 """Messages in one partition: more than this are read by several tasks."""
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """A broker, from `mqtt://user:password@host:port`.
-
-    >>> Address.parse("mqtt://localhost"), Address.parse("broker:1884").port
-    (Address(host='localhost', port=1883, user=None, password=None, tls=False), 1884)
-    """
-
-    host: str
-    port: int
-    user: str | None = None
-    password: str | None = None
-    tls: bool = False
-
-    @classmethod
-    def parse(cls, url: str) -> Address:
-        """The parts of an address; the scheme may be left out."""
-        parts = urlsplit(url if "//" in url else f"mqtt://{url}")
-        if parts.scheme not in ("mqtt", "mqtts") or not parts.hostname:
-            raise BuildError(f"{url!r} is no address of an MQTT broker", hint="such as mqtt://localhost:1883")
-        tls = parts.scheme == "mqtts"
-        user, password = (unquote(part) if part else None for part in (parts.username, parts.password))
-        return cls(parts.hostname, parts.port or (8883 if tls else 1883), user, password, tls)
 
 
 def read_mqtt(
@@ -206,34 +180,15 @@ class Thanks:
 
 
 def connect(options: Mapping[str, str], thanks: Thanks) -> Any:
-    """A client that spools every message of the topics, in a thread of its own."""
-    import paho.mqtt.client as mqtt
-    from paho.mqtt.enums import CallbackAPIVersion
-
-    address = Address.parse(options["broker"])
-    client = mqtt.Client(
-        CallbackAPIVersion.VERSION2, client_id=options.get("client", "likewise"), clean_session=False, manual_ack=True
-    )
-    if address.user is not None:
-        client.username_pw_set(address.user, address.password)
-    if address.tls:
-        client.tls_set()
+    """A client that spools every message of the topics, in a thread of its own; back when it is subscribed."""
+    client = joining(options["broker"], client=options.get("client", "likewise"), keeps=True)
     topics = [(topic, int(options.get("qos", "1"))) for topic in options["topics"].split("\n")]
+    joined = Joined(client, topics)
 
-    def subscribe(joined: Any, *_: Any) -> None:
-        joined.subscribe(topics)
-
-    def keep(joined: Any, _: Any, message: Any) -> None:
+    def keep(ours: Any, _: Any, message: Any) -> None:
         kept = (message.topic, bytes(message.payload), time.time_ns() // 1000)
-        thanks.keep(kept, partial(joined.ack, message.mid, message.qos))
+        thanks.keep(kept, partial(ours.ack, message.mid, message.qos))
 
-    client.on_connect = subscribe
     client.on_message = keep
-    try:
-        client.connect(address.host, address.port)
-    except OSError as error:
-        raise MissingError(
-            f"no MQTT broker answers at {address.host}:{address.port}: {error}", hint="is it running?"
-        ) from error
-    client.loop_start()
+    joined.wait(options["broker"])
     return client

@@ -129,6 +129,12 @@ class RouteTask:
             if good.num_rows:
                 yield from self._routed(members, versions, good)
 
+    def tell_time(self, moment: int) -> pa.RecordBatch:
+        """That event time has come so far, with no event: for a stream with a heartbeat."""
+        number = batch_number()
+        members = Members.of(self.source.recipe(number), buckets=self.buckets, spread=self.spread)
+        return self._ticks(members, self.source.versions(number), {"min": moment, "max": moment})
+
     def _routed(self, members: Members, versions: Versions, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         starts = instants(batch.column("time"))
         ends = pc.coalesce(instants(batch.column("end")), starts)

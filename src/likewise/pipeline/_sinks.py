@@ -7,6 +7,7 @@ the whole batch is out, so only a batch that was cut off in the middle is sent t
 
 from __future__ import annotations
 
+import http.client
 import itertools
 import time
 import urllib.error
@@ -19,7 +20,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 import pyarrow as pa
 
-from likewise.errors import BuildError, LikewiseError, MissingError
+from likewise.errors import BuildError
+from likewise.pipeline._failures import DeliveryError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -33,10 +35,6 @@ class Sink(Protocol):
     def __call__(self, rows: DataFrame, batch: int) -> None:
         """Write them; doing it again changes nothing, or repeats the same keys."""
         ...
-
-
-class DeliveryError(LikewiseError):
-    """A receiver that did not take its messages; the batch stays undone and is tried again at restart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,63 +86,53 @@ class Ledger:
 
 @dataclass(frozen=True, slots=True)
 class MqttSink:
-    """One message for each row, QoS 1, on the topic with `{column}` filled in from the row."""
+    """One message for each row, QoS 1, on the topic with `{column}` filled in from the row.
+
+    `{subscription}` is the pattern's name too. A broker that goes away is waited for, `patience` seconds long.
+    """
 
     broker: str
     ledger: str
     topic: str = "likewise/{subscription}"
     client: str = "likewise-out"
+    patience: float = 60.0
 
     def __call__(self, rows: DataFrame, batch: int) -> None:
+        from likewise.pipeline._mqtt_client import Outgoing
+
         ledger = Ledger(self.ledger)
         if ledger.has(batch):
             return
-        client = self._connect()
-        try:
-            sent = [
-                client.publish(self.topic.format_map(row), _encode({"key": f"{batch}-{at}", **row}), qos=1)
-                for at, row in enumerate(records(ordered(rows)))
-            ]
-            for message in sent:
-                message.wait_for_publish(timeout=30)
-                if not message.is_published():
-                    raise DeliveryError(f"{self.broker} did not confirm batch {batch}", hint="is the broker well?")
-        finally:
-            client.disconnect()
-            client.loop_stop()
+        with Outgoing(self.broker, client=self.client, patience=self.patience) as outgoing:
+            for at, row in enumerate(records(ordered(rows))):
+                outgoing.send(self._topic(row), _encode({"key": f"{batch}-{at}", **row}))
         ledger.add(batch)
 
-    def _connect(self) -> Any:
-        import paho.mqtt.client as mqtt
-        from paho.mqtt.enums import CallbackAPIVersion
-
-        from likewise.pipeline._mqtt_source import Address
-
-        address = Address.parse(self.broker)
-        client = mqtt.Client(CallbackAPIVersion.VERSION2, client_id=self.client)
-        client.max_queued_messages_set(0)
-        client.max_inflight_messages_set(1000)
-        if address.user is not None:
-            client.username_pw_set(address.user, address.password)
-        if address.tls:
-            client.tls_set()
+    def _topic(self, row: dict[str, Any]) -> str:
         try:
-            client.connect(address.host, address.port)
-        except OSError as error:
-            raise MissingError(f"no MQTT broker answers at {self.broker}: {error}", hint="is it running?") from error
-        client.loop_start()
-        return client
+            topic = self.topic.format_map({"subscription": row.get("pattern"), **row})
+        except KeyError as error:
+            raise DeliveryError(f"rows have no {error} for the topic {self.topic}", hint=f"{', '.join(row)}") from None
+        # What stands for other topics cannot be in the name of one.
+        return topic.replace("+", "_").replace("#", "_")
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookSink:
-    """POSTs the rows as JSON arrays; `Idempotency-Key` names batch and part, so a receiver can drop repeats."""
+    """POSTs the rows as JSON arrays; `Idempotency-Key` names batch and part, so a receiver can drop repeats.
+
+    A receiver that does not answer, or says that it cannot now (429, 5xx), is asked again, `patience` seconds long.
+    """
 
     url: str
     ledger: str
     size: int = 1000
-    tries: int = 5
+    patience: float = 60.0
     headers: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.url.startswith(("http://", "https://")):
+            raise BuildError(f"{self.url!r} is no address of a webhook", hint="such as http://localhost:8000/hook")
 
     def __call__(self, rows: DataFrame, batch: int) -> None:
         ledger = Ledger(self.ledger)
@@ -157,16 +145,18 @@ class WebhookSink:
     def _post(self, body: bytes, *, key: str) -> None:
         headers = {"Content-Type": "application/json", "Idempotency-Key": key, **self.headers}
         request = urllib.request.Request(self.url, data=body, headers=headers, method="POST")
+        end = time.monotonic() + self.patience
         for tried in itertools.count(1):
             try:
                 with urllib.request.urlopen(request, timeout=30):
                     return
-            except urllib.error.URLError as error:
+            except (OSError, http.client.HTTPException) as error:
                 # A receiver that refuses what it was sent will refuse it again; one that is down may come back.
                 refused = isinstance(error, urllib.error.HTTPError) and error.code < 500 and error.code != 429
-                if refused or tried >= self.tries:
+                pause = min(2.0**tried / 10, 10.0)
+                if refused or time.monotonic() + pause > end:
                     raise DeliveryError(f"{self.url} did not take part {key}: {error}") from error
-                time.sleep(min(2.0**tried / 10, 10.0))
+                time.sleep(pause)
 
 
 def ordered(rows: DataFrame) -> DataFrame:

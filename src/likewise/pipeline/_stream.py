@@ -174,7 +174,7 @@ class Stream:
     """A stream ready to start: what is read, what is looked for, where it goes.
 
     `trigger` is Spark's: `{"availableNow": True}` takes what is there and ends, `{"processingTime": "5 seconds"}`
-    goes on for ever.
+    goes on for ever. `heartbeat` lets the event time of a live feed go on with the clock (see `detect`).
     """
 
     events: DataFrame
@@ -188,6 +188,11 @@ class Stream:
     delay: str = "0 seconds"
     spread: bool = True
     max_ahead: str | None = None
+    heartbeat: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.heartbeat is not None and self.trigger.get("availableNow"):
+            raise BuildError("a heartbeat is for streams that go on", hint="leave out the heartbeat, or --once")
 
     def start(self) -> list[StreamingQuery]:
         """Start the stream: matches, or detections if `what` says so or the subscriptions are patterns."""
@@ -204,6 +209,8 @@ class Stream:
     def _start(self, places: Places) -> StreamingQuery:
         if (self.what or self._guess()) == "detections":
             return self._detections(places)
+        if self.heartbeat is not None:
+            raise BuildError("a heartbeat is for patterns", hint="single events are matched as they come")
         return self._query(self.events, MatchBatch(self.source, self.sink, self.letters, self.explain), places.query)
 
     def _guess(self) -> str:
@@ -211,7 +218,9 @@ class Stream:
         return "detections" if recipe.patterns else "matches"
 
     def _detections(self, places: Places) -> StreamingQuery:
-        ways = Ways(delay=self.delay, spread=self.spread, max_ahead=self.max_ahead, letters=True)
+        ways = Ways(
+            delay=self.delay, spread=self.spread, max_ahead=self.max_ahead, letters=True, heartbeat=self.heartbeat
+        )
         found = detect_with(self.events, self.source, ways)
         return self._query(found, DetectBatch(self.sink, self.letters), places.query)
 
