@@ -1,4 +1,4 @@
-"""Relatedness in SQL and in joins is that of the measure."""
+"""Relatedness in SQL is that of the measure, and a pair is asked for once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import pytest
 pytest.importorskip("pyspark")
 
 from likewise.errors import BuildError
-from likewise.pipeline._related import Meaning, join_by_meaning, register_related, related
+from likewise.pipeline import _related, register_related
+from likewise.pipeline._related import Known, Meaning, related
 from likewise.semantics import Space, measure, write_space
 from likewise.testing import TableMeasure
 
@@ -85,26 +86,94 @@ def test_three_arguments_are_refused(spark: Any, space: Path) -> None:
 
 
 @pytest.mark.spark
-def test_tables_join_by_meaning(spark: Any, space: Path) -> None:
-    """Rows join where the measure is at or over the threshold, and only there."""
-    left = spark.createDataFrame([(1, "laptop"), (2, "parking"), (3, "unknown"), (4, None)], "id int, word string")
-    right = spark.createDataFrame([("x", "computer"), ("y", "garage")], "id string, term string")
-    found = join_by_meaning(left, right, on=("word", "term"), threshold=0.2, space=space)
+def test_sql_says_why(spark: Any, space: Path) -> None:
+    """The concepts that both terms share; their weights are parts of the score."""
+    register_related(spark, space=space)
+    (row,) = spark.sql(
+        "select related('laptop', 'computer') as r, why_related('laptop', 'computer') as why, "
+        "why_related('laptop', null) as none"
+    ).collect()
+    assert {each["concept"] for each in row["why"]} == {"Laptop", "Computer"}
+    assert sum(each["weight"] for each in row["why"]) == pytest.approx(row["r"])
+    assert row["none"] is None
+
+
+@pytest.mark.spark
+def test_columns_of_other_types_and_single_tags(spark: Any, space: Path) -> None:
+    """Numbers are compared as their text; a tag is a theme of its own."""
+    register_related(spark, space=space, measure="thematic", name="related_by_theme")
+    (row,) = spark.sql("""
+        select related_by_theme(1, '1') as same, related_by_theme('parking', 'garage', 'car', null) as one,
+            related_by_theme('parking', 'garage', array('car'), array()) as list
+    """).collect()
+    assert row["same"] == 1
+    assert row["one"] == pytest.approx(row["list"])
+
+
+class Counted(TableMeasure):
+    """Counts the pairs that it is asked for."""
+
+    asked = 0
+
+    def matrix(self, subscription_terms: Any, event_terms: Any, **themes: Any) -> Any:
+        self.asked += len(subscription_terms) * len(event_terms)
+        return super().matrix(subscription_terms, event_terms, **themes)
+
+
+def test_a_pair_is_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over batches, too: what a column costs goes by its distinct pairs."""
+    table, known = Counted({("laptop", "computer"): 0.5}), Known()
+    left, right = pa.array(["laptop"] * 1000), pa.array(["computer"] * 1000)
+    assert set(related(table, left, right, known=known).to_pylist()) == {0.5}
+    assert related(table, left.slice(0, 3), right.slice(0, 3), known=known).to_pylist() == [0.5] * 3
+    assert table.asked == 1
+    # Under other themes it is another question.
+    car = pa.array([["car"]] * 1000)
+    related(table, left, right, car, car, known=known)
+    assert table.asked == 2
+
+
+def test_what_is_too_much_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And asked for again, with the same answer."""
+    monkeypatch.setattr(_related, "KEPT_PAIRS", 2)
+    monkeypatch.setattr(_related, "KEPT_TERMS", 4)
+    table, known = Counted({("a", "b"): 0.5, ("c", "d"): 0.25, ("e", "f"): 0.75}), Known()
+    left, right = pa.array(["a", "c", "e", "a"]), pa.array(["b", "d", "f", "f"])
+    for _ in range(3):
+        assert related(table, left, right, known=known).to_pylist() == [0.5, 0.25, 0.75, 0.0]
+    assert table.asked > 4
+
+
+def test_equal_terms_that_no_space_knows_are_the_same(space: Path) -> None:
     esa = measure("esa", spaces=[Space.open(space)])
-    scores = esa.matrix(["laptop", "parking"], ["computer", "garage"])
-    wanted = {
-        (key, other): float(scores[i, j])
-        for i, key in enumerate((1, 2))
-        for j, other in enumerate(("x", "y"))
-        if scores[i, j] >= 0.2
-    }
-    rows = {(row["id"], row["id_right"]): row["relatedness"] for row in found.collect()}
-    assert rows == {pair: pytest.approx(score) for pair, score in wanted.items()}
-    assert rows
-    kept = join_by_meaning(left, right, on=("word", "term"), threshold=0.2, space=space, how="left")
-    assert {row["id"] for row in kept.collect()} == {1, 2, 3, 4}
+    left, right = pa.array(["zzyzx", "Zzyzx", "zzyzx", ""]), pa.array(["zzyzx", "zzyzx", "qwxy", ""])
+    assert related(esa, left, right).to_pylist() == [1.0, 1.0, 0.0, 1.0]
 
 
-def test_a_join_says_what_it_lacks(space: Path) -> None:
+def test_no_rows_no_scores(space: Path) -> None:
+    esa = measure("esa", spaces=[Space.open(space)])
+    nothing = pa.array([], pa.string())
+    assert related(esa, nothing, nothing).to_pylist() == []
+    tags = pa.array([], pa.list_(pa.string()))
+    assert related(esa, nothing, nothing, tags, tags).to_pylist() == []
+
+
+@pytest.mark.parametrize("name", ["esa+opposed", "esa+coded+opposed", "combined", "esa+contrast"])
+def test_composites_have_their_options(name: str, space: Path) -> None:
+    """A measure that needs terms to compare with gets them; the same meaning has the same key."""
+    options = {"competitors": ["computer", "garage"]} if "contrast" in name else {}
+    meaning = Meaning.of(name, space, **options)
+    made = meaning.measure()
+    found = related(made, pa.array(["laptop"]), pa.array(["computer"])).to_pylist()
+    assert found == [pytest.approx(float(made.matrix(["laptop"], ["computer"])[0, 0]))]
+    assert Meaning.of(name, space, **options).key == meaning.key
+    assert Meaning.of("esa", space).key != meaning.key
+
+
+def test_a_measure_says_what_it_lacks(space: Path) -> None:
     with pytest.raises(BuildError, match="needs a space"):
         Meaning.of("esa", ())
+    with pytest.raises(BuildError, match="needs competitors"):
+        Meaning.of("esa+contrast", space)
+    with pytest.raises(BuildError, match="does not take these options"):
+        Meaning.of("esa", space, colour="red")

@@ -1,183 +1,246 @@
-"""Meaning in SQL: `related(a, b)` as a function, and a join of two tables by what their words mean."""
+"""Meaning in SQL: `related(a, b)` as a function, `why_related(a, b)` for its reasons."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
+import hashlib
+import pickle
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from likewise.errors import BuildError
+from likewise.pipeline._arrow import distinct_themes
 from likewise.pipeline._worker import once, space_paths
-from likewise.semantics import Measure, Space, measure, needs_space
+from likewise.semantics import Competitors, Measure, Space, measure, needs_space, pairwise
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
-BLOCK: Final = 512
-"""Terms of one side that are compared with all of the other in one go."""
+Theme: TypeAlias = tuple[str, ...]
+Themes: TypeAlias = tuple[Theme, Theme]
+Codes: TypeAlias = NDArray[np.int64]
+Scores: TypeAlias = NDArray[np.float32]
+Spaces: TypeAlias = str | Path | Sequence[str | Path]
 
-_PAIRS = pa.schema([("_left", pa.string()), ("_right", pa.string()), ("relatedness", pa.float64())])
-PAIRS_SCHEMA: Final = "_left string, _right string, relatedness double"
+KEPT_PAIRS: Final = 2_000_000
+"""Pairs that a worker remembers, for each pair of themes (12 bytes each)."""
+
+KEPT_TERMS: Final = 500_000
+"""Terms that a worker remembers by number."""
+
+KEPT_THEMES: Final = 64
+"""Pairs of themes that a worker remembers pairs for."""
+
+WHY: Final = "array<struct<concept: string, weight: double>>"
+ARROW_WHY: Final = pa.list_(pa.struct([("concept", pa.string()), ("weight", pa.float64())]))
+REASONS: Final = 3
+"""So many concepts are named as reasons."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Meaning:
-    """A measure by name, with its spaces by path, made once in every process."""
+    """A measure by name, with its spaces by path and its options, made once in every process."""
 
     name: str
     spaces: tuple[str, ...]
+    options: tuple[tuple[str, Any], ...] = field(default=())
 
     @classmethod
-    def of(cls, name: str, spaces: str | Path | Sequence[str | Path]) -> Meaning:
-        """Checked here, so that a wrong name or path shows at once."""
-        meaning = cls(name, tuple(space_paths(spaces)))
+    def of(cls, name: str, spaces: Spaces, **options: Any) -> Meaning:
+        """Checked here, so that a wrong name, path or option shows at once."""
+        for terms in ("competitors", "background"):
+            if options.get(terms) is not None and not isinstance(options[terms], Competitors):
+                options[terms] = Competitors.of(options[terms])
+        meaning = cls(name, tuple(space_paths(spaces)), tuple(sorted(options.items())))
         if needs_space(name) and not meaning.spaces:
             raise BuildError(f"{name} needs a space", hint="give space=…, a name or a path")
         meaning.measure()
         return meaning
 
+    @cached_property
+    def key(self) -> str:
+        """Tells meanings apart, in any process."""
+        return hashlib.sha256(pickle.dumps((self.name, self.spaces, self.options))).hexdigest()
+
     def measure(self) -> Measure:
         """The measure, over spaces that are mapped from disk."""
+        return once(("measure", self.key), self._make)
+
+    def _make(self) -> Measure:
         spaces = [once(("space", path), partial(Space.open, path)) for path in self.spaces]
-        return once((self.name, self.spaces), lambda: measure(self.name, spaces=spaces))
+        return measure(self.name, spaces=spaces, **dict(self.options))
 
 
 def register_related(
     spark: SparkSession,
     *,
-    space: str | Path | Sequence[str | Path] = (),
+    space: Spaces = (),
     measure: str = "esa",
     name: str = "related",
+    **options: Any,
 ) -> None:
-    """Make `related(a, b)` and `related(a, b, theme_a, theme_b)` known to Spark SQL; themes are arrays of tags."""
+    """Make `related(a, b)` and `related(a, b, theme_a, theme_b)` known to Spark SQL, and `why_related` likewise.
+
+    Themes are arrays of tags, or a tag. `options` are those of the measure, such as `competitors`. The reasons are the
+    strongest concepts that both terms share, an array of struct (concept, weight).
+    """
     from pyspark.sql.pandas.functions import arrow_udf
 
-    meaning = Meaning.of(measure, space)
+    meaning = Meaning.of(measure, space, **options)
 
     def related_columns(*columns: pa.Array) -> pa.Array:
-        if len(columns) not in (2, 4):
-            raise BuildError("related takes two terms, and perhaps two themes", hint="related(a, b, theme_a, theme_b)")
-        return related(meaning.measure(), *columns)
+        _check(columns)
+        return related(meaning.measure(), *columns, known=once(("pairs", meaning.key), Known))
+
+    def why_columns(*columns: pa.Array) -> pa.Array:
+        _check(columns)
+        return why(meaning.measure(), *columns)
 
     # The stubs know only functions of a fixed number of columns.
     spark.udf.register(name, arrow_udf(related_columns, "double"))  # type: ignore[call-overload]
+    spark.udf.register(f"why_{name}", arrow_udf(why_columns, WHY))  # type: ignore[call-overload]
+
+
+def _check(columns: Sequence[pa.Array]) -> None:
+    if len(columns) not in (2, 4):
+        raise BuildError("related takes two terms, and perhaps two themes", hint="related(a, b, theme_a, theme_b)")
+
+
+class Known:
+    """Scores of pairs that were asked for before: a column costs by its distinct pairs, not by its rows.
+
+    A pair is one integer, made of the numbers of its terms; scores are found by binary search.
+    """
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self._by_theme: OrderedDict[Themes, tuple[Codes, Scores]] = OrderedDict()
+
+    def numbers(self, terms: Sequence[str]) -> Codes:
+        """A number for each term, the same at every call until `trim`."""
+        numbers = self._numbers
+        return np.fromiter((numbers.setdefault(term, len(numbers)) for term in terms), np.int64, len(terms))
+
+    def scores(self, measure: Measure, codes: Codes, themes: Themes) -> Scores:
+        """The scores of distinct pairs; those that are new are asked for."""
+        known, scores = self._by_theme.setdefault(themes, (np.empty(0, np.int64), np.empty(0, np.float32)))
+        self._by_theme.move_to_end(themes)
+        at = np.searchsorted(known, codes)
+        new = np.ones(len(codes), np.bool_)
+        inside = at < len(known)
+        new[inside] = known[at[inside]] != codes[inside]
+        out = np.zeros(len(codes), np.float32)
+        out[~new] = scores[at[~new]]
+        if new.any():
+            out[new] = self._ask(measure, codes[new], themes)
+            self._add(codes[new], out[new], themes)
+        return out
+
+    def trim(self) -> None:
+        """Forget what is too much to keep."""
+        while len(self._by_theme) > KEPT_THEMES:
+            self._by_theme.popitem(last=False)
+        if len(self._numbers) > KEPT_TERMS:
+            self._numbers.clear()
+            self._by_theme.clear()
+
+    def _ask(self, measure: Measure, codes: Codes, themes: Themes) -> Scores:
+        terms = list(self._numbers)
+        left, right = ([terms[at] for at in side.tolist()] for side in (codes >> 32, codes & 0xFFFFFFFF))
+        return pairwise(measure, left, right, subscription_theme=themes[0], event_theme=themes[1])
+
+    def _add(self, codes: Codes, scores: Scores, themes: Themes) -> None:
+        known, old = self._by_theme[themes]
+        # Past the limit, only the new ones stay.
+        if len(known) + len(codes) <= KEPT_PAIRS:
+            codes, scores = np.concatenate([known, codes]), np.concatenate([old, scores])
+        order = np.argsort(codes, kind="stable")
+        self._by_theme[themes] = codes[order], scores[order]
 
 
 def related(
+    measure: Measure,
+    left: pa.Array,
+    right: pa.Array,
+    left_theme: pa.Array = None,
+    right_theme: pa.Array = None,
+    *,
+    known: Known | None = None,
+) -> pa.Array:
+    """Relatedness of two columns, row by row; each distinct pair is asked for once, null where a term is."""
+    known = Known() if known is None else known
+    both = pc.and_(left.is_valid(), right.is_valid())
+    a, b = (_numbered(pc.if_else(both, column.cast(pa.string()), ""), known) for column in (left, right))
+    codes = (a << 32) | b
+    out = np.zeros(len(left))
+    for rows, themes in _by_theme(left_theme, right_theme, len(left)):
+        distinct = pa.array(codes[rows]).dictionary_encode()
+        scores = known.scores(measure, np.asarray(distinct.dictionary), themes)
+        out[rows] = scores[np.asarray(distinct.indices)]
+    known.trim()
+    return pc.if_else(both, pa.array(out), pa.scalar(None, pa.float64()))
+
+
+def _numbered(column: pa.Array, known: Known) -> Codes:
+    told = pc.dictionary_encode(column)
+    return np.asarray(known.numbers(told.dictionary.to_pylist())[np.asarray(told.indices)], np.int64)
+
+
+def why(
     measure: Measure, left: pa.Array, right: pa.Array, left_theme: pa.Array = None, right_theme: pa.Array = None
 ) -> pa.Array:
-    """Relatedness of two columns, row by row; each distinct combination is asked for once, null where a term is.
+    """The strongest shared concepts of each row's terms; null where a term is."""
+    out: list[list[dict[str, Any]] | None] = [None] * len(left)
+    pairs = list(zip(left.to_pylist(), right.to_pylist(), strict=True))
+    for at, themes in _by_theme(left_theme, right_theme, len(left)):
+        told: dict[Any, list[dict[str, Any]]] = {}
+        for row in np.arange(len(left))[at].tolist():
+            pair = pairs[row]
+            if None not in pair:
+                if pair not in told:
+                    told[pair] = reasons(measure, *pair, themes=themes)
+                out[row] = told[pair]
+    return pa.array(out, ARROW_WHY)
 
-    Rows with the same themes are answered by whole matrices over their distinct terms, a block at a time.
-    """
-    out = np.full(len(left), np.nan)
-    for rows, themes in _by_theme(left_theme, right_theme, len(left)):
-        a, b = (_dictionary(column.take(rows)) for column in (left, right))
-        scores = _pairs(measure, a, b, themes)
-        out[rows.to_numpy()] = scores
-    return pc.if_else(pc.and_(left.is_valid(), right.is_valid()), pa.array(out), pa.scalar(None, pa.float64()))
+
+def reasons(
+    measure: Measure, left: str, right: str, *, themes: Themes = ((), ()), limit: int = REASONS
+) -> list[dict[str, Any]]:
+    """The strongest shared concepts of two terms."""
+    found = measure.reason(left, right, subscription_theme=themes[0], event_theme=themes[1], limit=limit)
+    return [{"concept": each.concept, "weight": each.weight} for each in found]
 
 
-def _by_theme(left: pa.Array, right: pa.Array, count: int) -> Iterator[tuple[pa.Array, tuple[list[str], list[str]]]]:
+def _by_theme(left: pa.Array, right: pa.Array, count: int) -> list[tuple[Any, Themes]]:
+    """Rows with the same themes, and these."""
     if left is None or right is None:
-        yield pa.array(np.arange(count)), ([], [])
-        return
-    sides = [column.to_pylist() for column in (left, right)]
-    groups: dict[tuple[tuple[str, ...], tuple[str, ...]], list[int]] = {}
-    for row, (one, other) in enumerate(zip(*sides, strict=True)):
-        groups.setdefault((tuple(one or ()), tuple(other or ())), []).append(row)
-    for (one, other), rows in groups.items():
-        yield pa.array(rows), (list(one), list(other))
+        return [(slice(None), ((), ()))]
+    (mine, a), (theirs, b) = (distinct_themes(_lists(column)) for column in (left, right))
+    found, rows = np.unique(a * len(theirs) + b, return_inverse=True)
+    if len(found) == 1:
+        return [(slice(None), (_sorted(mine[a[0]]), _sorted(theirs[b[0]])))] if count else []
+    return [
+        (np.flatnonzero(rows == at), (_sorted(mine[number // len(theirs)]), _sorted(theirs[number % len(theirs)])))
+        for at, number in enumerate(found.tolist())
+    ]
 
 
-def _dictionary(column: pa.Array) -> pa.DictionaryArray:
-    return pc.dictionary_encode(pc.fill_null(column, ""))
+def _sorted(theme: Sequence[str]) -> Theme:
+    return tuple(sorted(set(theme)))
 
 
-def _pairs(
-    measure: Measure, left: pa.DictionaryArray, right: pa.DictionaryArray, themes: tuple[list[str], list[str]]
-) -> np.ndarray[Any, Any]:
-    a, b = (np.asarray(column.indices) for column in (left, right))
-    others = right.dictionary.to_pylist()
-    terms = left.dictionary.to_pylist()
-    out = np.zeros(len(a))
-    for start in range(0, len(terms), BLOCK):
-        rows = np.flatnonzero((a >= start) & (a < start + BLOCK))
-        needed, place = np.unique(b[rows], return_inverse=True)
-        block = measure.matrix(
-            terms[start : start + BLOCK],
-            [others[at] for at in needed],
-            subscription_theme=themes[0],
-            event_theme=themes[1],
-        )
-        out[rows] = block[a[rows] - start, place]
-    return out
-
-
-@dataclass(frozen=True, slots=True)
-class PairTask:
-    """All pairs of terms that are related enough: each batch of left terms against all right terms."""
-
-    meaning: Meaning
-    right: tuple[str, ...]
-    threshold: float
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        measure = self.meaning.measure()
-        for batch in batches:
-            terms = batch.column(0).to_pylist()
-            for start in range(0, len(terms), BLOCK):
-                yield self._block(measure, terms[start : start + BLOCK])
-
-    def _block(self, measure: Measure, terms: list[str]) -> pa.RecordBatch:
-        scores = measure.matrix(terms, self.right)
-        row, column = np.nonzero(scores >= np.float32(self.threshold))
-        columns = [
-            pa.array([terms[at] for at in row], pa.string()),
-            pa.array([self.right[at] for at in column], pa.string()),
-            pa.array(scores[row, column].astype(np.float64)),
-        ]
-        return pa.RecordBatch.from_arrays(columns, schema=_PAIRS)
-
-
-def join_by_meaning(
-    left: DataFrame,
-    right: DataFrame,
-    *,
-    on: str | tuple[str, str],
-    threshold: float = 0.5,
-    space: str | Path | Sequence[str | Path] = (),
-    measure: str = "esa",
-    how: str = "inner",
-) -> DataFrame:
-    """Join rows whose words mean nearly the same; adds `relatedness`.
-
-    Only the distinct terms of both sides are compared, in blocks on the workers. The distinct terms of the
-    right side, which should be the one with fewer, are brought to the driver; `on` names the column, or one for each
-    side. Columns of the same name keep it on the left and get `_right` added on the right.
-    """
-    from pyspark.sql import functions as F  # noqa: N812
-
-    mine, theirs = (on, on) if isinstance(on, str) else on
-    for frame, name in ((left, mine), (right, theirs)):
-        if name not in frame.columns:
-            raise BuildError(f"there is no column {name!r} to join on", hint=f"there are {', '.join(frame.columns)}")
-    if how not in ("inner", "left"):
-        raise BuildError(f"a join by meaning cannot be {how!r}", hint="inner or left")
-    distinct = right.select(F.col(theirs).alias("_right")).where("_right is not null").distinct()
-    terms = tuple(sorted(distinct.toArrow().column(0).to_pylist()))
-    task = PairTask(Meaning.of(measure, space), terms, threshold)
-    pairs = left.select(F.col(mine).alias("_left")).where("_left is not null").distinct()
-    related_pairs = pairs.mapInArrow(task, PAIRS_SCHEMA)
-    renamed = right.select(
-        *(F.col(name).alias(f"{name}_right" if name in left.columns else name) for name in right.columns),
-        F.col(theirs).alias("_right"),
-    )
-    joined = left.join(related_pairs, left[mine] == related_pairs["_left"], how).join(renamed, "_right", how)
-    return joined.drop("_left", "_right")
+def _lists(column: pa.Array) -> pa.ListArray:
+    """Tags as lists; a text is a theme of one tag."""
+    if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
+        return column.cast(pa.list_(pa.string()))
+    tags = column.cast(pa.string())
+    sizes = np.asarray(tags.is_valid()).astype(np.int32)
+    return pa.ListArray.from_arrays(np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32), tags.drop_null())

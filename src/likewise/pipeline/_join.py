@@ -1,0 +1,213 @@
+"""A join of two tables by what their words mean.
+
+Only distinct terms are compared, on the workers; rows are then joined by Spark's own joins over the pairs found.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from likewise.errors import BuildError
+from likewise.pipeline._join_columns import Names, Side, column, folding, how_of, new_names, pairs_of
+from likewise.pipeline._join_near import Bar
+from likewise.pipeline._join_pairs import SMALL, TermPairs
+from likewise.pipeline._join_tasks import NEAR, NearColumn, WhyTask
+from likewise.pipeline._related import WHY, Meaning, Spaces
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def join_by_meaning(
+    left: DataFrame,
+    right: DataFrame,
+    *,
+    on: Names,
+    threshold: float | None = None,
+    best: int | None = None,
+    space: Spaces = (),
+    measure: str = "esa",
+    how: str = "inner",
+    equal: Names = (),
+    themes: str | tuple[str, str] | None = None,
+    explain: bool = False,
+    score: str = "relatedness",
+    suffix: str = "_right",
+    **options: Any,
+) -> DataFrame:
+    """Join rows whose words mean nearly the same; adds `relatedness`, that of the terms of `on`.
+
+    `on` is a column of both sides, a pair (left, right), or several as a list or mapping: then each pair must reach
+    the `threshold`, and `relatedness` is their geometric mean. Columns of `equal` must be equal besides. `best` keeps
+    the so many nearest terms of the right for each term of the left; without a `threshold` any relatedness above 0
+    will do then, else 0.5 is asked for. `themes` are columns with the tags of each row, for measures that use
+    them. `how` is inner, left, right, full, left_semi or left_anti; null joins nothing. `explain` adds `why`,
+    the concepts that carry the score. Columns of the right that the left has too get the `suffix`. `options` are those
+    of the measure.
+
+    The left may be a stream. The distinct terms of the right come to the driver if there are no more than 20,000,
+    which a stream needs; otherwise both sides meet in blocks.
+    """
+    pairs, same = pairs_of(on), pairs_of(equal)
+    tags = (None, None) if themes is None else pairs_of(themes)[0]
+    mine = Side(left, tuple(a for a, _ in pairs), tuple(a for a, _ in same), tags[0], "left")
+    theirs = Side(right, tuple(b for _, b in pairs), tuple(b for _, b in same), tags[1], "right")
+    bar = Bar.of(threshold, best, themed=themes is not None)
+    join = Join(mine, theirs, Meaning.of(measure, space, **options), bar, how_of(how), explain)
+    join.check()
+    added = [] if join.half else [score, *(["why"] if explain else ())]
+    renamed = {}
+    if not join.half:
+        renamed = new_names(left.columns, right.columns, suffix=suffix, added=added, fold=folding(left))
+    found = join.streamed(renamed) if left.isStreaming else join.joined(renamed)
+    if join.half:
+        return found.select(*map(column, left.columns))
+    own = [column(name) for name in (*left.columns, *renamed.values())]
+    return found.select(*own, column("_score").alias(score), *(["why"] if explain else ()))
+
+
+@dataclass(frozen=True)
+class Join:
+    """Two sides, what is near enough, and how to put it together."""
+
+    left: Side
+    right: Side
+    meaning: Meaning
+    bar: Bar
+    how: str
+    explain: bool
+
+    @property
+    def half(self) -> bool:
+        """Whether only the left side's rows are asked for."""
+        return self.how in ("left_semi", "left_anti")
+
+    @property
+    def simple(self) -> bool:
+        """Whether one column decides alone, so that workers can choose the best."""
+        return len(self.left.on) == 1 and not self.left.equal
+
+    def check(self) -> None:
+        """What cannot work fails here, not in a task."""
+        if not self.left.on:
+            raise BuildError("a join by meaning needs a column to go by", hint="on='device' or on=('device', 'name')")
+        for side in (self.left, self.right):
+            side.check()
+        if self.explain and (len(self.left.on) > 1 or self.half):
+            raise BuildError("reasons are given for one column, in a join that keeps both sides", hint="explain=False")
+        if self.right.frame.isStreaming:
+            raise BuildError(
+                "the right side of a join by meaning cannot be a stream", hint="put the stream on the left"
+            )
+        if self.left.frame.isStreaming:
+            self._check_stream()
+
+    def _check_stream(self) -> None:
+        if not self.simple and (len(self.left.on) > 1 or self.how != "inner" or self.bar.best is not None):
+            raise BuildError(
+                "a stream is joined by one column of meaning",
+                hint="with equal=… only how='inner' and no best=…; more in foreachBatch",
+            )
+        if self.how in ("right", "full"):
+            raise BuildError(
+                f"a stream cannot be joined {self.how}: it has no end to wait for",
+                hint="inner, left, left_semi or left_anti",
+            )
+        if self.explain:
+            raise BuildError("reasons are not given in a stream", hint="why_related(…) of register_related gives them")
+
+    def joined(self, renamed: dict[str, str]) -> DataFrame:
+        """The rows of both sides over the pairs of their terms."""
+        pairs = self._pairs()
+        left = self.left.keyed()
+        keys = [*self.left.keys, *self.left.same]
+        if self.half:
+            return left.join(pairs.select(*keys).distinct(), keys, self.how)
+        first = {"inner": "inner", "left": "left", "right": "inner", "full": "full"}[self.how]
+        right = self.right.keyed(renamed)
+        return left.join(pairs, keys, first).join(right, [*self.right.keys, *self.right.same], self.how)
+
+    def streamed(self, renamed: dict[str, str]) -> DataFrame:
+        """Row by row, since a stream's terms are never all there: each gets the list of its near terms."""
+        from pyspark.sql import functions as F  # noqa: N812
+        from pyspark.sql.pandas.functions import arrow_udf
+
+        terms = self._near[0].small
+        if terms is None:
+            raise BuildError(
+                f"the right side has more than {SMALL:,} distinct terms, too many for a stream",
+                hint="filter it, or join each micro-batch in foreachBatch",
+            )
+        # The stubs want a kind of function that the call itself finds out.
+        near = arrow_udf(NearColumn(self.meaning, terms, self._near[0].bar).__call__, NEAR)  # type: ignore[call-overload]
+        left = self.left.keyed()
+        listed = left.withColumn("_near", near(F.col(self.left.keys[0])))
+        if self.half:
+            found = F.coalesce(F.size("_near"), F.lit(0)) > 0
+            return listed.where(found if self.how == "left_semi" else ~found)
+        each = "inline" if self.how == "inner" else "inline_outer"
+        pairs = listed.selectExpr(*(f"`{name}`" for name in map(_quoted, left.columns)), f"{each}(_near)")
+        pairs = pairs.withColumnsRenamed({"_right": self.right.keys[0], "relatedness": "_score"})
+        return pairs.join(self.right.keyed(renamed), [*self.right.keys, *self.right.same], self.how)
+
+    @cached_property
+    def _near(self) -> list[TermPairs]:
+        """The terms of each column of `on`; only where one column decides can workers keep the best alone."""
+        bar = self.bar if self.simple else replace(self.bar, best=None)
+        columns = [
+            [side.keyed().select(key).where(f"{key} is not null") for key in side.keys]
+            for side in (self.left, self.right)
+        ]
+        return [TermPairs(mine, theirs, self.meaning, bar) for mine, theirs in zip(*columns, strict=True)]
+
+    def _pairs(self) -> DataFrame:
+        """Pairs of keys with `_score`, and `why` if asked for: a row for each distinct combination."""
+        from pyspark.sql import functions as F  # noqa: N812
+
+        found = self._near[0].frame()
+        if self.simple:
+            whole = self._best(found.toDF(self.left.keys[0], self.right.keys[0], "_score"))
+            return self._why(whole) if self.explain else whole
+        mine, theirs = (_combinations(side) for side in (self.left, self.right))
+        found = found.toDF(self.left.keys[0], self.right.keys[0], "_score0")
+        found = mine.join(found, self.left.keys[0]).join(theirs, [self.right.keys[0], *self.left.same])
+        for at in range(1, len(self.left.on)):
+            keys = [self.left.keys[at], self.right.keys[at]]
+            found = found.join(self._near[at].frame().toDF(*keys, f"_score{at}"), keys)
+        count = len(self.left.on)
+        mean = F.expr("pow(" + " * ".join(f"_score{at}" for at in range(count)) + f", 1.0 / {count})")
+        whole = self._best(found.withColumn("_score", mean if count > 1 else F.col("_score0")))
+        whole = whole.drop(*(f"_score{at}" for at in range(count)))
+        return self._why(whole) if self.explain else whole
+
+    def _best(self, pairs: DataFrame) -> DataFrame:
+        from pyspark.sql import Window
+        from pyspark.sql import functions as F  # noqa: N812
+
+        if self.bar.best is None or (self.simple and self._near[0].small is not None):
+            return pairs
+        very_same = F.lit(True)
+        for mine, theirs in zip(self.left.keys, self.right.keys, strict=True):
+            very_same = very_same & (F.col(mine) == F.col(theirs))
+        order = [F.col("_score").desc(), very_same.desc(), *map(F.col, self.right.keys)]
+        window = Window.partitionBy(*self.left.keys, *self.left.same).orderBy(*order)
+        ranked = pairs.withColumn("_rank", F.row_number().over(window))
+        return ranked.where(F.col("_rank") <= self.bar.best).drop("_rank")
+
+    def _why(self, pairs: DataFrame) -> DataFrame:
+        """Reasons take longest, so they are given last, and once for each pair."""
+        keys = [self.left.keys[0], self.right.keys[0]]
+        task = WhyTask(self.meaning, self.bar.themed)
+        reasons = pairs.select(*keys).distinct().mapInArrow(task, f"{keys[0]} string, {keys[1]} string, why {WHY}")
+        return pairs.join(reasons, keys)
+
+
+def _combinations(side: Side) -> DataFrame:
+    keys = [*side.keys, *side.same]
+    return side.keyed().select(*keys).dropna("any").distinct()
+
+
+def _quoted(name: str) -> str:
+    return name.replace("`", "``")

@@ -1,0 +1,380 @@
+"""A join by meaning is the cross join over the threshold, whatever the way it is worked out."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from likewise.errors import BuildError
+from likewise.pipeline import _join_pairs, join_by_meaning
+from likewise.semantics import Space, measure, write_space
+
+pytestmark = pytest.mark.spark
+
+DOCUMENTS = [
+    ("Car park", "parking garage car vehicle parking space street"),
+    ("Garage", "garage car repair vehicle parking door"),
+    ("Energy use", "energy consumption usage electricity meter"),
+    ("Laptop", "laptop computer notebook battery power"),
+    ("Computer", "computer laptop processor memory"),
+]
+LEFT = [(1, "laptop"), (2, "parking"), (3, "zzyzx"), (4, None), (5, "laptop"), (6, "energy"), (7, "qwxy")]
+RIGHT = [("x", "computer"), ("y", "garage"), ("z", "zzyzx"), ("n", None), ("c", "computer"), ("l", "Laptops")]
+
+
+@pytest.fixture(scope="module")
+def space(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("spaces") / "tiny"
+    write_space(folder, DOCUMENTS)
+    return folder
+
+
+@pytest.fixture
+def left(spark: Any) -> Any:
+    return spark.createDataFrame(LEFT, "id int, word string")
+
+
+@pytest.fixture
+def right(spark: Any) -> Any:
+    return spark.createDataFrame(RIGHT, "id string, term string")
+
+
+@pytest.fixture
+def in_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both sides meet in groups of about two terms."""
+    monkeypatch.setattr(_join_pairs, "CHUNK", 2)
+    monkeypatch.setattr(_join_pairs, "SMALL", 0)
+    monkeypatch.setattr(_join_pairs, "TALL", 2)
+
+
+@pytest.fixture(params=["small", pytest.param("groups", marks=pytest.mark.slow)])
+def way(request: pytest.FixtureRequest) -> str:
+    """The right side goes with the tasks, or both sides meet in groups."""
+    if request.param == "groups":
+        request.getfixturevalue("in_groups")
+    return str(request.param)
+
+
+def scores(space: Path, name: str = "esa", **options: Any) -> dict[tuple[int, str], float]:
+    """What every pair of rows scores, from the measure's own matrix."""
+    made = measure(name, spaces=[Space.open(space)], **options)
+    rows = [(a, b) for a in LEFT for b in RIGHT if a[1] is not None and b[1] is not None]
+    return {(a[0], b[0]): float(made.matrix([a[1]], [b[1]])[0, 0]) for a, b in rows}
+
+
+def pairs(frame: Any) -> dict[tuple[int, str], float]:
+    rows = frame.collect()
+    found = {(row["id"], row["id_right"]): row["relatedness"] for row in rows}
+    assert len(found) == len(rows), "no pair comes twice"
+    return found
+
+
+def over(space: Path, threshold: float, **options: Any) -> dict[tuple[int, str], Any]:
+    every = scores(space, **options)
+    return {pair: pytest.approx(score, abs=1e-6) for pair, score in every.items() if score >= threshold}
+
+
+def test_rows_join_at_or_over_the_threshold(left: Any, right: Any, space: Path, way: str) -> None:
+    """Repeated terms join each for itself; equal terms that the space does not know are 1; null joins nothing."""
+    found = pairs(join_by_meaning(left, right, on=("word", "term"), threshold=0.2, space=space))
+    assert found == over(space, 0.2)
+    assert found[3, "z"] == 1
+    assert {(1, "x"), (5, "c"), (1, "l")} <= set(found)
+    assert not any(key == 7 for key, _ in found)
+
+
+def test_the_nearest_alone(left: Any, right: Any, space: Path, way: str) -> None:
+    """`best=1` keeps one term of the right for each term of the left, and all rows that have it."""
+    found = pairs(join_by_meaning(left, right, on=("word", "term"), best=1, space=space))
+    every = scores(space)
+    wanted: dict[Any, Any] = {}
+    for key, word in LEFT:
+        near = sorted((-every[key, other], term) for other, term in RIGHT if term and word and every[key, other] > 0)
+        wanted |= {(key, other): every[key, other] for other, term in RIGHT if near and term == near[0][1]}
+    assert found == {pair: pytest.approx(score, abs=1e-6) for pair, score in wanted.items()}
+    assert (1, "l") in found
+    assert (1, "x") not in found
+    two = pairs(join_by_meaning(left, right, on=("word", "term"), best=2, threshold=1, space=space))
+    assert set(two) == {(1, "l"), (5, "l"), (3, "z")}
+
+
+def test_equal_scores_go_to_the_very_same_text(spark: Any, space: Path, way: str) -> None:
+    """All spellings score 1; the one that is written alike is the nearest, else the first in order."""
+    left = spark.createDataFrame([("laptops",), ("LAPTOP",)], "a string")
+    right = spark.createDataFrame([("laptop",), ("laptops",), ("Laptop",)], "b string")
+    rows = join_by_meaning(left, right, on=("a", "b"), best=1, space=space).collect()
+    assert {(row["a"], row["b"]) for row in rows} == {("laptops", "laptops"), ("LAPTOP", "Laptop")}
+
+
+def test_groups_find_what_tasks_find(left: Any, right: Any, space: Path, in_groups: None) -> None:
+    """More terms than one task takes: all pairs over the threshold, and the best of all groups."""
+    found = join_by_meaning(left, right, on=("word", "term"), threshold=0.2, space=space)
+    assert pairs(found) == over(space, 0.2)
+    nearest = join_by_meaning(left, right, on=("word", "term"), best=1, space=space)
+    assert {(1, "l"), (3, "z"), (5, "l")} <= set(pairs(nearest))
+    assert (1, "x") not in pairs(nearest)
+
+
+@pytest.mark.parametrize("how", ["left", "right", "full", "left_semi", "anti"])
+def test_every_kind_of_join(left: Any, right: Any, space: Path, how: str, way: str) -> None:
+    """As Spark's own kinds: what finds no partner stays, on the side that is asked for."""
+    rows = join_by_meaning(left, right, on=("word", "term"), threshold=0.2, space=space, how=how).collect()
+    both = set(over(space, 0.2))
+    lonely = {(key, None) for key, _ in LEFT} - {(key, None) for key, _ in both}
+    unasked = {(None, key) for key, _ in RIGHT} - {(None, key) for _, key in both}
+    if how in ("left_semi", "anti"):
+        assert rows[0].asDict().keys() == {"id", "word"}
+        kept = {key for key, _ in both} if how == "left_semi" else {key for key, _ in lonely}
+        assert sorted(row["id"] for row in rows) == sorted(kept)
+        return
+    wanted = both | (lonely if how in ("left", "full") else set()) | (unasked if how in ("right", "full") else set())
+    assert sorted(map(str, ((row["id"], row["id_right"]) for row in rows))) == sorted(map(str, wanted))
+    assert all((row["relatedness"] is None) == (None in (row["id"], row["id_right"])) for row in rows)
+
+
+@pytest.mark.parametrize("sides", [(0, 1), (1, 0), (0, 0)])
+def test_an_empty_side(left: Any, right: Any, space: Path, sides: tuple[int, int], way: str) -> None:
+    left, right = left.limit(sides[0] * 7), right.limit(sides[1] * 6)
+    assert join_by_meaning(left, right, on=("word", "term"), space=space).count() == 0
+    assert join_by_meaning(left, right, on=("word", "term"), space=space, how="left").count() == sides[0] * 7
+    assert join_by_meaning(left, right, on=("word", "term"), space=space, how="full").count() == max(
+        sides[0] * 7, sides[1] * 6
+    )
+
+
+def test_a_table_joins_itself(left: Any, space: Path) -> None:
+    """Columns of the right get a suffix, and so does the column to join on."""
+    found = join_by_meaning(left, left, on="word", threshold=1, space=space)
+    assert found.columns == ["id", "word", "id_right", "word_right", "relatedness"]
+    rows = {(row["id"], row["id_right"]) for row in found.collect()}
+    assert rows == {(1, 1), (1, 5), (5, 1), (5, 5), (2, 2), (3, 3), (6, 6), (7, 7)}
+
+
+def test_odd_names_of_columns(spark: Any, space: Path) -> None:
+    """Dots, blanks, and capitals that differ only."""
+    left = spark.createDataFrame([("laptop", 1)], "`the.word` string, `Key` int")
+    right = spark.createDataFrame([("computer", 2)], "`a term` string, `key` int")
+    found = join_by_meaning(left, right, on=("the.word", "a term"), threshold=0.1, space=space, score="near")
+    assert found.columns == ["the.word", "Key", "a term", "key_right", "near"]
+    assert found.count() == 1
+
+
+def test_several_columns_of_meaning(spark: Any, space: Path, way: str) -> None:
+    """Each must reach the threshold; the whole is their geometric mean."""
+    left = spark.createDataFrame(
+        [(1, "laptop", "parking"), (2, "laptop", "energy")], "id int, device string, place string"
+    )
+    right = spark.createDataFrame(
+        [("x", "computer", "garage"), ("y", "garage", "garage")], "id string, thing string, at string"
+    )
+    on = {"device": "thing", "place": "at"}
+    found = pairs(join_by_meaning(left, right, on=on, threshold=0.2, space=space))
+    esa = measure("esa", spaces=[Space.open(space)])
+    product = esa.matrix(["laptop"], ["computer"])[0, 0] * esa.matrix(["parking"], ["garage"])[0, 0]
+    assert found == {(1, "x"): pytest.approx(float(product) ** 0.5, abs=1e-6)}
+    assert found == pairs(join_by_meaning(left, right, on=list(on.items()), best=1, threshold=0.2, space=space))
+
+
+def test_columns_that_must_be_equal(spark: Any, space: Path, way: str) -> None:
+    """`best` chooses among the rows that are equal there."""
+    left = spark.createDataFrame(
+        [(1, "laptop", "a"), (2, "laptop", "b"), (3, "laptop", "c")], "id int, word string, city string"
+    )
+    right = spark.createDataFrame(
+        [("x", "computer", "a"), ("l", "laptops", "b"), ("n", "notebook", "a"), ("g", "garage", "c")],
+        "id string, term string, town string",
+    )
+    options: dict[str, Any] = {"on": ("word", "term"), "equal": ("city", "town"), "space": space}
+    assert set(pairs(join_by_meaning(left, right, threshold=0.01, **options))) == {(1, "x"), (1, "n"), (2, "l")}
+    assert set(pairs(join_by_meaning(left, right, best=1, **options))) == {(1, "x"), (2, "l")}
+    kept = join_by_meaning(left, right, best=1, how="full", **options).collect()
+    assert {(row["id"], row["id_right"]) for row in kept} == {(1, "x"), (2, "l"), (3, None), (None, "n"), (None, "g")}
+    anti = join_by_meaning(left, right, threshold=0.01, how="anti", **options).collect()
+    assert [row["id"] for row in anti] == [3]
+
+
+def test_each_row_has_its_own_theme(spark: Any, space: Path, way: str) -> None:
+    left = spark.createDataFrame(
+        [
+            (1, "parking", ["car"]),
+            (2, "parking", ["energy"]),
+            (3, "parking", None),
+            (4, "parking", ["street", "car", None]),
+        ],
+        "id int, word string, theme array<string>",
+    )
+    right = spark.createDataFrame([("y", "garage", "car"), ("z", "garage", None)], "id string, term string, tag string")
+    found = join_by_meaning(
+        left, right, on=("word", "term"), best=9, space=space, measure="thematic", themes=("theme", "tag")
+    )
+    thematic = measure("thematic", spaces=[Space.open(space)])
+    themes = {1: ["car"], 2: ["energy"], 3: [], 4: ["car", "street"]}
+    assert pairs(found) == {
+        (key, other): pytest.approx(
+            float(thematic.matrix(["parking"], ["garage"], subscription_theme=mine, event_theme=theirs)[0, 0]), abs=1e-6
+        )
+        for (key, mine), (other, theirs) in itertools.product(themes.items(), (("y", ["car"]), ("z", [])))
+    }
+    assert [row["term"] for row in found.collect()] == ["garage"] * 8, "tags are no part of the term"
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("esa-euclidean", {}),
+        ("combined", {}),
+        ("jiang-conrath", {}),
+        ("concept", {}),
+        ("hybrid", {}),
+        ("esa+coded+opposed", {}),
+        ("esa+contrast", {"competitors": ["computer", "garage", "energy"]}),
+        ("esa+rank", {"background": ["computer", "garage", "energy"]}),
+    ],
+)
+def test_every_measure(left: Any, right: Any, space: Path, name: str, options: dict[str, Any]) -> None:
+    found = join_by_meaning(left, right, on=("word", "term"), threshold=0.05, space=space, measure=name, **options)
+    assert pairs(found) == over(space, 0.05, name=name, **options)
+
+
+def test_reasons_of_a_join(left: Any, right: Any, space: Path, way: str) -> None:
+    found = join_by_meaning(left, right, on=("word", "term"), threshold=0.2, space=space, explain=True).collect()
+    (row,) = [row for row in found if (row["id"], row["id_right"]) == (1, "x")]
+    assert {each["concept"] for each in row["why"]} == {"Laptop", "Computer"}
+    assert sum(each["weight"] for each in row["why"]) == pytest.approx(row["relatedness"], abs=1e-6)
+    assert len(found) == len(over(space, 0.2))
+
+
+@pytest.mark.parametrize("how", ["inner", "left", "left_semi", "left_anti"])
+def test_a_stream_joins_as_a_batch(spark: Any, left: Any, right: Any, space: Path, tmp_path: Path, how: str) -> None:
+    left.repartition(3).write.parquet(str(tmp_path / "in"))
+    stream = spark.readStream.schema(left.schema).option("maxFilesPerTrigger", 1).parquet(str(tmp_path / "in"))
+    options: dict[str, Any] = {"on": ("word", "term"), "threshold": 0.2, "space": space, "how": how}
+    joined = join_by_meaning(stream, right, **options)
+    query = joined.writeStream.format("memory").queryName(f"joined_{how}").trigger(availableNow=True).start()
+    query.awaitTermination(120)
+    found = spark.table(f"joined_{how}")
+    batch = join_by_meaning(left, right, **options)
+    assert found.columns == batch.columns
+    assert sorted(map(str, found.collect())) == sorted(map(str, batch.collect()))
+
+
+def test_a_stream_with_equal_columns_and_the_nearest(
+    spark: Any, left: Any, right: Any, space: Path, tmp_path: Path
+) -> None:
+    left.write.parquet(str(tmp_path / "in"))
+    stream = spark.readStream.schema(left.schema).parquet(str(tmp_path / "in"))
+    nearest = join_by_meaning(stream, right, on=("word", "term"), best=1, space=space)
+    query = nearest.writeStream.format("memory").queryName("nearest").trigger(availableNow=True).start()
+    query.awaitTermination(120)
+    assert pairs(spark.table("nearest")) == pairs(
+        join_by_meaning(left, right, on=("word", "term"), best=1, space=space)
+    )
+    equal = {"on": ("word", "term"), "equal": {"word": "term"}, "space": space}
+    query = (
+        join_by_meaning(stream, right, **equal)
+        .writeStream.format("memory")
+        .queryName("equal")
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination(120)
+    assert set(pairs(spark.table("equal"))) == {(3, "z")}
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"on": "word"}, "no column 'word' to join on"),
+        ({"on": []}, "needs a column to go by"),
+        ({"on": ("id", "term")}, "the column 'id' is int, not text"),
+        ({"how": "cross"}, "cannot be 'cross'"),
+        ({"threshold": 0}, "a threshold of 0 is no bar"),
+        ({"threshold": float("nan")}, "a threshold of nan is no bar"),
+        ({"threshold": 1.5}, "a threshold of 1.5 is no bar"),
+        ({"best": 0}, "best=0 leaves nothing"),
+        ({"suffix": ""}, "two columns 'id'"),
+        ({"score": "word"}, "two columns 'word'"),
+        ({"themes": ("id", "id")}, "the column 'id' is no theme"),
+        ({"explain": True, "how": "anti"}, "reasons are given for one column"),
+        ({"measure": "esb"}, "no measure 'esb'"),
+        ({"space": ()}, "needs a space"),
+    ],
+)
+def test_mistakes_show_when_the_join_is_built(
+    left: Any, right: Any, space: Path, options: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(BuildError, match=told):
+        join_by_meaning(left, right, **({"on": ("word", "term"), "space": space} | options))
+
+
+def test_what_a_stream_cannot_do(spark: Any, left: Any, right: Any, space: Path, tmp_path: Path) -> None:
+    stream = spark.readStream.schema(left.schema).parquet(str(tmp_path))
+    on = ("word", "term")
+    for options, told in (
+        ({"how": "full"}, "cannot be joined full"),
+        ({"explain": True}, "not given in a stream"),
+        ({"on": [on, ("word", "id")]}, "one column of meaning"),
+        ({"equal": ("word", "id"), "best": 1}, "one column of meaning"),
+    ):
+        with pytest.raises(BuildError, match=told):
+            join_by_meaning(stream, right, **({"on": on, "space": space} | options))
+    with pytest.raises(BuildError, match="cannot be a stream"):
+        join_by_meaning(right, stream, on=("term", "word"), space=space)
+
+
+def test_a_right_side_too_large_for_a_stream(
+    spark: Any, left: Any, right: Any, space: Path, tmp_path: Path, in_groups: None
+) -> None:
+    stream = spark.readStream.schema(left.schema).parquet(str(tmp_path))
+    with pytest.raises(BuildError, match="too many for a stream"):
+        join_by_meaning(stream, right, on=("word", "term"), space=space)
+
+
+ELSEWHERE = """
+import json, sys
+from likewise.pipeline import join_by_meaning, register_related, spark_session, _join_pairs
+space, place, way = sys.argv[1:]
+if way == "groups":
+    _join_pairs.SMALL, _join_pairs.CHUNK, _join_pairs.TALL = 0, 2, 2
+settings = {"spark.sql.shuffle.partitions": "2"}
+if place == "connect":
+    settings["spark.api.mode"] = "connect"
+spark = spark_session(**({"remote": "local[2]"} if place == "connect" else {"master": place}), settings=settings)
+left = spark.createDataFrame(json.loads(sys.stdin.readline()), "id int, word string")
+right = spark.createDataFrame(json.loads(sys.stdin.readline()), "id string, term string")
+rows = join_by_meaning(left, right, on=("word", "term"), threshold=0.2, space=space, explain=True).collect()
+register_related(spark, space=space)
+related = spark.sql("select related('laptop', 'computer') as r, why_related('laptop', 'computer') as why").collect()
+found = [[row["id"], row["id_right"], row["relatedness"]] for row in rows]
+print("RESULT", json.dumps([found, related[0]["r"], len(related[0]["why"])]))
+spark.stop()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["small", "groups"])
+@pytest.mark.parametrize("place", ["connect", "local-cluster[2,1,1024]"])
+def test_the_same_in_every_place(space: Path, place: str, way: str, tmp_path: Path) -> None:
+    """Over Spark Connect, and on two executors."""
+    told = json.dumps(LEFT) + "\n" + json.dumps(RIGHT) + "\n"
+    command = [sys.executable, "-c", ELSEWHERE, str(space), place, way]
+    environment = os.environ | {"SPARK_LOCAL_IP": "127.0.0.1"}
+    done = subprocess.run(
+        command, input=told, env=environment, capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    results = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
+    assert results, done.stderr[-3000:]
+    rows, related, reasons = json.loads(results[0].removeprefix("RESULT "))
+    assert {(key, other): score for key, other, score in rows} == over(space, 0.2)
+    assert len(rows) == len(over(space, 0.2))
+    assert related == pytest.approx(scores(space)[1, "x"], abs=1e-6)
+    assert reasons == 2
