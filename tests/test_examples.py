@@ -1,9 +1,8 @@
-"""Every numbered example runs, and the Python in the README too."""
+"""Every numbered example runs; what the README and the docs show is run by test_docs.py."""
 
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -25,17 +24,6 @@ def test_example_runs(path: Path, shelf: Path, tmp_path: Path) -> None:
 
 def test_there_are_examples() -> None:
     assert EXAMPLES
-
-
-def test_python_in_the_readme_runs(shelf: Path, tmp_path: Path) -> None:
-    """Blocks run in order in one process, as a reader would paste them, and say what the README shows."""
-    readme = (ROOT / "README.md").read_text()
-    blocks = re.findall(r"^```python\n(.*?)^```", readme, flags=re.S | re.M)
-    shown = re.findall(r"^```text\n(.*?)^```", readme, flags=re.S | re.M)
-    assert blocks
-    done = _run(["-c", "\n".join(blocks)], shelf, tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == "\n".join(shown).strip()
 
 
 def _run(arguments: list[str], shelf: Path, folder: Path) -> subprocess.CompletedProcess[str]:
