@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from _spark_run import best, cpu, main, memory, row, say, session, task
+from _spark_run import best, cpu, main, memory, processor_time, row, say, session, task
 
 PATTERN = "pair: {type = a} as x then first {type = b} as y within 1799999 ms where x.room = y.room"
 """Every a with the next b of its room, within half an hour: what Flink tells with AFTER MATCH SKIP TO NEXT ROW.
@@ -21,11 +21,6 @@ Flink leaves out a distance of exactly 30 minutes, and so does this.
 
 
 def rows(folder: Path, *, quick: bool) -> Iterator[dict[str, object]]:
-    yield from _detection(folder, quick=quick)
-    yield from _streaming(folder, quick=quick)
-
-
-def _detection(folder: Path, *, quick: bool) -> Iterator[dict[str, object]]:
     from likewise.composite import Detector
     from likewise.language import parse
 
@@ -105,16 +100,18 @@ def _as_csv(events: list[Any], path: Path) -> str:
     return str(path)
 
 
-def _streaming(folder: Path, *, quick: bool) -> Iterator[dict[str, object]]:
+def stream_rows(folder: Path, *, quick: bool) -> Iterator[dict[str, object]]:
     """A long stream of the same pattern: the last batches must cost what the first did, and hold no more."""
     batches, size = (9, 1_000) if quick else (160, 4_000)
     told = task(__file__, "stream", cores=2, folder=str(folder / "stream"), batches=batches, size=size)
     for what, unit, scale in (
-        ("seconds", "s a batch", 1.0),
+        ("seconds", "s a batch by the clock", 1.0),
+        ("busy", "s a batch of processors", 1.0),
         ("snapshots", "MB of snapshots written a batch", 1e-6),
         ("rows", "rows of state", 1.0),
         ("disk", "MB of state on the disk", 1e-6),
         ("memory", "MB of memory of the state store", 1e-6),
+        ("resident", "MB of memory of all processes", 1e-6),
     ):
         first, last = (told[f"{third} {what}"] * scale for third in ("first", "last"))
         yield row(f"stream of {batches} batches, first third", first, unit)
@@ -156,18 +153,23 @@ def _stream(*, folder: str, batches: int, size: int, cores: int) -> dict[str, An
         file = place / "in" / f"{batch:05}.jsonl"
         file.write_bytes(b"".join(lines))
         os.utime(file, (10**9 + batch, 10**9 + batch))
-    with session(cores) as spark:
+    with session(cores) as spark, memory() as resident:
         # All progress is to be had at the end, and as many old states are kept in the first third as in the last.
         spark.conf.set("spark.sql.streaming.numRecentProgressUpdates", str(4 * batches))
         spark.conf.set("spark.sql.streaming.minBatchesToRetain", "5")
         events = read_events(spark, place / "in", format="jsonl", stream=True, options={"maxFilesPerTrigger": "1"})
         writer = detect(events, PATTERN, delay="1 minute", buckets=4).writeStream.format("noop")
         query = writer.option("checkpointLocation", str(place / "state")).trigger(availableNow=True).start()
-        disk = []
+        disk, busy, done, used = [], [], 0, processor_time()
         while not query.awaitTermination(1):
             disk.append(_bytes_below(place / "state" / "state"))
+            last = query.lastProgress
+            if last is not None and last["batchId"] >= done + 5:
+                batches_done, now = last["batchId"] - done, processor_time()
+                busy.append((now - used) / batches_done)
+                done, used = last["batchId"], now
         steps = [told for told in query.recentProgress if told["numInputRows"]]
-    return thirds(steps, disk)
+    return thirds(steps, disk=disk, busy=busy, resident=list(resident))
 
 
 def _bytes_below(folder: Path) -> int:
@@ -178,7 +180,7 @@ def _bytes_below(folder: Path) -> int:
     return total
 
 
-def thirds(steps: list[Any], disk: list[int]) -> dict[str, float]:
+def thirds(steps: list[Any], **more: list[Any]) -> dict[str, float]:
     """Medians over the first third of the batches, without the very first, and over the last."""
     from statistics import median
 
@@ -191,13 +193,13 @@ def thirds(steps: list[Any], disk: list[int]) -> dict[str, float]:
         "seconds": [step["durationMs"]["triggerExecution"] / 1000 for step in steps],
         "snapshots": [state(step, "rocksdbTotalBytesWritten") for step in steps],
         "rows": [state(step, "numRowsTotal") for step in steps],
-        "disk": disk,
         "memory": [state(step, "memoryUsedBytes") for step in steps],
+        **more,
     }
     told: dict[str, float] = {}
     for name, values in columns.items():
-        third = len(values) // 3
-        told |= {f"first {name}": median(values[1 : third + 1]), f"last {name}": median(values[-third:])}
+        third = max(1, len(values) // 3)
+        told |= {f"first {name}": median(values[1 : third + 1] or [0]), f"last {name}": median(values[-third:] or [0])}
     return told
 
 

@@ -1,8 +1,8 @@
 """Events at scale on Spark: matching and detection, beside the same work in one process (`likewise bench spark`).
 
 Rows are told as they come. `_spark_run` says how they are measured, the other parts what.
-`LIKEWISE_BENCH_GROWTH=1` adds the run over 20 million events; `LIKEWISE_BENCH_ONLY=match`, `detect` or `dataset` runs
-that part alone.
+`LIKEWISE_BENCH_GROWTH=1` adds the run over 20 million events; `LIKEWISE_BENCH_ONLY=match`, `detect`,
+`stream` or `dataset` runs that part alone.
 """
 
 from __future__ import annotations
@@ -21,7 +21,12 @@ def run(*, quick: bool = False) -> list[dict[str, object]]:
     import _spark_match
     from _spark_run import say
 
-    parts = {"match": _spark_match.rows, "detect": _spark_detect.rows, "dataset": _spark_dataset.rows}
+    parts = {
+        "match": _spark_match.rows,
+        "detect": _spark_detect.rows,
+        "stream": _spark_detect.stream_rows,
+        "dataset": _spark_dataset.rows,
+    }
     chosen = [part for name, part in parts.items() if os.environ.get("LIKEWISE_BENCH_ONLY", name) == name]
     found = []
     with tempfile.TemporaryDirectory(prefix="likewise-bench-") as folder:

@@ -35,11 +35,15 @@ def test_a_broken_table_leaves_the_last_good_one(tmp_path: Path) -> None:
     file.write_text("one: {a = b}")
     table = Table(str(file), str(tmp_path / "pins"))
     names(table, 0)
-    for broken in ("one: {a = ", "one: {a~ = b~}"):
+    for broken in ("one: {a = ", "one: {a~ = b~}", ""):
         file.write_text(broken)
         assert names(table, 1 + len(broken)) == ["one"]
         assert (tmp_path / "pins" / "error.txt").exists()
         assert [each.name for each in table.current().subscriptions] == ["one"]
+    file.unlink()
+    assert names(table, 90) == ["one"]
+    file.write_text("# nothing any more")
+    assert names(table, 91) == []
     file.write_text("two: {a = b}")
     assert names(table, 100) == ["two"]
     assert not (tmp_path / "pins" / "error.txt").exists()

@@ -81,8 +81,8 @@ class Table:
     """A file of subscriptions (text, or JSON lines with `name` and `subscription`), or a folder with such or Parquet.
 
     `pins` is a folder of the stream's own; it and the table must be seen by driver and workers alike. A table that
-    cannot be read or parsed does not stop the stream: the last good one stays in force, and `error.txt` in `pins`
-    says why. `arguments` are those of `Recipe.of`.
+    cannot be read or parsed, or is empty, does not stop the stream: the last good one stays in force, and `error.txt`
+    in `pins` says why. `arguments` are those of `Recipe.of`.
     """
 
     path: str
@@ -123,11 +123,14 @@ class Table:
 
     def _read_good(self, folder: Path) -> str:
         note = folder / "error.txt"
+        last = max(folder.glob("*.lw"), key=lambda path: int(path.stem), default=None)
         try:
             text = read_table(self.path)
+            if last is not None and not text.strip():
+                # Patterns that went would give up what they hold, while somebody only saves a file.
+                raise BuildError(f"{self.path} is empty", hint="a table without subscriptions has at least a comment")
             Recipe.of(parse(text, source=self.path), **self.arguments).check()
         except LikewiseError as error:
-            last = max(folder.glob("*.lw"), key=lambda path: int(path.stem), default=None)
             if last is None:
                 raise
             note.write_text(str(error), encoding="utf-8")
