@@ -26,6 +26,7 @@ DOCUMENTS = [
     ("Energy use", "energy consumption usage electricity meter"),
     ("Laptop", "laptop computer notebook battery power"),
     ("Computer", "computer laptop processor memory"),
+    ("Office", "computer office desk room"),
 ]
 LEFT = [(1, "laptop"), (2, "parking"), (3, "zzyzx"), (4, None), (5, "laptop"), (6, "energy"), (7, "qwxy")]
 RIGHT = [("x", "computer"), ("y", "garage"), ("z", "zzyzx"), ("n", None), ("c", "computer"), ("l", "Laptops")]
