@@ -1,14 +1,14 @@
-"""Streams that are killed, driver and workers, at the worst moment and at any: nothing lost and nothing twice."""
+"""Streams that are killed, driver, executors and workers, at the worst moment and at any: nothing lost or twice."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import random
-import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,52 +21,56 @@ import psutil
 from tests.pipeline.test_stream import before
 from tests.pipeline.traces import closing, expected, signatures, trace, write_files
 
+from likewise.events import Event
+
 pytestmark = pytest.mark.spark
 
 DRIVER = """
 import sys, time, pathlib
 from likewise.pipeline._session import spark_session
-from likewise.pipeline._frame import batch_of
 from likewise.pipeline._read import read_events
-from likewise.pipeline._routing import RouteTask
 from likewise.pipeline._sinks import FileSink
 from likewise.pipeline._stream import Stream
 from likewise.pipeline._table import Fixed
 from likewise.pipeline._worker import Recipe
 from tests.pipeline.traces import PATTERNS
 
-folder, stop_at = pathlib.Path(sys.argv[1]), int(sys.argv[2])
-write = FileSink(str(folder / "out"))
+folder, stop_at, master = pathlib.Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 
-def sink(rows, batch):
-    write(rows, batch)
-    if batch == stop_at:
-        (folder / "reached").touch()
-        time.sleep(600)
+def sink_of(what):
+    write = FileSink(str(folder / what))
+    def sink(rows, batch):
+        write(rows, batch)
+        if batch == stop_at:
+            (folder / f"{what} reached").touch()
+            time.sleep(600)
+    return sink
 
-settings = {"spark.sql.shuffle.partitions": "2"}
-spark = spark_session(master="local[2,4]", settings=settings)
+spark = spark_session(master=master, settings={"spark.sql.shuffle.partitions": "2"})
 events = read_events(spark, folder / "in", format="jsonl", stream=True, options={"maxFilesPerTrigger": "1"})
-stream = Stream(events, Fixed(Recipe.of(PATTERNS)), sink, str(folder / "checkpoint"),
-                trigger={"availableNow": True}, delay="25 seconds")
-for query in stream.start():
+queries = []
+for what, text in (("detections", PATTERNS), ("matches", "a: {type = a}")):
+    checkpoint, now = str(folder / "checkpoint" / what), {"availableNow": True}
+    source = Fixed(Recipe.of(text))
+    queries += Stream(events, source, sink_of(what), checkpoint, trigger=now, delay="25 seconds").start()
+for query in queries:
     query.awaitTermination()
 """
 
 
 class Driver:
-    """A stream in a process of its own, with a JVM and workers below it."""
+    """Two streams, one that matches and one that detects, in a process with a JVM and workers below it."""
 
-    def __init__(self, folder: Path, *, stop_at: int = -1) -> None:
-        command = [sys.executable, "-c", DRIVER, str(folder), str(stop_at)]
+    def __init__(self, folder: Path, *, stop_at: int = -1, master: str = "local[2,4]") -> None:
+        command = [sys.executable, "-c", DRIVER, str(folder), str(stop_at), master]
         paths = [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
         self._log = folder / "driver.log"
         with self._log.open("ab") as log:
-            environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
-            self.process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
+            environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths), "SPARK_LOCAL_IP": "127.0.0.1"}
+            self.process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, cwd=folder)
 
     def wait_for(self, condition: Callable[[], bool]) -> None:
-        for _ in range(6000):
+        for _ in range(12000):
             if condition():
                 return
             if self.process.poll() is not None:
@@ -74,58 +78,104 @@ class Driver:
             time.sleep(0.05)
         pytest.fail(f"it did not happen: {self._log.read_text()[-2000:]}")
 
-    def kill(self) -> None:
-        """Driver, JVM and workers, all at once."""
-        os.killpg(self.process.pid, signal.SIGKILL)
+    def kill(self, *, everything: bool = False) -> None:
+        """The driver, whose JVM then goes by itself, or all of its processes at once."""
+        below = self._below() if everything else []
+        self.process.kill()
+        for each in below:
+            with contextlib.suppress(psutil.Error):
+                each.kill()
         self.process.wait()
 
-    def kill_worker(self, rng: random.Random) -> None:
-        """One of the Python workers, if there is one at this moment."""
+    def kill_worker(self, rng: random.Random) -> bool:
+        """A Python worker, if there is one at this moment: what the daemon has forked."""
+        return self._kill_one(lambda each: "_daemon" in _command(each.parent()), rng)
+
+    def kill_executor(self, rng: random.Random) -> bool:
+        """The JVM of an executor."""
+        return self._kill_one(lambda each: "CoarseGrainedExecutorBackend" in _command(each), rng)
+
+    def _kill_one(self, chosen: Callable[[psutil.Process], bool], rng: random.Random) -> bool:
         found = []
-        for child in psutil.Process(self.process.pid).children(recursive=True):
+        for each in self._below():
             with contextlib.suppress(psutil.Error):
-                parent = child.parent()
-                if parent is not None and "_daemon" in " ".join(parent.cmdline()):
-                    found.append(child)
-        if found:
-            with contextlib.suppress(psutil.Error):
-                rng.choice(found).kill()
+                if chosen(each):
+                    found.append(each)
+        with contextlib.suppress(psutil.Error, IndexError):
+            rng.choice(found).kill()
+        return bool(found)
 
     def end(self) -> None:
         assert self.process.wait(timeout=1200) == 0, self._log.read_text()[-2000:]
 
+    def _below(self) -> list[psutil.Process]:
+        return psutil.Process(self.process.pid).children(recursive=True)
+
+
+def _command(process: psutil.Process | None) -> str:
+    return "" if process is None else " ".join(process.cmdline())
+
+
+def check(spark: Any, folder: Path, events: list[Event]) -> None:
+    """What both streams wrote is what one process finds."""
+    *told, last = events
+    found = spark.read.parquet(str(folder / "detections")).drop("batch").toArrow()
+    assert signatures(found) == before(expected([*told, last]), last)
+    matched = Counter(row["event_id"] for row in spark.read.parquet(str(folder / "matches")).collect())
+    assert matched == Counter(event.id for event in told if dict(event.tuples)["type"] == "a")
+
+
+def commits(folder: Path) -> int:
+    """How many batches Spark knows to be done, of both streams."""
+    return len(list((folder / "checkpoint").glob("*/query/commits/[0-9]*")))
+
 
 def test_a_driver_killed_in_the_middle_of_a_batch_loses_nothing_and_repeats_nothing(spark: Any, tmp_path: Path) -> None:
-    """The kill falls after a batch was written and before Spark knows it: the worst moment."""
+    """The kill falls after a batch was written and before Spark knows it: the worst moment.
+
+    The next is started at once, when the JVM of the first is not yet gone.
+    """
     events = trace(80, jitter=10)
-    last = closing(events)
-    write_files(tmp_path / "in", [*events, last], size=40)
+    events.append(closing(events))
+    write_files(tmp_path / "in", events, size=40)
     driver = Driver(tmp_path, stop_at=1)
-    driver.wait_for((tmp_path / "reached").exists)
+    driver.wait_for(lambda: all((tmp_path / f"{what} reached").exists() for what in ("detections", "matches")))
     driver.kill()
     Driver(tmp_path).end()
-    found = spark.read.parquet(str(tmp_path / "out")).drop("batch")
-    assert signatures(found.toArrow()) == before(expected([*events, last]), last)
+    check(spark, tmp_path, events)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, 2, 3])
 def test_kills_at_any_moment_lose_nothing_and_repeat_nothing(spark: Any, tmp_path: Path, seed: int) -> None:
-    """Thousands of events; workers are killed while it runs, and the driver again and again."""
+    """Workers are killed while it runs, and the driver again and again, alone or with everything below it."""
     rng = random.Random(seed)
-    events = trace(5000, seed=seed, rooms=40, jitter=10)
-    last = closing(events)
-    write_files(tmp_path / "in", [*events, last], size=250)
-    done = tmp_path / "checkpoint" / "query" / "commits"
-    for _ in range(4):
-        before_it = len(list(done.glob("[0-9]*"))) if done.exists() else 0
-        driver = Driver(tmp_path)
-        driver.wait_for(lambda least=before_it: done.exists() and len(list(done.glob("[0-9]*"))) > least)
+    events = trace(2000, seed=seed, rooms=40, jitter=10)
+    events.append(closing(events))
+    write_files(tmp_path / "in", events, size=200)
+    for _ in range(3):
+        driver, done = Driver(tmp_path), commits(tmp_path)
+        driver.wait_for(lambda least=done: commits(tmp_path) > least)
         time.sleep(rng.uniform(0, 2))
         driver.kill_worker(rng)
         time.sleep(rng.uniform(0, 2))
         if driver.process.poll() is None:
-            driver.kill()
+            driver.kill(everything=rng.random() < 0.5)
     Driver(tmp_path).end()
-    found = spark.read.parquet(str(tmp_path / "out")).drop("batch")
-    assert signatures(found.toArrow()) == before(expected([*events, last]), last)
+    check(spark, tmp_path, events)
+
+
+@pytest.mark.slow
+def test_an_executor_killed_in_the_middle_loses_nothing_and_repeats_nothing(spark: Any, tmp_path: Path) -> None:
+    """On a cluster of two executors, each a JVM of its own: one is killed, and then a Python worker."""
+    rng = random.Random(1)
+    events = trace(800, rooms=20, jitter=10)
+    events.append(closing(events))
+    write_files(tmp_path / "in", events, size=200)
+    driver = Driver(tmp_path, master="local-cluster[2,1,1024]")
+    driver.wait_for(lambda: commits(tmp_path) > 0)
+    assert driver.kill_executor(rng)
+    driver.wait_for(lambda: commits(tmp_path) > 2)
+    driver.kill_worker(rng)
+    driver.end()
+    check(spark, tmp_path, events)

@@ -32,13 +32,13 @@ def stream(
     approach: Annotated[str | None, typer.Option(help="exact, approximate, thematic, …")] = None,
     threshold: Annotated[float | None, typer.Option(min=0, max=1, help="Least score of a match.")] = None,
     delay: Annotated[
-        str, typer.Option(help="How late events may come for patterns; detections wait as long.")
+        str, typer.Option(help="How late events may come for patterns, e.g. `30s`; detections wait as long.")
     ] = "0 seconds",
     heartbeat: Annotated[
         str | None,
-        typer.Option(help="For live feeds and patterns: time goes on with the clock, at this distance, e.g. `10s`."),
+        typer.Option(help="For patterns over live feeds: time goes on with the clock, so far behind it, e.g. `10s`."),
     ] = None,
-    every: Annotated[str | None, typer.Option(help="Time between batches, e.g. `5 seconds`.")] = None,
+    every: Annotated[str | None, typer.Option(help="Time between batches, e.g. `5s`.")] = None,
     once: Annotated[bool, typer.Option("--once", help="Take what is there, then end.")] = False,
     seconds: Annotated[float | None, typer.Option("--for", help="End after so many seconds.")] = None,
     max_ahead: Annotated[
@@ -56,16 +56,20 @@ def stream(
 ) -> None:
     """Match or detect in a stream until it is stopped; started again with the same checkpoint it goes on.
 
-    Sources: `files` (path, format, maxFilesPerTrigger), `socket` (host, port), `mqtt` (broker, topic), `rate`
-    (path of an event file to tell over and over, rowsPerSecond). Sinks: `console`, `files` (path, format),
-    `mqtt` (broker, topic), `webhook` (url).
+    Sources (`--from`): `files` (path, format, maxFilesPerTrigger), `socket` (host, port), `mqtt` (broker, topic,
+    client), `rate` (path of an event file to tell over and over, rowsPerSecond). Sinks (`--to`): `console` (limit),
+    `files` (path, format), `mqtt` (broker, topic, patience), `webhook` (url, size, patience, header.NAME).
 
-    Detections are told as soon as events complete them; with `--delay`, once an event is so much later, since
-    until then earlier ones may come. What must not happen is known when an event comes that is late enough.
+    Detections are told as soon as events complete them; with `--delay`, once an event is so much later, since until
+    then earlier ones may come. What must not happen is known when an event comes that is late enough, or with
+    `--heartbeat` by the clock. Ctrl-C and SIGTERM end a stream; nothing is lost and, in files, nothing is twice.
 
-    Example: `likewise stream subscriptions.lw --from path=inbox --sink files --to path=matches --checkpoint state`
+    Examples: `likewise stream subscriptions.lw --from path=inbox --sink files --to path=matches --checkpoint state`
+
+    `likewise stream patterns.lw --source mqtt --from broker=mqtt://localhost --from topic=home/# --heartbeat 10s
+    --checkpoint watching --dead-letter letters`
     """
-    from likewise.cli._follow import Ending, Told
+    from likewise.cli._follow import Ending, Told, counted
     from likewise.cli._spark import session
     from likewise.pipeline import FileSink, Stream, Table, read_stream
     from likewise.pipeline._stream import Places
@@ -98,7 +102,7 @@ def stream(
     if as_json:
         print_json(told.summary)
     elif ending.wanted:
-        errors.print(f"stopped after {told.events:,} events; with --checkpoint {checkpoint} it goes on where it is")
+        errors.print(f"stopped after {counted(told.events)}; with --checkpoint {checkpoint} it goes on where it is")
 
 
 def _check(what: str | None, subscriptions: Path) -> None:
@@ -111,7 +115,13 @@ def _check(what: str | None, subscriptions: Path) -> None:
 def _trigger(every: str | None, *, once: bool) -> dict[str, Any]:
     if every and once:
         raise BuildError("--every and --once do not go together", hint="leave one of them out")
-    return {"availableNow": True} if once else {"processingTime": every} if every else {}
+    if once:
+        return {"availableNow": True}
+    if not every:
+        return {}
+    from likewise.pipeline._refusals import microseconds
+
+    return {"processingTime": f"{(microseconds(every) or 0) // 1000} milliseconds"}
 
 
 def _pairs(given: list[str] | None, option: str) -> dict[str, str]:

@@ -10,12 +10,13 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from likewise.composite import Detection, Detector
+from likewise.errors import BuildError
 from likewise.events import Event, Instant
 from likewise.pipeline._clock import tick_rows
 from likewise.pipeline._detect import Ways, make_detector, member_rows
 from likewise.pipeline._frame import FLAW
 from likewise.pipeline._parcels import split, tuples_of
-from likewise.pipeline._refusals import letter, microseconds, over_records
+from likewise.pipeline._refusals import interval, letter, microseconds, over_records
 from likewise.pipeline._routes import Route
 from likewise.pipeline._routing import STREAM_SCHEMA, Members, RouteTask, batch_number
 from likewise.pipeline._table import Source, Versions
@@ -187,6 +188,15 @@ def detection_row(found: Detection) -> Row:
     )
 
 
+def _late_by(routed: DataFrame, delay: str) -> DataFrame:
+    from pyspark.errors import PySparkException
+
+    try:
+        return routed.withWatermark("end", interval(delay))
+    except PySparkException:
+        raise BuildError(f"the delay {delay!r} is not a length of time", hint="such as `90 seconds`") from None
+
+
 def detect_stream(events: DataFrame, source: Source, ways: Ways) -> DataFrame:
     """Detections of a stream, with the columns of a batch job."""
     from pyspark.sql import functions as F  # noqa: N812
@@ -201,7 +211,7 @@ def detect_stream(events: DataFrame, source: Source, ways: Ways) -> DataFrame:
     if ways.heartbeat is not None:
         routed = routed.union(tick_rows(events.sparkSession, ways.heartbeat, task))
     found = (
-        routed.withWatermark("end", ways.delay)
+        _late_by(routed, ways.delay)
         .groupBy("pattern", "version", "place")
         .transformWithState(
             DetectProcessor(source, ways), outputStructType=NUMBERS, outputMode="Append", timeMode="EventTime"

@@ -68,6 +68,10 @@ def stream_failure(text: str) -> str:
     'There is no such path.'
     """
     said = text.partition("=== Streaming Query ===")[0]
+    if "sources in the checkpoint offsets" in said:
+        return (
+            "the checkpoint is of a stream with another source, or with a heartbeat if this is without, or without one"
+        )
     raised, inside = "", False
     for line in said.splitlines():
         if "Traceback (most recent call last)" in line:

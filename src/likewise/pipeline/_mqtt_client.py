@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any, Final, Self
 from urllib.parse import unquote, urlsplit
 
@@ -41,6 +42,15 @@ class Address:
         tls = parts.scheme == "mqtts"
         user, password = (unquote(part) if part else None for part in (parts.username, parts.password))
         return cls(parts.hostname, parts.port or (8883 if tls else 1883), user, password, tls)
+
+
+def name_of(path: str) -> str:
+    """A client's name of its own, and the same again: brokers throw out one whose name another comes with.
+
+    >>> name_of("/data/state")
+    'likewise-c4f7d617'
+    """
+    return f"likewise-{blake2b(path.encode(), digest_size=4).hexdigest()}"
 
 
 def joining(broker: str, *, client: str, keeps: bool = False) -> Any:

@@ -83,6 +83,19 @@ def microseconds(duration: str | None) -> int | None:
     return root.within
 
 
+def interval(duration: str) -> str:
+    """A length of time as Spark writes it, from one as patterns write it; what only Spark understands stays.
+
+    >>> interval("10s"), interval("0 seconds")
+    ('10000 milliseconds', '0 seconds')
+    """
+    try:
+        told = microseconds(duration)
+    except BuildError:
+        return duration
+    return duration if told is None else f"{told // 1000} milliseconds"
+
+
 def over_records(events: DataFrame, step: Step, schema: str) -> DataFrame:
     """A step over all rows of events, those with a flaw too, in batches with the columns of `EVENTS_SCHEMA`."""
     direct = origin_of(events)

@@ -94,16 +94,17 @@ class MqttSink:
     broker: str
     ledger: str
     topic: str = "likewise/{subscription}"
-    client: str = "likewise-out"
+    client: str | None = None
     patience: float = 60.0
 
     def __call__(self, rows: DataFrame, batch: int) -> None:
-        from likewise.pipeline._mqtt_client import Outgoing
+        from likewise.pipeline._mqtt_client import Outgoing, name_of
 
         ledger = Ledger(self.ledger)
         if ledger.has(batch):
             return
-        with Outgoing(self.broker, client=self.client, patience=self.patience) as outgoing:
+        client = self.client or name_of(self.ledger)
+        with Outgoing(self.broker, client=client, patience=self.patience) as outgoing:
             for at, row in enumerate(records(ordered(rows))):
                 outgoing.send(self._topic(row), _encode({"key": f"{batch}-{at}", **row}))
         ledger.add(batch)

@@ -85,10 +85,11 @@ def _socket(spark: SparkSession, options: dict[str, str], places: Places) -> Dat
 
 
 def _mqtt(spark: SparkSession, options: dict[str, str], places: Places) -> DataFrame:
+    from likewise.pipeline._mqtt_client import name_of
     from likewise.pipeline._mqtt_source import read_mqtt
 
     topics = _need(options, "topic", "mqtt").split(",")
-    broker, client = _need(options, "broker", "mqtt"), options.pop("client", "likewise")
+    broker, client = _need(options, "broker", "mqtt"), options.pop("client", name_of(places.spool))
     format = options.pop("format", "jsonl")  # noqa: A001
     rows = read_mqtt(spark, broker, topics=topics, spool=options.pop("spool", places.spool), client=client)
     return decode_records(rows, format=format, stamp=True)
