@@ -12,8 +12,11 @@ from likewise.pipeline._frame import FLAW, KINDS
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-NUMBER: Final = r"^[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?$"
-MOMENT: Final = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)?$"
+NUMBER: Final = r"^[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?\z"
+MOMENT: Final = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)?\z"
+"""Read by Java and by RE2, to which `\\z` is the very end."""
+BOOLEANS: Final = ("true", "false")
+UNEVEN_ROW: Final = "the row has another number of cells"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +61,17 @@ class Columns:
         return list(present)
 
 
-def events_from_columns(table: DataFrame, columns: Columns, *, broken: str | None = None) -> DataFrame:
+def events_from_columns(
+    table: DataFrame, columns: Columns, *, broken: str | None = None, source: str | None = None
+) -> DataFrame:
     """Events from a table of cells; the whole work is done by Spark's own expressions.
 
-    A row without a value in any attribute, or whose time cannot be read, is no event: it gets a `flaw`.
+    A row without a value in any attribute, or whose time cannot be read, is no event: it gets a `flaw`. `broken` and
+    `source` are columns of the table that have the text of a row that could not be read, and the file of each.
     """
     from pyspark.sql import functions as F  # noqa: N812
 
-    present = [name for name in table.columns if name != broken]
+    present = [name for name in table.columns if name not in (broken, source)]
     columns.names(present)
     cells = table.select("*", _row(present).alias("_row"))
     made = cells.select(
@@ -77,7 +83,7 @@ def events_from_columns(table: DataFrame, columns: Columns, *, broken: str | Non
     ).select("*", _reason(columns, broken).alias("_reason"))
     good = F.col("_reason").isNull()
     letter = F.struct(
-        F.lit("<table>").alias("source"),
+        (F.col(source) if source else F.lit("<table>")).alias("source"),
         F.lit(None).cast("bigint").alias("line"),
         F.col("_reason").alias("reason"),
         (F.coalesce(F.col(broken), F.col("_row")) if broken else F.col("_row")).alias("record"),
@@ -164,7 +170,7 @@ def _guessed(cell: Column) -> Column:
 
     return (
         F.when(cell.rlike(NUMBER), F.lit("number"))
-        .when(F.lower(cell).isin("true", "false"), F.lit("boolean"))
+        .when(F.lower(cell).isin(*BOOLEANS), F.lit("boolean"))
         .when(cell.rlike(MOMENT), F.lit("time"))
         .otherwise(F.lit("text"))
     )
@@ -176,17 +182,27 @@ def _kind_of_type(type: str) -> str | None:
     return {"boolean": "boolean", "timestamp": "time"}.get(type)
 
 
+def reasons(columns: Columns) -> list[str]:
+    """What a row can lack to be an event, the first that holds being told."""
+    told = ["the event has no attributes"]
+    if columns.id is not None:
+        told.append(f"no {columns.id}")
+    told += [f"{name} is not a time" for name in (columns.time, columns.end) if name is not None]
+    return [*told, "the event ends before it starts"]
+
+
 def _reason(columns: Columns, broken: str | None) -> Column:
     from pyspark.sql import functions as F  # noqa: N812
 
-    reason = F.when(F.size("_attributes") == 0, F.lit("the event has no attributes"))
+    tests = [F.size("_attributes") == 0]
     if columns.id is not None:
-        reason = reason.when(F.coalesce(F.col("_id"), F.lit("")) == "", F.lit(f"no {columns.id}"))
+        tests.append(F.coalesce(F.col("_id"), F.lit("")) == "")
     for name, made in ((columns.time, "_time"), (columns.end, "_end")):
         if name is not None:
-            unread = F.col(f"`{name}`").isNotNull() & F.col(made).isNull()
-            reason = reason.when(unread, F.lit(f"{name} is not a time"))
-    reason = reason.when(F.col("_end") < F.col("_time"), F.lit("the event ends before it starts"))
+            tests.append(F.col(f"`{name}`").isNotNull() & F.col(made).isNull())
+    tests.append(F.col("_end") < F.col("_time"))
+    told = [F.when(test, F.lit(text)) for test, text in zip(tests, reasons(columns), strict=True)]
+    reason = F.coalesce(*told)
     if broken is not None:
-        reason = F.when(F.col(broken).isNotNull(), F.lit("the row has another number of cells")).otherwise(reason)
+        reason = F.when(F.col(broken).isNotNull(), F.lit(UNEVEN_ROW)).otherwise(reason)
     return reason

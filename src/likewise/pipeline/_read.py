@@ -20,8 +20,11 @@ from likewise.events import BadRecord, Event, decode_lines
 from likewise.events import read_events as read_source
 from likewise.events._records import OnError
 from likewise.pipeline._columns import Columns, events_from_columns
+from likewise.pipeline._csv import Table
+from likewise.pipeline._csv_scan import csv_events
 from likewise.pipeline._frame import EVENTS_SCHEMA, as_events, batch_of, instants
 from likewise.pipeline._handover import Origin, remember
+from likewise.pipeline._moments import zone_named
 from likewise.pipeline._scan import parquet_origin
 
 if TYPE_CHECKING:
@@ -134,19 +137,63 @@ class _Reader:
                 "a CSV file needs to know which columns make an event",
                 hint="give columns=Columns(id=…, time=…, attributes=[…])",
             )
+        from pyspark.sql import functions as F  # noqa: N812
+
         names = columns.names(self._header())
+        table = self._own_csv(columns, names)
+        if table is not None:
+            told = {key: value for key, value in self.options.items() if key.lower() in FILE_OPTIONS}
+            lines = (self.spark.readStream if self.stream else self.spark.read).options(**told).text(self.path)
+            # Folders that stand for columns are Spark's.
+            if lines.columns == ["value"]:
+                return csv_events(lines, table, stream=self.stream)
         schema = ", ".join(f"`{name}` string" for name in [*names, BROKEN])
-        options = {"header": "true", "mode": "PERMISSIVE", "columnNameOfCorruptRecord": BROKEN, **self.options}
+        options = {**self._csv_options(), "mode": "PERMISSIVE", "columnNameOfCorruptRecord": BROKEN, **self.options}
         reader = (self.spark.readStream if self.stream else self.spark.read).options(**options)
-        return events_from_columns(reader.schema(schema).csv(self.path), columns, broken=BROKEN)
+        rows = reader.schema(schema).csv(self.path).select("*", F.col("_metadata.file_name").alias(SOURCE))
+        return events_from_columns(rows, columns, broken=BROKEN, source=SOURCE)
+
+    def _own_csv(self, columns: Columns, names: list[str]) -> Table | None:
+        """How workers read the table; nothing where only Spark's reader knows how."""
+        options = {key.lower(): value for key, value in self.options.items() if key.lower() not in FILE_OPTIONS}
+        separators = {options.pop(name) for name in SEPARATOR_OPTIONS if name in options} or {","}
+        zone = self.spark.conf.get("spark.sql.session.timeZone") or ""
+        (separator,) = separators if len(separators) == 1 else ("",)
+        single = len(separator) == 1 and separator.isascii() and separator not in '"\r\n'
+        known = columns.time_format is None and zone_named(zone) is not None
+        return Table(tuple(names), columns, zone, separator) if single and known and not options else None
 
     def _header(self) -> list[str]:
         """The names in the first line, in the order of the file: CSV columns are found by place."""
-        options = {"header": "true", **self.options}
+        options = {**self._csv_options(), **self.options}
         return [name for name in self.spark.read.options(**options).csv(self.path).columns if name]
+
+    @staticmethod
+    def _csv_options() -> dict[str, str]:
+        """A quote within quotes is written twice (RFC 4180); Spark for itself would have a backslash before it."""
+        return {"header": "true", "escape": '"'}
 
 
 BROKEN: Final = "_broken"
+SOURCE: Final = "_source"
+SEPARATOR_OPTIONS: Final = ("sep", "delimiter")
+FILE_OPTIONS: Final = frozenset(
+    {
+        "cleansource",
+        "filenameonly",
+        "latestfirst",
+        "maxbytespertrigger",
+        "maxcachedfiles",
+        "maxfileage",
+        "maxfilespertrigger",
+        "modifiedafter",
+        "modifiedbefore",
+        "pathglobfilter",
+        "recursivefilelookup",
+        "sourcearchivedir",
+    }
+)
+"""Options that say which files are read and when, not how."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,19 +41,35 @@ def parquet_origin(table: DataFrame) -> Origin:
 def _rows(table: DataFrame) -> tuple[DataFrame, Step] | None:
     """A row for each task, and what the task reads; nothing where Spark has to read.
 
-    That is where columns are of other types than those of events, folders give columns (`day=1/`), files lie
-    elsewhere than in a file system that is mounted, or Spark was told to forgive broken files.
+    That is also where columns are of other types than those of events.
     """
-    spark = table.sparkSession
-    paths = [] if not plain(table) else [_local(address) for address in table.inputFiles()]
-    if not paths or None in paths or any(spark.conf.get(key, "false") == "true" for key in _TOLERANT):
+    sizes = local_sizes(table) if plain(table) else None
+    if not sizes:
         return None
+    rows, tasks = task_rows(table.sparkSession, sizes)
+    return rows, Scan(tasks)
+
+
+def local_sizes(table: DataFrame) -> dict[str, int] | None:
+    """The files of a table with their sizes, if workers can read them; nothing where Spark has to.
+
+    That is where folders give columns (`day=1/`), files lie elsewhere than in a file system that is mounted, or Spark
+    was told to forgive broken files.
+    """
+    conf = table.sparkSession.conf
+    if any(conf.get(key, "false") == "true" for key in _TOLERANT):
+        return None
+    paths = [_local(address) for address in table.inputFiles()]
     try:
-        sizes = {path: os.stat(path).st_size for path in paths if path is not None}
+        return None if None in paths else {path: os.stat(path).st_size for path in paths if path is not None}
     except OSError:
         return None
+
+
+def task_rows(spark: Any, sizes: dict[str, int]) -> tuple[DataFrame, tuple[tuple[Part, ...], ...]]:
+    """A row for each task, and the shares of files that it reads."""
     tasks = shares(sizes, most=_most(spark, sum(sizes.values()) + OPEN * len(sizes)))
-    return spark.range(0, len(tasks), 1, len(tasks)), Scan(tuple(tasks))
+    return spark.range(0, len(tasks), 1, len(tasks)), tuple(tasks)
 
 
 def plain(table: DataFrame) -> bool:
