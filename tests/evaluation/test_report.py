@@ -18,3 +18,21 @@ def test_a_page_holds_its_parts_and_asks_nothing_of_the_network(tmp_path: Path) 
     assert text.count("<svg") == 2
     assert "<script" not in text
     assert 'src="' not in text
+
+
+def test_a_page_serves_phones_and_the_night() -> None:
+    """It takes the screen's width and the reader's colours; charts have no paper or ink of their own."""
+    page = Report("x").chart(bars([{"name": "a", "share": 0.5}], x="share", y="name"), 'said "so"')
+    text = page.html()
+    assert '<meta name="viewport"' in text
+    assert "prefers-color-scheme: dark" in text
+    assert 'fill="currentColor"' in text
+    assert 'fill="white"' not in text
+    assert 'aria-label="said &quot;so&quot;"' in text
+
+
+def test_numbers_stand_right_under_their_heads_and_code_is_marked() -> None:
+    page = Report("x").table([{"name": "a", "count": 1200, "share": None}]).text("run `likewise <x>`")
+    assert '<th>name</th><th class="number">count</th><th>share</th>' in page.html()
+    assert "run <code>likewise &lt;x&gt;</code>" in page.html()
+    assert "<dt>events</dt><dd>1,200</dd>" in page.facts({"events": 1200}).html()

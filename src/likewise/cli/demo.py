@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -186,12 +187,16 @@ def _singles() -> list[Subscription]:
 
 
 def _counted(detections: Rows) -> Rows:
-    names = dict.fromkeys(row["pattern"] for row in detections)
+    """Of every pattern how often it was detected, and how surely; none is worth telling too."""
+    from likewise.evaluation.building import SUBSCRIPTIONS
+    from likewise.language import Composite, parse
+
+    names = [one.name for one in parse(SUBSCRIPTIONS) if isinstance(one.body, Composite)]
     return [
         {
             "pattern": name,
             "detections": len(mine := [row["probability"] for row in detections if row["pattern"] == name]),
-            "highest probability": max(mine),
+            "highest probability": max(mine, default=None),
         }
         for name in names
     ]
@@ -204,8 +209,14 @@ def _show(rows: Rows) -> None:
     for column in rows[0] if rows else ("nothing",):
         table.add_column(column, justify="left" if column in {"subscription", "pattern"} else "right")
     for row in rows:
-        table.add_row(*(f"{cell:.2f}" if isinstance(cell, float) else str(cell) for cell in row.values()))
+        table.add_row(*(_cell(cell) for cell in row.values()))
     output.print(table)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    return f"{value:.2f}" if isinstance(value, float) else str(value)
 
 
 def _explained(space: str, happenings: list[Happening]) -> list[Match]:
@@ -233,6 +244,14 @@ def _report(out: Path, space: str, facts: dict[str, Any]) -> Path:
         "The makers' words were chosen so that WordNet relates them: this shows how it works, `likewise evaluate "
         "matching` how good it is."
     )
+    page.facts(
+        {
+            "events": facts["count"],
+            "matches": len(facts["matches"]),
+            "situations": len(facts["detections"]),
+            "seconds on Spark": round(facts["seconds"]),
+        }
+    )
     page.heading("Asked for").code(SUBSCRIPTIONS)
     page.heading("Found").table(facts["found"])
     rows = [
@@ -253,14 +272,19 @@ def _report(out: Path, space: str, facts: dict[str, Any]) -> Path:
     for match in _explained(space, facts["happenings"]):
         page.code(match.explain().text())
     page.heading("Situations").table(_counted(facts["detections"]))
-    page.table([_detection_row(row) for row in facts["detections"][:20]])
+    first = sorted(facts["detections"], key=lambda row: row["time"])[:20]
+    page.text(f"The first {len(first)}, in event time (UTC):" if first else "None.")
+    page.table([_detection_row(row) for row in first])
     return page.write(out / "report.html")
 
 
 def _detection_row(row: dict[str, Any]) -> dict[str, Any]:
+    # Spark gives moments in the zone of this process, without saying so.
+    start, end = (row[name].astimezone(UTC) for name in ("start", "end"))
     return {
         "pattern": row["pattern"],
-        "from": str(row["start"]),
-        "to": str(row["end"]),
+        "from": f"{start:%Y-%m-%d %H:%M:%S}",
+        "to": f"{end:%H:%M:%S}",
         "probability": float(row["probability"]),
+        "events": ", ".join(f"{each['role']} = {each['id']}" for each in row["events"]),
     }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -115,7 +117,8 @@ def save(spec: Spec, path: Path) -> Path:
     except ImportError as error:
         raise MissingError("charts need the `charts` extra", hint="pip install 'likewise[charts]'") from error
     if path.suffix == ".html":
-        path.write_text(vl_convert.vegalite_to_html(spec, bundle=True), encoding="utf-8")
+        page = vl_convert.vegalite_to_html(spec, bundle=True)
+        path.write_text(headed(page, _title(spec) or path.stem), encoding="utf-8")
     elif path.suffix == ".png":
         path.write_bytes(vl_convert.vegalite_to_png(spec, scale=2))
     elif path.suffix == ".svg":
@@ -123,6 +126,25 @@ def save(spec: Spec, path: Path) -> Path:
     else:
         raise BuildError(f"charts are not written as {path.suffix or path.name!r}", hint="use .html, .png or .svg")
     return path
+
+
+def headed(page: str, title: str) -> str:
+    """A page with a title for its tab, at the width of the screen that shows it."""
+    head = (
+        f'<head><meta charset="utf-8"><title>{html.escape(title)}</title>'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        "<style>body { font-family: system-ui, sans-serif; background: white; overflow-x: auto; }</style>"
+    )
+    return re.sub(r"<title>.*?</title>", "", page, count=1, flags=re.S).replace("<head>", head, 1)
+
+
+def _title(spec: Spec) -> str | None:
+    """The title of a chart, or of the first of several."""
+    title = spec.get("title")
+    if title is None:
+        parts = spec.get("vconcat") or spec.get("hconcat") or ()
+        return next((found for part in parts if (found := _title(part))), None)
+    return str(title["text"] if isinstance(title, dict) else title)
 
 
 def _thin(made: Curve, most: int = 400) -> list[int]:

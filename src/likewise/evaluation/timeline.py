@@ -8,6 +8,7 @@ from typing import Any
 
 from likewise.composite import Detection, Line, PatternState
 from likewise.errors import MissingError
+from likewise.evaluation.charts import headed
 from likewise.events import Instant, to_datetime
 
 __all__ = ["timeline_data", "timeline_spec", "unfired_data", "write_timeline"]
@@ -64,16 +65,19 @@ def timeline_spec(rows: list[dict[str, Any]]) -> Any:
     data: Any = {"values": rows}
     base = alt.Chart(alt.Data(**data)).encode(  # type: ignore[no-untyped-call]
         y=alt.Y("role:N", title=None, sort=None),
-        tooltip=["role:N", "event:N", "what:N", "start:T", "time:T", "probability:Q"],
+        tooltip=["role:N", "event:N", "what:N", "start:N", "time:N", "probability:Q"],
     )
     active = base.mark_bar(opacity=0.25, height=12).encode(
-        x=alt.X("active:T", title="event time (UTC)"), x2="terminated:T"
+        # Without it the browser would show the reader's own zone.
+        x=alt.X("active:T", title="event time (UTC)", scale=alt.Scale(type="utc")),
+        x2="terminated:T",
     )
     happened = base.transform_filter("datum.what != 'absence' && datum.what != 'missing'")
     events = happened.mark_bar(height=12, minBandSize=2).encode(x="start:T", x2="time:T", color="what:N")
     points = base.mark_tick(thickness=3, height=16).encode(x="time:T", color=alt.Color("what:N", title=None))
     layers = alt.layer(active, events, points).properties(width=600)
-    return layers.facet(row=alt.Row("detection:N", title=None, sort=None)).resolve_scale(
+    header = alt.Header(labelAngle=0, labelOrient="top", labelAnchor="start", labelFontWeight="bold")
+    return layers.facet(row=alt.Row("detection:N", title=None, sort=None, header=header)).resolve_scale(
         x="independent", y="independent"
     )
 
@@ -84,5 +88,6 @@ def write_timeline(
     """An HTML page that needs no network, with the patterns that did not fire below; says how many roles it shows."""
     rows = timeline_data(detections, limit=limit) + unfired_data(states)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(timeline_spec(rows).to_html(inline=True), encoding="utf-8")
+    page = timeline_spec(rows).to_html(inline=True)
+    path.write_text(headed(page, "Detections in event time"), encoding="utf-8")
     return len(rows)
