@@ -80,6 +80,23 @@ def test_messages_wait_while_nobody_listens_and_can_be_asked_for_again(mosquitto
     again.stop()
 
 
+def test_what_is_there_now_is_what_the_broker_has_kept(mosquitto: str, tmp_path: Path) -> None:
+    """For `--once`: all that waited, though it comes only after a moment, and nothing that is sent later."""
+    options = {"broker": mosquitto, "topics": "now/#", "spool": str(tmp_path), "client": "now"}
+    reader = MqttReader(options)
+    assert count_of(reader) == 0
+    reader.stop()
+    publish(mosquitto, "now/a", b"1", b"2", b"3")
+    again = MqttReader(options)
+    again.prepareForTriggerAvailableNow()
+    assert count_of(again) == 3
+    publish(mosquitto, "now/a", b"4")
+    wait_until(lambda: again._open().durable == 4)
+    assert count_of(again) == 3
+    assert messages(again, 0, 3) == [b"1", b"2", b"3"]
+    again.stop()
+
+
 def test_nothing_is_acknowledged_before_it_is_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many messages that wait share one wait for the disk, and Spark is told of none before."""
     spool = Spool(tmp_path)

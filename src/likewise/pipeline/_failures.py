@@ -69,9 +69,7 @@ def stream_failure(text: str) -> str:
     """
     said = text.partition("=== Streaming Query ===")[0]
     if "sources in the checkpoint offsets" in said:
-        return (
-            "the checkpoint is of a stream with another source, or with a heartbeat if this is without, or without one"
-        )
+        return "the checkpoint is of a stream with other sources, of which a heartbeat is one"
     raised, inside = "", False
     for line in said.splitlines():
         if "Traceback (most recent call last)" in line:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 
 from likewise.errors import BuildError
 from likewise.pipeline._mqtt_client import Address, Joined, joining
@@ -30,6 +31,8 @@ SCHEMA = "topic string, payload binary, received timestamp"
 _ARROW = pa.schema([("topic", pa.string()), ("payload", pa.binary()), ("received", pa.timestamp("us", tz="UTC"))])
 _PART = 5_000
 """Messages in one partition: more than this are read by several tasks."""
+_QUIET, _SETTLED = 1.0, 30.0
+"""Seconds without a message after which a broker has sent what it kept, and for how long that is waited for."""
 
 
 def read_mqtt(
@@ -69,7 +72,7 @@ class Part(InputPartition):
         self.messages = messages
 
 
-class MqttReader(DataSourceStreamReader):
+class MqttReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Counts messages: an offset is how many came before."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
@@ -80,10 +83,11 @@ class MqttReader(DataSourceStreamReader):
         self._spool: Spool | None = None
         self._client: Any = None
         self._thanks: Thanks | None = None
+        self._last: int | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         # A copy goes to every worker, which only unpacks partitions.
-        return {"_options": self._options, "_spool": None, "_client": None, "_thanks": None}
+        return {"_options": self._options, "_spool": None, "_client": None, "_thanks": None, "_last": None}
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
         """A new query begins with what the spool still holds."""
@@ -94,7 +98,16 @@ class MqttReader(DataSourceStreamReader):
         spool = self._listen(start["count"])
         most = int(self._options.get("most", 0))
         # What is not yet on the disk may come again from the broker, under the same number.
-        return {"count": min(spool.durable, start["count"] + most) if most else spool.durable}
+        count = spool.durable if self._last is None else max(self._last, start["count"])
+        return {"count": min(count, start["count"] + most) if most else count}
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        """Take what the broker has kept for us, and no more: it has no way to say that this was all."""
+        spool, before, end = self._listen(0), -1, time.monotonic() + _SETTLED
+        while spool.durable != before and time.monotonic() < end:
+            before = spool.durable
+            time.sleep(_QUIET)
+        self._last = spool.durable
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[Part]:
         """The messages of a batch, the same whenever asked."""
@@ -130,8 +143,8 @@ class MqttReader(DataSourceStreamReader):
 
     def _listen(self, count: int) -> Spool:
         spool = self._open()
+        spool.skip_to(count)
         if self._client is None:
-            spool.skip_to(count)
             self._thanks = Thanks(spool)
             try:
                 self._client = connect(self._options, self._thanks)
