@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Iterator
 
@@ -91,7 +92,7 @@ class ClauseReader:
         return float(number)
 
     def _top(self) -> None:
-        self.options["top_k"] = self.scanner.whole("how many mappings to give")
+        self.options["top_k"] = self.scanner.whole("a number of mappings")
 
     def _approach(self) -> None:
         """`thematic`, `thematic+contrast`, or `contrast` or `tuned` alone."""
@@ -184,8 +185,16 @@ class ClauseReader:
                     self.scanner.fail(f"`{alias}` stands for two members", at=start, hint=f"name each: `{alias} as x`")
                 known = tuple(f"`{name}`" for name in dict.fromkeys(names)) or ("a name given with `as`",)
                 self.scanner.fail(
-                    f"no member is named `{alias}`", at=start, expected=known, hint=suggestion(alias, names)
+                    f"no member is named `{alias}`",
+                    at=self._place(alias, start),
+                    expected=known,
+                    hint=suggestion(alias, names),
                 )
+
+    def _place(self, alias: str, start: int) -> int:
+        """Where a condition that starts here names this member: the wrong name may be its second."""
+        found = re.compile(rf"(?<!\w){re.escape(alias)}(?=\s*\.)").search(self.scanner.text, start)
+        return start if found is None else found.start()
 
 
 def _aliases(binding: Binding) -> Iterator[str]:

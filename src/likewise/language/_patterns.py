@@ -49,6 +49,18 @@ _HEADER = re.compile(r"[^\W][\w.\-]*+\s*+:")
 _MEMBERS = ("a profile such as `{type= parking~}`", "the name of a subscription", "`not`", "`(`")
 
 
+# What people write who come from elsewhere, and what it is here.
+_FOREIGN = {
+    "{": "a name ends with a colon, as in `alert: {…}`; members are joined by `then`, `and` or `or`",
+    "-": "write `then` between what comes first and what follows",
+    "=>": "write `then` between what comes first and what follows",
+    "followed": "write `then` between what comes first and what follows",
+    "in": "write `within` before a length of time",
+    "&": "write `and`",
+    "&&": "write `and`",
+}
+
+
 class PatternReader:
     """Reads one pattern at the scanner's position."""
 
@@ -339,4 +351,10 @@ class PatternReader:
     def unfinished(self, expected: tuple[str, ...], candidates: tuple[str, ...]) -> NoReturn:
         """Refuse what follows a whole pattern."""
         words = (*JOINERS, *FOLLOWERS, *candidates)
-        self.scanner.unexpected(("`then`", "`and`", "`or`", "`within`", *expected), candidates=words)
+        follows = ("`then`", "`and`", "`or`", "`within`", *expected)
+        token = self.scanner.peek()
+        if token.text in _FOREIGN:
+            self.scanner.fail(
+                f"unexpected {shown(token.text)}", at=token.start, expected=follows, hint=_FOREIGN[token.text]
+            )
+        self.scanner.unexpected(follows, candidates=words)

@@ -19,6 +19,7 @@ _VALUE_HERE = re.compile(VALUE)
 _BLANKS = re.compile(r"\s*+")
 _QUOTES = frozenset("\"“‘'")
 _QUOTE_IT = "quote a term that holds such a sign"
+_DIVIDE = "divide predicates with commas; quote a term that holds such a sign"
 
 
 class Term(NamedTuple):
@@ -77,7 +78,8 @@ class TermReader:
         here = self.skip()
         if not here:
             self.scanner.fail("the text ends too early", at=len(self.text.rstrip()), expected=expected)
-        self.scanner.fail(message, expected=expected, hint=_QUOTE_IT if here in signs else None)
+        hint = _DIVIDE if here in "=<>" and "`,`" in expected else _QUOTE_IT if here in signs else None
+        self.scanner.fail(message, expected=expected, hint=hint)
 
     def _term(self, bare: re.Pattern[str], what: str) -> Term:
         scan = self.scanner
