@@ -134,8 +134,8 @@ class Blockers:
         self._process.close()
 
     def size(self) -> int:
-        """How many are held."""
-        return len(self._found) + self._process.size()
+        """How many instances wait below; those that are here wait for nothing."""
+        return self._process.size()
 
     def dump(self, dump: Dump) -> Any:
         """The state as plain values."""

@@ -38,7 +38,7 @@ def take_batch(detector: Detector, events: Sequence[Event], times: NDArray[np.in
     if times is None:
         times = np.fromiter((event.span[1] for event in events), np.int64, count=len(events))
     first = int(times[0])
-    out = detector._ring(first - 1) if first - 1 > detector._timers.clock else []
+    rung = detector._ring(first - 1) if first - 1 > detector._timers.clock else []
     detector._start(first)
     base = detector._ranks
     detector._ranks += len(events)
@@ -48,13 +48,15 @@ def take_batch(detector: Detector, events: Sequence[Event], times: NDArray[np.in
     if not flat:
         columns.trim()
         found = _general(detector, events, times, base, _answers(detector, events, columns.encode(events), None))
-        return out + _finish(detector, times, [row[2] for row in found])
+        return rung + _finish(detector, times, [row[2] for row in found])
     flat.tidy()
     encoded = columns.encode(events)
     unfit = flat.unfit(encoded)
-    for name in unfit:
-        demote(detector, flat, name)
     if unfit:
+        # What is due before these events is due on the path on which it waits.
+        rung += flat.sweep(first, detector._catalogue)
+        for name in unfit:
+            demote(detector, flat, name)
         encoded = columns.encode(events)
     scores = None
     if detector._pool.by_handle:
@@ -64,11 +66,18 @@ def take_batch(detector: Detector, events: Sequence[Event], times: NDArray[np.in
     hits = flat.hits(*scores) if flat.asks_matcher and scores is not None else None
     plain, places, numbers = flat.process(encoded, events, times, hits, base=base, catalogue=detector._catalogue)
     if not detector._runs:
-        return out + _finish(detector, times, plain)
-    found = _general(detector, events, times, base, _answers(detector, events, encoded, scores))
+        return _finish(detector, times, plain)
+    found = [(-0.5, detector._number_of(one), one) for one in rung]
+    found += _general(detector, events, times, base, _answers(detector, events, encoded, scores))
     found += zip(places.tolist(), numbers.tolist(), plain, strict=True)
-    found.sort(key=lambda row: row[:2])
-    return out + _finish(detector, times, [row[2] for row in found])
+    found.sort(key=_place)
+    return _finish(detector, times, [row[2] for row in found])
+
+
+def _place(row: tuple[float, int, Detection]) -> tuple[float, Instant, int]:
+    """Timers ring in order of time before the event that comes next; then patterns stand in their order."""
+    place, number, found = row
+    return place, found.time, number
 
 
 def _scores(matcher: Matcher, events: Sequence[Event], some: NDArray[np.int64] | None = None) -> Scores:
@@ -99,7 +108,7 @@ def _general(
     def ring(limit: Instant) -> None:
         if limit > timers.clock and (rung := detector._ring(limit)):
             places = np.searchsorted(times, [found.time for found in rung], side="right")
-            out.extend((place - 0.5, 0, found) for place, found in zip(places.tolist(), rung, strict=True))
+            out.extend((place - 0.5, number(one), one) for place, one in zip(places.tolist(), rung, strict=True))
 
     with uncollected():
         for at, hits in answers:

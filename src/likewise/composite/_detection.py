@@ -9,7 +9,7 @@ import msgspec
 
 from likewise.composite._instance import Instance
 from likewise.composite._plan import Plan
-from likewise.composite._trace import Line, trace_of
+from likewise.composite._trace import Line, flat_instance, trace_of
 from likewise.events import Event, Instant
 
 
@@ -61,7 +61,7 @@ class Detection(msgspec.Struct, frozen=True, eq=False, gc=False):
         """Which event filled which role, when each profile was activated and terminated, and how surely."""
         origin, instance = self.source
         plan = origin if isinstance(origin, Plan) else origin.plan
-        return trace_of(plan, instance, self.names, self.members)
+        return trace_of(plan, instance or flat_instance(plan, self.names, self.members, self.time))
 
     @property
     def signature(self) -> tuple[Any, ...]:

@@ -12,24 +12,16 @@ from numpy.typing import NDArray
 from likewise.composite._catalogue import Catalogue
 from likewise.composite._columns import Columns, Encoded
 from likewise.composite._detection import Detection
-from likewise.composite._flat_book import Facts, FlatBook
+from likewise.composite._flat_guard import expire
 from likewise.composite._flat_kernel import detect, repeated
-from likewise.composite._flat_rows import Origin, Past, Rows, Source, detections
-from likewise.composite._flat_store import expire, hold, next_timer, push, rehash, remove
+from likewise.composite._flat_rows import Origin, Rows, Source, detections
+from likewise.composite._flat_shape import Shape
+from likewise.composite._flat_stock import FlatStock
+from likewise.composite._flat_store import next_timer, remove
 from likewise.composite._flat_tables import (
-    BUCKETS,
     FOUND,
-    FREE,
-    HEAP,
-    HIT,
-    NEED_ENTRIES,
-    NEED_FOUND,
     NEVER,
-    REPLACED,
-    USED,
     WHY,
-    free_entries,
-    new_buckets,
 )
 from likewise.events import Event, Instant
 from likewise.matching import Matcher
@@ -38,21 +30,6 @@ _start_of = attrgetter("start")
 _FORGET: Final = 1 << 14
 _FEW: Final = 8
 _MOST_TUPLES: Final = 64
-
-
-class Kept(NamedTuple):
-    """A waiting instance of one pattern, for snapshots and for going over to the general path.
-
-    `member` is the last one that is filled; `blocker` is the rank of the event that keeps others from following.
-    """
-
-    events: tuple[Event, ...]
-    ranks: tuple[int, ...]
-    member: int
-    probability: float
-    flag: int
-    until: Instant | None
-    blocker: int
 
 
 class Furthest(NamedTuple):
@@ -87,14 +64,13 @@ def _first(pair: tuple[Any, Detection]) -> Any:
     return pair[0]
 
 
-class FlatPatterns(FlatBook):
+class FlatPatterns(FlatStock):
     """All plain patterns of a detector, with the instances that wait in them."""
 
     def __init__(self, matcher: Matcher, columns: Columns, *, limit: int, drop: bool) -> None:
         super().__init__(matcher, columns)
         self._limit = limit if drop else -limit
         self._origins: dict[int, Origin] = {}
-        self._past = Past()
         self._forget_at = _FORGET
         self._one = _one()
 
@@ -104,6 +80,8 @@ class FlatPatterns(FlatBook):
         oldest = self._tables.patterns["oldest"]
         while oldest[index] != -1:
             remove(self._tables, int(oldest[index]), -1, 0)
+        for entry in self._watched(index):
+            remove(self._tables, entry, -1, 0)
         self._origins.pop(index, None)
 
     def start(self, moment: Instant) -> None:
@@ -153,7 +131,7 @@ class FlatPatterns(FlatBook):
         return [
             name
             for name, shape in self._shapes.items()
-            if any(several[self._columns.join(attribute)] for role in shape.roles for attribute in role.attributes)
+            if any(several[self._columns.join(attribute)] for role in shape.all_roles for attribute in role.attributes)
         ]
 
     # the way through
@@ -168,8 +146,8 @@ class FlatPatterns(FlatBook):
             kept[0] = False
             self._past.events[rank] = event
         if found > _FEW:
-            return self._found((event,), batch[2], rank, catalogue)[0]
-        return self._found_now(event, now, rank, catalogue) if found else []
+            return self._found((event,), rank, catalogue)[0]
+        return self._found_now(event, rank, catalogue) if found else []
 
     def _encode_one(self, event: Event, now: Instant) -> bool:
         """Fill the batch of one event; False if it has several values of an attribute that patterns join by."""
@@ -188,17 +166,18 @@ class FlatPatterns(FlatBook):
         starts[1], time[0] = at, now
         return True
 
-    def _found_now(self, event: Event, now: Instant, rank: int, catalogue: Catalogue) -> list[Detection]:
+    def _found_now(self, event: Event, rank: int, catalogue: Catalogue) -> list[Detection]:
         """The few detections of one event."""
         t = self._tables
         out = []
-        for row, (sure, _, index) in enumerate(t.found[: t.scalars[FOUND]].tolist()):
+        for row, (sure, now, _, index, rung) in enumerate(t.found[: t.scalars[FOUND]].tolist()):
             name, roles, source = self._origins.get(index) or self._origin(index, catalogue)
             ranks = t.found_ranks[row, : len(roles)].tolist()
             members = tuple([event if one == rank else self._past.events[one] for one in ranks])
             start: Any = min([_start_of(member) for member in members])
-            key = (self._numbers[index], sorted(ranks), ranks) if t.scalars[FOUND] > 1 else None
-            out.append((key, Detection(name, now, start, now, sure, roles, members, source)))
+            key = (now, -rung, self._numbers[index], sorted(ranks), ranks) if t.scalars[FOUND] > 1 else None
+            end = members[-1].span[1] if rung else now
+            out.append((key, Detection(name, now, start, end, sure, roles, members, source)))
         if len(out) > 1:
             out.sort(key=_first)
         return [found for _, found in out]
@@ -213,14 +192,17 @@ class FlatPatterns(FlatBook):
         base: int,
         catalogue: Catalogue,
     ) -> tuple[list[Detection], NDArray[Any], NDArray[Any]]:
-        """Detections in order, with the event and the number of the pattern that each belongs to."""
+        """Detections in order, with the event and the number of the pattern that each belongs to.
+
+        What a timer completed stands half a place before the event that came after it.
+        """
         hit_starts = np.zeros(len(encoded.starts), np.int64)
         if hits is not None:
             np.cumsum(np.bincount(hits.event, minlength=len(times)), out=hit_starts[1:])
         mine = _NO_HITS if hits is None else hits
         kept = np.zeros(len(events), np.bool_)
         self._run((encoded.starts, encoded.ids, times, hit_starts, mine.predicate, mine.score, kept), base)
-        out = self._found(events, times, base, catalogue)
+        out = self._found(events, base, catalogue)
         self._past.keep(events, base, kept)
         return out
 
@@ -231,47 +213,14 @@ class FlatPatterns(FlatBook):
             self._make_room()
         return int(found)
 
-    def _make_room(self) -> None:
-        """Tables in which what the kernel asks for has a place."""
-        t, scalars = self._tables, self._tables.scalars
-        entries, found = int(scalars[NEED_ENTRIES]), int(scalars[NEED_FOUND])
-        if scalars[USED] + entries >= len(t.entries):
-            more = max(len(t.entries), entries)
-            added = free_entries(more, len(t.entries), int(scalars[FREE]))
-            scalars[FREE] = len(t.entries)
-            ranks = np.full((more, t.ranks.shape[1]), -1, np.int64)
-            self._with(entries=np.concatenate((t.entries, added)), ranks=np.concatenate((t.ranks, ranks)))
-        if scalars[FOUND] + found >= len(t.found):
-            more = max(len(t.found), found)
-            ranks = np.full((more, t.ranks.shape[1]), NEVER, np.int64)
-            rows = np.concatenate((t.found, np.zeros(more, t.found.dtype)))
-            self._with(found=rows, found_ranks=np.concatenate((t.found_ranks, ranks)))
-        if scalars[HEAP] + 2 * entries >= len(t.timers):
-            self._sift(2 * entries)
-        if 2 * (scalars[BUCKETS] + entries) >= len(t.buckets):
-            live, size = int((t.buckets["head"] >= 0).sum()), len(t.buckets)
-            while 4 * (live + entries) > size:
-                size *= 2
-            fresh = new_buckets(size)
-            scalars[BUCKETS] = rehash(t.buckets, fresh, self._tables.entries)
-            self._with(buckets=fresh)
-
-    def _sift(self, more: int) -> None:
-        """Drop timers of what is gone, and make room for more."""
-        t = self._tables
-        timers = t.timers[: t.scalars[HEAP]]
-        timers = timers[t.entries["serial"][timers["entry"]] == timers["serial"]]
-        timers = timers[np.lexsort((timers["ticket"], timers["until"]))]
-        t.scalars[HEAP] = len(timers)
-        self._with(timers=np.concatenate((timers, np.zeros(len(timers) + more + 64, timers.dtype))))
-
     def _found(
-        self, events: Sequence[Event], times: NDArray[np.int64], base: int, catalogue: Catalogue
+        self, events: Sequence[Event], base: int, catalogue: Catalogue
     ) -> tuple[list[Detection], NDArray[Any], NDArray[Any]]:
         t = self._tables
         count = int(t.scalars[FOUND])
         found = t.found[:count]
-        rows = Rows(found["event"], found["pattern"], found["probability"], t.found_ranks[:count])
+        event, pattern, sure, time, rung = (found[name] for name in ("event", "pattern", "probability", "time", "rung"))
+        rows = Rows(event, pattern, sure, time, rung, t.found_ranks[:count])
         numbers = self._numbers[rows.pattern]
         if not count:
             return [], rows.event, numbers
@@ -280,8 +229,8 @@ class FlatPatterns(FlatBook):
             rows = rows.ordered(numbers, members)
             numbers = self._numbers[rows.pattern]
         origins = {index: self._origin(index, catalogue) for index in set(rows.pattern.tolist())}
-        made = detections(rows, events, times, base=base, past=self._past, origins=origins)
-        return made, rows.event, numbers
+        made = detections(rows, events, base=base, past=self._past, origins=origins)
+        return made, rows.event - 0.5 * rows.rung, numbers
 
     def _origin(self, index: int, catalogue: Catalogue) -> Origin:
         origin = self._origins.get(index)
@@ -299,15 +248,24 @@ class FlatPatterns(FlatBook):
         first = next_timer(self._tables)
         return None if first == NEVER else int(first)
 
-    def sweep(self, now: Instant) -> None:
-        """Let go of all whose window is over at `now`."""
-        expire(self._tables, now)
+    def sweep(self, now: Instant, catalogue: Catalogue) -> list[Detection]:
+        """Let go of all whose window is over at `now`; gives what is known since, in order."""
+        self._tables.scalars[FOUND] = 0
+        while not expire(self._tables, now, 0):
+            self._make_room()
+        return self._found((), 1 << 62, catalogue)[0]
 
     def stops(self, name: str) -> dict[tuple[int, str], int]:
         """How many instances ended with so many members, and why."""
         shape, first = self._shapes[name], int(self._tables.patterns["first"][self._index[name]])
         counts = self._tables.stops[first : first + len(shape.roles)]
-        return {(slot + 1, WHY[why]): int(counts[slot, why]) for slot, why in zip(*np.nonzero(counts), strict=True)}
+        return {
+            (slot + 1, self._why(shape, why)): int(counts[slot, why])
+            for slot, why in zip(*np.nonzero(counts), strict=True)
+        }
+
+    def _why(self, shape: Shape, why: int) -> str:
+        return WHY[why].format(guard=shape.guard.name if shape.guard is not None else "")
 
     def furthest(self, name: str) -> Furthest | None:
         """The instance that came furthest, of those that ended."""
@@ -319,48 +277,5 @@ class FlatPatterns(FlatBook):
         events = tuple(map(self._past.events.get, ranks))
         roles, joint = self._roles[index], p["joint"] and p["roles"] == 1
         names = (roles[p["member"]],) if joint else roles[: p["roles"]]
-        return Furthest(names, events, int(p["level"]), WHY[p["why"]], int(p["time"]))
-
-    def kept(self, name: str) -> list[Kept]:
-        """The waiting instances of one pattern, oldest first."""
-        t, p = self._tables, self._tables.patterns[self._index[name]]
-        at, newer, order = int(p["oldest"]), t.entries["newer"], list[int]()
-        while at != -1:
-            order.append(at)
-            at = int(newer[at])
-        columns = (t.entries[column][order].tolist() for column in ("place", "probability", "flag", "until", "blocker"))
-        past, first, joint = self._past.events, int(p["first"]), bool(p["joint"])
-        out = []
-        for row, place, sure, flag, until, blocker in zip(t.ranks[order].tolist(), *columns, strict=True):
-            member = place - first
-            ranks = tuple(row[: 1 if joint else member + 1])
-            over = None if until == NEVER else until
-            out.append(Kept(tuple([past[rank] for rank in ranks]), ranks, member, sure, flag, over, blocker))
-        return out
-
-    def load(self, name: str, kept: Sequence[Kept], facts: Facts) -> None:
-        """Take waiting instances back, oldest first."""
-        index, shape = self._index[name], self._shapes[name]
-        pattern = self._tables.patterns[index]
-        pattern["detected"], pattern["dropped"] = facts.detected, facts.dropped
-        for row in kept:
-            self._tables.scalars[NEED_ENTRIES], self._tables.scalars[NEED_FOUND] = 2, 0
-            self._make_room()
-            self._load(shape.within, index, row, shape.roles[row.member].attributes)
-
-    def _load(self, within: int, index: int, row: Kept, attributes: tuple[str, ...]) -> None:
-        t, columns = self._tables, self._columns
-        keys = [columns.keys(row.events[-1].tuples, columns.join(attribute))[0] for attribute in attributes]
-        hit = np.zeros(1, HIT)
-        hit["place"] = t.patterns["first"][index] + row.member
-        for name, key in zip(("k0", "k1", "k2"), keys, strict=False):
-            hit[name] = key
-        deadline = NEVER if within < 0 else row.events[0].span[1] + within
-        end, rank = row.events[-1].span[1], row.ranks[-1]
-        entry = hold(t, hit[0], -1, end, rank, row.probability, deadline, 1 << 62)
-        t.ranks[entry, : len(row.ranks)] = row.ranks
-        t.entries["flag"][entry], t.entries["blocker"][entry] = row.flag, row.blocker
-        if row.flag & REPLACED and row.until is not None:
-            t.entries["until"][entry] = row.until
-            push(t, entry, row.until)
-        self._past.events.update(zip(row.ranks, row.events, strict=True))
+        why = self._why(self._shapes[name], p["why"])
+        return Furthest(names, events, int(p["level"]), why, int(p["time"]))

@@ -91,10 +91,10 @@ class FlatBook:
         self._numbers[index] = number
         self._deep += _is_deep(shape)
         self._widen(len(shape.roles))
-        first = self._places(len(shape.roles))
+        first = self._places(len(shape.all_roles))
         self._fill(index, shape, first, NEVER if started is None else started)
-        self._tables.stops[first : first + len(shape.roles)] = 0
-        for place, role in enumerate(shape.roles, first):
+        self._tables.stops[first : first + len(shape.all_roles)] = 0
+        for place, role in enumerate(shape.all_roles, first):
             keys = [self._columns.join(attribute) for attribute in role.attributes]
             self._tables.places[place] = (index, role.keep, *keys, *(-1,) * (MOST_KEYS - len(keys)))
             self._post(self._predicate(role), place)
@@ -129,7 +129,8 @@ class FlatBook:
         asked = (first, len(shape.roles), shape.joint, shape.unique)
         became = (0, 0, 0, 0)
         # In the order of the columns, as assigning them by name would cost more than all the rest.
-        row = (shape.within, started, shape.threshold, *became, *asked, -1, -1, 0, 0, 0, 0)
+        guard = -1 if shape.guard is None else first + len(shape.roles)
+        row = (shape.within, started, shape.threshold, *became, *asked, -1, -1, 0, 0, 0, 0, guard, shape.after)
         self._tables.patterns[index] = row
 
     def _predicate(self, role: Role) -> int:
@@ -186,12 +187,12 @@ class FlatBook:
         """Take a pattern out, and give the place that it had."""
         index, shape = self._index.pop(name), self._shapes.pop(name)
         first = int(self._tables.patterns["first"][index])
-        for place, role in enumerate(shape.roles, first):
+        for place, role in enumerate(shape.all_roles, first):
             self._unpost(role, place)
         self._deep -= _is_deep(shape)
         self._tables.patterns["started"][index] = NEVER
         self._free.append(index)
-        self._free_places.setdefault(len(shape.roles), []).append(first)
+        self._free_places.setdefault(len(shape.all_roles), []).append(first)
         return index
 
     def _unpost(self, role: Role, place: int) -> None:
@@ -228,7 +229,7 @@ class FlatBook:
 
 def _is_deep(shape: Shape) -> bool:
     """Whether instances of one event may be found in another order than that of their events."""
-    return shape.joint or len(shape.roles) > 2
+    return shape.joint or len(shape.roles) > 2 or (shape.deferred and len(shape.roles) > 1)
 
 
 def _profile_key(role: Role) -> tuple[Profile, Options]:

@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from likewise.composite._flat_store import enter, expire, filled, find, hold, note, remove
+from likewise.composite._flat_guard import expire, silence, tell, watch
+from likewise.composite._flat_store import enter, filled, find, hold, note, remove
 from likewise.composite._flat_tables import (
+    BLOCKED,
     BUCKETS,
     CONSUMED,
     EVENT,
@@ -24,6 +26,7 @@ from likewise.composite._flat_tables import (
     HEAP,
     NEED_ENTRIES,
     NEED_FOUND,
+    PAUSED,
     SERIAL,
     SPENT,
     UNSURE,
@@ -36,9 +39,10 @@ from likewise.composite._flat_tables import (
 @njit(cache=True)
 def _follow(t: Any, hit: Any, event: int, now: int, rank: int, limit: int) -> bool:
     """A later step of a sequence: go on from what waits before it; True if someone waits since."""
-    p = t.patterns[t.places[hit.place].pattern]
+    pattern = t.places[hit.place].pattern
+    p = t.patterns[pattern]
     slot = hit.place - p.first
-    final = slot == p.members - 1
+    final = slot == p.members - 1 and not (p.guard >= 0 and p.after == slot)
     first = t.places[hit.place].keep == FIRST
     at = find(t.buckets, hit.place - 1, hit.k0, hit.k1, hit.k2)
     waits = False
@@ -52,16 +56,25 @@ def _follow(t: Any, hit: Any, event: int, now: int, rank: int, limit: int) -> bo
             e.flag |= SPENT
             if first:
                 e.blocker = rank
-            sure = e.probability * hit.sure
+            sure, quiet = e.probability * hit.sure, e.quiet
+            if p.guard >= 0 and p.after == slot - 1:
+                quiet *= silence(t, p.guard, hit.k0, hit.k1, hit.k2, e.time, now)
             if final:
                 row = t.scalars[FOUND]
                 t.found_ranks[row, :slot] = t.ranks[entry, :slot]
                 t.found_ranks[row, slot] = rank
-                _find(t, event, t.places[hit.place].pattern, sure)
-            elif hold(t, hit, entry, now, rank, sure, e.deadline, limit) != -1:
-                waits = True
-            elif first:
-                e.blocker = -1
+                if quiet > 0.0:
+                    tell(t, event, pattern, sure * quiet, now, 0)
+                elif note(t, hit.place, p.members, p.members, BLOCKED, now):
+                    t.furthest[pattern, : p.members] = t.found_ranks[row, : p.members]
+                    waits = True
+            else:
+                held = hold(t, hit, entry, now, rank, sure, e.deadline, limit)
+                if held != -1:
+                    t.entries[held].quiet = quiet
+                    waits = True
+                elif first:
+                    e.blocker = -1
         # Making room may have taken the next one, and with it all older ones.
         if following != -1 and t.entries[following].serial != serial:
             following = t.buckets[at].head
@@ -70,15 +83,7 @@ def _follow(t: Any, hit: Any, event: int, now: int, rank: int, limit: int) -> bo
 
 
 @njit(cache=True)
-def _find(t: Any, event: int, pattern: int, sure: float) -> None:
-    """The next row is a whole instance."""
-    found = t.found[t.scalars[FOUND]]
-    found.event, found.pattern, found.probability = event, pattern, sure
-    t.scalars[FOUND] += 1
-
-
-@njit(cache=True)
-def _combine(t: Any, hit: Any, event: int, rank: int) -> None:
+def _combine(t: Any, hit: Any, event: int, now: int, rank: int) -> None:
     """Every combination of an event with one of each other member of a conjunction."""
     pattern = t.places[hit.place].pattern
     p = t.patterns[pattern]
@@ -113,7 +118,7 @@ def _combine(t: Any, hit: Any, event: int, rank: int) -> None:
             for k in range(others):
                 t.found_ranks[row, slots[k]] = t.ranks[chosen[k], 0]
                 sure *= t.entries[chosen[k]].probability
-            _find(t, event, pattern, sure)
+            tell(t, event, pattern, sure, now, 0)
         chosen[at] = t.entries[entry].next
 
 
@@ -227,7 +232,9 @@ def _hit(t: Any, b: Any, event: int, predicate: int, sure: float, count: int, ma
         if t.patterns[place.pattern].started > b.time[event]:
             continue
         k0, k1, k2 = _key(b, event, place.a0), _key(b, event, place.a1), _key(b, event, place.a2)
-        if min(k0, k1, k2) >= 0:
+        # What nothing has to join needs no key: without one, nothing can break it.
+        alone = t.patterns[place.pattern].members == 1 and at == t.patterns[place.pattern].first
+        if alone or min(k0, k1, k2) >= 0:
             hit = t.hits[count]
             hit.place, hit.sure, hit.k0, hit.k1, hit.k2 = at, sure, k0, k1, k2
             count += 1
@@ -264,9 +271,9 @@ def _room(t: Any, low: int, high: int) -> bool:
                 if place != hit.place:
                     product *= t.buckets[find(t.buckets, place, hit.k0, hit.k1, hit.k2)].size + 1
             found += product
-        elif hit.place == p.first:
+        elif hit.place in (p.first, p.guard):
             entries += 1
-        elif hit.place == p.first + p.members - 1:
+        elif hit.place == p.first + p.members - 1 and not (p.guard >= 0 and p.after == p.members - 1):
             found += t.buckets[find(t.buckets, hit.place - 1, hit.k0, hit.k1, hit.k2)].size
         else:
             entries += t.buckets[find(t.buckets, hit.place - 1, hit.k0, hit.k1, hit.k2)].size
@@ -287,9 +294,11 @@ def _step(t: Any, low: int, high: int, event: int, now: int, rank: int, limit: i
     for at in range(low, high):
         hit = t.hits[at]
         p = t.patterns[t.places[hit.place].pattern]
-        if p.members == 1:
+        if hit.place == p.guard:
+            kept |= watch(t, hit, now, rank, limit)
+        elif p.members == 1 and p.guard < 0:
             t.found_ranks[begin, 0] = rank
-            _find(t, event, t.places[hit.place].pattern, hit.sure)
+            tell(t, event, t.places[hit.place].pattern, hit.sure, now, 0)
         elif hit.place > p.first and not p.joint:
             kept |= _follow(t, hit, event, now, rank, limit)
         else:
@@ -297,7 +306,7 @@ def _step(t: Any, low: int, high: int, event: int, now: int, rank: int, limit: i
             if held and t.places[hit.place].keep == FIRST:
                 continue
             if p.joint:
-                _combine(t, hit, event, rank)
+                _combine(t, hit, event, now, rank)
             kept |= enter(t, hit, now, rank, limit)
     if t.scalars[FOUND] > begin:
         kept |= _decide(t, t.hits[low], begin, now, rank)
@@ -337,8 +346,9 @@ def detect(
 
     Detections are the rows of `found`; `kept` says which events someone waits with.
     """
-    if not (scalars[EVENT] or scalars[GROUP]):
+    if not scalars[PAUSED]:
         scalars[FOUND] = 0
+    scalars[PAUSED] = 0
     b = Batch(starts, ids, time, hit_starts, hit, score, predicate_of, attribute_of, key_of)
     t = Tables(
         entries, ranks, buckets, timers, places, patterns, stops, furthest, predicates, postings, hits, found,
@@ -346,7 +356,9 @@ def detect(
     )  # fmt: skip
     for event in range(scalars[EVENT], len(time)):
         now = time[event]
-        expire(t, now)
+        if not expire(t, now, event):
+            scalars[EVENT], scalars[PAUSED] = event, 1
+            return -1
         scalars[SERIAL] += 1
         count = _gather(t, b, event, scalars[SERIAL])
         low = scalars[GROUP]
@@ -355,7 +367,7 @@ def detect(
             while high < count and places[hits[high].place].pattern == pattern:
                 high += 1
             if not _room(t, low, high):
-                scalars[EVENT], scalars[GROUP] = event, low
+                scalars[EVENT], scalars[GROUP], scalars[PAUSED] = event, low, 1
                 return -1
             if _step(t, low, high, event, now, base + event, limit):
                 kept[event] = True

@@ -56,16 +56,18 @@ class Origin(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Detections in columns: event, pattern, probability, and the ranks of the members."""
+    """Detections in columns: event, pattern, probability, time, whether a timer made them, and the members' ranks."""
 
     event: NDArray[Any]
     pattern: NDArray[Any]
     probability: NDArray[Any]
+    time: NDArray[np.int64]
+    rung: NDArray[Any]
     ranks: NDArray[np.int64]
 
     def ordered(self, numbers: NDArray[np.int64], members: NDArray[Any] | None) -> Rows:
-        """By event and pattern; with the counts of members also by the events, earliest first."""
-        keys: tuple[NDArray[Any], ...] = (numbers, self.event)
+        """By event, what timers made first, and pattern; with the counts of members also by their events."""
+        keys: tuple[NDArray[Any], ...] = (numbers, self.time, -self.rung, self.event)
         if members is not None:
             columns = np.arange(self.ranks.shape[1])
             ranks = np.where(columns < members[:, None], self.ranks, NEVER)
@@ -101,49 +103,43 @@ class Past:
 
 
 def detections(
-    rows: Rows,
-    events: Sequence[Event],
-    times: NDArray[np.int64],
-    *,
-    base: int,
-    past: Past,
-    origins: Mapping[int, Origin],
+    rows: Rows, events: Sequence[Event], *, base: int, past: Past, origins: Mapping[int, Origin]
 ) -> list[Detection]:
     """Detections in the order of the rows."""
     sizes = np.array([len(origins[index].roles) if index in origins else 0 for index in range(max(origins) + 1)])
     mine = sizes[rows.pattern]
     with uncollected():
         if mine.min() == mine.max():
-            return _of_one_size(rows, int(mine[0]), events, times, base=base, past=past, origins=origins)
+            return _of_one_size(rows, int(mine[0]), events, base=base, past=past, origins=origins)
         out: list[Any] = [None] * len(mine)
         for size in np.unique(mine).tolist():
             where = np.flatnonzero(mine == size)
             some = Rows(*(column[where] for column in rows))
-            made = _of_one_size(some, size, events, times, base=base, past=past, origins=origins)
+            made = _of_one_size(some, size, events, base=base, past=past, origins=origins)
             for at, found in zip(where.tolist(), made, strict=True):
                 out[at] = found
         return out
 
 
 def _of_one_size(
-    rows: Rows,
-    size: int,
-    events: Sequence[Event],
-    times: NDArray[np.int64],
-    *,
-    base: int,
-    past: Past,
-    origins: Mapping[int, Origin],
+    rows: Rows, size: int, events: Sequence[Event], *, base: int, past: Past, origins: Mapping[int, Origin]
 ) -> list[Detection]:
     columns = [past.all_of(events, base, rows.ranks[:, k]) for k in range(size)]
     starts = [map(_start_of, column) for column in columns]
-    ends = times[rows.event].tolist()
+    times = rows.time.tolist()
+    ends = times
+    if rows.rung.any():
+        # A timer completes a sequence later than its last event ends.
+        ends = [
+            last.span[1] if rung else time
+            for last, rung, time in zip(columns[-1], rows.rung.tolist(), times, strict=True)
+        ]
     which = list(map(origins.__getitem__, rows.pattern.tolist()))
     return list(
         map(
             Detection,
             (origin.name for origin in which),
-            ends,
+            times,
             map(min, *starts) if size > 1 else starts[0],
             ends,
             rows.probability.tolist(),

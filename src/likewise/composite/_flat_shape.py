@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from likewise.composite._flat_tables import ALL, FIRST, LAST, MOST_KEYS, MOST_MEMBERS
-from likewise.composite._plan import LEAST
+from likewise.composite._plan import LEAST, NEAR
 from likewise.events import Value, normalise
 from likewise.language import (
     Binding,
@@ -17,6 +18,7 @@ from likewise.language import (
     Field,
     Keep,
     Member,
+    Negation,
     Operator,
     Options,
     Pattern,
@@ -48,6 +50,18 @@ class Shape(NamedTuple):
     within: int
     unique: bool
     threshold: float
+    guard: Role | None = None
+    after: int = -1
+
+    @property
+    def all_roles(self) -> tuple[Role, ...]:
+        """The members, and what must not happen after the one numbered `after`."""
+        return self.roles if self.guard is None else (*self.roles, self.guard)
+
+    @property
+    def deferred(self) -> bool:
+        """Whether it is known only when its window is over."""
+        return self.guard is not None and self.after == len(self.roles) - 1
 
 
 def shape_of(subscription: Subscription, known: Mapping[str, Subscription]) -> Shape | None:
@@ -56,21 +70,44 @@ def shape_of(subscription: Subscription, known: Mapping[str, Subscription]) -> S
     composite = body if isinstance(body, Composite) else Composite(Member(body, "event"))
     root = composite.root
     parts = root.parts if isinstance(root, Sequence | Conjunction) else (root,)
-    roles = _roles(parts, options, known)
     joint = isinstance(root, Conjunction)
     within = root.within if isinstance(root, Sequence | Conjunction) else None
-    if roles is None or not _chosen(roles, joint) or not _enough(within, roles, joint):
+    absent = _absent(root)
+    roles = None if absent is None else _roles(_all_parts(parts) if absent else parts, options, known)
+    joined = None if roles is None else _joined(roles, composite.where)
+    if absent is None or joined is None:
         return None
-    joined = _joined(roles, composite.where)
-    if joined is None:
-        return None
-    return Shape(
-        joined,
+    members, guard = joined, None
+    if absent > 0:
+        members, guard = (*joined[:absent], *joined[absent + 1 :]), joined[absent]
+        guard = guard._replace(options=replace(guard.options, threshold=NEAR))
+    shape = Shape(
+        members,
         joint,
         -1 if within is None else within,
         composite.consumption is Consumption.UNIQUE,
         LEAST if options.threshold is None else options.threshold,
+        guard,
+        absent - 1,
     )
+    return shape if _enough(within, members, joint) and _chosen(shape) else None
+
+
+def _absent(root: Pattern) -> int | None:
+    """Where the one part stands that must not happen: 0 if there is none, None if the kernel cannot watch for it."""
+    parts = root.parts if isinstance(root, Sequence) else ()
+    places = [k for k, part in enumerate(parts) if isinstance(part, Negation)]
+    if not places or not isinstance(root, Sequence):
+        return 0
+    [place, *more], part = places, parts[places[0]]
+    assert isinstance(part, Negation)
+    watched = not more and place > 0 and root.within is not None and part.within is None
+    chosen = getattr(part.part, "duplicates", None)
+    return place if watched and _keep(chosen) == ALL else None
+
+
+def _all_parts(parts: tuple[Pattern, ...]) -> tuple[Pattern, ...]:
+    return tuple(part.part if isinstance(part, Negation) else part for part in parts)
 
 
 def _roles(parts: tuple[Pattern, ...], options: Options, known: Mapping[str, Subscription]) -> tuple[Role, ...] | None:
@@ -103,11 +140,17 @@ def _keep(duplicates: Duplicates | None) -> int | None:
     return ALL if duplicates is None else _KEEP.get(duplicates.keep)
 
 
-def _chosen(roles: tuple[Role, ...], joint: bool) -> bool:
-    """Whether duplicates are chosen where the kernel can: the last only where nothing stands before it."""
+def _chosen(shape: Shape) -> bool:
+    """Whether duplicates are chosen where the kernel can: the last only where nothing stands before it.
+
+    Of several instances that a timer makes whole at once, it could not tell which one may consume.
+    """
+    roles = shape.roles
     if len(roles) == 1:
-        return roles[0].keep == ALL
-    return joint or all(role.keep != LAST for role in roles[1:])
+        return roles[0].keep == ALL or (shape.deferred and roles[0].keep == FIRST)
+    if shape.deferred and shape.unique:
+        return False
+    return shape.joint or all(role.keep != LAST for role in roles[1:])
 
 
 def _enough(within: int | None, roles: tuple[Role, ...], joint: bool) -> bool:

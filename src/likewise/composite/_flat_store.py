@@ -14,10 +14,8 @@ from likewise.composite._flat_tables import (
     FREE,
     HEAP,
     LAST,
-    LATER,
     LIMIT,
     NEVER,
-    OVER,
     REPLACED,
     SERIAL,
     SPENT,
@@ -92,7 +90,7 @@ def push(t: Any, entry: int, until: int) -> None:
 
 
 @njit(cache=True)
-def _pop(t: Any) -> None:
+def pop(t: Any) -> None:
     t.scalars[HEAP] -= 1
     size = t.scalars[HEAP]
     _swap(t.timers, 0, size)
@@ -111,18 +109,8 @@ def _pop(t: Any) -> None:
 def next_timer(t: Any) -> int:
     """When the first of all that still wait is over."""
     while t.scalars[HEAP] > 0 and t.entries[t.timers[0].entry].serial != t.timers[0].serial:
-        _pop(t)
+        pop(t)
     return int(t.timers[0].until) if t.scalars[HEAP] > 0 else NEVER
-
-
-@njit(cache=True)
-def expire(t: Any, now: int) -> None:
-    """Take out all that waited until before now."""
-    while t.scalars[HEAP] > 0 and t.timers[0].until < now:
-        until, entry, serial = t.timers[0].until, t.timers[0].entry, t.timers[0].serial
-        _pop(t)
-        if t.entries[entry].serial == serial:
-            remove(t, entry, LATER if t.entries[entry].flag & REPLACED else OVER, until)
 
 
 # entries
@@ -152,19 +140,12 @@ def remove(t: Any, entry: int, why: int, now: int) -> None:
     """An entry waits no longer; one that nothing followed is counted, with the reason (none if negative)."""
     e = t.entries[entry]
     p = t.patterns[t.places[e.place].pattern]
+    if e.place == p.guard:
+        _leave(t, entry)
+        return
     roles = filled(t, entry)
     if why >= 0 and not e.flag & SPENT and note(t, e.place, roles, roles, why, now):
         t.furthest[t.places[e.place].pattern, :roles] = t.ranks[entry, :roles]
-    bucket = t.buckets[e.bucket]
-    bucket.size -= 1
-    if e.prev == -1:
-        bucket.head = e.next
-    else:
-        t.entries[e.prev].next = e.next
-    if e.next == -1:
-        bucket.tail = e.prev
-    else:
-        t.entries[e.next].prev = e.prev
     if e.older == -1:
         p.oldest = e.newer
     else:
@@ -176,10 +157,53 @@ def remove(t: Any, entry: int, why: int, now: int) -> None:
     p.held -= 1
     if why == LIMIT and roles > 1 and t.places[e.place].keep == FIRST:
         _unblock(t, entry, roles)
+    _leave(t, entry)
+
+
+@njit(cache=True)
+def _leave(t: Any, entry: int) -> None:
+    """Out of its bucket, and free."""
+    e = t.entries[entry]
+    bucket = t.buckets[e.bucket]
+    bucket.size -= 1
+    if e.prev == -1:
+        bucket.head = e.next
+    else:
+        t.entries[e.prev].next = e.next
+    if e.next == -1:
+        bucket.tail = e.prev
+    else:
+        t.entries[e.next].prev = e.prev
     e.serial = -1
     e.next = t.scalars[FREE]
     t.scalars[FREE] = entry
     t.scalars[USED] -= 1
+
+
+@njit(cache=True)
+def join(t: Any, hit: Any, now: int, probability: float, deadline: int) -> int:
+    """A new entry at the end of the bucket of a hit, with its terminator."""
+    entry = t.scalars[FREE]
+    e = t.entries[entry]
+    t.scalars[FREE] = e.next
+    t.scalars[USED] += 1
+    e.time, e.until, e.deadline, e.probability, e.quiet = now, deadline, deadline, probability, 1.0
+    e.place, e.flag, e.blocker, e.serial = hit.place, 0, -1, t.scalars[SERIAL]
+    t.scalars[SERIAL] += 1
+    at = find(t.buckets, hit.place, hit.k0, hit.k1, hit.k2)
+    b = t.buckets[at]
+    if b.place == -1:
+        b.place, b.k0, b.k1, b.k2 = hit.place, hit.k0, hit.k1, hit.k2
+        t.scalars[BUCKETS] += 1
+    b.size += 1
+    e.bucket, e.prev, e.next = at, b.tail, -1
+    if b.tail == -1:
+        b.head = entry
+    else:
+        t.entries[b.tail].next = entry
+    b.tail = entry
+    push(t, entry, deadline)
+    return int(entry)
 
 
 @njit(cache=True)
@@ -211,29 +235,13 @@ def hold(t: Any, hit: Any, parent: int, now: int, rank: int, probability: float,
         if limit < 0 or p.oldest == -1:
             return -1
         remove(t, p.oldest, LIMIT, now)
-    entry = t.scalars[FREE]
+    # The new one may get the place of its parent, if that was the oldest: its events are still there.
+    entry = join(t, hit, now, probability, deadline)
     e = t.entries[entry]
-    t.scalars[FREE] = e.next
-    t.scalars[USED] += 1
-    e.time, e.until, e.deadline, e.probability = now, deadline, deadline, probability
-    e.place, e.flag, e.blocker, e.serial = hit.place, 0, -1, t.scalars[SERIAL]
-    t.scalars[SERIAL] += 1
     size = 0 if p.joint else hit.place - p.first
     if parent >= 0:
         t.ranks[entry, :size] = t.ranks[parent, :size]
     t.ranks[entry, size] = rank
-    at = find(t.buckets, hit.place, hit.k0, hit.k1, hit.k2)
-    b = t.buckets[at]
-    if b.place == -1:
-        b.place, b.k0, b.k1, b.k2 = hit.place, hit.k0, hit.k1, hit.k2
-        t.scalars[BUCKETS] += 1
-    b.size += 1
-    e.bucket, e.prev, e.next = at, b.tail, -1
-    if b.tail == -1:
-        b.head = entry
-    else:
-        t.entries[b.tail].next = entry
-    b.tail = entry
     e.older, e.newer = p.newest, -1
     if p.newest == -1:
         p.oldest = entry
@@ -241,8 +249,7 @@ def hold(t: Any, hit: Any, parent: int, now: int, rank: int, probability: float,
         t.entries[p.newest].newer = entry
     p.newest = entry
     p.held += 1
-    push(t, entry, deadline)
-    return int(entry)
+    return entry
 
 
 @njit(cache=True)

@@ -24,12 +24,14 @@ LATER: Final = 1
 CONSUMED: Final = 2
 LIMIT: Final = 3
 UNSURE: Final = 4
+BLOCKED: Final = 5
 WHY: Final = (
     "the window was over",
     "replaced by a later duplicate",
     "consumed by a detection",
     "the limit was reached",
     "below the threshold",
+    "{guard} happened",
 )
 
 NEVER: Final = np.iinfo(np.int64).max
@@ -46,9 +48,10 @@ EVENT: Final = 6
 GROUP: Final = 7
 NEED_ENTRIES: Final = 8
 NEED_FOUND: Final = 9
-SCALARS: Final = 10
+PAUSED: Final = 10
+SCALARS: Final = 11
 """Places in the array of scalars: first free entry, entries in use, number of the next, timers, buckets in use, rows
-found, where to go on after a pause and how much room was missing."""
+found, where to go on after a pause, how much room was missing, and whether there is a pause."""
 
 ENTRY: Final = np.dtype(
     [
@@ -58,6 +61,7 @@ ENTRY: Final = np.dtype(
         ("serial", "i8"),
         ("blocker", "i8"),
         ("probability", "f8"),
+        ("quiet", "f8"),
         ("place", "i4"),
         ("bucket", "i4"),
         ("next", "i4"),
@@ -69,7 +73,8 @@ ENTRY: Final = np.dtype(
     align=True,
 )
 """An instance: when its last part came, until when it waits, which event keeps others from following it (`first`),
-how sure it is, and its neighbours in its bucket and in its pattern by age."""
+how sure it is, and that what must not happen between its parts did not, and its neighbours in its bucket and in its
+pattern by age."""
 
 BUCKET: Final = np.dtype(
     [("place", "i4"), ("k0", "i4"), ("k1", "i4"), ("k2", "i4"), ("head", "i4"), ("tail", "i4"), ("size", "i4")],
@@ -99,16 +104,21 @@ PATTERN: Final = np.dtype(
         ("level", "i4"),
         ("why", "i4"),
         ("member", "i4"),
+        ("guard", "i4"),
+        ("after", "i4"),
     ],
     align=True,
 )
 """What a pattern asks for, what became of it, and how far its furthest came: with so many `roles`, the last of them
-`member`, waiting at `level` till `time`."""
+`member`, waiting at `level` till `time`. `guard` is the place of what must not happen after member `after`, or -1."""
 
 PREDICATE: Final = np.dtype([("seen", "i8"), ("head", "i4")], align=True)
 POSTING: Final = np.dtype([("place", "i4"), ("next", "i4")], align=True)
 HIT: Final = np.dtype([("sure", "f8"), ("place", "i4"), ("k0", "i4"), ("k1", "i4"), ("k2", "i4")], align=True)
-ROW: Final = np.dtype([("probability", "f8"), ("event", "i4"), ("pattern", "i4")], align=True)
+ROW: Final = np.dtype(
+    [("probability", "f8"), ("time", "i8"), ("event", "i4"), ("pattern", "i4"), ("rung", "i4")], align=True
+)
+"""A whole instance: how sure, known when, at or (`rung` by a timer) before which event of the batch."""
 
 
 class Batch(NamedTuple):

@@ -11,7 +11,7 @@ from likewise.composite._choice import Chooser
 from likewise.composite._conditions import UNFILLED, Side, keys_of
 from likewise.composite._instance import Instance, joined, roles_of
 from likewise.composite._plan import JointNode
-from likewise.composite._process import TERMINATORS, TIMERS, Process, joins_leaves, lacks
+from likewise.composite._process import TERMINATORS, TIMERS, Process, lacks, needed
 from likewise.composite.relations import relation_of
 from likewise.events import Instant
 
@@ -51,13 +51,13 @@ class Held:
 class JointProcess(Process):
     """What each part found, combined as soon as the last part comes."""
 
-    __slots__ = ("blockers", "children", "choosers", "held", "index", "pending", "strict")
+    __slots__ = ("blockers", "children", "choosers", "held", "index", "needed", "pending")
 
     node: JointNode
 
     def begin(self, *, fresh: bool) -> None:
         parts = self.node.parts
-        self.strict = joins_leaves(self.node)
+        self.needed = needed(self.node)
         self.choosers = [Chooser(part) for part in parts]
         self.held: list[dict[Held, None]] = [{} for _ in parts]
         # Of each part, by each side that others find it by: those that wait, by key.
@@ -78,7 +78,7 @@ class JointProcess(Process):
             inbox.sort(key=_last_part_first)
         for k, instance in inbox:
             hold = None if within is None else instance.time + within
-            if (self.strict and lacks(self.node.parts[k], instance)) or not self.choosers[k].admit(instance, hold):
+            if (self.needed[k] and lacks(self.needed[k], instance)) or not self.choosers[k].admit(instance, hold):
                 continue
             self._combine(k, instance)
             self._hold(k, instance, hold)

@@ -214,6 +214,9 @@ def _chooses(step: Part | Absence) -> bool:
     return any(_chooses(one) for one in steps if isinstance(one, Part | Absence))
 
 
+NEAR: Final = 0.1
+"""Down to this probability, what might be the thing that must not happen counts against it."""
+
 LEAST: Final = 0.1
 """The threshold of a pattern that has none: three members at even odds pass, a silence full of near ones does not."""
 

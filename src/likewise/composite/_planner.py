@@ -39,9 +39,6 @@ from likewise.language import (
     TimeEvent,
 )
 
-NEAR: Final = 0.1
-"""Down to this probability, what might be the thing that must not happen counts against it."""
-
 DAY: Final = 86_400_000_000
 _ALL: Final = Duplicates()
 
@@ -171,7 +168,7 @@ class Planner:
     def _leaf(self, profile: Profile, role: str, options: Options, depth: int, free: bool) -> plan.Node:
         if not profile.predicates:
             raise BuildError("a member needs at least one predicate", hint="write {attribute = value}")
-        threshold = NEAR if free or self._near else options.threshold
+        threshold = plan.NEAR if free or self._near else options.threshold
         return plan.LeafNode(
             id=0,
             depth=depth,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from likewise.composite._conditions import Condition
+from likewise.composite._conditions import Condition, Side
 from likewise.composite._instance import Filled, Instance, Token, Weighted
 from likewise.composite._plan import JointNode, LeafNode, Node, Part, SequenceNode, TimeNode
 from likewise.events import Event, Instant
@@ -142,20 +142,22 @@ class Process:
         """Take a dumped state."""
 
 
-def lacks(part: Part, instance: Instance) -> bool:
+def lacks(sides: tuple[Side, ...], instance: Instance) -> bool:
     """Whether it has no value of an attribute by which it is to be joined, and so can never be."""
-    for side in part.key:  # noqa: SIM110  (asked of every instance: no generator)
+    for side in sides:  # noqa: SIM110  (asked of every instance: no generator)
         if not side.keys(instance.roles):
             return True
     return False
 
 
-def joins_leaves(node: SequenceNode | JointNode) -> bool:
-    """Whether it is a whole pattern of profiles that all happen, so that every condition will be asked."""
+def needed(node: SequenceNode | JointNode) -> list[tuple[Side, ...]]:
+    """Of each part, what it must have to be joined: in a whole pattern of profiles, where every condition is asked."""
     parts = node.steps if isinstance(node, SequenceNode) else node.parts
-    leaves = all(isinstance(part, Part) and isinstance(part.node, LeafNode) for part in parts)
-    plain = node.depth == 0 and leaves and not node.guards
-    return plain and any(part.key for part in parts if isinstance(part, Part))
+    if node.depth or not all(isinstance(part, Part) and isinstance(part.node, LeafNode) for part in parts):
+        return [() for _ in parts]
+    asked = node.conditions if isinstance(node, JointNode) else [one for step in node.steps for one in step.conditions]
+    sides = {side for one in asked if one.joins for side in (one.left, one.right)}
+    return [tuple([side for side in part.key if side in sides]) for part in parts if isinstance(part, Part)]
 
 
 def _order(entry: tuple[Any, Instance]) -> tuple[object, ...]:

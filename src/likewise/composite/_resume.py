@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from likewise.composite._choice import Chooser
 from likewise.composite._conditions import key_of, values_of
-from likewise.composite._flat import Kept
 from likewise.composite._flat_book import Facts
 from likewise.composite._flat_shape import Shape
+from likewise.composite._flat_stock import Kept
 from likewise.composite._flat_tables import REPLACED, SPENT
 from likewise.composite._instance import Filled, Instance, Token
 from likewise.composite._joint import Held, JointProcess
@@ -56,8 +56,10 @@ class _Resumed:
         self._prefixes: dict[tuple[int, ...], Prefix] = {}
 
     def take(self, row: Kept) -> None:
-        """One instance that waits."""
-        if isinstance(self._run.root, SequenceProcess):
+        """One instance that waits, or an event that may break others."""
+        if isinstance(self._run.root, SequenceProcess) and row.member == len(self._shape.roles):
+            self._blocker(self._run.root, row)
+        elif isinstance(self._run.root, SequenceProcess):
             self._prefix(self._run.root, row)
         elif isinstance(self._run.root, JointProcess):
             self._held(self._run.root, row)
@@ -82,6 +84,13 @@ class _Resumed:
         )
         self._instances[member, rank] = made
         return made
+
+    def _blocker(self, process: SequenceProcess, row: Kept) -> None:
+        blockers = process.blockers.get(0)
+        if blockers is not None:
+            instance = self._instance(process.node.guards[0].node, row.member, row.ranks[0], row.events[0])
+            instance.probability = row.probability
+            blockers._add(instance)
 
     def _held(self, process: JointProcess, row: Kept) -> None:
         part, within = process.node.parts[row.member], process.node.within
@@ -112,6 +121,8 @@ class _Resumed:
         self._run.keep(prefix, prefix.roles, free=False)
         self._run.held += 1
         process._activate(prefix)
+        if self._shape.guard is not None and row.member > self._shape.after:
+            process._watch(0, process.node.guards[0], prefix, fresh=True)
         if row.flag & REPLACED:
             prefix.replace(row.until or 0)
         elif row.member == 0:

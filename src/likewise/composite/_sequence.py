@@ -5,7 +5,7 @@ After a step the next profile enters the pool, and a terminator that takes it ou
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from likewise.composite._absence import Blockers
 from likewise.composite._choice import Chooser, chooser_for
@@ -13,7 +13,7 @@ from likewise.composite._conditions import UNFILLED, is_plain, keys_of
 from likewise.composite._instance import Filled, Instance, joined
 from likewise.composite._plan import Absence, LeafNode, Part, SequenceNode
 from likewise.composite._prefix import Prefix
-from likewise.composite._process import TERMINATORS, TIMERS, LeafProcess, Process, joins_leaves, lacks
+from likewise.composite._process import TERMINATORS, TIMERS, LeafProcess, Process, lacks, needed
 from likewise.composite._sequence_state import dump_sequence, load_sequence
 from likewise.events import Instant
 from likewise.language import Keep
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 class SequenceProcess(Process):
     """Prefixes by how many steps they have filled."""
 
-    __slots__ = ("blockers", "children", "chooser", "chooses", "held", "index", "leaves", "strict")
+    __slots__ = ("blockers", "children", "chooser", "chooses", "held", "index", "leaves", "needed")
 
     node: SequenceNode
 
     def begin(self, *, fresh: bool) -> None:
         steps = self.node.steps
-        self.strict = joins_leaves(self.node)
+        self.needed = needed(self.node)
         self.held: list[dict[Prefix, None]] = [{} for _ in steps]
         self.index: list[dict[Any, dict[Prefix, None]]] = [{} for _ in steps]
         self.leaves: dict[int, LeafProcess] = {}
@@ -54,7 +54,7 @@ class SequenceProcess(Process):
             # What completes comes before what begins: at the limit, the new makes way for nothing that is ready.
             inbox.sort(key=_last_step_first)
         for (k, prefix), instance in inbox:
-            if self.strict and lacks(cast("Part", self.node.steps[k]), instance):
+            if self.needed[k] and lacks(self.needed[k], instance):
                 continue
             if k == 0:
                 self._begin_with(instance)

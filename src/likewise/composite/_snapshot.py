@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from likewise.composite._codec import from_plain, to_plain
-from likewise.composite._flat import FlatPatterns, Kept
+from likewise.composite._flat import FlatPatterns
 from likewise.composite._flat_book import Facts
 from likewise.composite._flat_shape import shape_of
+from likewise.composite._flat_stock import Kept
 from likewise.composite._resume import run_general
 from likewise.composite._run import Limits, Run
 from likewise.composite._state import Dump, Load, dump_event, load_event

@@ -30,13 +30,12 @@ class Line(msgspec.Struct, frozen=True, omit_defaults=True):
     terminated: Instant | None = None
 
 
-def trace_of(plan: Plan, instance: Instance | None, names: tuple[str, ...], members: tuple[Event, ...]) -> list[Line]:
+def trace_of(plan: Plan, instance: Instance) -> list[Line]:
     """The lines of a detection, in the order of the pattern."""
-    whole = instance if instance is not None else _flat(plan, names, members)
-    return list(_walk(plan, whole, None, None))
+    return list(_walk(plan, instance, None, None))
 
 
-def _flat(plan: Plan, names: tuple[str, ...], members: tuple[Event, ...]) -> Instance:
+def flat_instance(plan: Plan, names: tuple[str, ...], members: tuple[Event, ...], time: Instant) -> Instance:
     """A detection of the compiled path is a flat sequence or conjunction of profiles: build its instance."""
     leaves = {node.role: node for node in plan.leaves}
     parts = []
@@ -47,7 +46,6 @@ def _flat(plan: Plan, names: tuple[str, ...], members: tuple[Event, ...]) -> Ins
         parts.append(Instance(node, time=end, phase=0, first=end, start=start, end=end, probability=1.0, roles=filled))
     if isinstance(plan.root.node, LeafNode):
         return parts[0]
-    time = max(part.time for part in parts)
     return Instance(
         plan.root.node.id,
         time=time,

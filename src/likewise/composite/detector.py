@@ -253,7 +253,7 @@ class Detector:
         limit = watermark if closed else watermark - 1
         out = self._take(self._intake.ready(limit))
         if limit > self._timers.clock:
-            out += self._ring(limit)
+            out += self._in_order(self._sweep(limit) + self._ring(limit))
         return out
 
     def _take(self, events: Sequence[Event], times: NDArray[np.int64] | None = None) -> list[Detection]:
@@ -270,16 +270,18 @@ class Detector:
         if self._flat:
             plain = self._flat.one(event, end, rank=self._ranks, catalogue=self._catalogue)
             if plain is None:
-                return out + take_batch(self, [event], None)
+                return self._in_order(out + take_batch(self, [event], None))
             found = plain
         self._ranks += 1
         if self._runs:
             others = deliver(self._pool.match(event), event, self._ranks - 1)
-            if found and others:
-                found = sorted(found + others, key=self._number_of)
-            elif others:
-                found = others
-        return out + found if out else found
+            if others or out:
+                return self._in_order(out + found + others)
+        return found
+
+    def _in_order(self, found: list[Detection]) -> list[Detection]:
+        """What both paths found up to a moment: by time, and patterns in their order."""
+        return sorted(found, key=lambda one: (one.time, self._number_of(one))) if len(found) > 1 else found
 
     def _start(self, moment: Instant) -> None:
         if self._flat is not None and self._now is None:
@@ -318,7 +320,6 @@ class Detector:
             out += self._ring(instant)
         self._now = instant if self._now is None else max(self._now, instant)
         self._timers.clock = max(instant, self._timers.clock)
-        self._sweep()
         return out
 
     def release(self, instant: Instant) -> list[Detection]:
@@ -341,13 +342,12 @@ class Detector:
 
     def state(self) -> list[PatternState]:
         """What each pattern holds, and how far its instances came."""
-        self._sweep()
+        self._sweep(self._timers.clock)
         return [self._state_of(name) for name in self.patterns]
 
-    def _sweep(self) -> None:
-        if self._flat is not None:
-            # All that comes now is later than the clock.
-            self._flat.sweep(self._timers.clock + 1)
+    def _sweep(self, limit: Instant) -> list[Detection]:
+        """The timers of the compiled path up to a moment: all that comes after it is later."""
+        return self._flat.sweep(limit + 1, self._catalogue) if self._flat else []
 
     def _state_of(self, name: str) -> PatternState:
         if self._flat is not None and name in self._flat:

@@ -1,0 +1,115 @@
+"""What must not happen, on the compiled path: it waits beside the others, who look when they are whole [003 table 1].
+
+A pattern has at most one such profile. Its events wait at a place of their own, by the key of all, for as long as
+any instance that they may break. After the last member a timer says that the window is over and nothing came.
+"""
+
+# ruff: noqa: PLR0917  (compiled functions are not called by keyword)
+from __future__ import annotations
+
+from typing import Any
+
+from numba import njit
+
+from likewise.composite._flat_store import find, join, note, pop, remove
+from likewise.composite._flat_tables import (
+    BLOCKED,
+    FOUND,
+    HEAP,
+    LATER,
+    NEED_ENTRIES,
+    NEED_FOUND,
+    OVER,
+    REPLACED,
+    SPENT,
+    UNSURE,
+)
+
+
+@njit(cache=True)
+def watch(t: Any, hit: Any, now: int, rank: int, limit: int) -> bool:
+    """Keep an event that must not happen, if anyone waits whom it breaks."""
+    p = t.patterns[t.places[hit.place].pattern]
+    head = t.buckets[find(t.buckets, p.first + p.after, hit.k0, hit.k1, hit.k2)].head
+    if head == -1 or t.entries[head].time >= now:
+        return False
+    _make_way(t, hit, now, limit)
+    t.ranks[join(t, hit, now, hit.sure, now + p.within), 0] = rank
+    return True
+
+
+@njit(cache=True)
+def _make_way(t: Any, hit: Any, now: int, limit: int) -> None:
+    """Whom an earlier event breaks, a later one breaks too: before a sure one that is over, none is needed."""
+    b = t.buckets[find(t.buckets, hit.place, hit.k0, hit.k1, hit.k2)]
+    before = b.tail
+    while before != -1 and t.entries[before].time >= now:
+        before = t.entries[before].prev
+    if before != -1 and t.entries[before].probability == 1.0:
+        older = t.entries[before].prev
+        while older != -1:
+            following = t.entries[older].prev
+            remove(t, older, -1, now)
+            older = following
+    elif b.size >= abs(limit):
+        t.patterns[t.places[hit.place].pattern].dropped += 1
+        remove(t, b.head, -1, now)
+
+
+@njit(cache=True)
+def silence(t: Any, guard: int, k0: int, k1: int, k2: int, low: int, high: int) -> float:
+    """The probability that it did not happen after `low` and before `high`."""
+    product = 1.0
+    entry = t.buckets[find(t.buckets, guard, k0, k1, k2)].tail
+    while entry != -1 and t.entries[entry].time > low:
+        if t.entries[entry].time < high:
+            product *= 1.0 - t.entries[entry].probability
+        entry = t.entries[entry].prev
+    return product
+
+
+@njit(cache=True)
+def tell(t: Any, event: int, pattern: int, sure: float, now: int, rung: int) -> None:
+    """The next row is a whole instance."""
+    found = t.found[t.scalars[FOUND]]
+    found.event, found.pattern, found.probability, found.time, found.rung = event, pattern, sure, now, rung
+    t.scalars[FOUND] += 1
+
+
+@njit(cache=True)
+def _finish(t: Any, entry: int, until: int, event: int) -> None:
+    """The window is over, and all members are there: a detection, unless what must not happen did."""
+    e = t.entries[entry]
+    pattern = t.places[e.place].pattern
+    p = t.patterns[pattern]
+    b = t.buckets[e.bucket]
+    quiet = silence(t, p.guard, b.k0, b.k1, b.k2, e.time, until + 1)
+    e.flag |= SPENT
+    sure = e.probability * quiet
+    if quiet == 0.0 or sure < p.threshold:
+        level = p.members if quiet == 0.0 else 1 << 16
+        if note(t, e.place, p.members, level, BLOCKED if quiet == 0.0 else UNSURE, until):
+            t.furthest[pattern, : p.members] = t.ranks[entry, : p.members]
+        return
+    t.found_ranks[t.scalars[FOUND], : p.members] = t.ranks[entry, : p.members]
+    tell(t, event, pattern, sure, until, 1)
+    p.detected += 1
+
+
+@njit(cache=True)
+def expire(t: Any, now: int, event: int) -> bool:
+    """Take out all that waited until before now; False if what that completes has no room."""
+    while t.scalars[HEAP] > 0 and t.timers[0].until < now:
+        until, entry, serial = t.timers[0].until, t.timers[0].entry, t.timers[0].serial
+        e = t.entries[entry]
+        if e.serial == serial:
+            p = t.patterns[t.places[e.place].pattern]
+            if p.guard >= 0 and p.after == p.members - 1 and e.place == p.first + p.after:
+                if t.scalars[FOUND] + 1 >= len(t.found):
+                    t.scalars[NEED_ENTRIES], t.scalars[NEED_FOUND] = 0, 64
+                    return False
+                _finish(t, entry, until, event)
+        pop(t)
+        if e.serial == serial:
+            remove(t, entry, LATER if e.flag & REPLACED else OVER, until)
+    return True
