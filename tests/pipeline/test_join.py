@@ -169,6 +169,16 @@ def test_odd_names_of_columns(spark: Any, space: Path) -> None:
     assert found.count() == 1
 
 
+def test_a_join_of_a_join(spark: Any, left: Any, right: Any, space: Path) -> None:
+    """The result is a table as any other, whatever its columns are called."""
+    once = join_by_meaning(left, right.withColumnRenamed("id", "_score"), on=("word", "term"), best=1, space=space)
+    twice = join_by_meaning(once, right, on="term", threshold=1, space=space, score="second", suffix="_2")
+    assert twice.columns == ["id", "word", "_score", "term", "relatedness", "id_2", "term_2", "second"]
+    assert {row["second"] for row in twice.collect()} == {1.0}
+    with pytest.raises(BuildError, match="two columns 'relatedness'"):
+        join_by_meaning(once, right, on="term", space=space)
+
+
 def test_several_columns_of_meaning(spark: Any, space: Path, way: str) -> None:
     """Each must reach the threshold; the whole is their geometric mean."""
     left = spark.createDataFrame(

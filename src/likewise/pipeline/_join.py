@@ -13,11 +13,14 @@ from likewise.errors import BuildError
 from likewise.pipeline._join_columns import Names, Side, column, folding, how_of, new_names, pairs_of
 from likewise.pipeline._join_near import Bar
 from likewise.pipeline._join_pairs import SMALL, TermPairs
-from likewise.pipeline._join_tasks import NEAR, NearColumn, WhyTask
+from likewise.pipeline._join_tasks import NEAR, SCORE, NearColumn, WhyTask
 from likewise.pipeline._related import WHY, Meaning, Spaces
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+# Names that no table of a user has.
+LIST, RANK = "_likewise_list", "_likewise_rank"
 
 
 def join_by_meaning(
@@ -65,7 +68,7 @@ def join_by_meaning(
     if join.half:
         return found.select(*map(column, left.columns))
     own = [column(name) for name in (*left.columns, *renamed.values())]
-    return found.select(*own, column("_score").alias(score), *(["why"] if explain else ()))
+    return found.select(*own, column(SCORE).alias(score), *(["why"] if explain else ()))
 
 
 @dataclass(frozen=True)
@@ -143,13 +146,13 @@ class Join:
         # The stubs want a kind of function that the call itself finds out.
         near = arrow_udf(NearColumn(self.meaning, terms, self._near[0].bar).__call__, NEAR)  # type: ignore[call-overload]
         left = self.left.keyed()
-        listed = left.withColumn("_near", near(F.col(self.left.keys[0])))
+        listed = left.withColumn(LIST, near(F.col(self.left.keys[0])))
         if self.half:
-            found = F.coalesce(F.size("_near"), F.lit(0)) > 0
+            found = F.coalesce(F.size(LIST), F.lit(0)) > 0
             return listed.where(found if self.how == "left_semi" else ~found)
         each = "inline" if self.how == "inner" else "inline_outer"
-        pairs = listed.selectExpr(*(f"`{name}`" for name in map(_quoted, left.columns)), f"{each}(_near)")
-        pairs = pairs.withColumnsRenamed({"_right": self.right.keys[0], "relatedness": "_score"})
+        pairs = listed.selectExpr(*(f"`{name}`" for name in map(_quoted, left.columns)), f"{each}({LIST})")
+        pairs = pairs.withColumnsRenamed({"_likewise_near": self.right.keys[0]})
         return pairs.join(self.right.keyed(renamed), [*self.right.keys, *self.right.same], self.how)
 
     @cached_property
@@ -163,23 +166,23 @@ class Join:
         return [TermPairs(mine, theirs, self.meaning, bar) for mine, theirs in zip(*columns, strict=True)]
 
     def _pairs(self) -> DataFrame:
-        """Pairs of keys with `_score`, and `why` if asked for: a row for each distinct combination."""
+        """Pairs of keys with their score, and `why` if asked for: a row for each distinct combination."""
         from pyspark.sql import functions as F  # noqa: N812
 
         found = self._near[0].frame()
         if self.simple:
-            whole = self._best(found.toDF(self.left.keys[0], self.right.keys[0], "_score"))
+            whole = self._best(found.toDF(self.left.keys[0], self.right.keys[0], SCORE))
             return self._why(whole) if self.explain else whole
         mine, theirs = (_combinations(side) for side in (self.left, self.right))
-        found = found.toDF(self.left.keys[0], self.right.keys[0], "_score0")
+        found = found.toDF(self.left.keys[0], self.right.keys[0], f"{SCORE}0")
         found = mine.join(found, self.left.keys[0]).join(theirs, [self.right.keys[0], *self.left.same])
         for at in range(1, len(self.left.on)):
             keys = [self.left.keys[at], self.right.keys[at]]
-            found = found.join(self._near[at].frame().toDF(*keys, f"_score{at}"), keys)
+            found = found.join(self._near[at].frame().toDF(*keys, f"{SCORE}{at}"), keys)
         count = len(self.left.on)
-        mean = F.expr("pow(" + " * ".join(f"_score{at}" for at in range(count)) + f", 1.0 / {count})")
-        whole = self._best(found.withColumn("_score", mean if count > 1 else F.col("_score0")))
-        whole = whole.drop(*(f"_score{at}" for at in range(count)))
+        mean = F.expr("pow(" + " * ".join(f"{SCORE}{at}" for at in range(count)) + f", 1.0 / {count})")
+        whole = self._best(found.withColumn(SCORE, mean if count > 1 else F.col(f"{SCORE}0")))
+        whole = whole.drop(*(f"{SCORE}{at}" for at in range(count)))
         return self._why(whole) if self.explain else whole
 
     def _best(self, pairs: DataFrame) -> DataFrame:
@@ -191,10 +194,10 @@ class Join:
         very_same = F.lit(True)
         for mine, theirs in zip(self.left.keys, self.right.keys, strict=True):
             very_same = very_same & (F.col(mine) == F.col(theirs))
-        order = [F.col("_score").desc(), very_same.desc(), *map(F.col, self.right.keys)]
+        order = [F.col(SCORE).desc(), very_same.desc(), *map(F.col, self.right.keys)]
         window = Window.partitionBy(*self.left.keys, *self.left.same).orderBy(*order)
-        ranked = pairs.withColumn("_rank", F.row_number().over(window))
-        return ranked.where(F.col("_rank") <= self.bar.best).drop("_rank")
+        ranked = pairs.withColumn(RANK, F.row_number().over(window))
+        return ranked.where(F.col(RANK) <= self.bar.best).drop(RANK)
 
     def _why(self, pairs: DataFrame) -> DataFrame:
         """Reasons take longest, so they are given last, and once for each pair."""

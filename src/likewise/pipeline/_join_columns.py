@@ -75,12 +75,12 @@ class Side:
     @property
     def keys(self) -> list[str]:
         """The names of the added keys by meaning."""
-        return [f"_{self.letter}{at}" for at in range(len(self.on))]
+        return [f"_likewise_{self.letter}{at}" for at in range(len(self.on))]
 
     @property
     def same(self) -> list[str]:
         """The names of the added keys that must be equal; alike on both sides."""
-        return [f"_same{at}" for at in range(len(self.equal))]
+        return [f"_likewise_same{at}" for at in range(len(self.equal))]
 
     def check(self) -> None:
         """Every column is there once, and holds text where it must."""

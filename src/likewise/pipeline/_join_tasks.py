@@ -15,7 +15,8 @@ from likewise.pipeline._related import ARROW_WHY, Meaning, reasons
 from likewise.semantics import Measure
 
 PAIRS_SCHEMA: Final = "_left string, _right string, relatedness double"
-NEAR: Final = "array<struct<_right: string, relatedness: double>>"
+SCORE: Final = "_likewise_score"
+NEAR: Final = f"array<struct<_likewise_near: string, {SCORE}: double>>"
 _PAIRS = pa.schema([("_left", pa.string()), ("_right", pa.string()), ("relatedness", pa.float64())])
 
 KEPT_TERMS: Final = 100_000
@@ -89,7 +90,7 @@ class NearColumn:
         places = np.concatenate([np.empty(0, np.int64), *(places for places, _ in found)])
         scores = np.concatenate([np.empty(0, np.float32), *(scores for _, scores in found)])
         columns = [pa.array(self.right, pa.string()).take(pa.array(places)), pa.array(scores.astype(np.float64))]
-        pairs = pa.StructArray.from_arrays(columns, names=["_right", "relatedness"])
+        pairs = pa.StructArray.from_arrays(columns, names=["_likewise_near", SCORE])
         return pa.ListArray.from_arrays(pa.array(bounds), pairs).take(told.indices)
 
     def _look_up(self, near: Near, terms: list[str]) -> None:
