@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from _composite_world import MINUTE, Row, best, rate, ready, rooms, row, same_room, timed
@@ -62,9 +62,6 @@ def plain_python(stream: Sequence[Event]) -> Iterator[tuple[Event, Event]]:
 
 def with_bytewax(stream: Sequence[Event]) -> int:
     """The same as a keyed stateful dataflow."""
-    import bytewax.operators as op
-    from bytewax.dataflow import Dataflow
-    from bytewax.testing import TestingSink, TestingSource, run_main
 
     def step(held: Event | None, event: Event) -> tuple[Event | None, list[tuple[Event, Event]]]:
         kind = event.tuples[0][1]
@@ -75,10 +72,19 @@ def with_bytewax(stream: Sequence[Event]) -> int:
             return None, []
         return None, [(held, event)]
 
+    return dataflow(stream, "AB", step)
+
+
+def dataflow(stream: Sequence[Event], kinds: str, step: Callable[[Any, Event], tuple[Any, list[Any]]]) -> int:
+    """How many results a stateful step gives for events of some types, room by room."""
+    import bytewax.operators as op
+    from bytewax.dataflow import Dataflow
+    from bytewax.testing import TestingSink, TestingSource, run_main
+
     found: list[Any] = []
     flow = Dataflow("rooms")
     source = op.input("in", flow, TestingSource(stream, batch_size=1000))
-    wanted = op.filter("kinds", source, lambda event: event.tuples[0][1] in ("A", "B"))
+    wanted = op.filter("kinds", source, lambda event: event.tuples[0][1] in kinds)
     keyed_on = op.key_on("room", wanted, lambda event: event.tuples[1][1])
     pairs = op.stateful_flat_map("pair", keyed_on, step)
     op.output("out", pairs, TestingSink(found))

@@ -36,7 +36,13 @@ class _UnavailableError(Exception):
 
 
 def keyed_pattern(
-    events_csv: Path, *, most_pairs: str = "first", timeout: float = 600, mode: str = "streaming", listed: bool = False
+    events_csv: Path,
+    *,
+    most_pairs: str = "first",
+    timeout: float = 600,
+    mode: str = "streaming",
+    listed: bool = False,
+    form: str = "pairs",
 ) -> Answer:
     """Run "A then B, same room, within 30 minutes" on Flink over a file of `write_events`.
 
@@ -46,7 +52,8 @@ def keyed_pattern(
     - `each` (TO NEXT ROW): every A with the next B of its room, so that one B may close several A's.
 
     MATCH_RECOGNIZE has no "all pairs": no A is told with a second B. Flink leaves out a distance of exactly 30 minutes.
-    Where the first A is too old for the B, Flink takes the oldest one that is not.
+    Where the first A is too old for the B, Flink takes the oldest one that is not. With `form="triples"` the pattern is
+    "three A's in a row, same room, within 20 minutes" instead.
 
     The answer has `events`, `matches`, `seconds` of the better of two runs in a JVM that is up, `overhead` (the same
     for 1,000 events: planning, start and end of a job) and `rate`, the events per second of the difference, which is
@@ -56,7 +63,8 @@ def keyed_pattern(
     where there is no Flink, the answer is `{"skipped": why}` and never an exception.
     """
     try:
-        return _measure(Path(events_csv).resolve(), skip=_skip(most_pairs), timeout=timeout, mode=mode, listed=listed)
+        asked: dict[str, Any] = {"skip": _skip(most_pairs), "mode": mode, "listed": listed, "form": form}
+        return _measure(Path(events_csv).resolve(), timeout=timeout, **asked)
     except (_UnavailableError, OSError, ValueError) as error:
         return {"skipped": str(error)}
 
@@ -71,12 +79,22 @@ def keyed_row(stream: Iterable[Any], *, timeout: float = 900) -> Answer:
     return {"what": f"{what} ({told['matches']:,})", "value": round(told["rate"]), "unit": "events/s", "note": note}
 
 
-def keyed_answer(stream: Iterable[Any], *, most_pairs: str, timeout: float = 900) -> Answer:
+def triples_row(stream: Iterable[Any], *, timeout: float = 900) -> Answer:
+    """A row for a table: every three A's in a row in one room on Flink."""
+    told = keyed_answer(stream, most_pairs="each", timeout=timeout, form="triples")
+    what = f"peer: Flink {VERSION} MATCH_RECOGNIZE from CSV, A{{3}}"
+    if "skipped" in told:
+        return {"what": what, "value": "skipped", "unit": "events/s", "note": told["skipped"]}
+    rate = round(told["rate"])
+    return {"what": f"{what} ({told['matches']:,})", "value": rate, "unit": "events/s", "note": described(told)}
+
+
+def keyed_answer(stream: Iterable[Any], *, most_pairs: str, timeout: float = 900, form: str = "pairs") -> Answer:
     """The answer of `keyed_pattern` for events that have a `type` a to d and a `room`."""
     with tempfile.TemporaryDirectory(prefix="likewise-flink-") as folder:
         path = Path(folder) / "events.csv"
         write_events(path, map(_columns, stream))
-        return keyed_pattern(path, most_pairs=most_pairs, timeout=timeout)
+        return keyed_pattern(path, most_pairs=most_pairs, timeout=timeout, form=form)
 
 
 def described(told: Answer) -> str:
@@ -109,13 +127,13 @@ def _skip(most_pairs: str) -> str:
     return SKIP[most_pairs]
 
 
-def _measure(events: Path, *, skip: str, timeout: float, mode: str, listed: bool) -> Answer:
+def _measure(events: Path, *, timeout: float, mode: str, **asked: Any) -> Answer:
     python, spent = _environment()
     with tempfile.TemporaryDirectory(prefix="likewise-flink-") as folder:
         tiny = Path(folder) / "tiny.csv"
         count = _copy_head(events, tiny)
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        task = {"whole": str(events), "tiny": str(tiny), "skip": skip, "mode": mode, "cores": cores, "listed": listed}
+        task = {"whole": str(events), "tiny": str(tiny), "mode": mode, "cores": cores, **asked}
         job = Path(__file__).with_name("_flink_job.py")
         output = _bounded([str(python), str(job), json.dumps(task)], timeout=timeout, folder=Path(folder))
     told: Answer = json.loads(output.strip().splitlines()[-1])

@@ -1,7 +1,8 @@
 """Composite events: rates of ten thousand patterns and of a keyed one, peers in the same run, one step against two.
 
-Rows are told as they come. `LIKEWISE_BENCH_ONLY=keyed` runs one part alone: many, meaning, keyed, peers, restart,
-steps, responses or variants. Rates are given by the clock and by the processor's time, which minds a busy machine less.
+Rows are told as they come. `LIKEWISE_BENCH_ONLY=keyed` runs one part alone: many, meaning, keyed, operators, peers,
+restart, steps, responses or variants. Rates are given by the clock and by the processor's time, which minds a busy
+machine less.
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ def run(*, quick: bool = False) -> list[dict[str, object]]:
     sys.path.insert(0, str(Path(__file__).resolve().parent))
     from _composite_keyed import keyed, peers, restart
     from _composite_many import many, meaning
+    from _composite_operators import operators
     from _composite_steps import responses, steps, variants
 
     rows = []
     size = 100_000 if quick else 1_000_000
-    for part in (many, meaning, keyed, peers, restart, steps, responses, variants):
+    for part in (many, meaning, keyed, operators, peers, restart, steps, responses, variants):
         if os.environ.get("LIKEWISE_BENCH_ONLY", part.__name__) != part.__name__:
             continue
         for row in part(size, quick):
