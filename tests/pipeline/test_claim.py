@@ -47,5 +47,11 @@ def test_a_checkpoint_in_use_is_refused_and_one_that_becomes_free_is_taken(spark
     Claim.take(spark, str(tmp_path), patience=0).release()
 
 
+def test_a_checkpoint_that_cannot_be_written_is_named(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(BuildError, match="cannot be written"):
+        Claim.take(spark, str(tmp_path / "file"))
+
+
 def test_where_there_are_no_locks_it_just_goes_on(spark: Any) -> None:
     Claim.take(spark, "s3a://bucket/checkpoint").release()

@@ -48,13 +48,22 @@ def sink_of(what):
 
 spark = spark_session(master=master, settings={"spark.sql.shuffle.partitions": "2"})
 events = read_events(spark, folder / "in", format="jsonl", stream=True, options={"maxFilesPerTrigger": "1"})
-queries = []
+streams = []
 for what, text in (("detections", PATTERNS), ("matches", "a: {type = a}")):
     checkpoint, now = str(folder / "checkpoint" / what), {"availableNow": True}
     source = Fixed(Recipe.of(text))
-    queries += Stream(events, source, sink_of(what), checkpoint, trigger=now, delay="25 seconds").start()
-for query in queries:
-    query.awaitTermination()
+    streams.append(Stream(events, source, sink_of(what), checkpoint, trigger=now, delay="25 seconds"))
+queries = [stream.start()[0] for stream in streams]
+for stream, query in zip(streams, queries):
+    while True:
+        try:
+            query.awaitTermination()
+            break
+        except Exception as error:
+            # Spark gives a Python process ten seconds to start, which is not always enough on a busy machine.
+            if "failed to connect back" not in str(error):
+                raise
+            (query,) = stream.start()
 """
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import logging
 import os
 import signal
@@ -20,9 +21,14 @@ from likewise.errors import LikewiseError
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
+    from likewise.pipeline import Stream
+
 _POLL: Final = 0.3
 _LAST_WORDS: Final = 20
 """Seconds in which a JVM that had a signal has stopped what it does."""
+_SLOW: Final = "Python worker failed to connect back"
+"""What Spark says of a Python process that takes more than ten seconds to start; no setting gives it more."""
+_TRIES: Final = 5
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 AGAIN: Final = "mend it and start again: it goes on where it was"
 
@@ -71,9 +77,18 @@ class Ending:
             raise
         except Exception as error:
             if not jvm_is_gone(patience=_LAST_WORDS if self.wanted else 1):
-                raise
+                raise told_of(error) from error
             if not self.wanted:
                 raise LikewiseError("Spark's JVM is gone: killed, or out of memory", hint=AGAIN) from error
+
+
+def told_of(error: Exception) -> Exception:
+    """What Spark raises, in one line; other exceptions as they are."""
+    from pyspark.errors import PySparkException
+
+    from likewise.pipeline._failures import stream_failure
+
+    return LikewiseError(stream_failure(str(error))) if isinstance(error, PySparkException) else error
 
 
 def jvm_is_gone(*, patience: float) -> bool:
@@ -106,19 +121,24 @@ class Told:
         numbers = {name: getattr(self, name) for name in ("batches", "events", "refused")}
         return {**numbers, "seconds": round(self.seconds, 3)}
 
-    def follow(self, query: StreamingQuery, ending: Ending, *, seconds: float | None = None) -> None:
-        """Tell of every micro-batch until the stream ends, fails or is to end."""
+    def follow(self, job: Stream, ending: Ending, *, seconds: float | None = None) -> None:
+        """Start a stream and tell of every micro-batch until it ends, fails or is to end."""
         started = time.monotonic()
-        while query.isActive and not ending.wanted and (seconds is None or self.seconds < seconds):
+        for tried in itertools.count(1):
+            (query,) = job.start()
+            while query.isActive and not ending.wanted and (seconds is None or self.seconds < seconds):
+                self._batches(query)
+                self._greet(query)
+                time.sleep(_POLL)
+                self.seconds = time.monotonic() - started
+            failure = query.exception()
+            query.stop()
             self._batches(query)
-            self._greet(query)
-            time.sleep(_POLL)
-            self.seconds = time.monotonic() - started
-        failure = query.exception()
-        query.stop()
-        self._batches(query)
-        if failure is not None and not ending.wanted:
-            raise _failed(str(failure), self.log)
+            if failure is None or ending.wanted:
+                return
+            if _SLOW not in str(failure) or tried == _TRIES:
+                raise _failed(str(failure), self.log)
+            errors.print("the machine is too busy for Spark to start: once more")
 
     def _batches(self, query: StreamingQuery) -> None:
         for progress in query.recentProgress:
@@ -134,7 +154,7 @@ class Told:
 
     def _greet(self, query: StreamingQuery) -> None:
         """Spark takes its time to start: say when it has, if nothing was there to be told of."""
-        if not self._ready and (self.batches or query.status["message"].startswith("Waiting for")):
+        if not self._ready and (query.lastProgress or query.status["message"].startswith("Waiting for")):
             self._ready = True
             if not self.batches:
                 errors.print("waiting for events")

@@ -97,11 +97,10 @@ def stream(
             heartbeat=heartbeat,
         )
         if not ending.wanted:
-            (query,) = job.start()
-            told.follow(query, ending, seconds=seconds)
+            told.follow(job, ending, seconds=seconds)
     if as_json:
         print_json(told.summary)
-    elif ending.wanted:
+    else:
         errors.print(f"stopped after {counted(told.events)}; with --checkpoint {checkpoint} it goes on where it is")
 
 

@@ -40,7 +40,11 @@ class Claim:
         if jvm is None or "://" in checkpoint:
             return cls()
         path = Path(checkpoint) / "lock"
-        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+        except OSError as error:
+            raise BuildError(f"the checkpoint {checkpoint} cannot be written: {error.strerror}") from error
         end = time.monotonic() + patience
         while (claim := cls._try(jvm, str(path.resolve()))) is None:
             if time.monotonic() > end:

@@ -97,9 +97,9 @@ class ClockReader(DataSourceStreamReader):
         return {"beats": self._now()}
 
     def latestOffset(self, start: dict[str, int], limit: Any = None) -> dict[str, int]:  # noqa: ARG002, N802
-        """The beats so far. One started again waits for a beat of its own: what came meanwhile goes first."""
+        """The beats so far. Started again, it waits for a whole beat: what came meanwhile goes first."""
         now = self._now()
-        return {"beats": max(start["beats"], now)} if now > self._since else start
+        return {"beats": max(start["beats"], now)} if now > self._since + 1 else start
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[Tick]:  # noqa: ARG002
         """Only the last beat counts."""

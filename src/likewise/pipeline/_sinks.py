@@ -105,7 +105,7 @@ class MqttSink:
             return
         client = self.client or name_of(self.ledger)
         with Outgoing(self.broker, client=client, patience=self.patience) as outgoing:
-            for at, row in enumerate(records(ordered(rows))):
+            for at, row in enumerate(in_order(rows)):
                 outgoing.send(self._topic(row), _encode({"key": f"{batch}-{at}", **row}))
         ledger.add(batch)
 
@@ -139,7 +139,7 @@ class WebhookSink:
         ledger = Ledger(self.ledger)
         if ledger.has(batch):
             return
-        for part, chunk in enumerate(_chunks(records(ordered(rows)), self.size)):
+        for part, chunk in enumerate(_chunks(in_order(rows), self.size)):
             self._post(_encode(chunk), key=f"{batch}-{part}")
         ledger.add(batch)
 
@@ -160,9 +160,12 @@ class WebhookSink:
                 time.sleep(pause)
 
 
-def ordered(rows: DataFrame) -> DataFrame:
-    """Rows in an order that depends on nothing but themselves, so that a repeat gives the same keys."""
-    return rows.orderBy(*(name for name, kind in rows.dtypes if not kind.startswith("map")))
+def in_order(rows: DataFrame) -> list[dict[str, Any]]:
+    """Rows in an order that depends on nothing but themselves, so that a repeat gives the same keys.
+
+    Sorted here and not by Spark, which would work out the batch twice to do it, and count its events twice.
+    """
+    return sorted(records(rows), key=_encode)
 
 
 def records(rows: DataFrame) -> Iterator[dict[str, Any]]:
