@@ -20,6 +20,15 @@ DEFAULT_MASTER = "local[*,4]"
 
 _QUIET = Path(__file__).with_name("log4j2.properties")
 
+_UNHURRIED = (
+    "-XX:Tier4InvocationThreshold=50000",
+    "-XX:Tier4MinInvocationThreshold=6000",
+    "-XX:Tier4CompileThreshold=150000",
+    "-XX:Tier4BackEdgeThreshold=400000",
+)
+"""The JVM's second compiler waits ten times as long as usual: workers do the work, and what it would compile in the
+first minute costs more processor time than it saves."""
+
 SETTINGS = {
     "spark.driver.memory": "1g",
     "spark.driver.maxResultSize": "0",
@@ -28,8 +37,15 @@ SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     # Workers are forked with NumPy, Numba and the rest already loaded: they start in milliseconds.
     "spark.python.daemon.module": "likewise.pipeline._daemon",
-    # A stream that is stopped in a batch searches the error for its cause, with a regular expression that recurses.
-    "spark.driver.extraJavaOptions": f"-Xss16m -XX:+UseParallelGC -Dlog4j2.configurationFile=file:{_QUIET}",
+    "spark.driver.extraJavaOptions": " ".join(
+        (
+            # A stream that is stopped in a batch searches its error with a regular expression that recurses.
+            "-Xss16m",
+            "-XX:+UseParallelGC",
+            *_UNHURRIED,
+            f"-Dlog4j2.configurationFile=file:{_QUIET}",
+        )
+    ),
 }
 
 
