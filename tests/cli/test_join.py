@@ -97,6 +97,8 @@ def test_the_result_is_a_table_again(tables: Path, suffix: str) -> None:
     assert result.exit_code == 0, result.output
     again = lines(out, "catalogue.jsonl", "--on", "name", "--threshold", "1", "--how", "semi")
     assert [row["id"] for row in again] == ["1", "2", "4", "5"]
+    twice = lines(out, "catalogue.jsonl", "--on", "name", "--best", "1", "--score", "second")
+    assert [row["second"] for row in twice] == [1.0] * 4
 
 
 def test_bad_rows_are_told_or_kept(tables: Path) -> None:

@@ -116,6 +116,7 @@ def join_tables(
     best: int | None = None,
     how: str = "inner",
     explain: bool = False,
+    score: str = "relatedness",
 ) -> pa.Table:
     """What `join_by_meaning` gives on Spark, in this process; rows in the order of the left."""
     import pyarrow as pa
@@ -136,7 +137,7 @@ def join_tables(
     rows, others, used = at[one], order[place], pair[one]
     lonely = _missing(rows, left.num_rows) if how in ("left", "full") else rows[:0]
     unasked = _missing(others, right.num_rows) if how in ("right", "full") else rows[:0]
-    added = ["relatedness", *(["why"] if explain else [])]
+    added = [score, *(["why"] if explain else [])]
     renamed = new_names(left.schema.names, right.schema.names, suffix="_right", added=added)
     nothing = [None] * (len(lonely) + len(unasked))
     columns = {
@@ -144,7 +145,7 @@ def join_tables(
     }
     indices = pa.array([*others, *[None] * len(lonely), *unasked], pa.int64())
     columns |= {renamed[name]: right[name].take(indices) for name in right.schema.names}
-    columns["relatedness"] = pa.array([*pairs.relatedness[used].astype(float).tolist(), *nothing], pa.float64())
+    columns[score] = pa.array([*pairs.relatedness[used].astype(float).tolist(), *nothing], pa.float64())
     if explain:
         why = [reasons(measure, mine[i], theirs[j]) for i, j in zip(pairs.left, pairs.right, strict=True)]
         columns["why"] = pa.array([*(why[number] for number in used), *nothing], ARROW_WHY)

@@ -35,6 +35,7 @@ def join(
     measure: Annotated[str, typer.Option(help="esa, esa+coded+opposed, combined, embedding, …")] = "esa",
     space: Annotated[list[str] | None, typer.Option(help="Space by name or path; may be repeated.")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Add `why`: the concepts that carry the score.")] = False,
+    score: Annotated[str, typer.Option(help="What the column of scores is called.")] = "relatedness",
     dead_letter: Annotated[Path | None, typer.Option(help="Bad records go here and the good ones go on.")] = None,
     spark: Annotated[bool, typer.Option("--spark", help="Run on Spark: for more than one machine can hold.")] = False,
     master: Annotated[str | None, typer.Option(help="Spark master, e.g. `local[2,4]` or `spark://host:7077`.")] = None,
@@ -48,7 +49,7 @@ def join(
     """
     mine, _, theirs = on.partition("=")
     names = (mine, theirs or mine)
-    options: dict[str, Any] = {"threshold": threshold, "best": best, "how": how, "explain": explain}
+    options: dict[str, Any] = {"threshold": threshold, "best": best, "how": how, "explain": explain, "score": score}
     rejects = Rejects(dead_letter)
     if spark or master or remote:
         spaces = [str(each.path) for each in _spaces(measure, space)]

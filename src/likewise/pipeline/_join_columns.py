@@ -145,7 +145,7 @@ def new_names(
         if fold(name) in taken:
             raise BuildError(
                 f"the result would have two columns {name!r}",
-                hint="choose another suffix=… or score=…, or rename a column",
+                hint="choose another suffix or score, or rename a column",
             )
         taken.add(fold(name))
     return renamed

@@ -1,0 +1,298 @@
+"""Joins by meaning: how good against EuroVoc's own synonyms, and how fast, beside MiniLM (`likewise bench join`).
+
+Rows are told as they come. Each part is a process of its own; `seconds` are those of its processors, driver, JVM and
+workers together, which a busy machine does not spoil. `LIKEWISE_BENCH_ONLY=terms` runs one part alone: quality, terms,
+rows, pairs or peers.
+"""
+
+from __future__ import annotations
+
+import bz2
+import json
+import os
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+Row = dict[str, object]
+DATA = Path(os.environ.get("LIKEWISE_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+NEAREST = 5
+
+
+def run(*, quick: bool = False) -> list[Row]:
+    """Rows for the table."""
+    sys.path.insert(0, str(Path(__file__).resolve().parent))
+    from _spark_run import say
+    from likewise.errors import LikewiseError
+
+    parts = {"quality": _quality, "terms": _terms, "rows": _rows, "pairs": _pairs, "peers": _peers}
+    found: list[Row] = []
+    with tempfile.TemporaryDirectory(prefix="likewise-bench-") as folder:
+        for name, part in parts.items():
+            if os.environ.get("LIKEWISE_BENCH_ONLY", name) != name:
+                continue
+            try:
+                for row in part(Path(folder), quick):
+                    found.append(row)
+                    say(" | ".join(str(value) for value in row.values()))
+            except (LikewiseError, OSError, ImportError) as error:
+                found.append({"what": name, "value": None, "unit": "", "note": f"skipped: {error}"})
+    return found
+
+
+def labels() -> tuple[list[str], dict[str, set[str]]]:
+    """EuroVoc's preferred labels, and which of them each alternative label, if spelt otherwise, stands for."""
+    import yaml
+
+    from likewise.events import normalise
+
+    with (DATA / "eurovoc" / "eurovoc.yaml").open("rb") as file:
+        concepts = yaml.load(file, Loader=yaml.CSafeLoader)["concepts"].values()
+    right = sorted({each["prefLabel"]["en"] for each in concepts if "en" in each["prefLabel"]})
+    known = {normalise(label) for label in right}
+    truth: dict[str, set[str]] = {}
+    for each in concepts:
+        given = each.get("altLabel", {}).get("en", [])
+        for label in [given] if isinstance(given, str) else given:
+            if normalise(label) not in known and "en" in each["prefLabel"]:
+                truth.setdefault(label, set()).add(each["prefLabel"]["en"])
+    return right, truth
+
+
+def _quality(_: Path, quick: bool) -> Iterator[Row]:
+    """Which preferred labels are nearest to an alternative one: right or wrong."""
+    import numpy as np
+
+    from likewise.errors import LikewiseError
+    from likewise.pipeline._join_near import Bar, near_pairs
+    from likewise.semantics import find_space, measure
+
+    right, truth = labels()
+    left = sorted(random.Random(3).sample(sorted(truth), 500 if quick else len(truth)))
+    for name, spaces in (
+        ("esa", ["wordnet"]),
+        ("esa", ["wikipedia"]),
+        ("esa", ["wordnet", "wikipedia"]),
+        ("embedding", []),
+    ):
+        what = f"{name} {'+'.join(spaces)}".strip()
+        try:
+            made = measure(name, spaces=[find_space(space) for space in spaces])
+        except LikewiseError as error:
+            yield {"what": f"EuroVoc synonyms, {what}", "value": None, "unit": "", "note": f"skipped: {error.message}"}
+            continue
+        made.matrix(left[:1], right[:1])
+        begun = time.process_time()
+        found = near_pairs(made, left, right, Bar(0.0, NEAREST))
+        spent = time.process_time() - begun
+        hits = [(a, right[b] in truth[left[a]]) for a, b in zip(found.left.tolist(), found.right.tolist(), strict=True)]
+        first = np.flatnonzero(np.diff(found.left, prepend=-1))
+        rightly = np.array([hits[at][1] for at in first])
+        surest = np.argsort(-found.relatedness[first], kind="stable")[: len(left) // 3]
+        yield {
+            "what": f"EuroVoc synonyms, nearest label, {what}",
+            "value": rightly.sum() / len(left),
+            "unit": "recall",
+            f"recall in {NEAREST}": len({at for at, good in hits if good}) / len(left),
+            "precision of the surest third": rightly[surest].mean(),
+            "note": f"{len(left):,} x {len(right):,} terms, {spent:.1f} s of a processor, new words read",
+        }
+
+
+def _terms(folder: Path, quick: bool) -> Iterator[Row]:
+    """Distinct terms of both sides: WordNet's lemmas and the titles of Wikipedia."""
+    from _spark_run import task
+
+    size = int(os.environ.get("LIKEWISE_BENCH_TERMS") or (5_000 if quick else 100_000))
+    _write_terms(folder, size)
+    for space in ("wordnet", "wikipedia"):
+        told = task(__file__, "terms", cores=None, folder=str(folder), space=space)
+        yield {
+            "what": f"{size:,} x {size:,} distinct terms, esa on {space}, threshold 0.4",
+            "value": size * size / told["cpu"] / 1e6,
+            "unit": "M pairs/s of a processor",
+            "note": f"{told['cpu']:.0f} s of processors, {told['rows']:,} pairs, {told['memory']:,} MB at most",
+        }
+
+
+def _rows(folder: Path, quick: bool) -> Iterator[Row]:
+    """Many rows with few distinct terms, joined with a catalogue."""
+    from _spark_run import task
+
+    count = int(os.environ.get("LIKEWISE_BENCH_ROWS") or (200_000 if quick else 10_000_000))
+    _write_terms(folder, 10_000)
+    for best in (None, 1):
+        told = task(__file__, "rows", cores=None, folder=str(folder), count=count, best=best)
+        yield {
+            "what": f"{count:,} rows of 10,000 terms with a catalogue of 5,000, "
+            + ("best 1" if best else "threshold 0.4"),
+            "value": count / told["cpu"],
+            "unit": "rows/s of a processor",
+            "note": f"{told['cpu']:.0f} s of processors, {told['rows']:,} rows out, {told['memory']:,} MB at most",
+        }
+
+
+def _pairs(folder: Path, quick: bool) -> Iterator[Row]:
+    """`related(a, b)` over many rows with few distinct pairs."""
+    from _spark_run import task
+
+    count = int(os.environ.get("LIKEWISE_BENCH_ROWS") or (200_000 if quick else 10_000_000))
+    _write_terms(folder, 10_000)
+    for distinct in (1_000, 100_000):
+        told = task(__file__, "pairs", cores=None, folder=str(folder), count=count, distinct=distinct)
+        yield {
+            "what": f"related(a, b) over {count:,} rows, {distinct:,} distinct pairs",
+            "value": count / told["cpu"],
+            "unit": "rows/s of a processor",
+            "note": f"{told['cpu']:.0f} s of processors",
+        }
+
+
+def _peers(folder: Path, quick: bool) -> Iterator[Row]:
+    """What one would write without: a cross join with a Pandas UDF over embeddings, and FAISS."""
+    import faiss
+    import numpy as np
+
+    from _spark_run import task
+    from likewise.semantics import Embedding
+
+    size = 200 if quick else 1_000
+    _write_terms(folder, 10_000)
+    told = task(__file__, "cross", cores=None, folder=str(folder), size=size)
+    yield {
+        "what": f"peer: cross join with a Pandas UDF over MiniLM, {size:,} x {size:,} terms",
+        "value": size * size / told["cpu"] / 1e6,
+        "unit": "M pairs/s of a processor",
+        "note": f"{told['cpu']:.0f} s of processors, each term embedded once in a worker",
+    }
+    faiss.omp_set_num_threads(1)
+    terms = (folder / "left.txt").read_text().splitlines()[: 2 * size]
+    measure = Embedding()
+    measure.vectors(terms[:16])
+    begun = time.process_time()
+    vectors = measure.vectors(terms)
+    embedding = (time.process_time() - begun) / len(terms)
+    yield {"what": "peer: MiniLM, terms embedded", "value": 1 / embedding, "unit": "terms/s of a processor"}
+    many = np.tile(vectors, (20_000 // len(vectors), 1))
+    index = faiss.IndexFlatIP(vectors.shape[1])
+    index.add(many)
+    begun = time.process_time()
+    index.range_search(many[:1000], 0.6)
+    yield {
+        "what": "peer: FAISS, range search over the embeddings",
+        "value": 1000 * len(many) / (time.process_time() - begun) / 1e6,
+        "unit": "M pairs/s of a processor",
+        "note": "embedding not counted",
+    }
+
+
+def _write_terms(folder: Path, size: int) -> None:
+    from likewise.semantics import WordNet
+
+    if (folder / "size").exists() and int((folder / "size").read_text()) >= size:
+        return
+    chance = random.Random(1)
+    lemmas = sorted({lemma.replace("_", " ") for lemma in WordNet.load().lemmas()})
+    with bz2.open(DATA / "wikipedia" / "articles-400w.jsonl.bz2", "rt", encoding="utf-8") as file:
+        titles = sorted(
+            {json.loads(line)["title"] for line, _ in zip(file, range(int(size * 1.3) + 5_000), strict=False)}
+        )
+    for name, terms in (("left", lemmas), ("right", titles)):
+        chosen = chance.sample(terms, min(size, len(terms)))
+        (folder / f"{name}.txt").write_text("".join(f"{term}\n" for term in chosen), encoding="utf-8")
+    (folder / "size").write_text(str(size))
+
+
+def _measured(spark: Any, work: Any) -> dict[str, Any]:
+    """Processor time and memory of one piece of work, once workers have started."""
+    from _spark_run import memory, processor_time
+
+    spark.range(2).mapInArrow(lambda batches: batches, "id long").count()
+    begun = processor_time()
+    with memory() as told:
+        rows = work()
+    return {"rows": rows, "cpu": processor_time() - begun, "memory": max(told, default=0) >> 20}
+
+
+def terms_task(*, folder: str, space: str, cores: int | None) -> dict[str, Any]:
+    from _spark_run import session
+    from likewise.pipeline import join_by_meaning
+
+    with session(cores) as spark:
+        left, right = (spark.read.text(f"{folder}/{name}.txt").toDF(name) for name in ("left", "right"))
+        return _measured(
+            spark, lambda: join_by_meaning(left, right, on=("left", "right"), threshold=0.4, space=space).count()
+        )
+
+
+def rows_task(*, folder: str, count: int, best: int | None, cores: int | None) -> dict[str, Any]:
+    from _spark_run import session
+    from likewise.pipeline import join_by_meaning
+
+    with session(cores) as spark:
+        left = _many(spark, folder, count, 10_000)
+        right = spark.read.text(f"{folder}/right.txt").toDF("name").limit(5_000)
+        options = {"best": best} if best else {"threshold": 0.4}
+        joined = join_by_meaning(left, right, on=("term", "name"), space="wordnet", **options)
+        return _measured(spark, joined.count)
+
+
+def pairs_task(*, folder: str, count: int, distinct: int, cores: int | None) -> dict[str, Any]:
+    from _spark_run import session
+    from likewise.pipeline import register_related
+
+    with session(cores) as spark:
+        register_related(spark, space="wordnet")
+        _many(spark, folder, count, distinct).createOrReplaceTempView("pairs")
+        asked = spark.sql("select related(term, other) as r from pairs")
+        return _measured(spark, lambda: asked.write.format("noop").mode("overwrite").save())
+
+
+def _many(spark: Any, folder: str, count: int, distinct: int) -> Any:
+    """Rows (id, term, other) as Parquet: so many distinct terms, or pairs of terms where there are not so many."""
+    path = Path(folder) / f"many-{count}-{distinct}"
+    if not path.exists():
+        words = Path(folder, "left.txt").read_text(encoding="utf-8").splitlines()[:10_000]
+        spark.createDataFrame(list(enumerate(words)), "at int, word string").createOrReplaceTempView("words")
+        spark.sql(
+            f"select id, a.word as term, b.word as other from (select id, pmod(xxhash64(id), {distinct}) as k "
+            f"from range(0, {count}, 1, 8)) join words a on a.at = k % {len(words)} "
+            f"join words b on b.at = (k * 7 + k div {len(words)}) % {len(words)}"
+        ).write.parquet(str(path))
+    return spark.read.parquet(str(path))
+
+
+def cross_task(*, folder: str, size: int, cores: int | None) -> dict[str, Any]:
+    import pandas as pd
+    from pyspark.sql.functions import col, pandas_udf
+
+    from _spark_run import session
+
+    with session(cores) as spark:
+        kept: dict[str, Any] = {}
+
+        def cosine(a: pd.Series, b: pd.Series) -> pd.Series:
+            import numpy as np
+
+            from likewise.semantics import Embedding
+
+            if "model" not in kept:
+                kept["model"] = Embedding()
+            one, two = (kept["model"].vectors(list(side)) for side in (a, b))
+            return pd.Series(np.einsum("ij,ij->i", one, two))
+
+        left, right = (spark.read.text(f"{folder}/{name}.txt").toDF(name).limit(size) for name in ("left", "right"))
+        near = pandas_udf(cosine, "double")
+        joined = left.crossJoin(right).repartition(2).withColumn("r", near("left", "right")).where(col("r") >= 0.6)
+        return _measured(spark, joined.count)
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parent))
+    from _spark_run import main
+
+    main(terms=terms_task, rows=rows_task, pairs=pairs_task, cross=cross_task)
