@@ -113,6 +113,8 @@ def test_access_bounds_by_hand():
     assert geometric(0.5, 1) == (1, pytest.approx(0.5, abs=1e-5))
     assert geometric(0.5, 3) == (2, pytest.approx((0.5**3) ** 0.5, abs=1e-5))
     assert geometric(0.9, 3) == (1, pytest.approx(0.9**3, abs=1e-5))
+    cautious = access_of(Settings(Approach("approximate"), 0.5, 1, Aggregation.CAUTIOUS), 3)
+    assert cautious == (1, pytest.approx(0.5 ** (6 / 4), abs=1e-5)), "b**(1 + 3) = 0.5**6"
     mean = access_of(Settings(Approach("approximate"), 0.5, 1, Aggregation.MEAN), 3)
     assert mean == (3, pytest.approx(0.5, abs=1e-5))
 

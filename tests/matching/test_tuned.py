@@ -112,7 +112,37 @@ def test_a_background_is_refused_where_it_would_count_for_nothing() -> None:
 
 def test_a_background_has_a_usual_threshold_of_its_own() -> None:
     class Named(TableMeasure):
-        name = "esa"
+        name = "combined"
 
-    assert Matcher(Named({})).settings(wants("a", "b")).threshold == 0.2
-    assert Matcher(Named({}), background=BACKGROUND).settings(wants("a", "b")).threshold == 0.28
+    assert Matcher(Named({})).settings(wants("a", "b")).threshold == 0.37
+    assert Matcher(Named({}), background=BACKGROUND).settings(wants("a", "b")).threshold == 0.27
+
+
+def test_phrases_that_share_words_are_compared_by_what_differs() -> None:
+    class Named(TableMeasure):
+        name = "combined"
+
+    table = {
+        ("ozone event", "noise event"): 0.64,
+        ("ozone", "noise"): 0.0,
+        ("ozone event", "smog event"): 0.64,
+        ("ozone", "smog"): 0.5,
+    }
+    known, own = Matcher(Named(table)), Matcher(TableMeasure(table))
+    wanted = wants("type", "ozone event")
+    assert score(known, wanted, type="noise event") == 0.0
+    assert score(known, wanted, type="smog event") == pytest.approx((0.64 * 0.5**0.5) ** 0.5, abs=1e-6)
+    assert score(own, wanted, type="noise event") == pytest.approx(0.64), "it may not know single words"
+
+
+def test_one_predicate_that_nothing_answers_well_is_not_hidden_by_others() -> None:
+    """Geometric 0.1 ** (1/4) = 0.56; cautious sqrt(0.56 * 0.1) = 0.24."""
+    matcher = Matcher(TableMeasure({("laptop", "lamp"): 0.1}), threshold=0.3)
+    exact = tuple(Predicate(name, Operator.EQ, "x") for name in "abc")
+    profile = Profile((*exact, Predicate("device", Operator.EQ, "laptop", False, True)))
+    event = Event.of({"a": "x", "b": "x", "c": "x", "device": "lamp"})
+    matcher.add(profile)
+    assert matcher.match(event) == []
+    explained = matcher.explain(profile, event)
+    assert explained.score == pytest.approx((0.1**0.25 * 0.1) ** 0.5, abs=1e-6)
+    assert explained.enough == pytest.approx(0.3 ** (2 * 4 / 5), abs=1e-6), "x**(1/4) * x = 0.3**2"

@@ -16,6 +16,7 @@ from likewise.semantics import (
     Competitors,
     Concept,
     Contrast,
+    Differing,
     Embedding,
     Esa,
     EsaEuclidean,
@@ -69,10 +70,12 @@ MAKERS: dict[str, Make] = {
     "coded, thematic": lambda space, _: Coded(Thematic(space)),
     "opposed": lambda space, wordnet: Opposed(Esa(space), opposites=Opposites(wordnet)),
     "opposed, thematic": lambda space, wordnet: Opposed(Thematic(space), opposites=Opposites(wordnet)),
+    "differing": lambda space, _: Differing(Esa(space)),
+    "differing, thematic": lambda space, _: Differing(Thematic(space)),
     "rank": lambda space, _: Ranked(Esa(space), COMPETITORS),
     "thematic rank": lambda space, _: Ranked(Thematic(space), COMPETITORS),
     "rank and contrast": lambda space, _: Contrast(Ranked(Esa(space), COMPETITORS), COMPETITORS),
-    "tuned with a background": lambda space, _: Ranked(Opposed(Coded(Esa(space))), COMPETITORS),
+    "tuned with a background": lambda space, _: Ranked(Differing(Opposed(Coded(Esa(space)))), COMPETITORS),
 }
 
 
@@ -118,8 +121,9 @@ def test_terms_without_a_known_word_are_0_to_all_others(measure: Measure, unknow
 
 
 def test_swapping_the_sides_transposes_where_promised(measure: Measure) -> None:
-    forth = measure.matrix(TERMS, KNOWN, subscription_theme=THEME, event_theme=["energy"])
-    back = measure.matrix(KNOWN, TERMS, subscription_theme=["energy"], event_theme=THEME)
+    many, few = [*TERMS, "computer garage parking"], [*KNOWN, "computer energy"]
+    forth = measure.matrix(many, few, subscription_theme=THEME, event_theme=["energy"])
+    back = measure.matrix(few, many, subscription_theme=["energy"], event_theme=THEME)
     if measure.symmetric:
         np.testing.assert_allclose(forth, back.T, atol=1e-6)
     else:

@@ -14,7 +14,7 @@ from likewise.errors import LikewiseError, MissingError
 from likewise.evaluation.eurovoc import Thesaurus
 from likewise.evaluation.expansion import phrases
 from likewise.evaluation.ranking import Scores
-from likewise.evaluation.scoring import Scorer, Side, value_of
+from likewise.evaluation.scoring import Mean, Scorer, Side, value_of
 from likewise.evaluation.thematic_dataset import ThematicDataset
 from likewise.events import normalise
 from likewise.matching import TUNED_TEMPERATURE, TUNED_WEIGHT, Classifier, Clusters, Taxonomy, default_threshold
@@ -23,6 +23,7 @@ from likewise.semantics import (
     Coded,
     Combined,
     Competitors,
+    Differing,
     Embedding,
     Matrix,
     Measure,
@@ -67,6 +68,19 @@ class Approach:
     chosen: str = ""
     """What a user would choose to have it, if it can be had by name; that has a usual threshold."""
 
+    @property
+    def mean(self) -> Mean:
+        """How predicates become one score."""
+        return "cautious" if "differing" in self.measure else "geometric"
+
+
+_DEFAULTS = (
+    ("WordNet", "wordnet", 0.90),
+    ("both", "both", 0.90),
+    ("embedding", "embedding", 0.95),
+    ("all", "all", 0.95),
+)
+"""What the default is measured over, and the aim for it."""
 
 APPROACHES = (
     Approach("exact", "exact", chosen="exact"),
@@ -95,22 +109,19 @@ APPROACHES = (
     Approach("contrast (both), tuned", "both apart", "contrast", ATTRIBUTES, target=0.90),
     Approach("contrast (embedding), tuned", "embedding apart", "contrast", ATTRIBUTES, target=0.95),
     Approach("contrast (all), tuned", "all apart", "contrast", ATTRIBUTES, target=0.95),
-    Approach("default (both), opposites kept", "both coded", "contrast", ATTRIBUTES, temperature=TUNED_TEMPERATURE),
-    Approach("default (embedding), opposites kept", "embedding coded", "contrast", ATTRIBUTES,
+    Approach("default (both), opposites kept", "both coded differing", "contrast", ATTRIBUTES,
              temperature=TUNED_TEMPERATURE),
-    Approach("default (WordNet)", "wordnet apart", "contrast", ATTRIBUTES, None, None, TUNED_TEMPERATURE, "tuned"),
-    Approach("default (both)", "both apart", "contrast", ATTRIBUTES, 0.90, 0.80, TUNED_TEMPERATURE, "tuned"),
-    Approach("default (embedding)", "embedding apart", "contrast", ATTRIBUTES, 0.95, 0.80, TUNED_TEMPERATURE, "tuned"),
-    Approach("default (all)", "all apart", "contrast", ATTRIBUTES, 0.95, 0.80, TUNED_TEMPERATURE, "tuned"),
-    Approach("default + background (WordNet)", "wordnet apart", "rank contrast", ATTRIBUTES, 0.90, 0.80, None, "tuned"),
-    Approach("default + background (both)", "both apart", "rank contrast", ATTRIBUTES, 0.90, 0.80, None, "tuned"),
-    Approach("default + background (embedding)", "embedding apart", "rank contrast", ATTRIBUTES, 0.95, 0.80, None,
-             "tuned"),
-    Approach("default + background (all)", "all apart", "rank contrast", ATTRIBUTES, 0.95, 0.80, None, "tuned"),
+    Approach("default (embedding), opposites kept", "embedding coded differing", "contrast", ATTRIBUTES,
+             temperature=TUNED_TEMPERATURE),
+    *(Approach(f"default ({name})", f"{inner} differing", "contrast", ATTRIBUTES, aim, 0.80, TUNED_TEMPERATURE, "tuned")
+      for name, inner, aim in _DEFAULTS),
+    *(Approach(f"default + background ({name})", f"{inner} differing", "rank contrast", ATTRIBUTES, aim, 0.80,
+               chosen="tuned")
+      for name, inner, aim in _DEFAULTS),
 )  # fmt: skip
 """`both` is Wikipedia and WordNet, `all` these and the embedding; `tuned` has light attributes, and codes and opposites
-apart; `default` is what someone gets who chooses nothing: tuned, with soft contrast, and over ranks if it has a
-background."""
+apart; `default` is what someone gets who chooses nothing: that, with soft contrast, phrases compared by what differs
+and the cautious mean, and over ranks if it has a background."""
 
 
 @dataclass(frozen=True)
@@ -142,6 +153,10 @@ class Laboratory:
         return Clusters(Classifier(self.measure("wikipedia"), taxonomy))
 
     def _make(self, name: str) -> Measure:
+        if name.endswith(" coded differing"):
+            return Differing(self.measure(name.removesuffix(" differing")))
+        if name.endswith(" differing"):
+            return Differing(self.measure(name.removesuffix(" differing") + " apart"))
         if name.endswith(" coded"):
             return Coded(self.measure(name.removesuffix(" coded")))
         if name.endswith(" apart"):
@@ -202,15 +217,15 @@ class Trial:
         attributes, values = of(approach.measure, 0), of(approach.measure, 1)
         weight = approach.attribute_weight
         if "contrast" not in approach.wrap:
-            return self.scorer.score(attributes, values, attribute_weight=weight)
+            return self.scorer.score(attributes, values, attribute_weight=weight, mean=approach.mean)
         tau = approach.temperature or self._usual(approach)
 
         def adjust(matrix: Matrix) -> Matrix:
             return np.ascontiguousarray(contrasted(matrix.T, matrix.max(axis=0, initial=0), tau).T)
 
         if alone:
-            return self.scorer.score_alone(attributes, values, adjust, attribute_weight=weight)
-        return self.scorer.score(adjust(attributes), adjust(values), attribute_weight=weight)
+            return self.scorer.score_alone(attributes, values, adjust, attribute_weight=weight, mean=approach.mean)
+        return self.scorer.score(adjust(attributes), adjust(values), attribute_weight=weight, mean=approach.mean)
 
     @staticmethod
     def _usual(approach: Approach) -> float:

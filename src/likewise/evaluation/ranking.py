@@ -68,13 +68,17 @@ class Delivery:
 def delivery(scores: Scores, relevant: Relevance, threshold: float) -> Delivery:
     """Precision, recall and F1 of what reaches a threshold; a subscription that gets nothing has precision 0.
 
+    Subscriptions for which there is nothing to get do not count.
+
     >>> delivery(np.array([[0.9, 0.5, 0.1]], np.float32), np.array([[True, False, True]]), 0.5)
     Delivery(precision=0.5, recall=0.5, f1=0.5)
     """
+    asked = relevant.any(axis=1)
+    scores, relevant = scores[asked], relevant[asked]
     delivered = (scores > 0) & (scores >= threshold - ROUNDING)
     right, given, wanted = ((delivered & relevant).sum(axis=1), delivered.sum(axis=1), relevant.sum(axis=1))
-    parts = (right / np.maximum(1, given), right / np.maximum(1, wanted), 2 * right / np.maximum(1, given + wanted))
-    return Delivery(*(float(part.mean()) for part in parts))
+    parts = (right / np.maximum(1, given), right / wanted, 2 * right / (given + wanted))
+    return Delivery(*(float(part.mean()) if len(part) else 0.0 for part in parts))
 
 
 def curve(scores: NDArray[np.floating], relevant: Relevance) -> Curve:

@@ -20,7 +20,7 @@ from likewise.semantics import Matrix
 Adjust: TypeAlias = Callable[[Matrix], Matrix]
 """Scores of one side's terms, changed in view of each other: contrast."""
 
-Mean: TypeAlias = Literal["geometric", "mean"]
+Mean: TypeAlias = Literal["geometric", "mean", "cautious"]
 
 
 class Side:
@@ -77,7 +77,13 @@ class Scorer:
         return np.stack([_mean([best[p] for p in q.predicates], mean) for q in self.profiles])
 
     def score_alone(
-        self, attributes: Matrix, values: Matrix, adjust: Adjust, *, attribute_weight: float = 1.0
+        self,
+        attributes: Matrix,
+        values: Matrix,
+        adjust: Adjust,
+        *,
+        attribute_weight: float = 1.0,
+        mean: Mean = "geometric",
     ) -> Scores:
         """The same with each profile by itself: only its own terms know of each other."""
         rows = []
@@ -86,7 +92,7 @@ class Scorer:
             own_a = [self.attributes.row[attribute_of(p)] for p in profile.predicates]
             own_v = [self.values.row[value_of(p)] for p in profile.predicates]
             a[own_a], v[own_v] = adjust(a[own_a]) ** attribute_weight, adjust(v[own_v])
-            rows.append(_mean([self._best(p, a, v) for p in profile.predicates], "geometric"))
+            rows.append(_mean([self._best(p, a, v) for p in profile.predicates], mean))
         return np.stack(rows)
 
     def _best(self, predicate: Predicate, attributes: Matrix, values: Matrix) -> NDArray[np.float32]:
@@ -116,4 +122,5 @@ def _mean(scores: Sequence[NDArray[np.float32]], how: Mean) -> NDArray[np.float3
     stacked = np.stack(scores)
     if how == "mean":
         return np.asarray(stacked.mean(axis=0), np.float32)
-    return np.asarray(stacked.prod(axis=0) ** (1 / len(scores)), np.float32)
+    geometric = stacked.prod(axis=0) ** (1 / len(scores))
+    return np.asarray(np.sqrt(geometric * stacked.min(axis=0)) if how == "cautious" else geometric, np.float32)

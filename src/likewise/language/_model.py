@@ -100,7 +100,7 @@ APPROACHES: tuple[str, ...] = ("exact", "concept", "approximate", "thematic", "c
 SHORTHANDS: tuple[str, ...] = ("contrast", "tuned")
 """Approaches that stand for a whole choice: `approximate+contrast`, and what one gets who chooses nothing."""
 
-AGGREGATIONS: tuple[str, ...] = ("product", "geometric", "mean")
+AGGREGATIONS: tuple[str, ...] = ("product", "geometric", "mean", "cautious")
 """How the predicates' similarities become one score [000, 004: the first two; 002: the mean]."""
 
 

@@ -60,7 +60,7 @@ TUNED: Final = Approach("approximate", contrast=True, tuned=True)
 TUNED_WEIGHT: Final = 0.2
 """The power of attributes in the tuned approach; in all others it is 1, as in the papers."""
 
-TUNED_TEMPERATURE: Final = 0.2
+TUNED_TEMPERATURE: Final = 0.3
 """Soft contrast. Sharp contrast is better while all subscribers use one word for one thing and much worse as soon as
 they do not, because then another word for the same thing wins: soft contrast gains without that risk."""
 
@@ -72,12 +72,12 @@ _THRESHOLDS: Final = {
     "thematic": {"thematic": 0.35, "combined": 0.55, "thematic-euclidean": 0.2},
     "thematic+contrast": {"thematic": 0.04, "combined": 0.15, "thematic-euclidean": 0.08},
     "tuned": {
-        "esa": 0.2,
-        "combined": 0.4,
-        "embedding": 0.6,
-        "esa+rank": 0.28,
-        "combined+rank": 0.4,
-        "embedding+rank": 0.52,
+        "esa": 0.13,
+        "combined": 0.37,
+        "embedding": 0.57,
+        "esa+rank": 0.13,
+        "combined+rank": 0.27,
+        "embedding+rank": 0.36,
     },
 }
 """The one threshold that was best for all subscriptions of the thematic data set. Of the thematic approach it is what
@@ -149,8 +149,14 @@ def resolve(
     if mappings < 1:
         raise BuildError(f"top {mappings} mappings cannot be given", hint="ask for at least 1")
     how = _aggregation(options.aggregation, chosen) or aggregation
-    how = how or (Aggregation.MEAN if chosen.base == "hybrid" else Aggregation.GEOMETRIC)
+    how = how or _usual_aggregation(chosen)
     return Settings(chosen, float(limit), int(mappings), how, certainty(chosen, name or ""))
+
+
+def _usual_aggregation(approach: Approach) -> Aggregation:
+    if approach.tuned:
+        return Aggregation.CAUTIOUS
+    return Aggregation.MEAN if approach.base == "hybrid" else Aggregation.GEOMETRIC
 
 
 def _aggregation(name: str | None, approach: Approach) -> Aggregation | None:

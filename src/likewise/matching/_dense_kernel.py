@@ -16,6 +16,7 @@ UNRELATED: Final = 4
 PRODUCT: Final = 0
 GEOMETRIC: Final = 1
 MEAN: Final = 2
+CAUTIOUS: Final = 3
 
 _TEXT: Final = 0
 
@@ -118,18 +119,28 @@ def _reached(best: NDArray[np.float32], profile: int, profiles: Profiles) -> flo
         for place in range(begin, end):
             total += best[profiles.condition[place]]
         return total if total >= bound else -1.0
+    cautious = profiles.aggregation[profile] == CAUTIOUS
     product = 1.0
+    least = 1.0
     for place in range(begin, end):
-        product *= best[profiles.condition[place]]
-        if product < bound:
+        entry = np.float64(best[profiles.condition[place]])
+        product *= entry
+        least = min(least, entry)
+        # What the weakest entry takes away is at least what the product lacks.
+        if (product * product if cautious else product) < bound:
             return -1.0
-    return product
+    if not cautious:
+        return product
+    product *= least ** np.float64(end - begin)
+    return product if product >= bound else -1.0
 
 
 @numba.njit(cache=True, nogil=True)
 def _score(reached: float, length: int, aggregation: int) -> float:
     if aggregation == MEAN:
         return reached / length
+    if aggregation == CAUTIOUS:
+        return float(reached ** (0.5 / length))
     return reached if aggregation == PRODUCT or length == 1 else reached ** (1.0 / length)
 
 

@@ -187,11 +187,23 @@ def enough_for(reached: Sequence[float], failing: int, settings: Settings) -> fl
     others = [value for at, value in enumerate(reached) if at != failing]
     if settings.aggregation is Aggregation.MEAN:
         needed = settings.threshold * len(reached) - sum(others)
+    elif settings.aggregation is Aggregation.CAUTIOUS:
+        needed = _enough_cautious(others, settings.threshold)
     else:
         total = settings.threshold ** (1 if settings.aggregation is Aggregation.PRODUCT else len(reached))
         rest = float(np.prod(others)) if others else 1.0
         needed = total / rest if rest > 0 else np.inf
     return float(needed) if needed <= 1 else None
+
+
+def _enough_cautious(others: Sequence[float], threshold: float) -> float:
+    """Where the predicate that is asked for is the weakest, it counts twice; else another one does."""
+    count, rest = len(others) + 1, float(np.prod(others)) if others else 1.0
+    weakest = min(others, default=1.0)
+    if rest <= 0:
+        return np.inf
+    itself = float((threshold**2 / rest ** (1 / count)) ** (count / (count + 1)))
+    return itself if itself <= weakest else float((threshold**2 / weakest) ** count / rest)
 
 
 def _chosen(combined: np.ndarray[Any, Any], *, distinct: bool) -> list[int | None]:

@@ -15,7 +15,7 @@ from likewise.matching._approach import Settings
 from likewise.matching._columns import Columns, Move
 from likewise.matching._competition import Competition
 from likewise.matching._conditions import COLUMNS, ConditionTable
-from likewise.matching._dense_kernel import GEOMETRIC, MEAN, PRODUCT
+from likewise.matching._dense_kernel import CAUTIOUS, GEOMETRIC, MEAN, PRODUCT
 from likewise.matching._lists import Lists, grown
 from likewise.matching._rivals import Rivals
 from likewise.matching._vocabulary import Encoded, Vocabulary
@@ -24,7 +24,12 @@ from likewise.semantics import Measure
 TOLERANCE = 1e-6
 """Scores are 32-bit: a score that misses the threshold by no more than this reaches it."""
 
-CODES = {Aggregation.PRODUCT: PRODUCT, Aggregation.GEOMETRIC: GEOMETRIC, Aggregation.MEAN: MEAN}
+CODES = {
+    Aggregation.PRODUCT: PRODUCT,
+    Aggregation.GEOMETRIC: GEOMETRIC,
+    Aggregation.MEAN: MEAN,
+    Aggregation.CAUTIOUS: CAUTIOUS,
+}
 
 
 class Hits(NamedTuple):
@@ -49,11 +54,12 @@ class Hits(NamedTuple):
 
 
 def bound_of(settings: Settings, length: int) -> float:
-    """What the product (or, for a mean, the sum) of the entries must reach."""
+    """What the product (for a mean, the sum) of the entries must reach; cautious, each times the weakest."""
     limit = settings.threshold
     if settings.aggregation is Aggregation.MEAN:
         return limit * length - TOLERANCE
-    return float((limit if settings.aggregation is Aggregation.PRODUCT else limit**length) * (1 - TOLERANCE))
+    powers = {Aggregation.PRODUCT: 1, Aggregation.CAUTIOUS: 2 * length}
+    return float(limit ** powers.get(settings.aggregation, length) * (1 - TOLERANCE))
 
 
 class ProfileGroup(ABC):

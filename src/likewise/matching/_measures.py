@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from likewise.errors import LikewiseError, MissingError
-from likewise.semantics import Coded, Competitors, Measure, Opposed, Ranked, Space, Thematic, measure
+from likewise.semantics import DIFFERING_POWERS as POWERS
+from likewise.semantics import Coded, Competitors, Differing, Measure, Opposed, Ranked, Space, Thematic, measure
 
 NAMES: Final = {
     "approximate": "esa",
@@ -38,9 +39,11 @@ class Measures:
         return bool(self._one or self._made or self._spaces)
 
     def tuned(self) -> Measure:
-        """The approximate measure with codes and opposites apart, ranked by the background if there is one."""
+        """The approximate measure, codes and opposites apart, phrases by what differs, ranked by any background."""
         if "tuned" not in self._made:
-            apart = Opposed(Coded(self.of("approximate")))
+            apart: Measure = Opposed(Coded(self.of("approximate")))
+            # A measure of one's own may know phrases and none of their words.
+            apart = Differing(apart) if apart.name in POWERS else apart
             self._made["tuned"] = apart if self._background is None else Ranked(apart, self._background)
         return self._made["tuned"]
 

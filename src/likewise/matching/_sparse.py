@@ -30,7 +30,8 @@ def access_of(settings: Settings, length: int) -> tuple[int, float]:
     """Of so many access conditions at least one must be met so well for the profile to match.
 
     If k conditions all stay below b, the product stays below b**k; so with b**k equal to what the
-    product must reach, one of them reaches b. More conditions to watch allow a higher, rarer b.
+    product must reach, one of them reaches b. More conditions to watch allow a higher, rarer b. Where the weakest of
+    n conditions counts besides, to the power n, it is b**(k + n).
 
     >>> from likewise.matching._approach import Approach
     >>> access_of(Settings(Approach("approximate"), 0.5, 1, Aggregation.GEOMETRIC), 2)
@@ -39,10 +40,11 @@ def access_of(settings: Settings, length: int) -> tuple[int, float]:
     bound = bound_of(settings, length)
     if settings.aggregation is Aggregation.MEAN:
         return length, max(bound / length, 0.0)
+    besides = length if settings.aggregation is Aggregation.CAUTIOUS else 0
     for k in range(1, length):
-        if bound ** (1 / k) >= SELECTIVE:
-            return k, bound ** (1 / k)
-    return length, float(bound ** (1 / length))
+        if (least := bound ** (1 / (k + besides))) >= SELECTIVE:
+            return k, least
+    return length, float(bound ** (1 / (length + besides)))
 
 
 class SparseGroup(ProfileGroup):

@@ -9,7 +9,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.matching._dense_kernel import MEAN, RELATED, UNRELATED, _score, is_worded
+from likewise.matching._dense_kernel import CAUTIOUS, MEAN, RELATED, UNRELATED, _score, is_worded
 from likewise.matching._exact_kernel import EQUAL, WITHIN, Tuples, _lower_bound
 
 _TEXT = 0
@@ -147,19 +147,23 @@ def _verify(profile: int, mine: NDArray[np.int32], world: World) -> float:
     """The product or sum of the best entries of a candidate; 0 as soon as it cannot reach its bound."""
     record = world.profiles[profile]
     begin, length, bound = record.start, record.length, record.bound
-    mean = record.aggregation == MEAN
-    reached = 0.0 if mean else 1.0
+    mean, cautious = record.aggregation == MEAN, record.aggregation == CAUTIOUS
+    reached, weakest = 0.0 if mean else 1.0, 1.0
     # One entry below the bound of a product rules the profile out: no need to know how far below.
-    least = 0.0 if mean else 0.999 * bound
+    least = 0.0 if mean else 0.999 * (bound ** (1.0 / (length + 1)) if cautious else bound)
     for at in range(length):
         best = 0.0
         for t in mine:
             entry = np.float64(np.float32(_entry(world.conditions_of[begin + at], t, max(least, best), world)))
             best = max(best, entry)
         reached = reached + best if mean else reached * best
-        if (reached + length - at - 1 if mean else reached) < bound:
+        weakest = min(weakest, best)
+        if (reached + length - at - 1 if mean else (reached * reached if cautious else reached)) < bound:
             return 0.0
-    return reached
+    if not cautious:
+        return reached
+    reached *= weakest ** np.float64(length)
+    return reached if reached >= bound else 0.0
 
 
 @numba.njit(cache=True, nogil=True, inline="always")

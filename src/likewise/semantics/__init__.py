@@ -5,6 +5,8 @@ from likewise.semantics._coded import Coded
 from likewise.semantics._combined import Combined
 from likewise.semantics._concept import Concept
 from likewise.semantics._contrast import Competitors, Contrast, contrasted
+from likewise.semantics._differing import POWERS as DIFFERING_POWERS
+from likewise.semantics._differing import Differing
 from likewise.semantics._embedding import Embedding
 from likewise.semantics._esa import Esa, EsaEuclidean
 from likewise.semantics._hybrid import Hybrid
@@ -31,12 +33,14 @@ from likewise.semantics._wordnet import Sense, Synset, WordNet
 
 __all__ = [
     "DEFAULT_WEIGHTING",
+    "DIFFERING_POWERS",
     "WEIGHTINGS",
     "Coded",
     "Combined",
     "Competitors",
     "Concept",
     "Contrast",
+    "Differing",
     "Embedding",
     "Esa",
     "EsaEuclidean",

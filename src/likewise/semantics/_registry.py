@@ -14,6 +14,7 @@ from likewise.semantics._coded import Coded
 from likewise.semantics._combined import Combined
 from likewise.semantics._concept import Concept
 from likewise.semantics._contrast import Competitors, Contrast
+from likewise.semantics._differing import Differing
 from likewise.semantics._esa import Esa, EsaEuclidean
 from likewise.semantics._hybrid import TOP, Hybrid
 from likewise.semantics._jiang_conrath import JiangConrath
@@ -53,8 +54,8 @@ def measure(
     """A measure by its name, over spaces that are given open, by name or by path.
 
     Several spaces make the mean of the square roots of their scores. What follows a `+` is put around the measure,
-    one after the other: `contrast` with `competitors` and `temperature`, `rank` with `background`, `coded` and
-    `opposed`. Other options go to the measure's own class.
+    one after the other: `contrast` with `competitors` and `temperature`, `rank` with `background`, `coded`,
+    `differing` and `opposed`. Other options go to the measure's own class.
     """
     base, *wraps = name.split("+")
     if base not in _MEASURES:
@@ -152,6 +153,7 @@ def _terms(given: Terms) -> Competitors:
 _WRAPS: dict[str, Callable[..., Measure]] = {
     "coded": lambda inner, **_: Coded(inner),
     "contrast": _contrast,
+    "differing": lambda inner, **_: Differing(inner),
     "opposed": lambda inner, **_: Opposed(inner),
     "rank": _rank,
 }
