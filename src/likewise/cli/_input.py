@@ -152,6 +152,16 @@ def _events(source: str, rejects: Rejects) -> Iterator[Event]:
         )
 
 
+def by_spaces(spaces: Iterable[str]) -> str:
+    """By which spaces `~` was answered, since other spaces give other scores.
+
+    >>> by_spaces(["/shelf/wordnet", "wikipedia"]), by_spaces([])
+    (', by the spaces wordnet and wikipedia', '')
+    """
+    names = [Path(each).name for each in spaces]
+    return f", by the space{'s' if len(names) > 1 else ''} {' and '.join(names)}" if names else ""
+
+
 def spaces_for(interests: Iterable[Subscription], approach: str | None = None) -> list[str]:
     """The space on the shelf that knows most, if there is any `~` to answer and nobody chose another."""
     from likewise.language import Composite, Member, members

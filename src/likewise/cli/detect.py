@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from likewise.cli._input import Rejects, event_batches, read_subscriptions, spaces_for, tell_refusals
+from likewise.cli._input import Rejects, by_spaces, event_batches, read_subscriptions, spaces_for, tell_refusals
 from likewise.cli._output import counted, errors, output, print_json
 from likewise.errors import BuildError, InputError, ParseError
 
@@ -112,7 +112,7 @@ def detect(
         write_timeline(shown, chart, states=detector.state())
     if snapshot is not None:
         _keep(snapshot, detector.snapshot())
-    _conclude(detector, refusals, state=state, as_json=as_json)
+    _conclude(detector, refusals, state=state, as_json=as_json, spaces=spaces)
     rejects.conclude()
 
 
@@ -190,7 +190,7 @@ def _print(detection: Detection, *, explain: bool, as_json: bool) -> None:
         output.print(line, markup=False, soft_wrap=True)
 
 
-def _conclude(detector: Detector, refusals: Counter[str], *, state: bool, as_json: bool) -> None:
+def _conclude(detector: Detector, refusals: Counter[str], *, state: bool, as_json: bool, spaces: list[str]) -> None:
     from likewise.composite._report import state_lines, state_plain
 
     states = detector.state()
@@ -201,7 +201,8 @@ def _conclude(detector: Detector, refusals: Counter[str], *, state: bool, as_jso
             output.print(line, markup=False, soft_wrap=True)
     if not as_json:
         total = sum(one.detected for one in states)
-        errors.print(f"{counted(total, 'detection')} of {counted(len(states), 'pattern')}")
+        told = f"{counted(total, 'detection')} of {counted(len(states), 'pattern')}{by_spaces(spaces)}"
+        errors.print(told, markup=False, soft_wrap=True)
     tell_refusals(refusals)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from likewise.cli._input import Rejects, event_batches, read_subscriptions, spaces_for
+from likewise.cli._input import Rejects, by_spaces, event_batches, read_subscriptions, spaces_for
 from likewise.cli._output import counted, errors, output, print_json
 from likewise.cli.vocabulary import read_vocabulary
 from likewise.errors import BuildError
@@ -113,7 +113,7 @@ def match(
         _draw(chart, drawn)
     if not as_json:
         those = f"{counted(read, 'event')} with {counted(len(engine.subscriptions), 'subscription')}"
-        errors.print(f"{counted(found, 'match')} of {those}")
+        errors.print(f"{counted(found, 'match')} of {those}{by_spaces(spaces)}", markup=False, soft_wrap=True)
     rejects.conclude()
 
 
