@@ -34,11 +34,12 @@ def test_every_command_has_its_heading() -> None:
 def test_help_teaches_with_an_example_that_can_be_called(path: tuple[str, ...]) -> None:
     """The example is parsed by the command's own parser: options that do not exist would be refused."""
     command = EVERY[path]
-    found = re.search(r"Example: `(.*?)`(?:\n|$)", command.help, flags=re.S)  # type: ignore[attr-defined]
-    assert found is not None, "no example"
-    words = shlex.split(found[1].rpartition("| ")[2])
-    assert words[: len(path) + 1] == ["likewise", *path]
-    command.make_context("likewise", words[len(path) + 1 :])  # type: ignore[attr-defined]
+    examples = re.search(r"Examples?: (`.*)", command.help, flags=re.S)  # type: ignore[attr-defined]
+    assert examples is not None, "no example"
+    for example in re.findall(r"`(.*?)`(?:\s|$)", examples[1], flags=re.S):
+        words = shlex.split(example.rpartition("| ")[2])
+        assert words[: len(path) + 1] == ["likewise", *path]
+        command.make_context("likewise", words[len(path) + 1 :])  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("path", EVERY, ids=" ".join)
