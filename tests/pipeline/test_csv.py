@@ -21,9 +21,12 @@ from likewise.events import Event
 from likewise.language import Profile, parse
 from likewise.matching import Matcher
 from likewise.pipeline import Columns, dead_letters, detect, match, read_events
-from likewise.pipeline._csv import Table
+from likewise.pipeline._cells import Lines
+from likewise.pipeline._csv import Place, Table
+from likewise.pipeline._csv_kernel import find_black, find_lines, gather_cells, name_texts, split_cells, write_rows
 from likewise.pipeline._csv_scan import read_share
 from likewise.pipeline._frame import batch_of, events_of, instants
+from likewise.pipeline._moments import read_common
 
 HEADER = ["id", "when", "until", "tags", "temp", "place"]
 ALL = Columns(id="id", time="when", end="until", theme="tags")
@@ -142,6 +145,17 @@ def test_shares_and_blocks_make_the_whole(
     standing = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     for flaw in [row["flaw"] for row in read if row["flaw"] and not row["flaw"]["record"].startswith("{")]:
         assert standing[flaw["line"] - 1] == flaw["record"]
+
+
+def test_kernels_are_compiled_once_for_all_lines() -> None:
+    """Lines of a file and of Spark, good rows and bad, are the same to them: compiling takes seconds."""
+    table = Table(("id", "when", "x"), Columns(time="when"))
+    for text in (b"a,2020-01-01T00:00:00Z,1\nb,soon,2\nc\n", b"a,2020-01-01T00:00:00Z,1\n"):
+        column = pa.array(text.splitlines(), pa.binary())
+        for lines in (Lines.of_text(text)[0], Lines.of_column(column)[0], Lines.of_column(column.slice(0, 1))[0]):
+            assert next(iter(table.events(lines, Place("x.csv")))).column("attributes")[0].as_py()
+    for kernel in (find_lines, find_black, split_cells, gather_cells, write_rows, name_texts, read_common):
+        assert len(kernel.signatures) == 1
 
 
 @pytest.mark.spark

@@ -19,6 +19,7 @@ from likewise.pipeline._csv_kernel import (
     find_lines,
     gather_cells,
     name_texts,
+    seen,
     split_cells,
     write_rows,
 )
@@ -48,7 +49,7 @@ class Lines(NamedTuple):
         >>> [lines.text(row) for row in range(2)], lines.numbers.tolist(), ended
         (['a', 'b'], [0, 2], 3)
         """
-        data = np.frombuffer(valid(text), np.uint8)
+        data = seen(valid(text), np.uint8)
         starts, ends, numbers = (np.empty(data.size // 2 + 1, np.int32) for _ in range(3))
         count, ended = find_lines(data, starts, ends, numbers)
         return cls(data, starts[:count], ends[:count], numbers[:count]), ended
@@ -58,8 +59,8 @@ class Lines(NamedTuple):
         """The lines of a column of bytes, and the row of each."""
         column = column.cast(pa.binary())
         _, offsets, content = column.buffers()
-        data = np.frombuffer(content, np.uint8) if content else np.zeros(0, np.uint8)
-        bounds = np.frombuffer(offsets, np.int32)[column.offset : column.offset + len(column) + 1]
+        data = seen(content, np.uint8)
+        bounds = seen(offsets, np.int32)[column.offset : column.offset + len(column) + 1]
         text = bytes(data[bounds[0] : bounds[-1]])
         if valid(text) is not text:
             return cls.of_column(pa.array([valid(each or b"") for each in column.to_pylist()], pa.binary()))
@@ -125,7 +126,11 @@ class Cells:
         """Some of the rows."""
         if rows.all():
             return self
-        return Cells(self.data, self.begins[:, rows], self.sizes[:, rows], self.marks[:, rows], self.states[rows])
+        # An index would lay them out in another order, for which kernels would have to be compiled again.
+        begins: Places = np.compress(rows, self.begins, axis=1)
+        sizes: Places = np.compress(rows, self.sizes, axis=1)
+        marks: Bytes = np.compress(rows, self.marks, axis=1)
+        return Cells(self.data, begins, sizes, marks, self.states[rows])
 
     def column(self, place: int) -> pa.StringArray:
         """The texts of a column."""
@@ -144,7 +149,7 @@ class Cells:
         bounds = np.concatenate(([0], np.cumsum([len(key) for key in keys])))
         most = _WIDEST * int(self.sizes[:, rows].sum()) + len(rows) * int(bounds[-1] + 3 * len(keys) + 2)
         out = np.empty(most, np.uint8)
-        told = np.frombuffer(b"".join(keys), np.uint8)
+        told = seen(b"".join(keys), np.uint8)
         offsets: NDArray[np.int64] = write_rows(rows, self.data, self.begins, self.sizes, self.marks, told, bounds, out)
         return out, offsets
 

@@ -41,6 +41,13 @@ _PRIMES: Final = (
 _P1, _P2, _P3, _P4, _P5 = _PRIMES
 
 
+def seen(buffer: Any, kind: Any) -> Any:
+    """The numbers in a buffer, not to be changed: kernels are compiled once for such arrays, and not for others too."""
+    array = np.frombuffer(buffer, kind) if buffer is not None else np.zeros(0, kind)
+    array.flags.writeable = False
+    return array
+
+
 @njit(cache=True, nogil=True)
 def find_lines(data: Any, starts: Any, ends: Any, numbers: Any) -> tuple[int, int]:
     """Bounds of the lines of a text, and how many lines end before each; gives how many there are, and how many ended.

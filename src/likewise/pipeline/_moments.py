@@ -19,6 +19,8 @@ import pyarrow as pa
 from numba import njit
 from numpy.typing import NDArray
 
+from likewise.pipeline._csv_kernel import seen
+
 SECOND: Final = 1_000_000
 MINUTE: Final = 60 * SECOND
 HOUR: Final = 60 * MINUTE
@@ -87,8 +89,7 @@ def read_moments(cells: pa.StringArray, zone: tzinfo) -> pa.TimestampArray:
     [1.0, 0.0, 1.5, None, None]
     """
     _, offsets, data = cells.buffers()
-    bounds = np.frombuffer(offsets, np.int32)[cells.offset : cells.offset + len(cells) + 1]
-    text = np.frombuffer(data, np.uint8) if data else np.zeros(0, np.uint8)
+    bounds, text = seen(offsets, np.int32)[cells.offset : cells.offset + len(cells) + 1], seen(data, np.uint8)
     moments, sorts = np.zeros(len(cells), np.int64), np.zeros(len(cells), np.uint8)
     read_common(text, bounds, moments, sorts)
     local = np.flatnonzero(sorts == LOCAL)
