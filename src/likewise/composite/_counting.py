@@ -78,6 +78,8 @@ class SelectionProcess(Process):
     def load(self, state: Any, load: Load) -> None:
         counts, opened, child = state
         if self.node.key:
+            # What was written before there were keys begins anew.
+            counts = counts if isinstance(counts, list) else []
             self.counts = {load.key(key): (count, moment) for key, count, moment in counts}
         elif opened is not None:
             self.counts = {(): (counts, opened)}
@@ -158,8 +160,10 @@ class RepetitionProcess(Process):
 
     def load(self, state: Any, load: Load) -> None:
         rows, child = state
-        for row in rows if self.node.key else [rows] if rows else []:
-            known = [load.known(instance) for instance in row]
+        if not self.node.key:
+            rows = [rows] if rows else []
+        for row in rows:
+            known = [load.known(instance) for instance in (row if isinstance(row, list) else [row])]
             self.rows[key_of(known[-1].roles, self.node.key)] = known
             self.held += len(known)
         self.child.load(child, load)
