@@ -19,9 +19,14 @@ pytest.importorskip("pyspark")
 
 import psutil
 from tests.pipeline.test_stream import before
-from tests.pipeline.traces import closing, expected, signatures, trace, write_files
+from tests.pipeline.traces import PATTERNS, closing, expected, signatures, trace, write_files
 
 from likewise.events import Event
+from likewise.pipeline._read import read_events
+from likewise.pipeline._sinks import FileSink
+from likewise.pipeline._stream import Stream
+from likewise.pipeline._table import Fixed
+from likewise.pipeline._worker import Recipe
 
 pytestmark = pytest.mark.spark
 
@@ -96,29 +101,37 @@ class Driver:
                 each.kill()
         self.process.wait()
 
-    def kill_worker(self, rng: random.Random) -> bool:
-        """A Python worker, if there is one at this moment: what the daemon has forked."""
-        return self._kill_one(lambda each: "_daemon" in _command(each.parent()), rng)
-
-    def kill_executor(self, rng: random.Random) -> bool:
-        """The JVM of an executor."""
-        return self._kill_one(lambda each: "CoarseGrainedExecutorBackend" in _command(each), rng)
-
-    def _kill_one(self, chosen: Callable[[psutil.Process], bool], rng: random.Random) -> bool:
-        found = []
-        for each in self._below():
-            with contextlib.suppress(psutil.Error):
-                if chosen(each):
-                    found.append(each)
-        with contextlib.suppress(psutil.Error, IndexError):
-            rng.choice(found).kill()
-        return bool(found)
+    def kill_one(self, chosen: Callable[[psutil.Process], bool], rng: random.Random) -> bool:
+        """One of its processes, if there is such a one at this moment."""
+        return kill_one(psutil.Process(self.process.pid), chosen, rng)
 
     def end(self) -> None:
         assert self.process.wait(timeout=1200) == 0, self._log.read_text()[-2000:]
 
     def _below(self) -> list[psutil.Process]:
         return psutil.Process(self.process.pid).children(recursive=True)
+
+
+def kill_one(top: psutil.Process, chosen: Callable[[psutil.Process], bool], rng: random.Random) -> bool:
+    """A chosen process below another; whether there was one."""
+    found = []
+    for each in top.children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            if chosen(each):
+                found.append(each)
+    with contextlib.suppress(psutil.Error, IndexError):
+        rng.choice(found).kill()
+    return bool(found)
+
+
+def is_worker(process: psutil.Process) -> bool:
+    """A Python worker is what the daemon has forked."""
+    return "_daemon" in _command(process.parent())
+
+
+def is_executor(process: psutil.Process) -> bool:
+    """The JVM of an executor."""
+    return "CoarseGrainedExecutorBackend" in _command(process)
 
 
 def _command(process: psutil.Process | None) -> str:
@@ -154,6 +167,33 @@ def test_a_driver_killed_in_the_middle_of_a_batch_loses_nothing_and_repeats_noth
     check(spark, tmp_path, events)
 
 
+def test_workers_killed_in_the_middle_of_batches_lose_nothing_and_repeat_nothing(spark: Any, tmp_path: Path) -> None:
+    """Whatever Python worker there is, three times while a stream detects: its tasks are done again."""
+    from pyspark import SparkContext
+
+    events = trace(120, jitter=10)
+    events.append(closing(events))
+    write_files(tmp_path / "in", events, size=40)
+    frame = read_events(spark, tmp_path / "in", format="jsonl", stream=True, options={"maxFilesPerTrigger": "1"})
+    source, sink = Fixed(Recipe.of(PATTERNS)), FileSink(str(tmp_path / "out"))
+    checkpoint, rng, killed = str(tmp_path / "checkpoint"), random.Random(1), 0
+    stream = Stream(frame, source, sink, checkpoint, trigger={"availableNow": True}, delay="25 seconds")
+    (query,) = stream.start()
+    gateway = SparkContext._gateway
+    assert gateway is not None
+    while query.isActive:
+        # A task may fail three times before its job does.
+        if killed < 3 and kill_one(psutil.Process(gateway.proc.pid), is_worker, rng):
+            killed += 1
+        time.sleep(rng.uniform(0.2, 1.5))
+        if "failed to connect back" in str(query.exception()):
+            (query,) = stream.start()
+    assert killed
+    assert query.exception() is None
+    found = spark.read.parquet(str(tmp_path / "out")).drop("batch").toArrow()
+    assert signatures(found) == before(expected(events), events[-1])
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_kills_at_any_moment_lose_nothing_and_repeat_nothing(spark: Any, tmp_path: Path, seed: int) -> None:
@@ -166,7 +206,7 @@ def test_kills_at_any_moment_lose_nothing_and_repeat_nothing(spark: Any, tmp_pat
         driver, done = Driver(tmp_path), commits(tmp_path)
         driver.wait_for(lambda least=done: commits(tmp_path) > least)
         time.sleep(rng.uniform(0, 2))
-        driver.kill_worker(rng)
+        driver.kill_one(is_worker, rng)
         time.sleep(rng.uniform(0, 2))
         if driver.process.poll() is None:
             driver.kill(everything=rng.random() < 0.5)
@@ -183,8 +223,8 @@ def test_an_executor_killed_in_the_middle_loses_nothing_and_repeats_nothing(spar
     write_files(tmp_path / "in", events, size=200)
     driver = Driver(tmp_path, master="local-cluster[2,1,1024]")
     driver.wait_for(lambda: commits(tmp_path) > 0)
-    assert driver.kill_executor(rng)
+    assert driver.kill_one(is_executor, rng)
     driver.wait_for(lambda: commits(tmp_path) > 2)
-    driver.kill_worker(rng)
+    driver.kill_one(is_worker, rng)
     driver.end()
     check(spark, tmp_path, events)
