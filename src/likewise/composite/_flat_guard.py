@@ -9,24 +9,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
-from likewise.composite._flat_store import find, join, note, pop, remove
+from likewise.composite._flat_store import find, inner, join, note, outer, pop, remove
 from likewise.composite._flat_tables import (
+    BEYOND,
     BLOCKED,
     FOUND,
     HEAP,
     LATER,
     NEED_ENTRIES,
     NEED_FOUND,
+    NONE,
+    ONE,
     OVER,
     REPLACED,
     SPENT,
     UNSURE,
+    wide,
 )
 
 
-@njit(cache=True)
+@inner
 def watch(t: Any, hit: Any, now: int, rank: int, limit: int) -> bool:
     """Keep an event that must not happen, if anyone waits whom it breaks."""
     p = t.patterns[t.places[hit.place].pattern]
@@ -38,29 +40,29 @@ def watch(t: Any, hit: Any, now: int, rank: int, limit: int) -> bool:
     return True
 
 
-@njit(cache=True)
+@inner
 def _make_way(t: Any, hit: Any, now: int, limit: int) -> None:
     """Whom an earlier event breaks, a later one breaks too: before a sure one that is over, none is needed."""
-    b = t.buckets[find(t.buckets, hit.place, hit.k0, hit.k1, hit.k2)]
-    before = b.tail
+    b = t.buckets[find(t.buckets, wide(hit.place), hit.k0, hit.k1, hit.k2)]
+    before = wide(b.tail)
     while before != -1 and t.entries[before].time >= now:
-        before = t.entries[before].prev
+        before = wide(t.entries[before].prev)
     if before != -1 and t.entries[before].probability == 1.0:
-        older = t.entries[before].prev
+        older = wide(t.entries[before].prev)
         while older != -1:
-            following = t.entries[older].prev
-            remove(t, older, -1, now)
+            following = wide(t.entries[older].prev)
+            remove(t, older, NONE, now)
             older = following
     elif b.size >= abs(limit):
         t.patterns[t.places[hit.place].pattern].dropped += 1
-        remove(t, b.head, -1, now)
+        remove(t, wide(b.head), NONE, now)
 
 
-@njit(cache=True)
+@inner
 def silence(t: Any, guard: int, k0: int, k1: int, k2: int, low: int, high: int) -> float:
     """The probability that it did not happen after `low` and before `high`."""
     product = 1.0
-    entry = t.buckets[find(t.buckets, guard, k0, k1, k2)].tail
+    entry = t.buckets[find(t.buckets, wide(guard), k0, k1, k2)].tail
     while entry != -1 and t.entries[entry].time > low:
         if t.entries[entry].time < high:
             product *= 1.0 - t.entries[entry].probability
@@ -68,7 +70,7 @@ def silence(t: Any, guard: int, k0: int, k1: int, k2: int, low: int, high: int) 
     return product
 
 
-@njit(cache=True)
+@inner
 def tell(t: Any, event: int, pattern: int, sure: float, now: int, rung: int) -> None:
     """The next row is a whole instance."""
     found = t.found[t.scalars[FOUND]]
@@ -76,7 +78,7 @@ def tell(t: Any, event: int, pattern: int, sure: float, now: int, rung: int) -> 
     t.scalars[FOUND] += 1
 
 
-@njit(cache=True)
+@inner
 def _finish(t: Any, entry: int, until: int, event: int) -> None:
     """The window is over, and all members are there: a detection, unless what must not happen did."""
     e = t.entries[entry]
@@ -87,20 +89,23 @@ def _finish(t: Any, entry: int, until: int, event: int) -> None:
     e.flag |= SPENT
     sure = e.probability * quiet
     if quiet == 0.0 or sure < p.threshold:
-        level = p.members if quiet == 0.0 else 1 << 16
-        if note(t, e.place, p.members, level, BLOCKED if quiet == 0.0 else UNSURE, until):
-            t.furthest[pattern, : p.members] = t.ranks[entry, : p.members]
+        members = wide(p.members)
+        level = members if quiet == 0.0 else BEYOND
+        if note(t, wide(e.place), members, level, BLOCKED if quiet == 0.0 else UNSURE, until):
+            for k in range(members):
+                t.furthest[pattern, k] = t.ranks[entry, k]
         return
-    t.found_ranks[t.scalars[FOUND], : p.members] = t.ranks[entry, : p.members]
-    tell(t, event, pattern, sure, until, 1)
+    for k in range(p.members):
+        t.found_ranks[t.scalars[FOUND], k] = t.ranks[entry, k]
+    tell(t, event, pattern, sure, until, ONE)
     p.detected += 1
 
 
-@njit(cache=True)
+@outer
 def expire(t: Any, now: int, event: int) -> bool:
     """Take out all that waited until before now; False if what that completes has no room."""
     while t.scalars[HEAP] > 0 and t.timers[0].until < now:
-        until, entry, serial = t.timers[0].until, t.timers[0].entry, t.timers[0].serial
+        until, entry, serial = t.timers[0].until, wide(t.timers[0].entry), t.timers[0].serial
         e = t.entries[entry]
         if e.serial == serial:
             p = t.patterns[t.places[e.place].pattern]

@@ -2,7 +2,8 @@
 
 Each event meets the places that its profiles lead to. A sequence goes on from what waits at the place before, a
 conjunction combines with what waits at the other places, and the heap of timers takes out what is over.
-Numba's cache notices changes in a function's own file only: whoever changes the store must touch this file too.
+Numba's cache notices changes in a function's own file only: whoever changes the store, the guard or the verdict must
+touch this file too.
 """
 
 # ruff: noqa: PLR0917  (compiled functions are not called by keyword)
@@ -11,32 +12,34 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from likewise.composite._flat_guard import expire, silence, tell, watch
-from likewise.composite._flat_store import enter, filled, find, hold, note, remove
+from likewise.composite._flat_store import enter, find, hold, inner, note, outer
 from likewise.composite._flat_tables import (
     BLOCKED,
     BUCKETS,
-    CONSUMED,
     EVENT,
     FIRST,
     FOUND,
     GROUP,
     HEAP,
+    MOST_MEMBERS,
     NEED_ENTRIES,
     NEED_FOUND,
+    NOTES,
     PAUSED,
     SERIAL,
     SPENT,
-    UNSURE,
     USED,
+    ZERO,
     Batch,
     Tables,
+    wide,
 )
+from likewise.composite._flat_verdict import came_furthest, decide, write
 
 
-@njit(cache=True)
+@inner
 def _follow(t: Any, hit: Any, event: int, now: int, rank: int, limit: int) -> bool:
     """A later step of a sequence: go on from what waits before it; True if someone waits since."""
     pattern = t.places[hit.place].pattern
@@ -46,10 +49,10 @@ def _follow(t: Any, hit: Any, event: int, now: int, rank: int, limit: int) -> bo
     first = t.places[hit.place].keep == FIRST
     at = find(t.buckets, hit.place - 1, hit.k0, hit.k1, hit.k2)
     waits = False
-    entry = t.buckets[at].head
+    entry = wide(t.buckets[at].head)
     while entry != -1 and t.entries[entry].time < now:
         e = t.entries[entry]
-        following, serial = e.next, -1
+        following, serial = wide(e.next), wide(-1)
         if following != -1:
             serial = t.entries[following].serial
         if not (first and e.blocker != -1):
@@ -61,12 +64,11 @@ def _follow(t: Any, hit: Any, event: int, now: int, rank: int, limit: int) -> bo
                 quiet *= silence(t, p.guard, hit.k0, hit.k1, hit.k2, e.time, now)
             if final:
                 row = t.scalars[FOUND]
-                t.found_ranks[row, :slot] = t.ranks[entry, :slot]
-                t.found_ranks[row, slot] = rank
+                write(t, entry, slot, rank)
                 if quiet > 0.0:
-                    tell(t, event, pattern, sure * quiet, now, 0)
-                elif note(t, hit.place, p.members, p.members, BLOCKED, now):
-                    t.furthest[pattern, : p.members] = t.found_ranks[row, : p.members]
+                    tell(t, event, pattern, sure * quiet, now, ZERO)
+                elif note(t, wide(hit.place), wide(p.members), wide(p.members), BLOCKED, now):
+                    came_furthest(t, pattern, row)
                     waits = True
             else:
                 held = hold(t, hit, entry, now, rank, sure, e.deadline, limit)
@@ -77,137 +79,54 @@ def _follow(t: Any, hit: Any, event: int, now: int, rank: int, limit: int) -> bo
                     e.blocker = -1
         # Making room may have taken the next one, and with it all older ones.
         if following != -1 and t.entries[following].serial != serial:
-            following = t.buckets[at].head
+            following = wide(t.buckets[at].head)
         entry = following
     return waits
 
 
-@njit(cache=True)
+@inner
 def _combine(t: Any, hit: Any, event: int, now: int, rank: int) -> None:
     """Every combination of an event with one of each other member of a conjunction."""
     pattern = t.places[hit.place].pattern
     p = t.patterns[pattern]
-    heads = np.empty(p.members, np.int32)
-    slots = np.empty(p.members, np.int32)
-    others = 0
+    heads, slots, chosen = NOTES, NOTES + MOST_MEMBERS, NOTES + 2 * MOST_MEMBERS
+    s, others = t.scalars, 0
     for slot in range(p.members):
         if p.first + slot != hit.place:
-            heads[others] = t.buckets[find(t.buckets, p.first + slot, hit.k0, hit.k1, hit.k2)].head
-            slots[others] = slot
+            s[heads + others] = t.buckets[find(t.buckets, wide(p.first + slot), hit.k0, hit.k1, hit.k2)].head
+            s[slots + others] = slot
             others += 1
-    chosen = heads.copy()
     at = 0
+    s[chosen] = s[heads]
     while at >= 0:
-        entry = chosen[at]
+        entry = s[chosen + at]
         if entry == -1:
             at -= 1
             if at >= 0:
-                chosen[at] = t.entries[chosen[at]].next
+                s[chosen + at] = t.entries[s[chosen + at]].next
             continue
         clash = t.ranks[entry, 0] == rank
         for k in range(at):
-            clash = clash or t.ranks[chosen[k], 0] == t.ranks[entry, 0]
+            clash = clash or t.ranks[s[chosen + k], 0] == t.ranks[entry, 0]
         if not clash and at + 1 < others:
             at += 1
-            chosen[at] = heads[at]
+            s[chosen + at] = s[heads + at]
             continue
         if not clash:
             sure = hit.sure
             row = t.scalars[FOUND]
             t.found_ranks[row, hit.place - p.first] = rank
             for k in range(others):
-                t.found_ranks[row, slots[k]] = t.ranks[chosen[k], 0]
-                sure *= t.entries[chosen[k]].probability
-            tell(t, event, pattern, sure, now, 0)
-        chosen[at] = t.entries[entry].next
-
-
-@njit(cache=True)
-def _decide(t: Any, hit: Any, begin: int, now: int, rank: int) -> bool:
-    """Of the instances that an event made whole, keep the detections; True if an unsure one came furthest."""
-    pattern = t.places[hit.place].pattern
-    p = t.patterns[pattern]
-    kept, best, furthest = begin, -1, -1
-    for row in range(begin, t.scalars[FOUND]):
-        if t.found[row].probability < p.threshold:
-            if note(t, p.first + p.members - 1, p.members, 1 << 16, UNSURE, now) and (
-                furthest == -1 or _earlier(t, furthest, row, p.members)
-            ):
-                furthest = row
-                t.furthest[pattern, : p.members] = t.found_ranks[row, : p.members]
-            continue
-        if p.unique:
-            if best == -1 or _earlier(t, row, best, p.members):
-                best = row
-            continue
-        t.found[kept] = t.found[row]
-        t.found_ranks[kept] = t.found_ranks[row]
-        kept += 1
-    if best != -1:
-        t.found[kept] = t.found[best]
-        t.found_ranks[kept] = t.found_ranks[best]
-        _consume(t, hit, kept, now, rank)
-        kept += 1
-    p.detected += kept - begin
-    t.scalars[FOUND] = kept
-    return furthest != -1
-
-
-@njit(cache=True)
-def _earlier(t: Any, one: int, other: int, members: int) -> bool:
-    """Whether the events of one are earlier; if they are the same, those of its first members."""
-    a, b = np.sort(t.found_ranks[one, :members]), np.sort(t.found_ranks[other, :members])
-    for k in range(members):
-        if a[k] != b[k]:
-            return bool(a[k] < b[k])
-    for k in range(members):
-        if t.found_ranks[one, k] != t.found_ranks[other, k]:
-            return bool(t.found_ranks[one, k] < t.found_ranks[other, k])
-    return False
-
-
-@njit(cache=True)
-def _within(ranks: Any, rank: int) -> bool:
-    found = False
-    for one in ranks:
-        found = found or one == rank
-    return bool(found)
-
-
-@njit(cache=True)
-def _consume(t: Any, hit: Any, row: int, now: int, rank: int) -> None:
-    """A detection takes its events: nothing else may wait with them."""
-    p = t.patterns[t.places[hit.place].pattern]
-    taken = t.found_ranks[row, : p.members]
-    latest = -1
-    for one in taken:
-        if one != rank:
-            latest = max(latest, one)
-    for place in range(p.first, p.first + p.members - (0 if p.joint else 1)):
-        b = t.buckets[find(t.buckets, place, hit.k0, hit.k1, hit.k2)]
-        blocks = not p.joint and t.places[place + 1].keep == FIRST
-        sorted_by_rank = (p.joint or place == p.first) and not blocks
-        entry = b.head
-        while entry != -1:
-            following = t.entries[entry].next
-            # Those that wait with one event stand in its order: beyond the taken ones only the last may be this event.
-            if sorted_by_rank and t.ranks[entry, 0] > latest and following != -1:
-                entry = b.tail
-                following = -1
-            holds = False
-            for k in range(filled(t, entry)):
-                holds = holds or _within(taken, t.ranks[entry, k])
-            if holds:
-                remove(t, entry, CONSUMED, now)
-            elif blocks and _within(taken, t.entries[entry].blocker):
-                t.entries[entry].blocker = -1
-            entry = following
+                t.found_ranks[row, s[slots + k]] = t.ranks[s[chosen + k], 0]
+                sure *= t.entries[s[chosen + k]].probability
+            tell(t, event, pattern, sure, now, ZERO)
+        s[chosen + at] = t.entries[entry].next
 
 
 # the way of an event
 
 
-@njit(cache=True)
+@inner
 def _key(b: Any, event: int, attribute: int) -> int:
     """The key of the event's value of an attribute; -1 if it has none, 0 if there is nothing to ask for."""
     if attribute < 0:
@@ -218,7 +137,7 @@ def _key(b: Any, event: int, attribute: int) -> int:
     return -1
 
 
-@njit(cache=True)
+@inner
 def _hit(t: Any, b: Any, event: int, predicate: int, sure: float, count: int, mark: int) -> int:
     """The places that a predicate leads to."""
     if predicate < 0 or t.predicates[predicate].seen == mark:
@@ -241,23 +160,42 @@ def _hit(t: Any, b: Any, event: int, predicate: int, sure: float, count: int, ma
     return count
 
 
-@njit(cache=True)
+@inner
 def _gather(t: Any, b: Any, event: int, mark: int) -> int:
     """All places that an event can fill, the last of each pattern first; gives their number."""
-    count = 0
+    count = ZERO
     for at in range(b.starts[event], b.starts[event + 1]):
-        count = _hit(t, b, event, b.predicate_of[b.ids[at]], 1.0, count, mark)
+        count = _hit(t, b, event, wide(b.predicate_of[b.ids[at]]), 1.0, count, mark)
     for at in range(b.hit_starts[event], b.hit_starts[event + 1]):
-        count = _hit(t, b, event, b.hit[at], b.score[at], count, mark)
+        count = _hit(t, b, event, wide(b.hit[at]), b.score[at], count, mark)
     for at in range(1, count):
         if t.hits[at].place > t.hits[at - 1].place:
-            order = np.argsort(-t.hits["place"][:count])
-            t.hits[:count] = t.hits[:count][order]
+            _sort(t.hits, count)
             break
-    return count
+    return int(count)
 
 
-@njit(cache=True)
+@inner
+def _sort(hits: Any, count: int) -> None:
+    """By place, the last first; in Shell's way, which is short."""
+    gap = 1
+    while gap < count // 3:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for begin in range(gap, count):
+            at = begin
+            while at >= gap and hits[at - gap].place < hits[at].place:
+                a, b = hits[at - gap], hits[at]
+                a.place, b.place = b.place, a.place
+                a.sure, b.sure = b.sure, a.sure
+                a.k0, b.k0 = b.k0, a.k0
+                a.k1, b.k1 = b.k1, a.k1
+                a.k2, b.k2 = b.k2, a.k2
+                at -= gap
+        gap //= 3
+
+
+@inner
 def _room(t: Any, low: int, high: int) -> bool:
     """Whether all that the hits of one pattern may bring has room; if not, how much it may be."""
     entries, found = 0, 0
@@ -269,7 +207,7 @@ def _room(t: Any, low: int, high: int) -> bool:
             product = 1
             for place in range(p.first, p.first + p.members):
                 if place != hit.place:
-                    product *= t.buckets[find(t.buckets, place, hit.k0, hit.k1, hit.k2)].size + 1
+                    product *= t.buckets[find(t.buckets, wide(place), hit.k0, hit.k1, hit.k2)].size + 1
             found += product
         elif hit.place in (p.first, p.guard):
             entries += 1
@@ -286,7 +224,7 @@ def _room(t: Any, low: int, high: int) -> bool:
     )
 
 
-@njit(cache=True)
+@inner
 def _step(t: Any, low: int, high: int, event: int, now: int, rank: int, limit: int) -> bool:
     """One event in one pattern; True if someone keeps the event."""
     begin = t.scalars[FOUND]
@@ -298,22 +236,22 @@ def _step(t: Any, low: int, high: int, event: int, now: int, rank: int, limit: i
             kept |= watch(t, hit, now, rank, limit)
         elif p.members == 1 and p.guard < 0:
             t.found_ranks[begin, 0] = rank
-            tell(t, event, t.places[hit.place].pattern, hit.sure, now, 0)
+            tell(t, event, t.places[hit.place].pattern, hit.sure, now, ZERO)
         elif hit.place > p.first and not p.joint:
             kept |= _follow(t, hit, event, now, rank, limit)
         else:
-            held = t.buckets[find(t.buckets, hit.place, hit.k0, hit.k1, hit.k2)].head != -1
+            held = t.buckets[find(t.buckets, wide(hit.place), hit.k0, hit.k1, hit.k2)].head != -1
             if held and t.places[hit.place].keep == FIRST:
                 continue
             if p.joint:
                 _combine(t, hit, event, now, rank)
             kept |= enter(t, hit, now, rank, limit)
     if t.scalars[FOUND] > begin:
-        kept |= _decide(t, t.hits[low], begin, now, rank)
+        kept |= decide(t, t.hits[low], begin, now, rank)
     return kept
 
 
-@njit(cache=True)
+@outer
 def detect(
     starts: Any,
     ids: Any,
@@ -377,7 +315,7 @@ def detect(
     return int(scalars[FOUND])
 
 
-@njit(cache=True)
+@outer
 def repeated(starts: Any, ids: Any, attribute_of: Any, attributes: int) -> Any:
     """Which join attributes have several values in one event: their patterns need the general path."""
     seen = np.full(attributes, -1, np.int64)

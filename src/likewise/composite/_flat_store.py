@@ -3,7 +3,8 @@
 # ruff: noqa: PLR0917  (compiled functions are not called by keyword)
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numba import njit
@@ -16,20 +17,45 @@ from likewise.composite._flat_tables import (
     LAST,
     LIMIT,
     NEVER,
+    NONE,
     REPLACED,
     SERIAL,
     SPENT,
     USED,
+    ZERO,
+    wide,
 )
 
+Function = TypeVar("Function", bound=Callable[..., Any])
 
-@njit(cache=True)
+_OUTER: Final[dict[str, Any]] = {"error_model": "numpy", "no_cfunc_wrapper": True}
+_INNER: Final[dict[str, Any]] = {**_OUTER, "no_cpython_wrapper": True}
+
+
+def inner(function: Function) -> Function:
+    """For what only other compiled functions call: no way in from Python, and no cache of its own.
+
+    Whoever compiles for the first time waits for it, so each is compiled once: all numbers between these functions
+    are 64 bits wide (but for keys and patterns), constants are no plain integers, and copies are loops, as slices and
+    sorts of NumPy bring much code with them.
+    """
+    compiled: Function = njit(**_INNER)(function)
+    return compiled
+
+
+def outer(function: Function) -> Function:
+    """For what Python calls too."""
+    compiled: Function = njit(cache=True, **_OUTER)(function)
+    return compiled
+
+
+@inner
 def find(buckets: Any, place: int, k0: int, k1: int, k2: int) -> int:
     """The bucket of a place and a key, or the hole where it would go."""
     mask = len(buckets) - 1
-    mixed = np.uint64(place)
-    for key in (k0, k1, k2):
-        mixed = (mixed * np.uint64(0x9E3779B97F4A7C15)) ^ np.uint64(key)
+    mixed = (np.uint64(place) * np.uint64(0x9E3779B97F4A7C15)) ^ np.uint64(k0)
+    mixed = (mixed * np.uint64(0x9E3779B97F4A7C15)) ^ np.uint64(k1)
+    mixed = (mixed * np.uint64(0x9E3779B97F4A7C15)) ^ np.uint64(k2)
     mixed *= np.uint64(0x9E3779B97F4A7C15)
     at = np.int64((mixed ^ (mixed >> np.uint64(32))) & np.uint64(mask))
     while True:
@@ -39,13 +65,13 @@ def find(buckets: Any, place: int, k0: int, k1: int, k2: int) -> int:
         at = (at + 1) & mask
 
 
-@njit(cache=True)
+@outer
 def rehash(buckets: Any, fresh: Any, entries: Any) -> int:
     """Put the buckets that are not empty into a new table, and say how many."""
     used = 0
     for old in buckets:
         if old.head != -1:
-            at = find(fresh, old.place, old.k0, old.k1, old.k2)
+            at = find(fresh, wide(old.place), old.k0, old.k1, old.k2)
             fresh[at] = old
             used += 1
             entry = old.head
@@ -58,13 +84,13 @@ def rehash(buckets: Any, fresh: Any, entries: Any) -> int:
 # timers
 
 
-@njit(cache=True)
+@inner
 def _sooner(timers: Any, one: int, other: int) -> bool:
     a, b = timers[one], timers[other]
     return bool(a.until < b.until or (a.until == b.until and a.ticket < b.ticket))
 
 
-@njit(cache=True)
+@inner
 def _swap(timers: Any, one: int, other: int) -> None:
     a, b = timers[one], timers[other]
     a.until, b.until = b.until, a.until
@@ -73,7 +99,7 @@ def _swap(timers: Any, one: int, other: int) -> None:
     a.entry, b.entry = b.entry, a.entry
 
 
-@njit(cache=True)
+@outer
 def push(t: Any, entry: int, until: int) -> None:
     """A terminator for an entry."""
     if until == NEVER:
@@ -89,12 +115,12 @@ def push(t: Any, entry: int, until: int) -> None:
         at = (at - 1) >> 1
 
 
-@njit(cache=True)
+@inner
 def pop(t: Any) -> None:
     t.scalars[HEAP] -= 1
     size = t.scalars[HEAP]
-    _swap(t.timers, 0, size)
-    at = 0
+    at = ZERO
+    _swap(t.timers, at, size)
     while 2 * at + 1 < size:
         least = 2 * at + 1
         if least + 1 < size and _sooner(t.timers, least + 1, least):
@@ -105,7 +131,7 @@ def pop(t: Any) -> None:
         at = least
 
 
-@njit(cache=True)
+@outer
 def next_timer(t: Any) -> int:
     """When the first of all that still wait is over."""
     while t.scalars[HEAP] > 0 and t.entries[t.timers[0].entry].serial != t.timers[0].serial:
@@ -116,15 +142,15 @@ def next_timer(t: Any) -> int:
 # entries
 
 
-@njit(cache=True)
+@inner
 def filled(t: Any, entry: int) -> int:
     """How many members an entry has."""
-    place = t.entries[entry].place
+    place = wide(t.entries[entry].place)
     pattern = t.patterns[t.places[place].pattern]
     return 1 if pattern.joint else place - pattern.first + 1
 
 
-@njit(cache=True)
+@inner
 def note(t: Any, place: int, roles: int, level: int, why: int, now: int) -> bool:
     """Count a stop; True if nobody came further."""
     t.stops[place, why] += 1
@@ -135,7 +161,7 @@ def note(t: Any, place: int, roles: int, level: int, why: int, now: int) -> bool
     return True
 
 
-@njit(cache=True)
+@outer
 def remove(t: Any, entry: int, why: int, now: int) -> None:
     """An entry waits no longer; one that nothing followed is counted, with the reason (none if negative)."""
     e = t.entries[entry]
@@ -144,8 +170,9 @@ def remove(t: Any, entry: int, why: int, now: int) -> None:
         _leave(t, entry)
         return
     roles = filled(t, entry)
-    if why >= 0 and not e.flag & SPENT and note(t, e.place, roles, roles, why, now):
-        t.furthest[t.places[e.place].pattern, :roles] = t.ranks[entry, :roles]
+    if why >= 0 and not e.flag & SPENT and note(t, wide(e.place), roles, roles, why, now):
+        for k in range(roles):
+            t.furthest[t.places[e.place].pattern, k] = t.ranks[entry, k]
     if e.older == -1:
         p.oldest = e.newer
     else:
@@ -160,7 +187,7 @@ def remove(t: Any, entry: int, why: int, now: int) -> None:
     _leave(t, entry)
 
 
-@njit(cache=True)
+@inner
 def _leave(t: Any, entry: int) -> None:
     """Out of its bucket, and free."""
     e = t.entries[entry]
@@ -180,7 +207,7 @@ def _leave(t: Any, entry: int) -> None:
     t.scalars[USED] -= 1
 
 
-@njit(cache=True)
+@outer
 def join(t: Any, hit: Any, now: int, probability: float, deadline: int) -> int:
     """A new entry at the end of the bucket of a hit, with its terminator."""
     entry = t.scalars[FREE]
@@ -190,7 +217,7 @@ def join(t: Any, hit: Any, now: int, probability: float, deadline: int) -> int:
     e.time, e.until, e.deadline, e.probability, e.quiet = now, deadline, deadline, probability, 1.0
     e.place, e.flag, e.blocker, e.serial = hit.place, 0, -1, t.scalars[SERIAL]
     t.scalars[SERIAL] += 1
-    at = find(t.buckets, hit.place, hit.k0, hit.k1, hit.k2)
+    at = find(t.buckets, wide(hit.place), hit.k0, hit.k1, hit.k2)
     b = t.buckets[at]
     if b.place == -1:
         b.place, b.k0, b.k1, b.k2 = hit.place, hit.k0, hit.k1, hit.k2
@@ -206,7 +233,7 @@ def join(t: Any, hit: Any, now: int, probability: float, deadline: int) -> int:
     return int(entry)
 
 
-@njit(cache=True)
+@inner
 def _unblock(t: Any, entry: int, roles: int) -> None:
     """The one that this entry followed may be followed by another."""
     b = t.buckets[t.entries[entry].bucket]
@@ -222,7 +249,7 @@ def _unblock(t: Any, entry: int, roles: int) -> None:
         owner = t.entries[owner].next
 
 
-@njit(cache=True)
+@outer
 def hold(t: Any, hit: Any, parent: int, now: int, rank: int, probability: float, deadline: int, limit: int) -> int:
     """Let an instance wait: that of `parent` (-1: none) with one more event; -1 if there is no room for it.
 
@@ -234,13 +261,14 @@ def hold(t: Any, hit: Any, parent: int, now: int, rank: int, probability: float,
         p.dropped += 1
         if limit < 0 or p.oldest == -1:
             return -1
-        remove(t, p.oldest, LIMIT, now)
+        remove(t, wide(p.oldest), LIMIT, now)
     # The new one may get the place of its parent, if that was the oldest: its events are still there.
     entry = join(t, hit, now, probability, deadline)
     e = t.entries[entry]
     size = 0 if p.joint else hit.place - p.first
     if parent >= 0:
-        t.ranks[entry, :size] = t.ranks[parent, :size]
+        for k in range(size):
+            t.ranks[entry, k] = t.ranks[parent, k]
     t.ranks[entry, size] = rank
     e.older, e.newer = p.newest, -1
     if p.newest == -1:
@@ -249,17 +277,17 @@ def hold(t: Any, hit: Any, parent: int, now: int, rank: int, probability: float,
         t.entries[p.newest].newer = entry
     p.newest = entry
     p.held += 1
-    return entry
+    return int(entry)
 
 
-@njit(cache=True)
+@inner
 def enter(t: Any, hit: Any, now: int, rank: int, limit: int) -> bool:
     """An event that needs nobody before it begins to wait, by the rule for duplicates."""
     p = t.patterns[t.places[hit.place].pattern]
-    before = t.buckets[find(t.buckets, hit.place, hit.k0, hit.k1, hit.k2)].tail
+    before = wide(t.buckets[find(t.buckets, wide(hit.place), hit.k0, hit.k1, hit.k2)].tail)
     serial = t.entries[before].serial if before != -1 else -1
     deadline = NEVER if p.within < 0 else now + p.within
-    if hold(t, hit, -1, now, rank, hit.sure, deadline, limit) == -1:
+    if hold(t, hit, NONE, now, rank, hit.sure, deadline, limit) == -1:
         return False
     if t.places[hit.place].keep == LAST and before != -1:
         e = t.entries[before]

@@ -19,12 +19,16 @@ LAST: Final = 2
 SPENT: Final = 1
 REPLACED: Final = 2
 
-OVER: Final = 0
-LATER: Final = 1
-CONSUMED: Final = 2
-LIMIT: Final = 3
-UNSURE: Final = 4
-BLOCKED: Final = 5
+NONE: Final[Any] = np.int64(-1)
+ZERO: Final[Any] = np.int64(0)
+ONE: Final[Any] = np.int64(1)
+OVER: Final[Any] = np.int64(0)
+LATER: Final[Any] = np.int64(1)
+CONSUMED: Final[Any] = np.int64(2)
+LIMIT: Final[Any] = np.int64(3)
+UNSURE: Final[Any] = np.int64(4)
+BLOCKED: Final[Any] = np.int64(5)
+"""No plain integers: a compiled function is compiled anew for each plain constant that another one gives it."""
 WHY: Final = (
     "the window was over",
     "replaced by a later duplicate",
@@ -34,9 +38,14 @@ WHY: Final = (
     "{guard} happened",
 )
 
+wide: Final[Any] = np.int64
+"""Makes a field of a record a number of the width that compiled functions take."""
+
 NEVER: Final = np.iinfo(np.int64).max
 MOST_KEYS: Final = 3
 MOST_MEMBERS: Final = 8
+BEYOND: Final[Any] = np.int64(1 << 16)
+"""Further than any member."""
 
 FREE: Final = 0
 USED: Final = 1
@@ -49,9 +58,11 @@ GROUP: Final = 7
 NEED_ENTRIES: Final = 8
 NEED_FOUND: Final = 9
 PAUSED: Final = 10
-SCALARS: Final = 11
+NOTES: Final = 11
+SCALARS: Final = NOTES + 3 * MOST_MEMBERS
 """Places in the array of scalars: first free entry, entries in use, number of the next, timers, buckets in use, rows
-found, where to go on after a pause, how much room was missing, and whether there is a pause."""
+found, where to go on after a pause, how much room was missing, whether there is a pause, and notes while one event is
+looked at."""
 
 ENTRY: Final = np.dtype(
     [
