@@ -118,3 +118,11 @@ def test_evaluate_lists_and_runs_experiments(app: typer.Typer, shelf: Path, tmp_
 def test_a_setting_has_a_key_and_a_value(app: typer.Typer, shelf: Path) -> None:
     with pytest.raises(BuildError, match="KEY=VALUE"):
         run(app, "evaluate", "relatedness", "--set", "seed")
+
+
+@pytest.mark.parametrize(("setting", "message"), [("foo=1", "knows no option 'foo'"), ("seeds=some", "--set: invalid")])
+def test_settings_that_would_have_no_effect_are_refused(
+    app: typer.Typer, shelf: Path, setting: str, message: str
+) -> None:
+    with pytest.raises(BuildError, match=message):
+        run(app, "evaluate", "matching", "--set", setting)

@@ -39,9 +39,10 @@ def match_on_spark(
     """`likewise match --spark`: the matches of a file or folder, printed or written as Parquet."""
     from likewise.pipeline import dead_letters, match, read_events
 
+    path = _path(events)
     refuse_taken(out)
     with session(master, remote) as spark, progress_of(spark):
-        frame = read_events(spark, _path(events))
+        frame = read_events(spark, path)
         if out is not None:
             count = _write(match(frame, subscriptions, **options), out)
         else:
@@ -67,9 +68,10 @@ def detect_on_spark(
     from likewise.pipeline import detect, read_events
     from likewise.pipeline._refusals import refused
 
+    path = _path(events)
     refuse_taken(out)
     with session(master, remote) as spark, progress_of(spark):
-        frame = read_events(spark, _path(events))
+        frame = read_events(spark, path)
         found = detect(frame, patterns, **options)
         count = _write(found, out) if out is not None else _tell_detections(found, as_json=as_json)
         refusals = _reject(refused(frame), rejects)
@@ -137,6 +139,9 @@ def _path(events: str) -> str:
 
     if events == "-":
         raise BuildError("Spark reads files, not stdin", hint="give a file or a folder, or leave out --spark")
+    if events.endswith((".csv", ".tsv")):
+        hint = f"make it events first: likewise convert {events} --time COLUMN --out events.jsonl"
+        raise BuildError(f"{events} is a table, not events", hint=hint)
     return events
 
 

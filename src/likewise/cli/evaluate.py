@@ -52,7 +52,14 @@ def evaluate(
         options=dict(map(_pair, settings or ())),
         say=lambda message: errors.print(message, style="dim"),
     )
-    reports = find_experiment(name).run(chosen)
+    found = find_experiment(name)
+    try:
+        reports = found.run(chosen)
+    except ValueError as error:
+        # Only numbers that the user gave are read from text in a run.
+        if chosen.options and str(error).startswith(("invalid literal", "could not convert")):
+            raise BuildError(f"--set: {error}", hint=f"{name} takes {', '.join(found.knows)}") from None
+        raise
     if as_json:
         print_json({"experiment": name, "reports": reports})
     else:

@@ -90,6 +90,7 @@ def measure(world: World, method: str, *, unique: bool) -> Spent:
 
 
 def _run(settings: Settings) -> list[Report]:
+    experiment.check(settings)
     scale = _scale(settings)
     return [_groups(scale, settings), *_profiles(scale, settings), *_cardinality(scale, settings), _response(scale)]
 
@@ -284,4 +285,4 @@ def lines_chart(rows: Sequence[dict[str, Cell]], *, x: str, title: str, unit: st
     }
 
 
-experiment = Experiment("composite", "003: response time in one step and in two, figures 6 to 8", _run)
+experiment = Experiment("composite", "003: response time in one step and in two, figures 6 to 8", _run, ("starts",))

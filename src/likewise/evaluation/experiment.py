@@ -62,6 +62,15 @@ class Experiment:
     name: str
     summary: str
     run: Callable[[Settings], Sequence[Report]]
+    knows: tuple[str, ...] = ()
+    """The names that `--set` may give it."""
+
+    def check(self, settings: Settings) -> None:
+        """Refuse, before a run of minutes, what would have no effect."""
+        unknown = [name for name in settings.options if name not in self.knows]
+        if unknown:
+            known = ", ".join(self.knows) or "it has none"
+            raise BuildError(f"{self.name} knows no option {unknown[0]!r}", hint=known)
 
 
 def experiments() -> dict[str, Experiment]:

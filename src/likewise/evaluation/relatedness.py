@@ -80,6 +80,7 @@ def read_all(data: Path | None = None, *, names: Sequence[str] = tuple(FILES)) -
 
 def run(settings: Settings) -> list[Report]:
     """Every measure on every data set; the targets stand under the rows they belong to."""
+    experiment.check(settings)
     sets = read_all(settings.data, names=QUICK if settings.quick else tuple(FILES))
     spaces = [find_space(name) for name in settings.spaces] or _shelf()
     rows: list[Row] = []

@@ -22,6 +22,7 @@ from likewise.semantics import Measure, measure
 SIZES = (1, 2, 3, 5, 7, 10, 15, 30)
 QUICK_SIZES = (1, 3, 10)
 SAMPLES = 2
+KNOWS = ("sizes", "samples", "seeds", "mapped")
 SEEDS = "4,5,6"
 """The measure was chosen on seeds 1 to 3; the map is drawn on others."""
 GOOD_EVENT_TAGS = range(2, 8)
@@ -115,14 +116,13 @@ class Bench:
 
 def run(settings: Settings) -> list[Report]:
     """Maps, steps and controls; `--set` takes sizes (1,3,10), samples, seeds (4,5,6) and mapped (names by ;)."""
+    experiment.check(settings)
     options = dict(settings.options)
     usual = QUICK_SIZES if settings.quick else SIZES
     sizes = [int(size) for size in options.pop("sizes", ",".join(map(str, usual))).split(",")]
     samples = int(options.pop("samples", 1 if settings.quick else SAMPLES))
     seeds = [int(seed) for seed in options.pop("seeds", "4" if settings.quick else SEEDS).split(",")]
     mapped = [name.strip() for name in options.pop("mapped", ";".join(MAPPED)).split(";") if name.strip()]
-    if options:
-        raise BuildError(f"themes knows no option {min(options)!r}", hint="sizes, samples, seeds, mapped")
     if unknown := set(mapped) - set(MEASURES):
         raise BuildError(f"themes maps no measure {min(unknown)!r}", hint=f"known: {'; '.join(MEASURES)}")
     benches = list(_benches(settings, seeds))
@@ -296,4 +296,4 @@ def _file(name: str) -> str:
     return "themes" if name == "thematic" else f"themes-{name.replace(', ', '-').replace(' ', '-')}"
 
 
-experiment = Experiment("themes", "F1 and cost of thematic matching over sizes of both themes", run)
+experiment = Experiment("themes", "F1 and cost of thematic matching over sizes of both themes", run, KNOWS)
