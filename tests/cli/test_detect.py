@@ -46,6 +46,12 @@ def test_detections_in_words(files: tuple[str, str]) -> None:
     assert run(*files).splitlines() == ["2024-01-01 10:10:00  break-in  w = w, p = y"]
 
 
+def test_a_small_file_is_answered_as_a_large_one(files: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    small = run(*files, "--explain", "--state")
+    monkeypatch.setattr("likewise.cli.detect.SMALL", 0)
+    assert run(*files, "--explain", "--state") == small
+
+
 def test_json_with_the_trace(files: tuple[str, str]) -> None:
     [found] = [json.loads(line) for line in run(*files, "--json", "--explain").splitlines()]
     assert found["events"] == {"w": ["w"], "p": ["y"]}

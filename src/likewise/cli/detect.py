@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 BATCH = 10_000
 LIMIT = 100_000
+SMALL = 1 << 20
+"""A file of fewer bytes is through the general path before a kernel is loaded, let alone compiled."""
 
 
 def register(app: typer.Typer) -> None:
@@ -99,6 +101,7 @@ def detect(
         max_jump=_duration(max_jump),
         relatedness=relatedness,
         limits=_limits(limit, full),
+        compiled=not (_is_small(events) and snapshot is None and limit == LIMIT),
     )
     shown: list[Detection] = []
     found: Iterable[Detection] = _detections(detector, events, last, rejects)
@@ -114,6 +117,11 @@ def detect(
         _keep(snapshot, detector.snapshot())
     _conclude(detector, refusals, state=state, as_json=as_json, spaces=spaces)
     rejects.conclude()
+
+
+def _is_small(source: str) -> bool:
+    path = Path(source)
+    return source != "-" and path.is_file() and path.stat().st_size < SMALL
 
 
 def _refuse_on_spark(asked: list[str]) -> None:
