@@ -98,7 +98,7 @@ CONTENTS = st.tuples(st.lists(LINES, min_size=20, max_size=60), st.sampled_from(
 @pytest.mark.spark
 @settings(
     deadline=None,
-    max_examples=4,
+    max_examples=3,
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
 )
