@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 BATCH = 10_000
 LIMIT = 100_000
-SMALL = 1 << 20
+SMALL = 1 << 22
 """A file of fewer bytes is through the general path before a kernel is loaded, let alone compiled."""
 
 
