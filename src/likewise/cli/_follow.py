@@ -47,9 +47,11 @@ class Ending:
             return
         before = {number: signal.getsignal(number) for number in _SIGNALS}
         self.heed()
+        logging.getLogger().addFilter(_is_news)
         try:
             yield
         finally:
+            logging.getLogger().removeFilter(_is_news)
             for number, handler in before.items():
                 signal.signal(number, handler)
 
@@ -58,6 +60,7 @@ class Ending:
         if threading.current_thread() is threading.main_thread():
             for number in _SIGNALS:
                 signal.signal(number, self._hear)
+        _hush()
 
     def _hear(self, number: int, _: Any) -> None:
         # An exception would come up in the middle of a talk with the JVM and break it off.
@@ -80,6 +83,22 @@ class Ending:
                 raise told_of(error) from error
             if not self.wanted:
                 raise LikewiseError("Spark's JVM is gone: killed, or out of memory", hint=AGAIN) from error
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Py4J logs a lost connection to the JVM with all that led to it; it is told in one line."""
+    return not str(record.msg).startswith("Exception while sending command")
+
+
+def _hush() -> None:
+    """Spark's server of accumulators prints what went wrong when the JVM is gone."""
+    try:
+        from pyspark import SparkContext
+    except ImportError:  # said, with a hint, by who wants a session
+        return
+    server = getattr(SparkContext._active_spark_context, "_accumulatorServer", None)
+    if server is not None:
+        server.handle_error = lambda *_: None
 
 
 def told_of(error: Exception) -> Exception:
