@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 import msgspec
@@ -14,11 +14,16 @@ from likewise.events import Event, Instant
 
 
 class Planned(Protocol):
-    """Someone who can tell the plan when it is asked for."""
+    """Someone who can tell the plan, and how surely an event fills a role, when asked."""
 
     @property
     def plan(self) -> Plan:
         """The plan of the pattern."""
+        ...
+
+    @property
+    def sure(self) -> Callable[[str, Event], float | None]:
+        """How surely an event fills a role; None if that can no longer be told."""
         ...
 
 
@@ -60,8 +65,13 @@ class Detection(msgspec.Struct, frozen=True, eq=False, gc=False):
     def trace(self) -> list[Line]:
         """Which event filled which role, when each profile was activated and terminated, and how surely."""
         origin, instance = self.source
-        plan = origin if isinstance(origin, Plan) else origin.plan
-        return trace_of(plan, instance or flat_instance(plan, self.names, self.members, self.time))
+        if isinstance(origin, Plan):
+            assert instance is not None  # whoever knows the plan was there when the instance was made
+            return trace_of(origin, instance)
+        filled = list(zip(self.names, self.members, strict=True))
+        sure = [1.0 if self.probability == 1.0 else origin.sure(name, event) for name, event in filled]
+        made = flat_instance(origin.plan, filled, sure, time=self.time, probability=self.probability)
+        return trace_of(origin.plan, made)
 
     @property
     def signature(self) -> tuple[Any, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
@@ -236,7 +237,7 @@ class FlatPatterns(FlatStock):
         origin = self._origins.get(index)
         if origin is None:
             name = self._names[index]
-            source = Source(catalogue.running(name), catalogue.scope(name))
+            source = Source(catalogue.running(name), catalogue.scope(name), partial(self.sure, name))
             origin = self._origins[index] = Origin(name, self._roles[index], (source, None))
         return origin
 

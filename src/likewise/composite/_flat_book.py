@@ -11,7 +11,7 @@ from likewise.composite._columns import Columns
 from likewise.composite._flat_shape import Role, Shape, anchor_of
 from likewise.composite._flat_tables import HIT, MOST_KEYS, NEVER, Tables, new_predicates, new_tables, widened
 from likewise.composite._pool import is_simple
-from likewise.events import Instant, Value
+from likewise.events import Event, Instant, Value
 from likewise.language import Options, Profile
 from likewise.matching import Aggregation, Matcher
 
@@ -77,6 +77,20 @@ class FlatBook:
         p = self._tables.patterns[self._index[name]]
         started = None if p["started"] == NEVER else int(p["started"])
         return Facts(int(p["held"]), int(p["detected"]), int(p["dropped"]), started)
+
+    def sure(self, name: str, role: str, event: Event) -> float | None:
+        """How surely an event fills a role of a pattern; None if the pattern is gone."""
+        shape = self._shapes.get(name)
+        asked = next((one for one in shape.roles if one.name == role), None) if shape is not None else None
+        if asked is None:
+            return None
+        if is_simple(asked.profile, asked.options):
+            return 1.0
+        _, wanted = self._profiles[_profile_key(asked)]
+        _, handle, score = self._matcher.score_batch(self._matcher.encode([event]))
+        mine = handle == wanted
+        found = self._matcher.probabilities(handle[mine], score[mine])
+        return float(found[0]) if len(found) else None
 
     def _with(self, **tables: Any) -> None:
         self._tables = self._tables._replace(**tables)

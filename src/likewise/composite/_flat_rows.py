@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from operator import attrgetter
@@ -35,11 +35,18 @@ def uncollected() -> Iterator[None]:
 
 
 class Source:
-    """Where a detection of the compiled path comes from; its plan is built only when asked for."""
+    """Where a detection of the compiled path comes from; what it does not hold is worked out only when asked for."""
 
-    def __init__(self, subscription: Subscription, known: Mapping[str, Subscription]) -> None:
+    def __init__(
+        self,
+        subscription: Subscription,
+        known: Mapping[str, Subscription],
+        sure: Callable[[str, Event], float | None],
+    ) -> None:
+        """`sure` tells how surely an event fills a role."""
         self._subscription = subscription
         self._known = known
+        self.sure = sure
 
     @cached_property
     def plan(self) -> Plan:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from math import prod
+from collections.abc import Iterable, Iterator, Sequence
+from math import isnan, nan, prod
 
 import msgspec
 
@@ -35,15 +35,25 @@ def trace_of(plan: Plan, instance: Instance) -> list[Line]:
     return list(_walk(plan, instance, None, None))
 
 
-def flat_instance(plan: Plan, names: tuple[str, ...], members: tuple[Event, ...], time: Instant) -> Instance:
+def flat_instance(
+    plan: Plan,
+    filled: Sequence[tuple[str, Event]],
+    sure: Sequence[float | None],
+    *,
+    time: Instant,
+    probability: float,
+) -> Instance:
     """A detection of the compiled path is a flat sequence or conjunction of profiles: build its instance."""
     leaves = {node.role: node for node in plan.leaves}
     parts = []
-    for rank, (name, event) in enumerate(zip(names, members, strict=True)):
+    for rank, ((name, event), told) in enumerate(zip(filled, sure, strict=True)):
         start, end = event.span
-        filled = (Filled(name, Token(event, rank, end), 1.0),)
+        likely = nan if told is None else told
+        roles = (Filled(name, Token(event, rank, end), likely),)
         node = leaves[name].id
-        parts.append(Instance(node, time=end, phase=0, first=end, start=start, end=end, probability=1.0, roles=filled))
+        parts.append(
+            Instance(node, time=end, phase=0, first=end, start=start, end=end, probability=likely, roles=roles)
+        )
     if isinstance(plan.root.node, LeafNode):
         return parts[0]
     return Instance(
@@ -53,8 +63,8 @@ def flat_instance(plan: Plan, names: tuple[str, ...], members: tuple[Event, ...]
         first=min(part.time for part in parts),
         start=min(part.start for part in parts),
         end=max(part.end for part in parts),
-        probability=1.0,
-        roles=tuple(filled for part in parts for filled in part.roles),
+        probability=probability,
+        roles=tuple(role for part in parts for role in part.roles),
         parts=tuple(parts),
     )
 
@@ -82,8 +92,7 @@ def _by_meaning(node: SequenceNode | JointNode, instance: Instance) -> Iterator[
     """The conditions that were decided by meaning, and how surely all of them hold."""
     found = [condition for condition in _conditions(node) if condition.approximate]
     if found:
-        whole = prod(part.probability for part in instance.parts)
-        sure = min(1.0, instance.probability / whole) if whole and not node.guards else None
+        sure = None if node.guards else _rest(instance)
         yield Line(" and ".join(map(str, found)), "condition", instance.time, sure)
 
 
@@ -96,16 +105,22 @@ def _conditions(node: SequenceNode | JointNode) -> list[Condition]:
 def _absences(node: SequenceNode | JointNode, instance: Instance) -> Iterator[Line]:
     """What did not happen beside the parts, and how surely where that can be told from the rest."""
     sure = None
-    if (
-        len(node.guards) == 1
-        and not any(one.approximate for one in _conditions(node))
-        and (parts := prod(part.probability for part in instance.parts))
-    ):
-        sure = min(1.0, instance.probability / parts)
+    if len(node.guards) == 1 and not any(one.approximate for one in _conditions(node)):
+        sure = _rest(instance)
     for guard in node.guards:
         low, high = _span(node, guard, instance)
         names = ", ".join(sorted(guard.node.roles))
         yield Line(names, "absence", high, 1.0 if instance.probability == 1.0 else sure, None, low, low, high)
+
+
+def _rest(instance: Instance) -> float | None:
+    """What is left of an instance's probability beside that of its parts; None if theirs cannot be told."""
+    parts = prod(part.probability for part in instance.parts)
+    return _told(min(1.0, instance.probability / parts)) if parts else None
+
+
+def _told(probability: float) -> float | None:
+    return None if isnan(probability) else probability
 
 
 def _span(node: SequenceNode | JointNode, guard: Absence, instance: Instance) -> tuple[Instant, Instant]:
@@ -143,7 +158,7 @@ def _line(node: Node, instance: Instance, activated: Instant | None, terminated:
             filled.role,
             what,
             filled.token.time,
-            filled.probability,
+            _told(filled.probability),
             event.id,
             event.start,
             activated,
