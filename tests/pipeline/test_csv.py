@@ -67,7 +67,24 @@ def quoted(cell: str) -> str:
 WORDS = st.text(st.sampled_from(list("ab10.,-+eT: \t'\"\\/\u00e9\u2028\u0085\u00df\U0001f600\x1f\x7f")), max_size=6)
 PLAIN = WORDS.map(lambda text: text.replace(",", "").lstrip('"'))
 CELLS = st.one_of(
-    st.sampled_from(["", "1", " 2.5 ", "-.5e3", "1.", "TRUE", "2020-01-01T00:00:00Z", "1\u2028", '""', '"x" ', '5" x']),
+    st.sampled_from(
+        [
+            "",
+            "1",
+            " 2.5 ",
+            "-.5e3",
+            "007",
+            "0.5",
+            "00.5",
+            "1.",
+            "TRUE",
+            "2020-01-01T00:00:00Z",
+            "1\u2028",
+            '""',
+            '"x" ',
+            '5" x',
+        ]
+    ),
     PLAIN,
     WORDS.map(quoted),
 )
@@ -84,6 +101,10 @@ TIMES = st.sampled_from(
         "2020-01-01T10:30Z",
         " 2020-01-01T10:30:00 ",
         "12020-01-01 1:2:3",
+        "1600000000",
+        "1600000000.1234565",
+        "1600000000000",
+        "20200101",
     ]
 )
 TAGS = st.sampled_from(["", "city", quoted("city, road"), quoted(" a ,,b\t,")])

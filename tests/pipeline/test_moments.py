@@ -37,6 +37,18 @@ def test_every_shape_is_read_as_spark_reads_it(spark: Any) -> None:
     assert dict(zip(CELLS, mine, strict=True)) == dict(zip(CELLS, spark_reads, strict=True))
 
 
+def test_nine_digits_or_more_are_seconds_since_1970() -> None:
+    cells = ["1600000000", "123456789.1234565", "16000000000", "20200101", "1600000000000", "1600000000."]
+    assert [read_moment(each, UTC) for each in cells] == [
+        1_600_000_000_000_000,
+        123_456_789_123_457,
+        16_000_000_000_000_000,
+        None,
+        None,
+        None,
+    ]
+
+
 def test_a_time_of_day_is_one_of_today() -> None:
     midnight = read_moment(f"{datetime.now(UTC):%Y-%m-%d}", UTC)
     assert midnight is not None

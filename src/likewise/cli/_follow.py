@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from likewise.cli._output import errors
+from likewise.cli._output import counted, errors
 from likewise.errors import LikewiseError
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ class Told:
                 took = progress["durationMs"].get("triggerExecution", 0) / 1000
                 rate = f" ({count / took:,.0f}/s)" if count > took > 0 else ""
                 late = f", {refused:,} refused" if refused else ""
-                errors.print(f"batch {number}: {counted(count)} in {took:.1f} s{rate}{late}", highlight=False)
+                errors.print(f"batch {number}: {counted(count, 'event')} in {took:.1f} s{rate}{late}", highlight=False)
 
     def _greet(self, query: StreamingQuery) -> None:
         """Spark takes its time to start: say when it has, if nothing was there to be told of."""
@@ -189,15 +189,6 @@ def _failed(text: str, log: Path | None) -> LikewiseError:
             log.write_text(text, encoding="utf-8")
             hint = f"{AGAIN}; all that Spark says is in {log}"
     return LikewiseError(f"the stream failed: {stream_failure(text)}", hint=hint)
-
-
-def counted(events: int) -> str:
-    """A number of events in words.
-
-    >>> counted(1), counted(2000)
-    ('1 event', '2,000 events')
-    """
-    return f"{events:,} event{'' if events == 1 else 's'}"
 
 
 def events_in(progress: Any) -> int:

@@ -32,7 +32,7 @@ def match(
     *,
     approach: Annotated[str | None, typer.Option(help="exact, approximate, thematic, …")] = None,
     threshold: Annotated[float | None, typer.Option(min=0, max=1, help="Least score of a match.")] = None,
-    aggregation: Annotated[str | None, typer.Option(help="Predicates to score: geometric, product or mean.")] = None,
+    aggregation: Annotated[str | None, typer.Option(help="cautious, geometric, product or mean.")] = None,
     top: Annotated[int, typer.Option(min=1, help="So many mappings for each match.")] = 1,
     distinct: Annotated[bool, typer.Option("--distinct", help="A tuple answers one predicate only.")] = False,
     space: Annotated[list[str] | None, typer.Option(help="Space for `~`, by name or path; may be repeated.")] = None,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from likewise.cli._output import errors, print_json
+from likewise.cli._output import counted, errors, print_json
 from likewise.errors import BuildError
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def stream(
     `likewise stream patterns.lw --source mqtt --from broker=mqtt://localhost --from topic=home/# --heartbeat 10s
     --checkpoint watching --dead-letter letters`
     """
-    from likewise.cli._follow import Ending, Told, counted
+    from likewise.cli._follow import Ending, Told
     from likewise.cli._spark import session
     from likewise.pipeline import FileSink, Stream, Table, read_stream
     from likewise.pipeline._stream import Places
@@ -101,7 +101,9 @@ def stream(
     if as_json:
         print_json(told.summary)
     else:
-        errors.print(f"stopped after {counted(told.events)}; with --checkpoint {checkpoint} it goes on where it is")
+        errors.print(
+            f"stopped after {counted(told.events, 'event')}; with --checkpoint {checkpoint} it goes on where it is"
+        )
 
 
 def _check(what: str | None, subscriptions: Path) -> None:

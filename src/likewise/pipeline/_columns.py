@@ -12,9 +12,12 @@ from likewise.pipeline._frame import FLAW, KINDS
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-NUMBER: Final = r"^[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?\z"
+NUMBER: Final = r"^[-+]?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][-+]?\d+)?\z"
+"""Leading zeros are those of codes: 007 is a text."""
 MOMENT: Final = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)?\z"
 """Read by Java and by RE2, to which `\\z` is the very end."""
+EPOCH: Final = r"^\d{9,11}(\.\d+)?\z"
+"""Seconds since 1970, in the years 1973 to 5138: shorter numbers may be dates, longer ones are not seconds."""
 BOOLEANS: Final = ("true", "false")
 UNEVEN_ROW: Final = "the row has another number of cells"
 
@@ -119,7 +122,9 @@ def _moment(name: str | None, columns: Columns) -> Column:
     if name is None:
         return F.lit(None).cast("timestamp")
     if columns.time_format is None:
-        return F.col(f"`{name}`").try_cast("timestamp")
+        cell = F.col(f"`{name}`")
+        seconds = F.timestamp_seconds(cell.cast("string").try_cast("decimal(20, 6)"))
+        return F.coalesce(cell.try_cast("timestamp"), F.when(cell.cast("string").rlike(EPOCH), seconds))
     return F.try_to_timestamp(F.col(f"`{name}`"), F.lit(columns.time_format))
 
 

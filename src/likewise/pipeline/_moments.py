@@ -1,4 +1,4 @@
-"""Times in cells, read as Spark's cast from text to timestamp reads them.
+"""Times in cells, read as Spark's cast from text to timestamp reads them, or as seconds since 1970.
 
 The common shape (`2026-01-31T10:00:00.5Z`, with a blank for the T, without fraction or zone) is read in a compiled
 loop. Every other text is read once for all its cells, by the rules of that cast: parts may be missing at the end,
@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from calendar import monthrange
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
 from typing import Any, Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -19,6 +20,7 @@ import pyarrow as pa
 from numba import njit
 from numpy.typing import NDArray
 
+from likewise.pipeline._columns import EPOCH
 from likewise.pipeline._csv_kernel import seen
 
 SECOND: Final = 1_000_000
@@ -31,6 +33,7 @@ _CYCLE: Final = 146_097 * DAY
 NONE, INSTANT, LOCAL, ODD = range(4)
 """What a cell is: no time, a time with its zone, one without, or one for the slower way."""
 
+_EPOCH: Final = re.compile(EPOCH.replace(r"\z", r"\Z"), re.ASCII)
 _TRIMMED: Final = "".join(map(chr, range(33))) + "\x7f"
 _REGULAR: Final = 65_000_000 * SECOND
 """Since 1972 an offset holds for whole minutes."""
@@ -204,11 +207,13 @@ def _microseconds(span: timedelta | None) -> int:
 
 
 def read_moment(text: str, zone: tzinfo) -> int | None:
-    """The time of one text of any shape that Spark's cast takes.
+    """The time of one text of any shape that Spark's cast takes, or of seconds since 1970.
 
     >>> read_moment("1970-1-1 1:0", UTC), read_moment("1970-01-01 00:00:00 Europe/Dublin", UTC), read_moment("1", UTC)
     (3600000000, -3600000000, None)
     """
+    if _EPOCH.fullmatch(text):
+        return int(Decimal(text).scaleb(6).to_integral_value(ROUND_HALF_UP))
     found = _TEXT.fullmatch(text.strip(_TRIMMED))
     if found is None:
         return None
