@@ -85,7 +85,15 @@ def _check_installed(*, java: bool) -> None:
         import pyspark  # noqa: F401 - only whether it is there
     except ImportError:
         raise MissingError("this needs Spark", hint="pip install 'likewise[spark]'") from None
-    if java and not (os.environ.get("JAVA_HOME") or shutil.which("java")):
+    if java:
+        _check_java(os.environ.get("JAVA_HOME"))
+
+
+def _check_java(home: str | None) -> None:
+    """Spark takes the Java of JAVA_HOME where that is set, else the first on the path."""
+    if home and not shutil.which("java", path=os.path.join(home, "bin")):
+        raise MissingError(f"there is no Java in JAVA_HOME, {home}", hint="correct it, or unset it to use the path")
+    if not home and not shutil.which("java"):
         raise MissingError(
             "Spark needs Java 17 or later", hint="install a Java runtime, or name a server with --remote"
         )

@@ -1,0 +1,30 @@
+"""What is missing is told before Spark is started."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from likewise.errors import MissingError
+from likewise.pipeline._session import _check_java
+
+
+def test_a_java_home_without_java_is_named(tmp_path: Path) -> None:
+    with pytest.raises(MissingError, match="no Java in JAVA_HOME") as told:
+        _check_java(str(tmp_path))
+    assert "unset" in str(told.value.hint)
+
+
+def test_without_any_java_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(MissingError, match="Java 17"):
+        _check_java(None)
+
+
+def test_a_java_that_is_there_is_taken(tmp_path: Path) -> None:
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text("#!/bin/sh\n")
+    java.chmod(0o755)
+    _check_java(str(tmp_path))
