@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from likewise.cli._app import build
-from likewise.cli._tables import join_tables
+from likewise.cli._input import Rejects
+from likewise.cli._tables import join_tables, read_table
 from likewise.errors import BuildError, InputError
 from likewise.semantics import write_space
 from likewise.testing import TableMeasure
@@ -101,18 +102,47 @@ def test_the_result_is_a_table_again(tables: Path, suffix: str) -> None:
     assert [row["second"] for row in twice] == [1.0] * 4
 
 
+def bad_tables(folder: Path) -> tuple[str, ...]:
+    (folder / "bad.csv").write_text("id,device\n1,laptop\n2,a,b\n")
+    (folder / "bad.jsonl").write_text('{"name": "computer"}\nno object\n[1]\n')
+    return ("bad.csv", "bad.jsonl", "--on", "device=name", "--best", "1", "--space", "tiny")
+
+
 def test_bad_rows_are_told_or_kept(tables: Path) -> None:
-    (tables / "bad.csv").write_text("id,device\n1,laptop\n2,a,b\n")
-    (tables / "bad.jsonl").write_text('{"name": "computer"}\nno object\n[1]\n')
-    ask = ("bad.csv", "bad.jsonl", "--on", "device=name", "--best", "1", "--space", "tiny")
-    result = run(*ask, "--json")
+    result = run(*bad_tables(tables), "--json")
     assert result.exit_code == 2
     assert len(result.stdout.splitlines()) == 1, "the good rows go on"
     assert "bad.csv:3: 3 cells where the header has 2" in result.stderr
     assert "bad.jsonl:2" in result.stderr
-    kept = run(*ask, "--dead-letter", "letters.jsonl")
+    kept = run(*bad_tables(tables), "--dead-letter", "letters.jsonl")
     assert kept.exit_code == 0, kept.output
-    assert len((tables / "letters.jsonl").read_text().splitlines()) == 3
+    assert [(each["source"], each["line"], each["record"]) for each in letters(tables / "letters.jsonl")] == [
+        ("bad.csv", 3, "2,a,b"),
+        ("bad.jsonl", 2, "no object"),
+        ("bad.jsonl", 3, "[1]"),
+    ]
+
+
+def letters(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("a,b\n", []),
+        ("a,b\n,\n", [{"a": None, "b": None}]),
+        ('a,b\n1,"say ""so"", or\nnot"\n', [{"a": "1", "b": 'say "so", or\nnot'}]),
+        ("a,\n1,2\n", [{"a": "1", "_c1": "2"}]),
+        (f"a\n{'x' * 200_000}\n", [{"a": "x" * 200_000}]),
+    ],
+    ids=["nothing", "empty", "quotes", "nameless", "long"],
+)
+def test_cells_of_csv(tmp_path: Path, text: str, rows: list[dict[str, Any]]) -> None:
+    (tmp_path / "cells.csv").write_text(text)
+    table = read_table(str(tmp_path / "cells.csv"), Rejects())
+    assert table.to_pylist() == rows
+    assert all(field.type == pa.string() for field in table.schema), "also where there is nothing in a column"
 
 
 @pytest.mark.parametrize(
@@ -125,11 +155,13 @@ def test_bad_rows_are_told_or_kept(tables: Path) -> None:
         (("devices.csv", "catalogue.jsonl", "--on", "device=name", "--how", "cross"), "cannot be 'cross'"),
         (("devices.csv", "catalogue.jsonl", "--on", "device=name", "--threshold", "2"), "no bar for a join"),
         (("empty.csv", "catalogue.jsonl", "--on", "device=name"), "no header"),
+        (("twice.csv", "catalogue.jsonl", "--on", "a=name"), "two columns are called 'a'"),
         (("devices.csv", "numbers.jsonl", "--on", "device=name"), "not text"),
     ],
 )
 def test_mistakes_are_told(tables: Path, arguments: tuple[str, ...], told: str) -> None:
     (tables / "empty.csv").write_text("")
+    (tables / "twice.csv").write_text("a,a\n")
     (tables / "numbers.jsonl").write_text('{"name": 1}\n')
     result = run(*arguments, "--space", "tiny")
     assert isinstance(result.exception, (BuildError, InputError))
@@ -176,3 +208,69 @@ def test_spark_gives_the_same_rows(spark: Any, tables: Path) -> None:
     written = run(*ask, "--spark", "--out", "joined.parquet", "--space", "tiny")
     assert written.exit_code == 0, written.output
     assert pq.read_table("joined.parquet").num_rows == len(here)
+    again = run(*ask, "--spark", "--out", "joined.parquet", "--space", "tiny")
+    assert "already there" in str(again.exception)
+
+
+@pytest.mark.spark
+def test_bad_rows_are_told_or_kept_on_spark(spark: Any, tables: Path) -> None:
+    """The good rows go on, as in this process; only where a bad one stands is not known."""
+    ask = (*bad_tables(tables), "--spark")
+    told = run(*ask, "--json")
+    assert told.exit_code == 2
+    assert [json.loads(line)["name"] for line in told.stdout.splitlines()] == ["computer"]
+    assert "bad.csv: 3 cells where the header has 2" in told.stderr
+    assert "bad.jsonl: not a JSON object" in told.stderr
+    kept = run(*ask, "--dead-letter", "letters.jsonl")
+    assert kept.exit_code == 0, kept.output
+    assert "3 bad records in letters.jsonl" in kept.stderr
+    assert run(*bad_tables(tables), "--dead-letter", "here.jsonl").exit_code == 0
+    assert letters(tables / "letters.jsonl") == [each | {"line": None} for each in letters(tables / "here.jsonl")]
+
+
+HARD = {
+    "quotes.csv": b'id,device\n1,"a ""big"" one, blue"\n2,\n3,""\n\n4\n5,x,y\n6,"two\nlines"\n'
+    b'7,  "x" \n"8","a",",\n"\n',
+    "windows.csv": b'\xef\xbb\xbfid,,de`v.ice\r\n1,2,3\r\n4,5\r\n6,"two\r\nlines",7\r\n   \r\n8" pipe,a\\,caf\xe9',
+    "objects.jsonl": b'{"name": "x", "age": 1}\nno\n[1]\n[{"name": "x"}]\nnull\n{"name": "x"} y\n'
+    b'{\'name\': "y"}\n\n \t\n{"b": {"a": [1.5]}, "a.b`c": null, "name": "car"}\r\n{"name": "caf\xe9"}\n{"name": "open',
+    "nothing.csv": b"id,device\n",
+    "nothing.jsonl": b"no\n",
+}
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", HARD)
+def test_spark_reads_what_is_read_here(spark: Any, tmp_path: Path, name: str) -> None:
+    """Rows, columns in their order, and what is wrong with the rest."""
+    from likewise.cli._spark_tables import spark_table
+
+    (tmp_path / name).write_bytes(HARD[name])
+    rejects = [Rejects(tmp_path / place) for place in ("here", "there")]
+    here = read_table(str(tmp_path / name), rejects[0])
+    there = spark_table(spark, str(tmp_path / name))
+    there.reject(rejects[1])
+    assert there.rows.columns == here.schema.names
+    assert [row.asDict(recursive=True) for row in there.rows.collect()] == here.to_pylist()
+    assert there.rows.count() == here.num_rows, "also where no column is asked for"
+    for each in rejects:
+        each.conclude()
+    if name == "nothing.csv":
+        assert rejects[0].count == rejects[1].count == 0
+    else:
+        told = letters(tmp_path / "here")
+        assert letters(tmp_path / "there") == [each | {"line": None} for each in told]
+        assert len(told) == {"quotes.csv": 3, "windows.csv": 2, "objects.jsonl": 8, "nothing.jsonl": 1}[name]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [("-", "not stdin"), ("missing.csv", "cannot be read"), ("empty.csv", "no header"), ("twice.csv", "two columns")],
+)
+def test_mistakes_are_told_on_spark(spark: Any, tables: Path, source: str, told: str) -> None:
+    (tables / "empty.csv").write_text("")
+    (tables / "twice.csv").write_text("a,a\n")
+    result = run(source, "catalogue.jsonl", "--on", "device=name", "--space", "tiny", "--spark")
+    assert isinstance(result.exception, (BuildError, InputError))
+    assert told in str(result.exception)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import sys
-from collections.abc import Iterator
+from codecs import BOM_UTF8
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.cli._input import Rejects
+from likewise.cli._output import counted
 from likewise.errors import BuildError, InputError
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
 
     from likewise.semantics import Measure
 
@@ -50,42 +51,105 @@ def read_table(source: str, rejects: Rejects) -> pa.Table:
         if kind == "parquet":
             return pq.read_table(source)
         text = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
-        rows = list(_csv_rows(text, source, rejects) if kind == "csv" else _json_rows(text, source, rejects))
+        if kind == "csv":
+            return _csv_table(text, source, rejects)
+        rows = list(_json_rows(text, source, rejects))
         names = list(dict.fromkeys(name for row in rows for name in row))
         return pa.table({name: pa.array([row.get(name) for row in rows]) for name in names})
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", source=source, hint="check the path") from None
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise InputError(f"a column holds several types: {error}", source=source, hint=_HINT) from None
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+        raise InputError(f"a column holds several types, or huge numbers: {error}", source=source, hint=_HINT) from None
 
 
-def _csv_rows(text: bytes, source: str, rejects: Rejects) -> Iterator[dict[str, str | None]]:
-    from likewise.events import BadRecord
+def column_names(header: Sequence[str], source: str) -> list[str]:
+    """The names in a header of CSV; a column without one is called by its place.
 
-    reader = csv.reader(io.StringIO(text.decode("utf-8-sig", errors="replace"), newline=""))
-    header = next(reader, None)
+    >>> column_names(["", "name"], "x.csv")
+    ['_c0', 'name']
+    """
     if not header:
         raise InputError("there is no header in it", source=source, hint=_HINT)
+    names = [name or f"_c{at}" for at, name in enumerate(header)]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"two columns are called {name!r}", source=source, hint="give one another name")
+    return names
+
+
+def uneven(cells: int, width: int) -> str:
+    """What is wrong with a row of CSV that is shorter or longer than the header.
+
+    >>> uneven(1, 3)
+    '1 cell where the header has 3'
+    """
+    return f"{counted(cells, 'cell')} where the header has {width:,}"
+
+
+def json_object(line: bytes) -> dict[str, Any]:
+    """The object that a line is, else an `InputError`."""
+    import msgspec
+
+    try:
+        return msgspec.json.decode(line, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"not a JSON object: {error}") from None
+
+
+def _csv_table(text: bytes, source: str, rejects: Rejects) -> pa.Table:
+    import pyarrow as pa
+
+    from likewise.events import BadRecord
+
+    lines = _Taken(io.StringIO(text.decode("utf-8-sig", errors="replace"), newline=""))
+    csv.field_size_limit(max(csv.field_size_limit(), len(text) + 1))  # else a long cell would end the reading
+    reader = csv.reader(lines)
+    header = column_names(next(reader, []), source)
+    rows: list[list[str | None]] = []
+    lines.take()
     for cells in reader:
+        record = lines.take()
         if len(cells) == len(header):
-            yield dict(zip(header, (cell or None for cell in cells), strict=True))
+            # As Spark reads them, so that one text is one term wherever its table was written.
+            rows.append([cell.replace("\r\n", "\n") or None for cell in cells])
         elif cells:
-            reason = f"{len(cells)} cells where the header has {len(header)}"
-            rejects(BadRecord(source, reader.line_num, reason, ",".join(cells).encode()))
+            rejects(BadRecord(source, reader.line_num, uneven(len(cells), len(header)), record))
+    columns = zip(*rows, strict=True) if rows else [()] * len(header)
+    return pa.table({name: pa.array(cells, pa.string()) for name, cells in zip(header, columns, strict=True)})
+
+
+class _Taken:
+    """Lines, and which of them went into the last row: one or, where a cell has line ends, more."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self._lines = iter(lines)
+        self._taken: list[str] = []
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        self._taken.append(next(self._lines))
+        return self._taken[-1]
+
+    def take(self) -> bytes:
+        """The text of them, once."""
+        text = "".join(self._taken).rstrip("\r\n")
+        self._taken.clear()
+        return text.encode()
 
 
 def _json_rows(text: bytes, source: str, rejects: Rejects) -> Iterator[dict[str, Any]]:
-    import msgspec
-
     from likewise.events import BadRecord
 
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip():
-            continue
-        try:
-            yield msgspec.json.decode(line, type=dict[str, Any])
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            rejects(BadRecord(source, number, f"not a JSON object: {error}", line))
+    for number, line in enumerate(text.removeprefix(BOM_UTF8).splitlines(), 1):
+        if line.strip():
+            try:
+                row = json_object(line)
+            except InputError as error:
+                rejects(BadRecord(source, number, error.message, line))
+            else:
+                yield row
 
 
 def write_table(table: pa.Table, out: str) -> None:
@@ -185,15 +249,3 @@ def _spread(wanted: Places, there: Places) -> tuple[Places, Places]:
 
 def _missing(places: Places, count: int) -> Places:
     return np.setdiff1d(np.arange(count), places)
-
-
-def spark_table(spark: SparkSession, source: str) -> DataFrame:
-    """The same tables, read by Spark; there a bad row ends the job."""
-    if source == "-":
-        raise BuildError("Spark reads files, not stdin", hint="give a file or a folder, or leave out --spark")
-    kind = kind_of(source)
-    path = source if "://" in source else str(Path(source).absolute())
-    if kind == "parquet":
-        return spark.read.parquet(path)
-    reader = spark.read.option("mode", "FAILFAST")
-    return reader.csv(path, header=True, escape='"', multiLine=True) if kind == "csv" else reader.json(path)

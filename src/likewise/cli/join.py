@@ -54,7 +54,8 @@ def join(
     if spark or master or remote:
         spaces = [str(each.path) for each in _spaces(measure, space)]
         asked = {**options, "on": names, "measure": measure, "space": spaces}
-        count = _on_spark(left, right, master=master, remote=remote, out=out, as_json=as_json, options=asked)
+        places = {"master": master, "remote": remote}
+        count = _on_spark((left, right), places, out=out, as_json=as_json, rejects=rejects, options=asked)
     else:
         from likewise.cli._tables import join_tables, read_table, write_table
         from likewise.semantics import measure as make
@@ -101,20 +102,31 @@ def _cell(value: Any) -> str:
 
 
 def _on_spark(
-    left: str, right: str, *, master: str | None, remote: str | None, out: str | None, as_json: bool, options: Any
+    sources: tuple[str, str],
+    places: dict[str, str | None],
+    *,
+    out: str | None,
+    as_json: bool,
+    rejects: Rejects,
+    options: dict[str, Any],
 ) -> int:
-    from likewise.cli._spark import progress_of, session
-    from likewise.cli._tables import spark_table
+    from likewise.cli._spark import progress_of, refuse_taken, session
+    from likewise.cli._spark_tables import spark_table
     from likewise.pipeline import join_by_meaning
 
-    with session(master, remote) as spark, progress_of(spark):
-        found = join_by_meaning(spark_table(spark, left), spark_table(spark, right), **options)
+    if out is not None and Path(out).suffix not in ("", ".parquet"):
+        raise BuildError(f"on Spark {out} would be a folder of Parquet files", hint="name it so: --out joined.parquet")
+    refuse_taken(out)
+    with session(**places) as spark, progress_of(spark):
+        tables = [spark_table(spark, source) for source in sources]
+        found = join_by_meaning(tables[0].rows, tables[1].rows, **options)
         if out is None:
             rows = (row.asDict(recursive=True) for row in found.toLocalIterator())
-            return _show(rows, found.columns, as_json=as_json)
-        if Path(out).suffix not in ("", ".parquet"):
-            raise BuildError(
-                f"on Spark {out} would be a folder of Parquet files", hint="name it so: --out joined.parquet"
-            )
-        found.write.mode("errorifexists").parquet(str(Path(out).absolute()))
-        return int(spark.read.parquet(str(Path(out).absolute())).count())
+            count = _show(rows, found.columns, as_json=as_json)
+        else:
+            path = out if "://" in out else str(Path(out).absolute())
+            found.write.mode("errorifexists").parquet(path)
+            count = int(spark.read.parquet(path).count())
+        for table in tables:
+            table.reject(rejects)
+    return count
