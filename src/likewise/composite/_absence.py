@@ -46,12 +46,19 @@ class Blockers:
         """One more that breaks the silence."""
         self._add(instance)
         run, found = self._owner.run, self._found
-        if self._window is not None and found[0].time < run.now - 2 * self._window:
-            self._prune(run.now - self._window)
-        if len(found) > run.limits.instances:
-            before = found[len(found) // 2].time
-            run.dropped += len(found) // 2
-            self._prune(before)
+        # No limit takes them out while anyone asks for them: that would let a false detection through.
+        if self._window is not None:
+            if found[0].time < run.now - 2 * self._window:
+                self.prune(run.now - self._window)
+        elif len(found) > run.limits.instances:
+            self._owner.ring(self)
+
+    def crowded(self) -> Instant | None:
+        """Without a window, if there are too many: the moment from which on there would be half of them."""
+        found = self._found
+        if self.absence.within is not None or len(found) <= self._owner.run.limits.instances:
+            return None
+        return found[len(found) // 2].time
 
     def _add(self, instance: Instance) -> None:
         self._found.append(instance)
@@ -65,8 +72,8 @@ class Blockers:
         join = self.absence.join
         return () if join is None else keys_of(instance.roles, join[0])
 
-    def _prune(self, before: Instant) -> None:
-        """The oldest of all is the oldest of its keys, too."""
+    def prune(self, before: Instant) -> None:
+        """Forget those from before a moment. The oldest of all is the oldest of its keys, too."""
         found, by_key = self._found, self._by_key
         while found and found[0].time < before:
             for key in self._keys(found.popleft()):

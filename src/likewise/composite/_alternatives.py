@@ -72,12 +72,20 @@ class ExclusiveProcess(Process):
         if inbox and self.recent and self.recent[0][1].time < horizon:
             self.recent = [entry for entry in self.recent if entry[1].time >= horizon]
         for k, instance in inbox:
+            # What came keeps others from being alone for as long as they wait: no limit takes it out.
             self.recent.append((k, instance))
-            self._wait(k, instance)
-        over = len(self.recent) - self.run.limits.instances
-        if over > 0:
-            self.run.dropped += over
-            del self.recent[:over]
+            if self._room():
+                self._wait(k, instance)
+
+    def _room(self) -> bool:
+        """Whether one more may wait; at the limit the policy decides."""
+        if len(self.pending) < self.run.limits.instances:
+            return True
+        self.run.dropped += 1
+        if self.run.limits.policy != "drop oldest":
+            return False
+        del self.pending[next(iter(self.pending))]
+        return True
 
     def _wait(self, k: int, instance: Instance) -> None:
         number = self.run.ticket()
@@ -85,7 +93,10 @@ class ExclusiveProcess(Process):
         self.wake(instance.time + self.node.within, number)
 
     def fire(self, item: Any) -> None:
-        k, instance = self.pending.pop(item)
+        waiting = self.pending.pop(item, None)
+        if waiting is None:
+            return
+        k, instance = waiting
         probability = instance.probability
         for other, blocker in self.recent:
             if other != k and abs(blocker.time - instance.time) <= self.node.within:
@@ -99,7 +110,7 @@ class ExclusiveProcess(Process):
             child.close()
 
     def size(self) -> int:
-        return len(self.recent) + sum(child.size() for child in self.children)
+        return len(self.pending) + sum(child.size() for child in self.children)
 
     def dump(self, dump: Dump) -> Any:
         return [

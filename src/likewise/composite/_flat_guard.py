@@ -29,22 +29,31 @@ from likewise.composite._flat_tables import (
 
 
 @inner
-def watch(t: Any, hit: Any, now: int, rank: int, limit: int) -> bool:
-    """Keep an event that must not happen, if anyone waits whom it breaks."""
+def watch(t: Any, hit: Any, now: int, rank: int) -> bool:
+    """Keep an event that must not happen, if anyone waits whom it breaks and no sure one of this time does so already.
+
+    No limit takes it out again: forgetting one would let a false detection through.
+    """
     p = t.patterns[t.places[hit.place].pattern]
     head = t.buckets[find(t.buckets, p.first + p.after, hit.k0, hit.k1, hit.k2)].head
     if head == -1 or t.entries[head].time >= now:
         return False
-    _make_way(t, hit, now, limit)
+    if not _make_way(t, hit, now):
+        return False
     t.ranks[join(t, hit, now, hit.sure, now + p.within), 0] = rank
     return True
 
 
 @inner
-def _make_way(t: Any, hit: Any, now: int, limit: int) -> None:
-    """Whom an earlier event breaks, a later one breaks too: before a sure one that is over, none is needed."""
-    b = t.buckets[find(t.buckets, wide(hit.place), hit.k0, hit.k1, hit.k2)]
-    before = wide(b.tail)
+def _make_way(t: Any, hit: Any, now: int) -> bool:
+    """Take out what a later one does as well; False if that is the new one itself.
+
+    All that waits asks from the time of its member to now or later. So whom an earlier event breaks, a later one that
+    is over breaks too: before a sure one none is needed, and of each time one sure one is enough.
+    """
+    before = wide(t.buckets[find(t.buckets, wide(hit.place), hit.k0, hit.k1, hit.k2)].tail)
+    if before != -1 and t.entries[before].time == now and t.entries[before].probability == 1.0:
+        return False
     while before != -1 and t.entries[before].time >= now:
         before = wide(t.entries[before].prev)
     if before != -1 and t.entries[before].probability == 1.0:
@@ -53,9 +62,7 @@ def _make_way(t: Any, hit: Any, now: int, limit: int) -> None:
             following = wide(t.entries[older].prev)
             remove(t, older, NONE, now)
             older = following
-    elif b.size >= abs(limit):
-        t.patterns[t.places[hit.place].pattern].dropped += 1
-        remove(t, wide(b.head), NONE, now)
+    return True
 
 
 @inner

@@ -233,7 +233,7 @@ def _step(t: Any, low: int, high: int, event: int, now: int, rank: int, limit: i
         hit = t.hits[at]
         p = t.patterns[t.places[hit.place].pattern]
         if hit.place == p.guard:
-            kept |= watch(t, hit, now, rank, limit)
+            kept |= watch(t, hit, now, rank)
         elif p.members == 1 and p.guard < 0:
             t.found_ranks[begin, 0] = rank
             tell(t, event, t.places[hit.place].pattern, hit.sure, now, ZERO)

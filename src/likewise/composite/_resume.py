@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from likewise.composite._absence import Blockers
 from likewise.composite._choice import Chooser
 from likewise.composite._conditions import key_of, values_of
 from likewise.composite._flat_book import Facts
@@ -122,13 +123,20 @@ class _Resumed:
         self._run.held += 1
         process._activate(prefix)
         if self._shape.guard is not None and row.member > self._shape.after:
-            process._watch(0, process.node.guards[0], prefix, fresh=True)
+            self._past_the_guard(process, prefix, row)
         if row.flag & REPLACED:
             prefix.replace(row.until or 0)
         elif row.member == 0:
             _choose(process.chooser, steps[0], parts[0], prefix, deadline)
         if row.blocker != -1:
             self._block(prefix, steps[row.member + 1], row)
+
+    def _past_the_guard(self, process: SequenceProcess, prefix: Prefix, row: Kept) -> None:
+        """What must not happen is decided, and part of how sure it is: what decided it may be gone."""
+        prefix.probability *= row.quiet
+        guard = process.node.guards[0]
+        time = prefix.parts[-1].time
+        prefix.absent[0] = Blockers(process, guard, 0, after=time, fresh=True).shared()
 
     def _block(self, prefix: Prefix, step: Part, row: Kept) -> None:
         """Something followed it already, and nothing else may."""

@@ -133,15 +133,22 @@ class SequenceProcess(Process):
             return
         prefix = Prefix(self, parts=parts, probability=probability, deadline=deadline)
         prefix.home = (self.chooser if self.chooses else None) if owner is None else owner.chooser
-        if not self._hold(prefix):
-            if prefix.home is not None:
-                prefix.home.release(instance, prefix)
-            return
         if owner is not None:
+            # Before room is made: that may take the owner, and with the last who asks all that it was asked for.
             prefix.absent = {k: blockers.shared() for k, blockers in owner.absent.items()}
+        if not self._hold(prefix):
+            self._refused(prefix)
+            return
         if prefix.home is not None:
             prefix.home.waits(instance, prefix)
         self._activate(prefix)
+
+    def _refused(self, prefix: Prefix) -> None:
+        """There is no room: it asks for nothing, and a duplicate may come in its place."""
+        if prefix.home is not None:
+            prefix.home.release(prefix.parts[-1], prefix)
+        for blockers in prefix.absent.values():
+            blockers.release()
 
     def _hold(self, prefix: Prefix) -> bool:
         if not self.run.room(self):
@@ -217,6 +224,9 @@ class SequenceProcess(Process):
     # timers
 
     def fire(self, item: Any) -> None:
+        if isinstance(item, Blockers):
+            self._spare(item)
+            return
         prefix: Prefix = item
         if not prefix.alive:
             return
@@ -308,6 +318,17 @@ class SequenceProcess(Process):
         if oldest is not None:
             self.drop(oldest, "the limit was reached")
         return oldest is not None
+
+    def _spare(self, blockers: Blockers) -> None:
+        """Without a window they gather while someone waits: sooner than one that is asked for, whoever asks goes."""
+        before, after = blockers.crowded(), blockers.absence.after
+        if before is None or self.node.within is not None:
+            return
+        for prefix in [prefix for level in self.held[after:] for prefix in level]:
+            if prefix.parts[after].time < before and blockers in prefix.absent.values():
+                self.run.dropped += 1
+                self.drop(prefix, "the limit was reached")
+        blockers.prune(before)
 
     def close(self) -> None:
         super().close()
