@@ -60,7 +60,7 @@ def build_plan(subscription: Subscription, known: Mapping[str, Subscription] | N
         composite.consumption or Consumption.ALL_PAIRS,
         _threshold(subscription.options),
         tuple(planner.nodes),
-        tuple(planner.conditions),
+        (*planner.settled, *planner.conditions),
     )
 
 
@@ -73,6 +73,7 @@ class Planner:
         self.nodes: list[plan.Node] = []
         self.parts: list[plan.Part] = []
         self.conditions: list[Condition] = []
+        self.settled: list[Condition] = []
         self._options = subscription.options
         self._prefix = ""
         self._scope: dict[str, set[str]] = {}
@@ -228,6 +229,9 @@ class Planner:
         for part in self.parts[parts:]:
             complete(part, self.conditions[conditions:])
         del self.parts[parts:]
+        # Nor do its conditions tell apart what is found by that name.
+        self.settled += self.conditions[conditions:]
+        del self.conditions[conditions:]
         threshold = _threshold(target.options)
         return self._gate(inner, depth=depth, free=free, named=True, unique=unique, threshold=threshold)
 
