@@ -99,7 +99,7 @@ def certainty(approach: Approach, measure: str) -> float:
 
     Scores of different measures are not on one scale; probabilities must be, to be multiplied in patterns.
 
-    >>> round(0.2 ** certainty(TUNED, "esa"), 3), 0.3 ** certainty(Approach("approximate"), "my own")
+    >>> round(0.13 ** certainty(TUNED, "esa"), 3), 0.3 ** certainty(Approach("approximate"), "my own")
     (0.5, 0.3)
     """
     return log(0.5) / log(default_threshold(approach, measure))

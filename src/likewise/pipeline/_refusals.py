@@ -87,7 +87,7 @@ def interval(duration: str) -> str:
     """A length of time as Spark writes it, from one as patterns write it; what only Spark understands stays.
 
     >>> interval("10s"), interval("0 seconds")
-    ('10000 milliseconds', '0 seconds')
+    ('10000 milliseconds', '0 milliseconds')
     """
     try:
         told = microseconds(duration)
