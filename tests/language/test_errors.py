@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from likewise.errors import ParseError
-from likewise.language import parse, parse_event, parse_lenient, parse_pattern, parse_subscription
+from likewise.language import format_subscription, parse, parse_event, parse_lenient, parse_pattern, parse_subscription
 
 
 def error(text: str) -> ParseError:
@@ -23,6 +23,37 @@ def test_the_caret_stands_under_the_misspelt_word() -> None:
         "  expected: `then`, `and`, `or`, `within`, `where`, `consume`, `threshold`, `top`, `approach`, `aggregation`",
         "  hint: did you mean `threshold`?",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "word", "column"),
+    [
+        ("{x > NaN}", "NaN", 6),
+        ("{x>=nan}", "nan", 5),
+        ("{x < -inf}", "-inf", 6),
+        ("{x <= Infinity}", "Infinity", 7),
+        ("{x > 1e999}", "1e999", 6),
+        ("{x > -1e999 km}", "-1e999 km", 6),
+        ("{1e999 < x}", "1e999", 2),
+        ("{NaN < x < 3}", "NaN", 2),
+        ("{1 < x <= inf}", "inf", 11),
+        ("{x in [1, NaN]}", "NaN", 11),
+        ("a then b where a.x > NaN", "NaN", 22),
+        ("a then b where a.x < -1e999", "-1e999", 22),
+    ],
+)
+def test_what_is_no_finite_number_is_not_compared_as_text(text: str, word: str, column: int) -> None:
+    found = error(text)
+    assert (found.message, found.column) == (f"`{word}` is no number to compare with", column)
+    assert found.hint == f'quote it to compare with the text: "{word}"'
+
+
+@pytest.mark.parametrize(
+    "text", ['{x > "NaN"}', '{x in ["a", "inf"]}', "{x = NaN}", "{x != 1e999}", "{inf < 3}", "{x > info}"]
+)
+def test_text_that_is_meant_as_text_is_compared(text: str) -> None:
+    [one] = parse(text)
+    assert parse(format_subscription(one)) == [one]
 
 
 @pytest.mark.parametrize(

@@ -171,6 +171,8 @@ class ClauseReader:
         scan.pos = token.start
         value = scan.quoted() if token.kind == "quote" else literal(scan.take().text)
         if scan.text[scan.pos : scan.pos + 1] != ".":
+            if ordered and token.kind == "word":
+                scan.check_finite(token.text, at=token.start)
             return value
         scan.pos = token.start
         return self._field()

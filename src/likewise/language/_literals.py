@@ -15,6 +15,7 @@ _UNSIGNED = r"(?:(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)
 _NUMBER = re.compile(rf"-?{_UNSIGNED}")
 _UNIT = r"(?:[°%µ]?[^\W\d_]{1,12}|[°%])(?:/[^\W\d_]{1,8})?[²³]?"
 _QUANTITY = re.compile(rf"(-?{_UNSIGNED})\s?{_UNIT}")
+_NO_NUMBER = re.compile(r"[+-]?(?:nan|inf(?:inity)?)", re.IGNORECASE)
 _TRUTH: dict[str, bool] = {"true": True, "false": False}
 _NUMBER_STARTS = frozenset("-.0123456789")
 
@@ -45,6 +46,19 @@ def ordered_literal(text: str) -> Value:
     """
     found = _QUANTITY.fullmatch(text)
     return _number(found[1]) if found else literal(text)
+
+
+def beyond_numbers(text: str) -> bool:
+    """Whether an unquoted term looks like a number but is none that `<` or `>` could compare with.
+
+    >>> [beyond_numbers(text) for text in ("NaN", "-inf", "1e999", "-1e999 km", "1e30", "infinite", "monday")]
+    [True, True, True, True, False, False, False]
+    """
+    if _NO_NUMBER.fullmatch(text):
+        return True
+    found = _QUANTITY.fullmatch(text)
+    number = found[1] if found else text
+    return _NUMBER.fullmatch(number) is not None and isinstance(_number(number), str)
 
 
 def write_literal(value: bool | int | float | datetime) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from likewise.events import Value
-from likewise.language._literals import literal, ordered_literal
+from likewise.language._literals import beyond_numbers, literal, ordered_literal
 from likewise.language._model import Operator, Predicate, Profile, Range
 from likewise.language._scanner import shown
 from likewise.language._terms import ATTRIBUTE, STOPS, VALUE, Term, TermReader, meaning
@@ -167,12 +167,12 @@ class ProfileReader(TermReader):
             return Predicate(left.text, operator, value, left.approximate, right.approximate)
         if _OPERATOR_HERE.match(self.text, self.scanner.pos):
             return self._chain(left, operator, right)
-        if not left.quoted and not right.quoted and _is_number(left.text):
+        if not left.quoted and not right.quoted and _stands_left(left.text, right.text):
             if _is_number(right.text):
                 self.scanner.fail("both sides are numbers", at=left.start, expected=("an attribute on one side",))
             left, right, operator = right, left, _FLIPPED[operator]
         self.exact(right, f"a value after `{operator}`")
-        return Predicate(left.text, operator, meaning(right, ordered=True), left.approximate)
+        return Predicate(left.text, operator, self.compared(right), left.approximate)
 
     def operator(self, attribute: str) -> tuple[Operator, int]:
         """The operator after an attribute, and where it stands."""
@@ -199,11 +199,11 @@ class ProfileReader(TermReader):
     def _range(self, attribute: Term, bracket: str) -> Predicate:
         """`temperature in [10, 20)`, from after the bracket."""
         scan, start = self.scanner, self.scanner.pos - 1
-        low = meaning(self.exact_value("an end of a range"), ordered=True)
+        low = self.compared(self.exact_value("an end of a range"))
         if self.skip() != ",":
             self.missing("a range has two ends", ("`,` and the high end",))
         scan.pos += 1
-        high = meaning(self.exact_value("an end of a range"), ordered=True)
+        high = self.compared(self.exact_value("an end of a range"))
         end = self.skip()
         if end not in ("]", ")"):
             self.missing("this range is not closed", ("`]`", "`)`"))
@@ -219,7 +219,7 @@ class ProfileReader(TermReader):
             self.scanner.fail("this is not a range", at=at, expected=expected)
         if not attribute.text:
             self.scanner.fail("an attribute cannot be empty", at=attribute.start)
-        ends = (meaning(self.exact(low, "an end of a range"), ordered=True), meaning(high, ordered=True))
+        ends = (self.compared(self.exact(low, "an end of a range")), self.compared(high))
         closed = (operator in _CLOSED, second in _CLOSED)
         if operator not in _RISING:
             ends, closed = ends[::-1], closed[::-1]
@@ -248,10 +248,15 @@ def _common(found: re.Match[str]) -> Predicate | None:
     if ": " in value or value[-1] == ":":
         return None
     if operator in _FLIPPED:
-        if loose_value or _is_number(attribute):
+        if loose_value or _is_number(attribute) or beyond_numbers(attribute) or beyond_numbers(value):
             return None
         return Predicate(attribute, operator, ordered_literal(value), loose_attribute == "~")
     return Predicate(attribute, operator, literal(value), loose_attribute == "~", loose_value == "~")
+
+
+def _stands_left(left: str, right: str) -> bool:
+    """Whether a comparison has its value first: `10 < x`; `inf < 10` is about an attribute."""
+    return _is_number(left) or (beyond_numbers(left) and not _is_number(right))
 
 
 def _is_number(text: str) -> bool:

@@ -12,7 +12,7 @@ from typing import NamedTuple, NoReturn
 
 from likewise.events import Value
 from likewise.language._durations import LONGEST, PART, UNITS, length
-from likewise.language._literals import literal, ordered_literal
+from likewise.language._literals import beyond_numbers, literal, ordered_literal
 from likewise.language._model import Duration
 from likewise.language._source import Source
 from likewise.language._words import KEYWORDS, suggestion
@@ -135,8 +135,17 @@ class Scanner:
         found = _SINGLE.match(self.text, self.pos)
         if found is None or found[1] in KEYWORDS:
             self.unexpected(("a value",))
+        if ordered:
+            self.check_finite(found[1], at=found.start(1))
         self.pos = found.end()
         return ordered_literal(found[1]) if ordered else literal(found[1])
+
+    def check_finite(self, text: str, *, at: int) -> None:
+        """Refuse what is no finite number, where it would be compared as text without a word."""
+        if beyond_numbers(text):
+            shown = text[:40]
+            hint = f'quote it to compare with the text: "{shown}"'
+            self.fail(f"`{shown}` is no number to compare with", at=at, expected=("a finite number",), hint=hint)
 
     def whole(self, what: str, *, least: int = 1) -> int:
         """A whole number of at least `least`."""

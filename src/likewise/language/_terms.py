@@ -66,6 +66,12 @@ class TermReader:
             self.scanner.fail(f"{where} cannot be approximate", at=self.scanner.pos - 1, hint="leave out this `~`")
         return term
 
+    def compared(self, term: Term) -> Value:
+        """The value that `<`, `>` or a range compares with; what only looks like a number is refused."""
+        if not term.quoted:
+            self.scanner.check_finite(term.text, at=term.start)
+        return meaning(term, ordered=True)
+
     def skip(self) -> str:
         """Go over blanks; the character after them, "" at the end."""
         found = _BLANKS.match(self.text, self.scanner.pos)

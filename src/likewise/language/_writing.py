@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from likewise.errors import BuildError
 from likewise.events import Value
-from likewise.language._literals import literal, ordered_literal, write_literal
+from likewise.language._literals import beyond_numbers, literal, ordered_literal, write_literal
 from likewise.language._words import KEYWORDS
 
 _PLAIN = re.compile(r"\w[\w.\-/°%'’]*+(?: [\w.\-/°%'’]++)*")
@@ -34,7 +34,8 @@ def write_attribute(text: str) -> str:
     """An attribute; one that looks like a number would be read as the low end of a range."""
     if not text:
         raise BuildError("an attribute cannot be empty")
-    return text if _PLAIN.fullmatch(text) and isinstance(ordered_literal(text), str) else write_quoted(text)
+    safe = _PLAIN.fullmatch(text) and isinstance(ordered_literal(text), str) and not beyond_numbers(text)
+    return text if safe else write_quoted(text)
 
 
 def write_theme(tags: Iterable[str]) -> str:
@@ -46,6 +47,8 @@ def write_value(value: Value, *, ordered: bool = False) -> str:
     """A value, with quotes around text that would be read as something else."""
     if not isinstance(value, str):
         return write_literal(value)
+    if ordered and beyond_numbers(value):
+        return write_quoted(value)
     read = ordered_literal(value) if ordered else literal(value)
     return value if isinstance(read, str) and _PLAIN.fullmatch(value) else write_quoted(value)
 
