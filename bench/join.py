@@ -1,8 +1,9 @@
 """Joins by meaning: how good against EuroVoc's own synonyms, and how fast, beside MiniLM (`likewise bench join`).
 
-Rows are told as they come. Each part is a process of its own; `seconds` are those of its processors, driver, JVM and
-workers together, which a busy machine does not spoil. `LIKEWISE_BENCH_ONLY=terms` runs one part alone: quality, terms,
-rows, pairs or peers.
+Rows are told as they come. Each part on Spark is a process of its own; seconds are those of its processors, driver, JVM
+and workers together, which a busy machine does not spoil. A part that fails says so in its row, and the others go on.
+`LIKEWISE_BENCH_ONLY=terms` runs one part alone: quality, terms, rows, pairs or peers. The whole is meant for eight
+minutes on two cores, `--quick` for two; `LIKEWISE_BENCH_ROWS` and `LIKEWISE_BENCH_TERMS` choose other sizes.
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 Row = dict[str, object]
 DATA = Path(os.environ.get("LIKEWISE_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 NEAREST = 5
+WORDS = 10_000
+"""Distinct terms of the rows that are joined or compared."""
 
 
 def run(*, quick: bool = False) -> list[Row]:
@@ -39,8 +43,10 @@ def run(*, quick: bool = False) -> list[Row]:
                 for row in part(Path(folder), quick):
                     found.append(row)
                     say(" | ".join(str(value) for value in row.values()))
-            except (LikewiseError, OSError, ImportError) as error:
-                found.append({"what": name, "value": None, "unit": "", "note": f"skipped: {error}"})
+            except (LikewiseError, OSError, ImportError, RuntimeError) as error:
+                told = str(error).strip().splitlines() or [type(error).__name__]
+                found.append({"what": name, "value": None, "unit": "", "note": f"skipped: {told[-1]}"})
+                say(f"{name} skipped: {error}")
     return found
 
 
@@ -72,7 +78,11 @@ def _quality(_: Path, quick: bool) -> Iterator[Row]:
     from likewise.semantics import find_space, measure
 
     right, truth = labels()
-    left = sorted(random.Random(3).sample(sorted(truth), 500 if quick else len(truth)))
+    chance = random.Random(3)
+    left = sorted(chance.sample(sorted(truth), 500 if quick else len(truth)))
+    if quick:
+        # Fewer to choose from make it easier; it is for MiniLM, which would take half a minute to read them all.
+        right = sorted({*chance.sample(right, 1_500), *(label for term in left for label in truth[term])})
     for name, spaces in (
         ("esa", ["wordnet"]),
         ("esa", ["wikipedia"]),
@@ -107,10 +117,10 @@ def _terms(folder: Path, quick: bool) -> Iterator[Row]:
     """Distinct terms of both sides: WordNet's lemmas and the titles of Wikipedia."""
     from _spark_run import task
 
-    size = int(os.environ.get("LIKEWISE_BENCH_TERMS") or (5_000 if quick else 100_000))
+    size = _asked("TERMS", 5_000 if quick else 40_000)
     _write_terms(folder, size)
     for space in ("wordnet", "wikipedia"):
-        told = task(__file__, "terms", cores=None, folder=str(folder), space=space)
+        (told,) = task(__file__, "terms", cores=None, folder=str(folder), space=space, size=size)["each"]
         yield {
             "what": f"{size:,} x {size:,} distinct terms, esa on {space}, threshold 0.4",
             "value": size * size / told["cpu"] / 1e6,
@@ -123,13 +133,15 @@ def _rows(folder: Path, quick: bool) -> Iterator[Row]:
     """Many rows with few distinct terms, joined with a catalogue."""
     from _spark_run import task
 
-    count = int(os.environ.get("LIKEWISE_BENCH_ROWS") or (200_000 if quick else 10_000_000))
-    _write_terms(folder, 10_000)
-    for best in (None, 1):
-        told = task(__file__, "rows", cores=None, folder=str(folder), count=count, best=best)
+    count = _asked("ROWS", 200_000 if quick else 5_000_000)
+    _write_terms(folder, WORDS)
+    ways: list[dict[str, float]] = [{"threshold": 0.4}, {"best": 1}]
+    for way, told in zip(
+        ways, task(__file__, "rows", cores=None, folder=str(folder), count=count, ways=ways)["each"], strict=True
+    ):
+        (asked,) = way.items()
         yield {
-            "what": f"{count:,} rows of 10,000 terms with a catalogue of 5,000, "
-            + ("best 1" if best else "threshold 0.4"),
+            "what": f"{count:,} rows of {WORDS:,} terms with a catalogue of 5,000, {asked[0]} {asked[1]}",
             "value": count / told["cpu"],
             "unit": "rows/s of a processor",
             "note": f"{told['cpu']:.0f} s of processors, {told['rows']:,} rows out, {told['memory']:,} MB at most",
@@ -140,16 +152,22 @@ def _pairs(folder: Path, quick: bool) -> Iterator[Row]:
     """`related(a, b)` over many rows with few distinct pairs."""
     from _spark_run import task
 
-    count = int(os.environ.get("LIKEWISE_BENCH_ROWS") or (200_000 if quick else 10_000_000))
-    _write_terms(folder, 10_000)
-    for distinct in (1_000, 100_000):
-        told = task(__file__, "pairs", cores=None, folder=str(folder), count=count, distinct=distinct)
+    count = _asked("ROWS", 200_000 if quick else 5_000_000)
+    _write_terms(folder, WORDS)
+    sizes = [1_000, 20_000 if quick else 100_000]
+    for distinct, told in zip(
+        sizes, task(__file__, "pairs", cores=None, folder=str(folder), count=count, sizes=sizes)["each"], strict=True
+    ):
         yield {
             "what": f"related(a, b) over {count:,} rows, {distinct:,} distinct pairs",
             "value": count / told["cpu"],
             "unit": "rows/s of a processor",
-            "note": f"{told['cpu']:.0f} s of processors",
+            "note": f"{told['cpu']:.0f} s of processors, every pair new to both workers at first",
         }
+
+
+def _asked(name: str, usual: int) -> int:
+    return int(os.environ.get(f"LIKEWISE_BENCH_{name}") or usual)
 
 
 def _peers(folder: Path, quick: bool) -> Iterator[Row]:
@@ -160,23 +178,28 @@ def _peers(folder: Path, quick: bool) -> Iterator[Row]:
     from _spark_run import task
     from likewise.semantics import Embedding
 
-    size = 200 if quick else 1_000
-    _write_terms(folder, 10_000)
-    told = task(__file__, "cross", cores=None, folder=str(folder), size=size)
+    size = 100 if quick else 500
+    _write_terms(folder, WORDS)
+    (told,) = task(__file__, "cross", cores=None, folder=str(folder), size=size)["each"]
     yield {
-        "what": f"peer: cross join with a Pandas UDF over MiniLM, {size:,} x {size:,} terms",
+        "what": f"peer: cross join with a Pandas UDF over MiniLM, a sample of {size:,} x {size:,} terms",
         "value": size * size / told["cpu"] / 1e6,
         "unit": "M pairs/s of a processor",
         "note": f"{told['cpu']:.0f} s of processors, each term embedded once in a worker",
     }
     faiss.omp_set_num_threads(1)
-    terms = (folder / "left.txt").read_text().splitlines()[: 2 * size]
+    terms = _file(folder, "left", WORDS).read_text(encoding="utf-8").splitlines()[: 4 * size]
     measure = Embedding()
     measure.vectors(terms[:16])
     begun = time.process_time()
     vectors = measure.vectors(terms)
     embedding = (time.process_time() - begun) / len(terms)
-    yield {"what": "peer: MiniLM, terms embedded", "value": 1 / embedding, "unit": "terms/s of a processor"}
+    yield {
+        "what": "peer: MiniLM, terms embedded",
+        "value": 1 / embedding,
+        "unit": "terms/s of a processor",
+        "note": f"a sample of {len(terms):,}",
+    }
     many = np.tile(vectors, (20_000 // len(vectors), 1))
     index = faiss.IndexFlatIP(vectors.shape[1])
     index.add(many)
@@ -190,27 +213,31 @@ def _peers(folder: Path, quick: bool) -> Iterator[Row]:
     }
 
 
+def _file(folder: str | Path, name: str, size: int) -> Path:
+    return Path(folder) / f"{name}-{size}.txt"
+
+
 def _write_terms(folder: Path, size: int) -> None:
+    """So many lemmas of WordNet as left.txt, and titles of Wikipedia as right.txt, a line each."""
     from likewise.semantics import WordNet
 
-    if (folder / "size").exists() and int((folder / "size").read_text()) >= size:
+    if _file(folder, "right", size).exists():
         return
     chance = random.Random(1)
     lemmas = sorted({lemma.replace("_", " ") for lemma in WordNet.load().lemmas()})
     with bz2.open(DATA / "wikipedia" / "articles-400w.jsonl.bz2", "rt", encoding="utf-8") as file:
-        titles = sorted(
-            {json.loads(line)["title"] for line, _ in zip(file, range(int(size * 1.3) + 5_000), strict=False)}
-        )
+        lines = islice(file, int(size * 1.3) + 1_000)
+        titles = sorted({json.loads(line)["title"] for line in lines})
     for name, terms in (("left", lemmas), ("right", titles)):
         chosen = chance.sample(terms, min(size, len(terms)))
-        (folder / f"{name}.txt").write_text("".join(f"{term}\n" for term in chosen), encoding="utf-8")
-    (folder / "size").write_text(str(size))
+        _file(folder, name, size).write_text("".join(f"{term}\n" for term in chosen), encoding="utf-8")
 
 
 def _measured(spark: Any, work: Any) -> dict[str, Any]:
     """Processor time and memory of one piece of work, once workers have started."""
     from _spark_run import memory, processor_time
 
+    # Workers that have not started yet would be counted; what the first use of a space costs is.
     spark.range(2).mapInArrow(lambda batches: batches, "id long").count()
     begun = processor_time()
     with memory() as told:
@@ -218,45 +245,42 @@ def _measured(spark: Any, work: Any) -> dict[str, Any]:
     return {"rows": rows, "cpu": processor_time() - begun, "memory": max(told, default=0) >> 20}
 
 
-def terms_task(*, folder: str, space: str, cores: int | None) -> dict[str, Any]:
+def terms_task(*, folder: str, space: str, size: int, cores: int | None) -> dict[str, Any]:
     from _spark_run import session
     from likewise.pipeline import join_by_meaning
 
     with session(cores) as spark:
-        left, right = (spark.read.text(f"{folder}/{name}.txt").toDF(name) for name in ("left", "right"))
-        return _measured(
-            spark, lambda: join_by_meaning(left, right, on=("left", "right"), threshold=0.4, space=space).count()
-        )
+        left, right = (spark.read.text(str(_file(folder, name, size))).toDF(name) for name in ("left", "right"))
+        joined = join_by_meaning(left, right, on=("left", "right"), threshold=0.4, space=space)
+        return {"each": [_measured(spark, joined.count)]}
 
 
-def rows_task(*, folder: str, count: int, best: int | None, cores: int | None) -> dict[str, Any]:
+def rows_task(*, folder: str, count: int, ways: list[dict[str, Any]], cores: int | None) -> dict[str, Any]:
     from _spark_run import session
     from likewise.pipeline import join_by_meaning
 
     with session(cores) as spark:
-        left = _many(spark, folder, count, 10_000)
-        right = spark.read.text(f"{folder}/right.txt").toDF("name").limit(5_000)
-        options = {"best": best} if best else {"threshold": 0.4}
-        joined = join_by_meaning(left, right, on=("term", "name"), space="wordnet", **options)
-        return _measured(spark, joined.count)
+        left = _many(spark, folder, count, WORDS)
+        right = spark.read.text(str(_file(folder, "right", WORDS))).toDF("name").limit(5_000)
+        joins = [join_by_meaning(left, right, on=("term", "name"), space="wordnet", **way) for way in ways]
+        return {"each": [_measured(spark, joined.count) for joined in joins]}
 
 
-def pairs_task(*, folder: str, count: int, distinct: int, cores: int | None) -> dict[str, Any]:
+def pairs_task(*, folder: str, count: int, sizes: list[int], cores: int | None) -> dict[str, Any]:
     from _spark_run import session
     from likewise.pipeline import register_related
 
     with session(cores) as spark:
         register_related(spark, space="wordnet")
-        _many(spark, folder, count, distinct).createOrReplaceTempView("pairs")
-        asked = spark.sql("select related(term, other) as r from pairs")
-        return _measured(spark, lambda: asked.write.format("noop").mode("overwrite").save())
+        every = [_many(spark, folder, count, distinct).selectExpr("related(term, other) as r") for distinct in sizes]
+        return {"each": [_measured(spark, each.write.format("noop").mode("overwrite").save) for each in every]}
 
 
 def _many(spark: Any, folder: str, count: int, distinct: int) -> Any:
     """Rows (id, term, other) as Parquet: so many distinct terms, or pairs of terms where there are not so many."""
     path = Path(folder) / f"many-{count}-{distinct}"
     if not path.exists():
-        words = Path(folder, "left.txt").read_text(encoding="utf-8").splitlines()[:10_000]
+        words = _file(folder, "left", WORDS).read_text(encoding="utf-8").splitlines()
         spark.createDataFrame(list(enumerate(words)), "at int, word string").createOrReplaceTempView("words")
         spark.sql(
             f"select id, a.word as term, b.word as other from (select id, pmod(xxhash64(id), {distinct}) as k "
@@ -275,7 +299,7 @@ def cross_task(*, folder: str, size: int, cores: int | None) -> dict[str, Any]:
     with session(cores) as spark:
         kept: dict[str, Any] = {}
 
-        def cosine(a: pd.Series, b: pd.Series) -> pd.Series:
+        def cosine(a: Any, b: Any) -> Any:
             import numpy as np
 
             from likewise.semantics import Embedding
@@ -285,10 +309,14 @@ def cross_task(*, folder: str, size: int, cores: int | None) -> dict[str, Any]:
             one, two = (kept["model"].vectors(list(side)) for side in (a, b))
             return pd.Series(np.einsum("ij,ij->i", one, two))
 
-        left, right = (spark.read.text(f"{folder}/{name}.txt").toDF(name).limit(size) for name in ("left", "right"))
+        left, right = (
+            spark.read.text(str(_file(folder, name, WORDS))).toDF(name).limit(size) for name in ("left", "right")
+        )
+        # Spark reads types, not their names, which is all that is left of those written above.
+        cosine.__annotations__ = {"a": pd.Series, "b": pd.Series, "return": pd.Series}
         near = pandas_udf(cosine, "double")
         joined = left.crossJoin(right).repartition(2).withColumn("r", near("left", "right")).where(col("r") >= 0.6)
-        return _measured(spark, joined.count)
+        return {"each": [_measured(spark, joined.count)]}
 
 
 if __name__ == "__main__":
