@@ -119,8 +119,9 @@ def _terms(folder: Path, quick: bool) -> Iterator[Row]:
 
     size = _asked("TERMS", 5_000 if quick else 40_000)
     _write_terms(folder, size)
-    for space in ("wordnet", "wikipedia"):
-        (told,) = task(__file__, "terms", cores=None, folder=str(folder), space=space, size=size)["each"]
+    spaces = ["wordnet", "wikipedia"]
+    each = task(__file__, "terms", cores=None, folder=str(folder), spaces=spaces, size=size)["each"]
+    for space, told in zip(spaces, each, strict=True):
         yield {
             "what": f"{size:,} x {size:,} distinct terms, esa on {space}, threshold 0.4",
             "value": size * size / told["cpu"] / 1e6,
@@ -136,9 +137,8 @@ def _rows(folder: Path, quick: bool) -> Iterator[Row]:
     count = _asked("ROWS", 200_000 if quick else 5_000_000)
     _write_terms(folder, WORDS)
     ways: list[dict[str, float]] = [{"threshold": 0.4}, {"best": 1}]
-    for way, told in zip(
-        ways, task(__file__, "rows", cores=None, folder=str(folder), count=count, ways=ways)["each"], strict=True
-    ):
+    each = task(__file__, "rows", cores=None, folder=str(folder), count=count, ways=ways)["each"]
+    for way, told in zip(ways, each, strict=True):
         (asked,) = way.items()
         yield {
             "what": f"{count:,} rows of {WORDS:,} terms with a catalogue of 5,000, {asked[0]} {asked[1]}",
@@ -155,9 +155,8 @@ def _pairs(folder: Path, quick: bool) -> Iterator[Row]:
     count = _asked("ROWS", 200_000 if quick else 5_000_000)
     _write_terms(folder, WORDS)
     sizes = [1_000, 20_000 if quick else 100_000]
-    for distinct, told in zip(
-        sizes, task(__file__, "pairs", cores=None, folder=str(folder), count=count, sizes=sizes)["each"], strict=True
-    ):
+    each = task(__file__, "pairs", cores=None, folder=str(folder), count=count, sizes=sizes)["each"]
+    for distinct, told in zip(sizes, each, strict=True):
         yield {
             "what": f"related(a, b) over {count:,} rows, {distinct:,} distinct pairs",
             "value": count / told["cpu"],
@@ -245,14 +244,14 @@ def _measured(spark: Any, work: Any) -> dict[str, Any]:
     return {"rows": rows, "cpu": processor_time() - begun, "memory": max(told, default=0) >> 20}
 
 
-def terms_task(*, folder: str, space: str, size: int, cores: int | None) -> dict[str, Any]:
+def terms_task(*, folder: str, spaces: list[str], size: int, cores: int | None) -> dict[str, Any]:
     from _spark_run import session
     from likewise.pipeline import join_by_meaning
 
     with session(cores) as spark:
         left, right = (spark.read.text(str(_file(folder, name, size))).toDF(name) for name in ("left", "right"))
-        joined = join_by_meaning(left, right, on=("left", "right"), threshold=0.4, space=space)
-        return {"each": [_measured(spark, joined.count)]}
+        joins = [join_by_meaning(left, right, on=("left", "right"), threshold=0.4, space=space) for space in spaces]
+        return {"each": [_measured(spark, joined.count) for joined in joins]}
 
 
 def rows_task(*, folder: str, count: int, ways: list[dict[str, Any]], cores: int | None) -> dict[str, Any]:
