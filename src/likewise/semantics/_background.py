@@ -11,7 +11,7 @@ from likewise.errors import BuildError
 from likewise.semantics._competitors import Competitors
 from likewise.semantics._measure import Matrix, Measure, Prepared, prepare
 from likewise.semantics._phrase import Names
-from likewise.semantics._rescaled import Rescaled
+from likewise.semantics._rescaled import Beside
 
 PATIENCE = 10.0
 """So many nearer terms halve a side's say: a term has about that many synonyms and relatives that do not count."""
@@ -22,7 +22,7 @@ OWN_SIDE = 0.2
 _TIE = np.float32(1e-5)  # scores that differ by rounding only are the same
 
 
-class Ranked(Rescaled):
+class Ranked(Beside):
     """r' = r * (1 + n_e / k)^-2(1-w) * (1 + n_s / k)^-2w, over any measure.
 
     n_e is how many terms of the vocabulary are nearer to the event term than the subscription term is, n_s how

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from likewise.errors import BuildError
 from likewise.semantics._competitors import Competitors
 from likewise.semantics._measure import Matrix, Measure, Prepared, prepare
-from likewise.semantics._rescaled import Rescaled
+from likewise.semantics._rescaled import Beside
 
 TEMPERATURES = {"combined": 0.01, "embedding": 0.05, "esa": 0.005, "thematic": 0.005}
 """How sharply each measure's scores are contrasted, on the scale of its own scores; chosen by matching quality."""
@@ -18,7 +18,7 @@ TEMPERATURES = {"combined": 0.01, "embedding": 0.05, "esa": 0.005, "thematic": 0
 _DEFAULT_TEMPERATURE = 0.02
 
 
-class Contrast(Rescaled):
+class Contrast(Beside):
     """r' = r * softmax_tau(r over competitors) / max of it, over any measure.
 
     The quotient of the two softmax values is exp((r - r_max) / tau), where r_max is the best score that

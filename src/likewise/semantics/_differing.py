@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from likewise.errors import BuildError
 from likewise.events import normalise
-from likewise.semantics._measure import Matrix, Measure, Prepared, Preparing, Shared, apart, prepare
+from likewise.semantics._measure import Matrix, Measure, Prepared, apart, prepare
 from likewise.semantics._phrase import key
+from likewise.semantics._rescaled import Rescaled
 from likewise.semantics._text import tokens
 
 POWERS: Final = {"combined": 0.5, "embedding": 0.75, "esa": 0.25, "thematic": 0.25}
@@ -24,7 +25,7 @@ _KEPT: Final = 1 << 22
 """Scores of words that stay in memory: phrases are made of few words, over and over."""
 
 
-class Differing(Preparing):
+class Differing(Rescaled):
     """r' = sqrt(r * d^p) where two phrases share words and differ in others; all other pairs are as they were.
 
     d is how related the differing words are: the mean, over the words of the subscription's phrase that the event's
@@ -39,10 +40,8 @@ class Differing(Preparing):
     [[0.4...]]
     """
 
-    symmetric = False
-
     def __init__(self, measure: Measure, *, power: float | None = None) -> None:
-        self._measure = measure
+        super().__init__(measure)
         self._power = POWERS.get(measure.name, _DEFAULT_POWER) if power is None else power
         if not self._power > 0:
             raise BuildError(f"differing words cannot count {self._power}", hint="choose a power above 0")
@@ -64,22 +63,6 @@ class Differing(Preparing):
     def apart(self, subscription_term: str, event_term: str) -> str:
         """What the measure inside says."""
         return apart(self._measure, subscription_term, event_term)
-
-    def reason(
-        self,
-        subscription_term: str,
-        event_term: str,
-        *,
-        subscription_theme: Sequence[str] = (),
-        event_theme: Sequence[str] = (),
-        limit: int = 5,
-    ) -> list[Shared]:
-        """The measure's own reasons, scaled to the score."""
-        themes = {"subscription_theme": subscription_theme, "event_theme": event_theme}
-        before = float(self._measure.matrix([subscription_term], [event_term], **themes)[0, 0])
-        after = float(self.matrix([subscription_term], [event_term], **themes)[0, 0])
-        shared = self._measure.reason(subscription_term, event_term, limit=limit, **themes)
-        return [Shared(each.concept, each.weight * after / before) for each in shared] if before > 0 else []
 
 
 class _Phrases:

@@ -1,4 +1,4 @@
-"""Measures that scale another measure's scores by how they stand beside those of other terms."""
+"""Measures that scale another measure's scores, such as by how they stand beside those of other terms."""
 
 from __future__ import annotations
 
@@ -10,29 +10,15 @@ from likewise.semantics._measure import Measure, Prepared, Preparing, Shared, pr
 
 
 class Rescaled(Preparing):
-    """Another measure and the terms that its scores are seen beside.
+    """Another measure with other scores; its reasons are those of the measure inside, scaled with the score.
 
-    The sides are not alike, so it is not symmetric; its reasons are those of the measure inside, scaled with the score.
+    The sides are not alike, so it is not symmetric.
     """
 
     symmetric = False
-    suffix: ClassVar[str]
-    """What the name of the measure inside gets."""
 
-    def __init__(self, measure: Measure, others: Competitors) -> None:
+    def __init__(self, measure: Measure) -> None:
         self._measure = measure
-        self._others = others
-        self._prepared: dict[tuple[str, ...], Prepared] = {}
-
-    @property
-    def name(self) -> str:
-        return f"{self._measure.name}+{self.suffix}"
-
-    def _beside(self, theme: tuple[str, ...]) -> Prepared:
-        """The other terms within a theme, made ready once."""
-        if theme not in self._prepared:
-            self._prepared[theme] = prepare(self._measure, self._others.terms, subscription_theme=theme)
-        return self._prepared[theme]
 
     def reason(
         self,
@@ -49,3 +35,25 @@ class Rescaled(Preparing):
         after = float(self.matrix([subscription_term], [event_term], **themes)[0, 0])
         shared = self._measure.reason(subscription_term, event_term, limit=limit, **themes)
         return [Shared(each.concept, each.weight * after / before) for each in shared] if before > 0 else []
+
+
+class Beside(Rescaled):
+    """Another measure, and the terms that its scores are seen beside."""
+
+    suffix: ClassVar[str]
+    """What the name of the measure inside gets."""
+
+    def __init__(self, measure: Measure, others: Competitors) -> None:
+        super().__init__(measure)
+        self._others = others
+        self._prepared: dict[tuple[str, ...], Prepared] = {}
+
+    @property
+    def name(self) -> str:
+        return f"{self._measure.name}+{self.suffix}"
+
+    def _beside(self, theme: tuple[str, ...]) -> Prepared:
+        """The other terms within a theme, made ready once."""
+        if theme not in self._prepared:
+            self._prepared[theme] = prepare(self._measure, self._others.terms, subscription_theme=theme)
+        return self._prepared[theme]
