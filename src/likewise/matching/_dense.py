@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import sqrt
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likewise.language import Profile
+from likewise.matching._aggregation import Aggregation
 from likewise.matching._approach import Settings
 from likewise.matching._dense_kernel import Profiles, Said, fill_rows, score_dense
 from likewise.matching._group import CODES, Hits, ProfileGroup, bound_of, gather
@@ -63,7 +65,9 @@ class DenseGroup(ProfileGroup):
 
     def _enter(self, slot: int, length: int, settings: Settings) -> None:
         self._bound, self._aggregation = grown(self._bound, slot + 1), grown(self._aggregation, slot + 1)
-        self._bound[slot] = bound_of(settings, length)
+        bound = bound_of(settings, length)
+        # The weakest entry takes away at least what the product lacks: a product below the root cannot be enough.
+        self._bound[slot] = sqrt(bound) if settings.aggregation is Aggregation.CAUTIOUS else bound
         self._aggregation[slot] = CODES[settings.aggregation]
 
     def matrix(self, encoded: Encoded, event: int, profile: Profile) -> NDArray[np.float32]:

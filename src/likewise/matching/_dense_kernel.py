@@ -119,24 +119,32 @@ def _reached(best: NDArray[np.float32], profile: int, profiles: Profiles) -> flo
         for place in range(begin, end):
             total += best[profiles.condition[place]]
         return total if total >= bound else -1.0
-    cautious = profiles.aggregation[profile] == CAUTIOUS
     product = 1.0
-    least = 1.0
     for place in range(begin, end):
-        entry = np.float64(best[profiles.condition[place]])
-        product *= entry
-        least = min(least, entry)
-        # What the weakest entry takes away is at least what the product lacks.
-        if (product * product if cautious else product) < bound:
+        product *= best[profiles.condition[place]]
+        if product < bound:
             return -1.0
-    if not cautious:
-        return product
-    product *= least ** np.float64(end - begin)
-    return product if product >= bound else -1.0
+    return product
 
 
 @numba.njit(cache=True, nogil=True)
-def _score(reached: float, length: int, aggregation: int) -> float:
+def _weakened(best: NDArray[np.float32], reached: float, profile: int, profiles: Profiles) -> float:
+    """The product times the weakest entry, as often as there are entries; -1 if that is not enough.
+
+    The bound of such a profile is the root of what must be reached, which the product alone has reached by now.
+    """
+    begin, length, bound = profiles.start[profile], profiles.length[profile], profiles.bound[profile]
+    least = 1.0
+    for place in range(begin, begin + length):
+        least = min(least, best[profiles.condition[place]])
+    for _ in range(length):
+        reached *= least
+    return reached if reached >= bound * bound else -1.0
+
+
+@numba.njit(cache=True, nogil=True)
+def score_of(reached: float, length: int, aggregation: int) -> float:
+    """The score of a product or sum."""
     if aggregation == MEAN:
         return reached / length
     if aggregation == CAUTIOUS:
@@ -201,12 +209,14 @@ def score_dense(  # noqa: PLR0917
                 continue
             tried += 1
             reached = _reached(best, profile, profiles)
+            if reached > 0.0 and profiles.aggregation[profile] == CAUTIOUS:
+                reached = _weakened(best, reached, profile, profiles)
             if reached > 0.0:
                 if written == len(out_event):
                     return which, before
                 out_event[written] = event
                 out_profile[written] = profile
-                out_score[written] = _score(reached, profiles.length[profile], profiles.aggregation[profile])
+                out_score[written] = score_of(reached, profiles.length[profile], profiles.aggregation[profile])
                 written += 1
         compared[0] += tried
     return len(events), written

@@ -9,7 +9,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.matching._dense_kernel import CAUTIOUS, MEAN, RELATED, UNRELATED, _score, is_worded
+from likewise.matching._dense_kernel import CAUTIOUS, MEAN, RELATED, UNRELATED, is_worded, score_of
 from likewise.matching._exact_kernel import EQUAL, WITHIN, Tuples, _lower_bound
 
 _TEXT = 0
@@ -249,7 +249,7 @@ def match_sparse(  # noqa: PLR0917
                 out_event[written] = event
                 out_profile[written] = profile
                 record = world.profiles[profile]
-                out_score[written] = _score(reached, record.length, record.aggregation)
+                out_score[written] = score_of(reached, record.length, record.aggregation)
                 written += 1
     return len(events), written
 
