@@ -29,7 +29,7 @@ PATIENCE: Final = 1 << 60
 """The detector's own lateness: it must wait for Spark's watermark and never decide by itself."""
 
 STORES_MB: Final = "32"
-"""Memory of all state stores of a worker together, in MB: half of it gathers what was written before it goes to disk."""
+"""Memory of all state stores of a worker together, in MB; half of it gathers what was written, then goes to disk."""
 ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 STATE: Final = "snapshot binary, timer bigint"
 NUMBERS: Final = (
