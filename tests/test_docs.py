@@ -97,6 +97,8 @@ def desk(shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     articles = "".join(json.dumps(article) + "\n" for article in ARTICLES)
     (tmp_path / "articles.jsonl.bz2").write_bytes(bz2.compress(articles.encode()))
     (tmp_path / "readings.csv").write_text("sensor,at,celsius\nkitchen,2026-01-01T10:00:00Z,21.5\n")
+    (tmp_path / "devices.csv").write_text("device,room\nlaptop,112\n")
+    (tmp_path / "parts.csv").write_text("name,price\nnotebook computer,900\n")
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     (tmp_path / "shelf").mkdir()
     for name in ("wordnet", "wikipedia", "manuals"):
