@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 _POLL: Final = 0.3
 _LAST_WORDS: Final = 20
 """Seconds in which a JVM that had a signal has stopped what it does."""
-_SLOW: Final = "Python worker failed to connect back"
-"""What Spark says of a Python process that takes more than ten seconds to start; no setting gives it more."""
+_UNPREPARED: Final = ("Python worker failed to connect back", "STREAMING_PYTHON_RUNNER_INITIALIZATION")
+"""What Spark says of a Python process that takes more than ten seconds to start (no setting gives it more), or that is
+killed while it prepares a stream."""
 _TRIES: Final = 5
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 AGAIN: Final = "mend it and start again: it goes on where it was"
@@ -155,9 +156,9 @@ class Told:
             self._batches(query)
             if failure is None or ending.wanted:
                 return
-            if _SLOW not in str(failure) or tried == _TRIES:
+            if tried == _TRIES or not any(each in str(failure) for each in _UNPREPARED):
                 raise _failed(str(failure), self.log)
-            errors.print("the machine is too busy for Spark to start: once more")
+            errors.print("the process that prepares the stream was lost or too slow: once more")
 
     def _batches(self, query: StreamingQuery) -> None:
         for progress in query.recentProgress:
