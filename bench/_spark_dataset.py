@@ -23,7 +23,7 @@ def rows(folder: Path, *, quick: bool) -> Iterator[dict[str, object]]:
         try:
             told = task(__file__, "expand", cores=2, folder=str(folder / f"made-{size}"), count=size)
         except RuntimeError as error:
-            yield {"what": "data set job", "value": None, "unit": "", "note": f"skipped: {str(error).splitlines()[-1]}"}
+            yield {"what": "data set job", "value": None, "unit": "", "note": f"failed: {str(error).splitlines()[-1]}"}
             return
         what, agree = (
             f"data set job, {size:,} events with truth",

@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from _spark_run import best, cpu, main, memory, row, say, session, task
-from likewise.errors import LikewiseError
+from likewise.errors import LikewiseError, MissingError
 
 
 def rows(folder: Path, *, quick: bool) -> Iterator[dict[str, object]]:
     count = 200_000 if quick else 5_000_000
     try:
         base, space = _inputs(folder)
-    except (LikewiseError, OSError, RuntimeError) as error:
-        yield {"what": "matching", "value": None, "unit": "", "note": f"skipped: {error}"}
+    except LikewiseError as error:
+        yield {"what": "matching", "value": None, "unit": "", "note": f"skipped: {error.message}"}
         return
     engine = _engine_rate(folder, space)
     yield row("matching, engine in process", engine, "events/s of one core")
@@ -77,7 +77,6 @@ def _inputs(folder: Path) -> tuple[Path, str]:
 
 
 def _space() -> str:
-    from likewise.errors import LikewiseError
     from likewise.semantics import find_space
 
     for name in ("wikipedia", "wordnet"):
@@ -85,7 +84,7 @@ def _space() -> str:
             return str(find_space(name).path)
         except LikewiseError:
             continue
-    raise RuntimeError("there is no space (likewise space build --corpus wordnet --out wordnet)")
+    raise MissingError("there is no space", hint="likewise space build --corpus wordnet --out wordnet")
 
 
 def _engine_rate(folder: Path, space: str) -> float:

@@ -31,3 +31,13 @@ def test_an_unknown_one_is_refused_with_the_names() -> None:
     done = CliRunner().invoke(build(), ["bench", "speed"])
     assert isinstance(done.exception, LikewiseError)
     assert "composite" in str(done.exception)
+
+
+@pytest.mark.parametrize(("note", "code"), [("skipped: no space", 0), ("failed: it broke", 1)])
+def test_a_part_that_failed_is_no_success(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, note: str, code: int
+) -> None:
+    row = {"what": "part", "value": None, "unit": "", "note": note}
+    (tmp_path / "one.py").write_text(f"def run(*, quick=False):\n    return [{row!r}]\n")
+    monkeypatch.setenv("LIKEWISE_BENCH", str(tmp_path))
+    assert CliRunner().invoke(build(), ["bench", "one"]).exit_code == code

@@ -45,6 +45,8 @@ def bench(
         typer.echo(json.dumps({"bench": name, "machine": _machine(), "date": str(date.today()), "rows": rows}))
     else:
         _show(name, rows)
+    if any(str(row.get("note", "")).startswith("failed: ") for row in rows):
+        raise typer.Exit(1)
 
 
 def _folder() -> Path:

@@ -89,6 +89,7 @@ class Claim:
             self._path = None
 
     def _hold(self, query: StreamingQuery) -> None:
+        # Only a JVM that is gone cannot be asked.
         with contextlib.suppress(Exception):
             while query.isActive:
                 time.sleep(_POLL)
