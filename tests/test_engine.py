@@ -8,6 +8,7 @@ from likewise.events import Event
 from likewise.language import Operator, Predicate, Profile, Subscription
 from likewise.testing import ManualClock, TableMeasure
 
+MINUTES = 4 * 60_000_000
 EVENT = Event.of(
     {
         "type": "increased energy consumption event",
@@ -140,3 +141,35 @@ def test_who_chooses_nothing_is_matched_as_tuned():
     assert (told.subscription, told.score) == ("a", pytest.approx(0.5**0.2))
     assert str(told.match.approach) == "tuned"
     assert engine.publish({"machine": "room 113"}) == []
+
+
+def test_a_restored_engine_continues_as_if_it_had_never_stopped():
+    text = "single: {type = open}\nleft_open: {type = open} as o then not {type = closed} within 5 minutes"
+    events = [
+        Event(str(n), (("type", "open" if n % 3 else "closed"),), (), n * MINUTES, n * MINUTES) for n in range(20)
+    ]
+    whole, first = Engine(), Engine()
+    whole.subscribe(text)
+    first.subscribe(text)
+    expected = [one.subscription for event in events for one in whole.publish(event)]
+    found = [one.subscription for event in events[:10] for one in first.publish(event)]
+    second = Engine.restore(first.snapshot())
+    found += [one.subscription for event in events[10:] for one in second.publish(event)]
+    assert found == expected
+    assert len({*found}) == 2
+    assert second.subscriptions == whole.subscriptions
+    assert [one.score for one in second.advance(10**12)] == [one.score for one in whole.advance(10**12)] != []
+
+
+def test_bytes_that_are_no_snapshot_are_refused():
+    for data in (b"", b"\x01", Engine().snapshot()[:-3], Engine().detector.snapshot()):
+        with pytest.raises(LikewiseError, match="not a snapshot"):
+            Engine.restore(data)
+
+
+def test_refused_events_reach_the_caller():
+    refused = []
+    engine = Engine(refuse=refused.append)
+    engine.subscribe("p: {a = 1} then {a = 2} within 1 minute")
+    engine.publish_batch([Event("1", (("a", 1),), (), 10, 10), Event("2", (("a", 2),), (), 5, 5)])
+    assert [(one.event.id, one.reason) for one in refused] == [("2", "it is too late")]

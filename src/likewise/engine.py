@@ -8,16 +8,22 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from likewise.composite import Detection, Detector, Limits
-from likewise.errors import BuildError
+import msgspec
+
+from likewise.composite import Detection, Detector, Limits, Refused
+from likewise.errors import BuildError, InputError
 from likewise.events import Event, Instant, Value
-from likewise.language import Composite, Duration, Subscription, parse
+from likewise.language import Composite, Duration, Subscription, format_subscription, parse, parse_subscription
 from likewise.matching import Explanation, Match, Matcher
 
 Clock: TypeAlias = Callable[[], Instant]
 """Tells the time of events that come without one."""
+
+
+SNAPSHOT: Final = ("likewise-engine", 1)
+"""Format and version of snapshots."""
 
 
 def system_clock() -> Instant:
@@ -61,11 +67,13 @@ class Engine:
         matcher: Matcher | None = None,
         lateness: Duration = 0,
         limits: Limits | None = None,
+        refuse: Callable[[Refused], None] | None = None,
         **options: Any,
     ) -> None:
         """Options are those of `Matcher`, unless a ready matcher is given.
 
-        `lateness` is how far out of order events may come for patterns; `limits` bound what patterns hold.
+        `lateness` is how far out of order events may come for patterns; `limits` bound what patterns hold; `refuse`
+        takes the events that patterns refuse, such as late ones.
         """
         if matcher is not None and options:
             raise BuildError(f"the matcher is already made, so {', '.join(options)} cannot be set", hint="drop one")
@@ -73,6 +81,7 @@ class Engine:
         self._clock = clock
         self._lateness = lateness
         self._limits = limits
+        self._refuse = refuse
         self._handles: dict[str, int] = {}
         self._subscriptions: dict[str, Subscription] = {}
         self._detector: Detector | None = None
@@ -105,6 +114,7 @@ class Engine:
                 measure=self.matcher.measure,
                 lateness=self._lateness,
                 limits=self._limits,
+                refuse=self._refuse,
             )
         return self._detector
 
@@ -156,6 +166,46 @@ class Engine:
         """Tell the engine that event time has come to `instant`, for what patterns wait for."""
         return [] if self._detector is None else [_notification(found) for found in self._detector.advance(instant)]
 
+    def snapshot(self) -> bytes:
+        """Subscriptions and all that patterns hold, as bytes of a versioned format."""
+        kind, version = SNAPSHOT
+        return msgspec.msgpack.encode(
+            {
+                "format": kind,
+                "version": version,
+                "nameless": self._nameless,
+                "subscriptions": [format_subscription(one) for one in self._subscriptions.values()],
+                "detector": None if self._detector is None else self._detector.snapshot(),
+            }
+        )
+
+    @classmethod
+    def restore(cls, data: bytes, **options: Any) -> Engine:
+        """An engine that continues where the snapshot was taken; options are those of `Engine`.
+
+        >>> engine = Engine()
+        >>> engine.subscribe("parking: {slots > 0}")
+        ['parking']
+        >>> [found.subscription for found in Engine.restore(engine.snapshot()).publish({"slots": 3})]
+        ['parking']
+        """
+        state = _decoded(data)
+        engine = cls(**options)
+        engine._nameless = state["nameless"]
+        if state["detector"] is not None:
+            engine._detector = Detector.restore(
+                state["detector"],
+                matcher=engine.matcher.sibling(),
+                measure=engine.matcher.measure,
+                refuse=engine._refuse,
+            )
+        for subscription in map(parse_subscription, state["subscriptions"]):
+            if isinstance(subscription.body, Composite):
+                engine._subscriptions[subscription.name] = subscription
+            else:
+                engine._subscribe(subscription)
+        return engine
+
     def _handle(self, name: str) -> int:
         if name not in self._handles:
             raise BuildError(f"there is no subscription {name!r} to single events", hint="patterns have detections")
@@ -178,6 +228,18 @@ class Engine:
         else:
             self._handles[name] = self.matcher.add(body, options=subscription.options, key=name)
         self._subscriptions[name] = subscription
+
+
+def _decoded(data: bytes) -> dict[str, Any]:
+    try:
+        state = msgspec.msgpack.decode(data)
+    except (msgspec.DecodeError, ValueError) as error:
+        raise InputError(f"this is not a snapshot of an engine: {error}", hint="it may be cut short") from None
+    found = (state.get("format"), state.get("version")) if isinstance(state, dict) else None
+    if found != SNAPSHOT:
+        raise InputError(f"this is not a snapshot of this version: {found}", hint="replay the events instead")
+    assert isinstance(state, dict)
+    return state
 
 
 def _notification(found: Detection) -> Notification:
