@@ -14,9 +14,9 @@ from likewise.evaluation.thematic_dataset import ThematicDataset
 from likewise.events import Event, normalise
 from likewise.language import Profile
 from likewise.matching import Matcher
-from likewise.matching._aggregation import Aggregation, aggregate
-from likewise.matching._matrices import attribute_matrix, value_matrix
-from likewise.matching._vocabulary import term_of
+from likewise.matching.definition import attribute_matrix, value_matrix
+from likewise.matching.encoding import term_of
+from likewise.matching.settings import Aggregation, aggregate
 from likewise.semantics import Competitors, Contrast, Esa, Measure, Space, contrasted
 
 AIMED = ("approximate", "thematic", "contrast")

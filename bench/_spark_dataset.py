@@ -63,7 +63,7 @@ def _agree(data: Any, sample: Any) -> int:
     from dataclasses import replace
 
     from likewise.evaluation.thematic_dataset import relevant
-    from likewise.pipeline._frame import events_of
+    from likewise.pipeline.events.frame import events_of
 
     same = replace(data, events=tuple(events_of(sample)), origins=tuple(sample["origin"].to_pylist()))
     wanted: list[set[str]] = [set() for _ in same.events]

@@ -85,7 +85,7 @@ def _written(events: list[Any], path: Path) -> str:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from likewise.pipeline._frame import batch_of
+    from likewise.pipeline.events.frame import batch_of
 
     pq.write_table(pa.Table.from_batches([batch_of(events)]), path, row_group_size=50_000)
     return str(path)

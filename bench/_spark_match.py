@@ -65,7 +65,7 @@ def _inputs(folder: Path) -> tuple[Path, str]:
 
     from likewise.evaluation.thematic_dataset import build_thematic
     from likewise.language import format_subscription
-    from likewise.pipeline._frame import batch_of
+    from likewise.pipeline.events.frame import batch_of
 
     space = _space()
     data = build_thematic()
@@ -91,8 +91,8 @@ def _engine_rate(folder: Path, space: str) -> float:
     """Events per second of CPU time, from events in memory to scores, the vocabulary warm."""
     import pyarrow.parquet as pq
 
-    from likewise.pipeline._frame import events_of
-    from likewise.pipeline._worker import Recipe
+    from likewise.pipeline.events.frame import events_of
+    from likewise.pipeline.worker import Recipe
 
     recipe = Recipe.of(folder / "subscriptions.lw", spaces=space, options={"approach": "approximate"})
     matcher = recipe.matcher()

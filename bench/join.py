@@ -76,8 +76,8 @@ def _quality(_: Path, quick: bool) -> Iterator[Row]:
     import numpy as np
 
     from likewise.errors import LikewiseError
-    from likewise.pipeline._join_near import Bar, near_pairs
     from likewise.semantics import find_space, measure
+    from likewise.semantics.nearest import Bar, near_pairs
 
     right, truth = labels()
     chance = random.Random(3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["BuildError", "InputError", "LikewiseError", "MissingError", "ParseError", "SpaceError"]
+__all__ = ["BuildError", "DeliveryError", "InputError", "LikewiseError", "MissingError", "ParseError", "SpaceError"]
 
 
 class LikewiseError(Exception):
@@ -44,6 +44,10 @@ class InputError(LikewiseError):
     def __str__(self) -> str:
         place = self.source if self.line is None else f"{self.source}:{self.line}"
         return f"{place}: {super().__str__()}"
+
+
+class DeliveryError(LikewiseError):
+    """A receiver did not take its messages; they stay undelivered and are sent again."""
 
 
 @dataclass(frozen=True, slots=True)

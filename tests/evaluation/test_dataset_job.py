@@ -16,7 +16,7 @@ from tests.evaluation.tiny import tiny
 from likewise.evaluation.dataset_job import ExpandTask, expand_on_spark, truth_of
 from likewise.evaluation.expansion import slots
 from likewise.evaluation.thematic_dataset import relevant
-from likewise.pipeline._frame import events_of
+from likewise.pipeline.events.frame import events_of
 
 
 @pytest.mark.parametrize("degree", [0.0, 0.5, 1.0])

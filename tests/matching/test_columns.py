@@ -4,10 +4,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from likewise.matching import _columns
-from likewise.matching._columns import Columns
-from likewise.matching._near import FLOOR, Neighbours
-from likewise.matching._relations import Relations
+from likewise.matching.index import terms
+from likewise.matching.index.terms import FLOOR, Columns, Neighbours, Relations
 
 
 class Lengths:
@@ -28,9 +26,9 @@ class Lengths:
 def test_rows_are_right_whatever_moved(steps, chance):
     """With slices of a few terms, every held term is where its column says, with its own score."""
     small = {"PAGE": 8, "BULK": 32, "STEP": 3}
-    before = {name: getattr(_columns, name) for name in small}
+    before = {name: getattr(terms, name) for name in small}
     for name, value in small.items():
-        setattr(_columns, name, value)
+        setattr(terms, name, value)
     try:
         columns = Columns(Lengths())
         table, near = Relations(columns), Neighbours(columns)
@@ -61,4 +59,4 @@ def test_rows_are_right_whatever_moved(steps, chance):
         assert len(columns) < 2500
     finally:
         for name, value in before.items():
-            setattr(_columns, name, value)
+            setattr(terms, name, value)

@@ -9,8 +9,8 @@ from likewise.errors import BuildError, MissingError
 from likewise.events import Event
 from likewise.language import Operator, Options, Predicate, Profile, Range
 from likewise.matching import Aggregation, Matcher
-from likewise.matching._aggregation import aggregate
-from likewise.matching._matrices import combined_matrix
+from likewise.matching.definition import combined_matrix
+from likewise.matching.settings import aggregate
 from likewise.semantics import contrasted
 from likewise.testing import TableMeasure
 
@@ -77,7 +77,7 @@ def test_contrast_equals_its_formula(profiles, events, table):
 
         return relate
 
-    from likewise.matching._matrices import attribute_matrix, value_matrix
+    from likewise.matching.definition import attribute_matrix, value_matrix
 
     got = kernel_scores(matcher, events)
     for e, event in enumerate(events):

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from likewise.errors import BuildError
 from likewise.events import Event
 from likewise.language import Operator, Predicate, Profile, Range
-from likewise.matching._exact import ExactIndex
-from likewise.matching._matrices import combined_matrix
-from likewise.matching._vocabulary import Vocabulary
+from likewise.matching.definition import combined_matrix
+from likewise.matching.encoding import Vocabulary
+from likewise.matching.index.exact import ExactIndex
 
 NAMES = st.sampled_from(["a", "b", "c"])
 NUMBERS = st.integers(-3, 3) | st.sampled_from([0.5, 1.5])

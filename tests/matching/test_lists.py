@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from likewise.matching._lists import Lists, grown
+from likewise.matching.index.lists import Lists, grown
 
 STEPS = st.lists(st.tuples(st.sampled_from(["append", "discard", "clear"]), st.integers(0, 5), st.integers(0, 9)))
 

@@ -8,7 +8,7 @@ from likewise.errors import BuildError
 from likewise.events import Event
 from likewise.language import Operator, Predicate, Profile
 from likewise.matching import Matcher
-from likewise.matching._groups import IDLE
+from likewise.matching.index.groups import IDLE
 from likewise.testing import TableMeasure
 
 

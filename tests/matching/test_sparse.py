@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 from likewise.events import Event
 from likewise.language import Operator, Options, Predicate, Profile
 from likewise.matching import Aggregation, Matcher
-from likewise.matching._approach import Approach, Settings
-from likewise.matching._columns import Columns
-from likewise.matching._near import FLOOR, Neighbours
-from likewise.matching._sparse import access_of
+from likewise.matching.index.sparse import access_of
+from likewise.matching.index.terms import FLOOR, Columns, Neighbours
+from likewise.matching.settings import Approach, Settings
 from likewise.testing import TableMeasure
 
 TERMS = ["alpha", "beta", "gamma", "delta", "epsilon"]

@@ -8,7 +8,7 @@ from likewise.errors import InputError, MissingError
 from likewise.events import Event
 from likewise.language import Operator, Predicate, Profile
 from likewise.matching import Matcher, Taxonomy, Topic
-from likewise.matching._topics import PUBLISHED, Classifier, Clusters
+from likewise.matching.topics import PUBLISHED, Classifier, Clusters
 from likewise.testing import TableMeasure
 
 TRANSPORT, ENERGY = Topic("transport"), Topic("energy", "power and fuel")

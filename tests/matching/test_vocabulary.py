@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from likewise.events import Event
-from likewise.matching._vocabulary import Vocabulary
+from likewise.matching.encoding import Vocabulary
 
 
 def key_of(vocabulary, name, value):

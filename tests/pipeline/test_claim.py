@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("pyspark")
 
 from likewise.errors import BuildError
-from likewise.pipeline._claim import Claim
+from likewise.pipeline.streaming.checkpoint_lock import Claim
 
 pytestmark = pytest.mark.spark
 

@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("pyspark")
 
 from likewise.errors import BuildError
-from likewise.pipeline._clock import SECOND, ClockReader, beat_of
+from likewise.pipeline.detection.stream import SECOND, ClockReader, beat_of
 
 
 class Watch:

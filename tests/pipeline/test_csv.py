@@ -21,12 +21,18 @@ from likewise.events import Event
 from likewise.language import Profile, parse
 from likewise.matching import Matcher
 from likewise.pipeline import Columns, dead_letters, detect, match, read_events
-from likewise.pipeline._cells import Lines
-from likewise.pipeline._csv import Place, Table
-from likewise.pipeline._csv_kernel import find_black, find_lines, gather_cells, name_texts, split_cells, write_rows
-from likewise.pipeline._csv_scan import read_share
-from likewise.pipeline._frame import batch_of, events_of, instants
-from likewise.pipeline._moments import read_common
+from likewise.pipeline.events.csv import Lines, Place, Table
+from likewise.pipeline.events.csv_kernel import (
+    find_black,
+    find_lines,
+    gather_cells,
+    name_texts,
+    split_cells,
+    write_rows,
+)
+from likewise.pipeline.events.csv_scan import read_share
+from likewise.pipeline.events.frame import batch_of, events_of, instants
+from likewise.pipeline.events.timestamps import read_common
 
 HEADER = ["id", "when", "until", "tags", "temp", "place"]
 ALL = Columns(id="id", time="when", end="until", theme="tags")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from likewise.pipeline._daemon import rehearse, unpacked
+from likewise.pipeline.daemon import rehearse, unpacked
 
 pytest.importorskip("pyspark")
 
@@ -44,10 +44,16 @@ def test_the_rehearsal_detects_every_pair() -> None:
 
 
 def test_workers_find_what_they_need_loaded() -> None:
-    needed = ["pandas", "pyspark.worker", "numba", "likewise.pipeline._detect_stream", "likewise.pipeline._scan"]
+    needed = [
+        "pandas",
+        "pyspark.worker",
+        "numba",
+        "likewise.pipeline.detection.stream",
+        "likewise.pipeline.events.scan",
+    ]
     code = f"""
 import sys
-from likewise.pipeline._daemon import preload
+from likewise.pipeline.daemon import preload
 preload()
 print([name for name in {needed} if name not in sys.modules])
 """

@@ -20,12 +20,11 @@ from tests.pipeline.traces import PATTERNS, SECOND, START, expected, signatures,
 
 from likewise.errors import BuildError, LikewiseError
 from likewise.events import Event
-from likewise.pipeline._detect import ARROW_DETECTIONS, DetectTask, detect
-from likewise.pipeline._frame import batch_of, dead_letters
-from likewise.pipeline._parcels import events_of_parcels, parcels, themes
-from likewise.pipeline._routing import RouteTask
-from likewise.pipeline._table import Fixed
-from likewise.pipeline._worker import Recipe
+from likewise.pipeline.detection.batch import ARROW_DETECTIONS, DetectTask, detect
+from likewise.pipeline.detection.route import RouteTask, events_of_parcels, parcels, themes
+from likewise.pipeline.events.frame import batch_of, dead_letters
+from likewise.pipeline.streaming.subscriptions import Fixed
+from likewise.pipeline.worker import Recipe
 
 
 def run(events: list[Event], *, patterns: str = PATTERNS, buckets: int, size: int, spread: bool = True) -> Counter[Any]:

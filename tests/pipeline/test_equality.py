@@ -20,7 +20,7 @@ from tests.pipeline.traces import PATTERNS, SECOND, START, closing, signature, s
 from likewise.engine import Engine
 from likewise.events import Event
 from likewise.pipeline import detect, match, read_events
-from likewise.pipeline._frame import batch_of
+from likewise.pipeline.events.frame import batch_of
 from likewise.semantics import write_space
 
 pytestmark = pytest.mark.spark

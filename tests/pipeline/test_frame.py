@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from likewise.events import BadRecord, Event
-from likewise.pipeline._frame import batch_of, events_of, parsed, written
+from likewise.pipeline.events.frame import batch_of, events_of, parsed, written
 
 TEXT = st.text(st.characters(codec="utf-8"), min_size=1, max_size=10)
 VALUES = st.one_of(

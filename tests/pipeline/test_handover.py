@@ -13,8 +13,8 @@ pytest.importorskip("pyspark")
 from tests.pipeline.traces import trace, write_files
 
 from likewise.pipeline import match, read_events
-from likewise.pipeline._handover import over_events
-from likewise.pipeline._worker import Recipe
+from likewise.pipeline.events.transfer import over_events
+from likewise.pipeline.worker import Recipe
 
 INTERESTS = "x: {type = a}\ny: {room = r1}"
 

@@ -15,7 +15,8 @@ import pytest
 pytest.importorskip("pyspark")
 
 from likewise.errors import BuildError
-from likewise.pipeline import _join_pairs, join_by_meaning
+from likewise.pipeline import join_by_meaning
+from likewise.pipeline.joins import pairs as join_pairs
 from likewise.semantics import Space, measure, write_space
 
 pytestmark = pytest.mark.spark
@@ -52,9 +53,9 @@ def right(spark: Any) -> Any:
 @pytest.fixture
 def in_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """Both sides meet in groups of about two terms."""
-    monkeypatch.setattr(_join_pairs, "CHUNK", 2)
-    monkeypatch.setattr(_join_pairs, "SMALL", 0)
-    monkeypatch.setattr(_join_pairs, "TALL", 2)
+    monkeypatch.setattr(join_pairs, "CHUNK", 2)
+    monkeypatch.setattr(join_pairs, "SMALL", 0)
+    monkeypatch.setattr(join_pairs, "TALL", 2)
 
 
 @pytest.fixture(params=["small", pytest.param("groups", marks=pytest.mark.slow)])
@@ -352,10 +353,11 @@ def test_a_right_side_too_large_for_a_stream(
 
 ELSEWHERE = """
 import json, sys
-from likewise.pipeline import join_by_meaning, register_related, spark_session, _join_pairs
+from likewise.pipeline import join_by_meaning, register_related, spark_session
+from likewise.pipeline.joins import pairs as join_pairs
 space, place, way = sys.argv[1:]
 if way == "groups":
-    _join_pairs.SMALL, _join_pairs.CHUNK, _join_pairs.TALL = 0, 2, 2
+    join_pairs.SMALL, join_pairs.CHUNK, join_pairs.TALL = 0, 2, 2
 settings = {"spark.sql.shuffle.partitions": "2"}
 if place == "connect":
     settings["spark.api.mode"] = "connect"

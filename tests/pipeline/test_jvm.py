@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from likewise.pipeline._jvm import news
+from likewise.pipeline.session import news
 
 
 @pytest.mark.spark

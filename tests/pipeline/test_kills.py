@@ -22,22 +22,22 @@ from tests.pipeline.test_stream import before
 from tests.pipeline.traces import PATTERNS, closing, expected, signatures, trace, write_files
 
 from likewise.events import Event
-from likewise.pipeline._read import read_events
-from likewise.pipeline._sinks import FileSink
-from likewise.pipeline._stream import Stream
-from likewise.pipeline._table import Fixed
-from likewise.pipeline._worker import Recipe
+from likewise.pipeline.events.read import read_events
+from likewise.pipeline.streaming.sinks import FileSink
+from likewise.pipeline.streaming.stream import Stream
+from likewise.pipeline.streaming.subscriptions import Fixed
+from likewise.pipeline.worker import Recipe
 
 pytestmark = pytest.mark.spark
 
 DRIVER = """
 import sys, time, pathlib
-from likewise.pipeline._session import spark_session
-from likewise.pipeline._read import read_events
-from likewise.pipeline._sinks import FileSink
-from likewise.pipeline._stream import Stream
-from likewise.pipeline._table import Fixed
-from likewise.pipeline._worker import Recipe
+from likewise.pipeline.session import spark_session
+from likewise.pipeline.events.read import read_events
+from likewise.pipeline.streaming.sinks import FileSink
+from likewise.pipeline.streaming.stream import Stream
+from likewise.pipeline.streaming.subscriptions import Fixed
+from likewise.pipeline.worker import Recipe
 from tests.pipeline.traces import PATTERNS
 
 folder, stop_at, master = pathlib.Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]

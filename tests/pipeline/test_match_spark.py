@@ -18,11 +18,10 @@ from likewise.errors import BuildError, LikewiseError
 from likewise.events import Event
 from likewise.language import parse
 from likewise.matching import Matcher
-from likewise.pipeline._arrow import encode
-from likewise.pipeline._frame import batch_of, events_of
-from likewise.pipeline._match import ScoreTask, match, shown
-from likewise.pipeline._packing import unpacked
-from likewise.pipeline._worker import Recipe
+from likewise.pipeline.events.frame import batch_of, encode, events_of
+from likewise.pipeline.events.transfer import unpacked
+from likewise.pipeline.matching import ScoreTask, match, shown
+from likewise.pipeline.worker import Recipe
 
 SUBSCRIPTIONS = """
 warm: {temperature > 20}
@@ -103,7 +102,7 @@ def test_a_frame_of_matches_equals_the_matcher(spark: Any) -> None:
 
 
 def _schema() -> str:
-    from likewise.pipeline._frame import EVENTS_SCHEMA
+    from likewise.pipeline.events.frame import EVENTS_SCHEMA
 
     return EVENTS_SCHEMA
 

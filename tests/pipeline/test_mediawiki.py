@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from likewise.pipeline import _mediawiki
-from likewise.pipeline._mediawiki import Page, parse, plain_text
+from likewise.pipeline.spaces import mediawiki
+from likewise.pipeline.spaces.mediawiki import Page, parse, plain_text
 
 
 def fragment(text: str, *, title: str = "A", ns: str = "0", more: str = "") -> str:
@@ -69,7 +69,7 @@ def test_markup_goes_and_words_stay(wikitext: str, text: str) -> None:
 
 
 def test_a_huge_page_is_cleaned_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_mediawiki, "PIECE", 40)
+    monkeypatch.setattr(mediawiki, "PIECE", 40)
     assert plain_text("a '''b'''\n\n" * 50).split() == ["a", "b"] * 50
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from likewise.pipeline._moments import from_local, read_moment, read_moments, zone_named
+from likewise.pipeline.events.timestamps import from_local, read_moment, read_moments, zone_named
 
 SHAPES = """
 2020|2020-|2020-1|2020-01-01 |2020-1-1T|2020-01-01T10|2020-01-01T10:|2020-01-01T10:3|2020-01-01 10:30Z

@@ -17,13 +17,12 @@ import paho.mqtt.client as mqtt
 from paho.mqtt.enums import CallbackAPIVersion
 from tests.pipeline.conftest import free_port, running_mosquitto
 
-from likewise.errors import BuildError, LikewiseError, MissingError
-from likewise.pipeline._failures import DeliveryError
-from likewise.pipeline._mqtt_client import Address, Outgoing
-from likewise.pipeline._mqtt_source import MqttReader, Thanks, read_mqtt
-from likewise.pipeline._read import decode_records
-from likewise.pipeline._sinks import MqttSink
-from likewise.pipeline._spool import Spool
+from likewise.delivery.mqtt import Address, Outgoing
+from likewise.delivery.spool import Spool
+from likewise.errors import BuildError, DeliveryError, LikewiseError, MissingError
+from likewise.pipeline.events.read import decode_records
+from likewise.pipeline.streaming.mqtt_source import MqttReader, Thanks, read_mqtt
+from likewise.pipeline.streaming.sinks import MqttSink
 
 pytestmark = pytest.mark.spark
 

@@ -10,9 +10,9 @@ pytest.importorskip("pyspark")
 
 from likewise.events import Event
 from likewise.pipeline import EVENTS_SCHEMA, match
-from likewise.pipeline._frame import batch_of, events_of
-from likewise.pipeline._packing import SEPARATOR, packed, unpacked
-from likewise.pipeline._worker import Recipe
+from likewise.pipeline.events.frame import batch_of, events_of
+from likewise.pipeline.events.transfer import SEPARATOR, packed, unpacked
+from likewise.pipeline.worker import Recipe
 
 ODD = f"left{SEPARATOR}right"
 INTERESTS = "x: {b = true}\ny: {a != one}"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from likewise.semantics import Space
-from likewise.semantics._space_format import MANIFEST
+from likewise.semantics.space.format import MANIFEST
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -22,18 +22,18 @@ KILLER = """
 import os, signal, sys
 from pathlib import Path
 from likewise.pipeline import Corpus, build_space, spark_session
-from likewise.pipeline import _invert
+from likewise.pipeline.spaces import index
 
 marker = Path(sys.argv[3])
-class Fatal(_invert.Inversion):
+class Fatal(index.Inversion):
     def __call__(self, batches):
         if not marker.exists():
             marker.touch()
             os.kill(os.getpid(), signal.SIGKILL)
-        yield from _invert.Inversion(self.min_words)(batches)
+        yield from index.Inversion(self.min_words)(batches)
 
-from likewise.pipeline import _space_job
-_space_job.Inversion = Fatal
+from likewise.pipeline.spaces import build
+build.Inversion = Fatal
 build_space(spark_session(master="local[1,4]"), Corpus.find(sys.argv[1]), sys.argv[2])
 """
 

@@ -11,8 +11,9 @@ import pytest
 pytest.importorskip("pyspark")
 
 from likewise.errors import BuildError
-from likewise.pipeline import _related, register_related
-from likewise.pipeline._related import Known, Meaning, related
+from likewise.pipeline import register_related
+from likewise.pipeline.joins import sql
+from likewise.pipeline.joins.sql import Known, Meaning, related
 from likewise.semantics import Space, measure, write_space
 from likewise.testing import TableMeasure
 
@@ -135,8 +136,8 @@ def test_a_pair_is_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_is_too_much_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """And asked for again, with the same answer."""
-    monkeypatch.setattr(_related, "KEPT_PAIRS", 2)
-    monkeypatch.setattr(_related, "KEPT_TERMS", 4)
+    monkeypatch.setattr(sql, "KEPT_PAIRS", 2)
+    monkeypatch.setattr(sql, "KEPT_TERMS", 4)
     table, known = Counted({("a", "b"): 0.5, ("c", "d"): 0.25, ("e", "f"): 0.75}), Known()
     left, right = pa.array(["a", "c", "e", "a"]), pa.array(["b", "d", "f", "f"])
     for _ in range(3):

@@ -7,7 +7,7 @@ import pytest
 from likewise.composite import build_plan
 from likewise.events import Event
 from likewise.language import parse
-from likewise.pipeline._routes import Route, key_attributes
+from likewise.pipeline.detection.places import Route, key_attributes
 
 
 def route(text: str, *, buckets: int = 8) -> Route:

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 from likewise.events import BadRecord, Event
 from likewise.pipeline import match, read_events
-from likewise.pipeline._frame import batch_of, events_of
-from likewise.pipeline._handover import over_events, sound
-from likewise.pipeline._scan import read_part, shares
+from likewise.pipeline.events.frame import batch_of, events_of
+from likewise.pipeline.events.scan import read_part, shares
+from likewise.pipeline.events.transfer import over_events, sound
 
 INTERESTS = "x: {temperature > 4, free = true}"
 MINUTE = 60_000_000
@@ -53,7 +53,7 @@ def told(frame: Any) -> list[str]:
 
         import pyarrow as pa
 
-        from likewise.pipeline._frame import events_of
+        from likewise.pipeline.events.frame import events_of
 
         for batch in batches:
             made = [[each.id, each.tuples, each.theme, each.start, each.end] for each in events_of(batch)]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from likewise.errors import MissingError
-from likewise.pipeline._session import _check_java
+from likewise.pipeline.session import _check_java
 
 
 def test_a_java_home_without_java_is_named(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("pyspark")
 
 from likewise.errors import BuildError
-from likewise.pipeline._sinks import ConsoleSink, DeliveryError, FileSink, Ledger, WebhookSink
+from likewise.pipeline.streaming.sinks import ConsoleSink, DeliveryError, FileSink, Ledger, WebhookSink
 
 pytestmark = pytest.mark.spark
 

@@ -16,7 +16,7 @@ import pytest
 from likewise.errors import BuildError, InputError, SpaceError
 from likewise.pipeline import Corpus, SpaceOptions, Summary, build_space
 from likewise.semantics import Space, write_space
-from likewise.semantics._space_format import MANIFEST, REJECTED
+from likewise.semantics.space.format import MANIFEST, REJECTED
 
 pytestmark = pytest.mark.spark
 

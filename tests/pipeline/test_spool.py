@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from likewise.pipeline._spool import Spool
+from likewise.delivery.spool import Spool
 
 
 def message(number: int) -> tuple[str, bytes, int]:

@@ -19,14 +19,14 @@ from tests.pipeline.traces import PATTERNS, SECOND, START, closing, expected, si
 
 from likewise.errors import BuildError
 from likewise.events import Event
-from likewise.pipeline._detect import detect
-from likewise.pipeline._frame import batch_of
-from likewise.pipeline._read import read_events
-from likewise.pipeline._routing import RouteTask
-from likewise.pipeline._sinks import FileSink
-from likewise.pipeline._stream import Places, Stream, read_stream
-from likewise.pipeline._table import Fixed, Table
-from likewise.pipeline._worker import Recipe
+from likewise.pipeline.detection.batch import detect
+from likewise.pipeline.detection.route import RouteTask
+from likewise.pipeline.events.frame import batch_of
+from likewise.pipeline.events.read import read_events
+from likewise.pipeline.streaming.sinks import FileSink
+from likewise.pipeline.streaming.stream import Places, Stream, read_stream
+from likewise.pipeline.streaming.subscriptions import Fixed, Table
+from likewise.pipeline.worker import Recipe
 
 pytestmark = pytest.mark.spark
 

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from likewise.errors import BuildError, LikewiseError
-from likewise.pipeline._table import Table, pattern_versions, read_table
-from likewise.pipeline._worker import Recipe
+from likewise.pipeline.streaming.subscriptions import Table, pattern_versions, read_table
+from likewise.pipeline.worker import Recipe
 
 
 def names(table: Table, batch: int | None) -> list[str]:

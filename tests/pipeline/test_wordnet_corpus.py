@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from likewise.errors import MissingError
-from likewise.pipeline._wordnet_corpus import MOST_DEFINED, WORDS, defined_with, documents, text_of
-from likewise.semantics._text import raw_words
-from likewise.semantics._wordnet import WordNet
+from likewise.semantics.text.words import raw_words
+from likewise.semantics.wordnet.corpus import MOST_DEFINED, WORDS, defined_with, documents, text_of
+from likewise.semantics.wordnet.wordnet import WordNet
 
 
 @pytest.fixture(scope="module")

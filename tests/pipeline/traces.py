@@ -13,8 +13,8 @@ import pyarrow as pa
 from likewise.composite import Detection, Detector
 from likewise.events import Event, encode_line, to_instant
 from likewise.language import parse
-from likewise.pipeline._frame import ARROW_SCHEMA, written
-from likewise.pipeline._packing import SEPARATOR
+from likewise.pipeline.events.frame import ARROW_SCHEMA, written
+from likewise.pipeline.events.transfer import SEPARATOR
 
 SECOND = 1_000_000
 START = 1_600_000_000 * SECOND

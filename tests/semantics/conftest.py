@@ -10,7 +10,7 @@ import pytest
 
 from likewise.errors import MissingError
 from likewise.semantics import Space, WordNet, write_space
-from likewise.semantics import _wordnet_files as files
+from likewise.semantics.wordnet import files
 
 DOCUMENTS = [
     ("Car park", "parking garage car vehicle parking space street"),

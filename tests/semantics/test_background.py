@@ -7,7 +7,7 @@ import pytest
 
 from likewise.errors import BuildError
 from likewise.semantics import Competitors, Measure
-from likewise.semantics._background import Ranked, nearer
+from likewise.semantics.adjust.rank import Ranked, nearer
 from likewise.testing import TableMeasure
 
 WORDS = ("Ireland", "Eire", "Spain", "Kingdom of Spain")

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from likewise.errors import MissingError
-from likewise.semantics import Embedding, _embedding
+from likewise.semantics import Embedding
+from likewise.semantics.measures import embedding as embedding_module
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +35,6 @@ def test_vectors_have_length_1(embedding: Embedding) -> None:
 
 
 def test_a_missing_model_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_embedding, "find_spec", lambda _name: None)
+    monkeypatch.setattr(embedding_module, "find_spec", lambda _name: None)
     with pytest.raises(MissingError, match=r"likewise\[embedding\]"):
         Embedding()

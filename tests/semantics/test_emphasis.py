@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from likewise.semantics import Space, write_space
-from likewise.semantics._emphasis import FLOOR, SHARPNESS, Emphasis
+from likewise.semantics.measures.thematic import FLOOR, SHARPNESS, Emphasis
 
 TRAFFIC = ["road car", "car lane", "road lane bus", "bus ferry"]
 COOKING = [f"oven soup bread{i}" for i in range(12)]

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from likewise.semantics import Opposites, WordNet
-from likewise.semantics import _wordnet_files as files
-from likewise.semantics._opposites import Word, denials, words_of
+from likewise.semantics.wordnet import files
+from likewise.semantics.wordnet.opposites import Word, denials, words_of
 
 
 @pytest.fixture(scope="module")

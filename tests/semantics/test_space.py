@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from likewise.errors import BuildError, SpaceError
 from likewise.semantics import Space, SpaceWriter, find_space, list_spaces, spaces_folder, write_space
-from likewise.semantics._space import strongest
-from likewise.semantics._space_format import FILES, MANIFEST
+from likewise.semantics.space.format import FILES, MANIFEST
+from likewise.semantics.space.space import strongest
 
 DOCUMENTS = [
     ("garage", "parks parks cars"),

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from likewise.semantics import Space, _vectors
-from likewise.semantics._vectors import Vectors, norms, unit
+from likewise.semantics import Space
+from likewise.semantics.space import vectors as vectors_module
+from likewise.semantics.space.vectors import Vectors, norms, unit
 
 
 def test_rows_agree_with_the_space(tiny_space: Space) -> None:
@@ -23,7 +24,7 @@ def test_ties_at_the_cut_go_to_the_first_concepts(tiny_space: Space) -> None:
 
 
 def test_too_many_postings_are_forgotten_without_harm(tiny_space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_vectors, "KEPT_POSTINGS", 3)
+    monkeypatch.setattr(vectors_module, "KEPT_POSTINGS", 3)
     vectors = Vectors(tiny_space)
     terms = ["car", "energy", "computer", "garage", "car"]
     for _ in range(2):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from likewise.semantics import Esa, Space, Vocabulary, _vocabulary
+from likewise.semantics import Esa, Space, Vocabulary
+from likewise.semantics.space import vocabulary as vocabulary_module
 
 
 def test_the_nearest_words_agree_with_the_measure(tiny_space: Space) -> None:
@@ -35,7 +36,7 @@ def test_words_are_shown_as_they_are_written(tiny_space: Space) -> None:
 def test_small_chunks_give_the_same(tiny_space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
     mass = np.linspace(0, 1, tiny_space.concepts, dtype=np.float32)
     whole = Vocabulary(tiny_space).overlap(mass)
-    monkeypatch.setattr(_vocabulary, "CHUNK", 3)
+    monkeypatch.setattr(vocabulary_module, "CHUNK", 3)
     np.testing.assert_allclose(Vocabulary(tiny_space).overlap(mass), whole)
     expected = [mass[tiny_space.rows([term])[1]].sum() for term in range(tiny_space.terms)]
     np.testing.assert_allclose(whole, expected, rtol=1e-5)

@@ -10,8 +10,8 @@ import pytest
 
 from likewise.errors import MissingError, SpaceError
 from likewise.semantics import WordNet
-from likewise.semantics import _wordnet_files as files
-from likewise.semantics._wordnet import HYPERNYMS
+from likewise.semantics.wordnet import files
+from likewise.semantics.wordnet.wordnet import HYPERNYMS
 
 Writer = Callable[[Path], Path]
 

@@ -106,7 +106,7 @@ def told_of(error: Exception) -> Exception:
     """What Spark raises, in one line; other exceptions as they are."""
     from pyspark.errors import PySparkException
 
-    from likewise.pipeline._failures import stream_failure
+    from likewise.pipeline.failures import stream_failure
 
     return LikewiseError(stream_failure(str(error))) if isinstance(error, PySparkException) else error
 
@@ -182,7 +182,7 @@ class Told:
 
 def _failed(text: str, log: Path | None) -> LikewiseError:
     """The failure of a stream in one line; the whole of it is kept in a file."""
-    from likewise.pipeline._failures import stream_failure
+    from likewise.pipeline.failures import stream_failure
 
     hint = AGAIN
     if log is not None:

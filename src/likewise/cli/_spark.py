@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from likewise.cli._input import Rejects
     from likewise.composite import Detection
     from likewise.language import Subscription
-    from likewise.pipeline._worker import Recipe
+    from likewise.pipeline.worker import Recipe
 
 
 def match_on_spark(
@@ -66,7 +66,7 @@ def detect_on_spark(
 ) -> None:
     """`likewise detect --spark`: the detections of a file or folder, printed or written as Parquet."""
     from likewise.pipeline import detect, read_events
-    from likewise.pipeline._refusals import refused
+    from likewise.pipeline.events.refusals import refused
 
     path = _path(events)
     refuse_taken(out)
@@ -103,7 +103,7 @@ def partitions(master: str | None, remote: str | None) -> int:
     >>> partitions("local[3,4]", None), partitions("spark://host:7077", None)
     (3, 32)
     """
-    from likewise.pipeline._routes import BUCKETS
+    from likewise.pipeline.detection.places import BUCKETS
 
     local = re.fullmatch(r"local(?:\[(\d+|\*)(?:,\d+)?\])?", remote or master or "local[*]")
     if local is None:
@@ -164,8 +164,8 @@ def _tell(frame: DataFrame, subscriptions: Iterable[Subscription], *, as_json: b
     import typer
 
     from likewise.cli.match import show_told
-    from likewise.pipeline._handover import over_events
-    from likewise.pipeline._match import recipe_of
+    from likewise.pipeline.events.transfer import over_events
+    from likewise.pipeline.matching import recipe_of
 
     told = over_events(frame, TellTask(recipe_of(subscriptions, **options)), "told string")
     count = 0
@@ -186,7 +186,7 @@ class TellTask:
         import pyarrow as pa
 
         from likewise.cli.match import match_plain
-        from likewise.pipeline._match import found_in
+        from likewise.pipeline.matching import found_in
 
         matcher = self.recipe.matcher()
         for batch in batches:
@@ -228,7 +228,7 @@ def _detection(row: Row) -> Detection:
 def _reject(letters: DataFrame, rejects: Rejects) -> Counter[str]:
     """Hand over what is no event, and count by reason what detection could not take."""
     from likewise.events import BadRecord
-    from likewise.pipeline._refusals import DETECTOR
+    from likewise.pipeline.events.refusals import DETECTOR
 
     refusals: Counter[str] = Counter()
     for row in letters.toLocalIterator():

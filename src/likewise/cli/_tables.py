@@ -185,9 +185,9 @@ def join_tables(
     """What `join_by_meaning` gives on Spark, in this process; rows in the order of the left."""
     import pyarrow as pa
 
-    from likewise.pipeline._join_columns import how_of, new_names
-    from likewise.pipeline._join_near import Bar, near_pairs
-    from likewise.pipeline._related import ARROW_WHY, reasons
+    from likewise.pipeline.joins.join import how_of, new_names
+    from likewise.pipeline.joins.sql import ARROW_WHY, reasons
+    from likewise.semantics.nearest import Bar, near_pairs
 
     how, bar = how_of(how), Bar.of(threshold, best)
     (mine, a), (theirs, b) = (_terms(table, name) for table, name in zip((left, right), on, strict=True))

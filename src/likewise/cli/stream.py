@@ -72,7 +72,7 @@ def stream(
     from likewise.cli._follow import Ending, Told
     from likewise.cli._spark import session
     from likewise.pipeline import FileSink, Stream, Table, read_stream
-    from likewise.pipeline._stream import Places
+    from likewise.pipeline.streaming.stream import Places
 
     places = Places(str(checkpoint.absolute()))
     target = _sink(sink, _pairs(to, "--to"), places.ledger)
@@ -120,7 +120,7 @@ def _trigger(every: str | None, *, once: bool) -> dict[str, Any]:
         return {"availableNow": True}
     if not every:
         return {}
-    from likewise.pipeline._refusals import microseconds
+    from likewise.pipeline.events.refusals import microseconds
 
     return {"processingTime": f"{(microseconds(every) or 0) // 1000} milliseconds"}
 

@@ -23,7 +23,7 @@ from likewise.evaluation.thematic_dataset import ThematicDataset
 from likewise.events import Event
 from likewise.language import Predicate
 from likewise.pipeline import EVENTS_SCHEMA
-from likewise.pipeline._frame import ARROW_SCHEMA, events_of
+from likewise.pipeline.events.frame import ARROW_SCHEMA, events_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

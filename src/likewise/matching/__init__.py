@@ -1,21 +1,21 @@
 """Matching: one event against many subscriptions."""
 
-from likewise.matching._aggregation import Aggregation
-from likewise.matching._approach import (
+from likewise.matching.encoding import Encoded
+from likewise.matching.explain import Explanation, Step
+from likewise.matching.mapping import Correspondence, Mapping
+from likewise.matching.match import Match
+from likewise.matching.matcher import Matcher, Scores
+from likewise.matching.settings import (
     APPROACHES,
     TUNED_TEMPERATURE,
     TUNED_WEIGHT,
+    Aggregation,
     Approach,
     certainty,
     default_threshold,
     is_approximate,
 )
-from likewise.matching._explain import Explanation, Step
-from likewise.matching._mapping import Correspondence, Mapping
-from likewise.matching._match import Match
-from likewise.matching._matcher import Matcher, Scores
-from likewise.matching._topics import Classifier, Clusters, Taxonomy, Topic
-from likewise.matching._vocabulary import Encoded
+from likewise.matching.topics import Classifier, Clusters, Taxonomy, Topic
 
 __all__ = [
     "APPROACHES",

@@ -1,0 +1,1 @@
+"""Delivery: messages in and out, kept until they are acknowledged."""

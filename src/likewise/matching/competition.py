@@ -1,0 +1,164 @@
+"""Competition: the terms that contrast sets against each other, and the version they are at."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise.events import normalise
+from likewise.language import Operator, Profile
+from likewise.matching.encoding import term_of
+from likewise.matching.index.lists import grown
+from likewise.matching.index.terms import Columns, Move
+from likewise.semantics import Competitors
+
+_LOGGED = 4096
+
+
+class Change(NamedTuple):
+    """A term that competes from now on, or no longer, among the attributes (0) or the values (1)."""
+
+    side: int
+    term: str
+    entered: bool
+
+
+class Competition:
+    """The approximate terms of all registered profiles, attributes and values apart, or fixed ones.
+
+    Attributes compete with attributes and values with values. Scores depend on who competes, so
+    `version` grows with every change, and matchers that must score alike share one competition.
+
+    >>> competition = Competition(Competitors.of(["Spain", "Ireland"]))
+    >>> competition.values
+    ('Ireland', 'Spain')
+    """
+
+    def __init__(self, fixed: Competitors | tuple[Competitors, Competitors] | None = None) -> None:
+        both = (fixed, fixed) if isinstance(fixed, Competitors) else fixed
+        self.fixed = both is not None
+        self.version = 0
+        self._log: list[Change] = []
+        self._attributes: Counter[str] = Counter()
+        self._values: Counter[str] = Counter()
+        if both is not None:
+            self._attributes.update(both[0].terms)
+            self._values.update(both[1].terms)
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The attributes that compete."""
+        return tuple(self._attributes)
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The values that compete."""
+        return tuple(self._values)
+
+    @property
+    def competitors(self) -> tuple[Competitors, Competitors]:
+        """Both vocabularies with the versions that tell them from others."""
+        return Competitors.of(self._attributes), Competitors.of(self._values)
+
+    def enter(self, profile: Profile) -> None:
+        """Let the terms of a profile compete."""
+        if not self.fixed:
+            self._count(0, _attributes(profile), 1)
+            self._count(1, _values(profile), 1)
+
+    def leave(self, profile: Profile) -> None:
+        """Take the terms of a profile out, unless another has them too."""
+        if not self.fixed:
+            self._count(0, _attributes(profile), -1)
+            self._count(1, _values(profile), -1)
+
+    def since(self, version: int) -> Sequence[Change] | None:
+        """What entered or left since a version; None if that is too long ago to be told one by one."""
+        behind = self.version - version
+        return self._log[len(self._log) - behind :] if 0 <= behind <= len(self._log) else None
+
+    def _count(self, side: int, terms: Iterable[str], step: int) -> None:
+        counter = (self._attributes, self._values)[side]
+        for term in terms:
+            before = counter[term]
+            counter[term] = before + step
+            if not counter[term]:
+                del counter[term]
+            if not before or before + step == 0:
+                self.version += 1
+                self._log.append(Change(side, term, step > 0))
+        if len(self._log) > _LOGGED:
+            del self._log[: _LOGGED // 2]
+
+
+def _attributes(profile: Profile) -> Iterable[str]:
+    return (normalise(one.attribute) for one in profile.predicates if one.attribute_approximate)
+
+
+def _values(profile: Profile) -> Iterable[str]:
+    for one in profile.predicates:
+        if one.value_approximate and one.operator in (Operator.EQ, Operator.NE) and isinstance(one.value, str):
+            yield term_of(one.value)
+
+
+# Rivals: the competitors of a group of profiles as columns, kept up with the competition.
+
+
+class Rivals:
+    """Which columns compete, of the attributes (0) and of the values (1); each is held while it does.
+
+    >>> from likewise.semantics import Competitors
+    >>> from likewise.testing import TableMeasure
+    >>> columns = Columns(TableMeasure({})), Columns(TableMeasure({}))
+    >>> rivals = Rivals(Competition(Competitors.of(["Spain", "Ireland"])), columns)
+    >>> rivals.update()
+    True
+    >>> rivals.competing(1).tolist(), rivals.update()
+    ([True, True], False)
+    """
+
+    def __init__(self, competition: Competition, columns: tuple[Columns, Columns]) -> None:
+        self._competition = competition
+        self._columns = columns
+        self._masks = [np.zeros(64, dtype=np.bool_), np.zeros(64, dtype=np.bool_)]
+        self.version = -1
+
+    def update(self) -> bool:
+        """Take in what changed; whether anything did."""
+        if self.version == self._competition.version:
+            return False
+        changes = self._competition.since(self.version) if self.version >= 0 else None
+        for side, term, entered in self._difference() if changes is None else changes:
+            columns = self._columns[side]
+            number = columns.add(term) if entered else columns.number(term)
+            if not entered:
+                columns.release(number)
+            self._masks[side] = grown(self._masks[side], number + 1)
+            self._masks[side][number] = entered
+        self.version = self._competition.version
+        return True
+
+    def competing(self, side: int) -> NDArray[np.bool_]:
+        """For every column whether its term competes."""
+        self._masks[side] = grown(self._masks[side], len(self._columns[side]))
+        return self._masks[side][: len(self._columns[side])]
+
+    def moved(self, side: int, move: Move) -> None:
+        """Follow terms to their new columns."""
+        self.competing(side)
+        mask = self._masks[side]
+        mask[move.new], mask[move.old] = mask[move.old], False
+
+    def _difference(self) -> list[Change]:
+        """What to do to have all competitors and no others."""
+        out = []
+        for side, terms in enumerate((self._competition.attributes, self._competition.values)):
+            columns = self._columns[side]
+            here = {columns.terms[number] for number in np.flatnonzero(self._masks[side]).tolist()}
+            out += [Change(side, term, False) for term in here.difference(terms)]
+            out += [Change(side, term, True) for term in terms if term not in here]
+        return out

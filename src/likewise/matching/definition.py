@@ -1,0 +1,170 @@
+"""The four matrices between predicates and tuples, in plain NumPy [004 sec 7.5].
+
+This is the definition: compiled kernels must give the same numbers, and tests hold them to it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise.errors import BuildError
+from likewise.events import Event, Value, normalise
+from likewise.language import Operator, Predicate, Profile, Range
+from likewise.matching.competition import Competition
+from likewise.matching.encoding import TEXT, canonical, kind_of, number_of, term_of
+from likewise.matching.settings import Settings
+from likewise.semantics import Measure, contrasted
+
+# The interval that an ordering predicate accepts.
+
+
+def bounds(predicate: Predicate) -> tuple[int, float, float]:
+    """Kind and closed interval of numbers that an ordering predicate accepts; an open end moves one float inwards.
+
+    >>> bounds(Predicate("slot", Operator.GE, 3))
+    (1, 3.0, inf)
+    """
+    value, operator = predicate.value, predicate.operator
+    ends = (value.low, value.high) if isinstance(value, Range) else (value, value)
+    kinds = {kind_of(end) for end in ends}
+    if len(kinds) > 1 or TEXT in kinds:
+        raise BuildError(
+            f"{predicate.attribute!r} {operator.value} {value!r} cannot be ordered",
+            hint="order needs two numbers or two times; text goes with = or !=",
+        )
+    low, high = number_of(ends[0]), number_of(ends[1])
+    if isinstance(value, Range):
+        low = low if value.low_closed else math.nextafter(low, math.inf)
+        high = high if value.high_closed else math.nextafter(high, -math.inf)
+    elif operator in (Operator.LT, Operator.LE):
+        low, high = -math.inf, high if operator is Operator.LE else math.nextafter(high, -math.inf)
+    else:
+        low, high = low if operator is Operator.GE else math.nextafter(low, math.inf), math.inf
+    if not low <= high:
+        raise BuildError(f"no value lies in {value!r}", hint="swap the two ends of the range")
+    return kinds.pop(), low, high
+
+
+Relate: TypeAlias = Callable[[Sequence[str], Sequence[str]], NDArray[np.float32]]
+"""Relatedness of subscription terms (rows) and event terms (columns), with themes already chosen."""
+
+
+def attribute_matrix(profile: Profile, event: Event, relate: Relate | None) -> NDArray[np.float64]:
+    """Exact times approximate attribute matrix [004 eq 1, 3].
+
+    >>> profile = Profile((Predicate("room", Operator.EQ, "112"),))
+    >>> attribute_matrix(profile, Event.of({"Rooms": "112", "desk": "3"}), None).tolist()
+    [[1.0, 0.0]]
+    """
+    mine = [normalise(predicate.attribute) for predicate in profile.predicates]
+    theirs = [normalise(name) for name, _ in event.tuples]
+    out = np.array([[float(a == b) for b in theirs] for a in mine]).reshape(len(mine), len(theirs))
+    loose = [i for i, predicate in enumerate(profile.predicates) if predicate.attribute_approximate]
+    if relate is not None and loose and theirs:
+        out[loose] = relate([mine[i] for i in loose], theirs)
+    return out
+
+
+def value_matrix(profile: Profile, event: Event, relate: Relate | None) -> NDArray[np.float64]:
+    """Exact times approximate value matrix [004 eq 2, 4], with operators.
+
+    `!=` holds for a value that differs; with `~` it is one minus the relatedness. Only text has a
+    meaning to compare: with `~`, the text "112" equals the number 112, and nothing more.
+    """
+    out = np.zeros((len(profile.predicates), len(event.tuples)))
+    for i, predicate in enumerate(profile.predicates):
+        for j, (_, value) in enumerate(event.tuples):
+            out[i, j] = _value_entry(predicate, value, relate)
+    return out
+
+
+def combined_matrix(profile: Profile, event: Event, relate: Relate | None = None) -> NDArray[np.float64]:
+    """Entry-wise product of all four; without `relate` every `~` is taken as exact.
+
+    >>> profile = Profile((Predicate("slot", Operator.GT, 0), Predicate("city", Operator.EQ, "Galway")))
+    >>> combined_matrix(profile, Event.of({"city": "galway", "slots": 3})).tolist()
+    [[0.0, 1.0], [1.0, 0.0]]
+    """
+    return attribute_matrix(profile, event, relate) * value_matrix(profile, event, relate)
+
+
+def _value_entry(predicate: Predicate, value: Value, relate: Relate | None) -> float:
+    if predicate.operator not in (Operator.EQ, Operator.NE):
+        kind, low, high = bounds(predicate)
+        return float(kind_of(value) == kind and low <= number_of(value) <= high)
+    assert not isinstance(predicate.value, Range)
+    if relate is None or not predicate.value_approximate:
+        equal = float(canonical(predicate.value) == canonical(value))
+    elif kind_of(predicate.value) == kind_of(value) == TEXT:
+        equal = float(relate([term_of(predicate.value)], [term_of(value)])[0, 0])
+    else:
+        equal = float(term_of(predicate.value) == term_of(value))
+    return equal if predicate.operator is Operator.EQ else 1.0 - equal
+
+
+# The relatedness of one profile's terms with one event's, in plain NumPy: for explanations and as reference.
+
+
+class Parts(NamedTuple):
+    """Attribute and value matrix of a profile with an event; their product is the combined matrix."""
+
+    attributes: NDArray[np.float64]
+    values: NDArray[np.float64]
+
+    @property
+    def combined(self) -> NDArray[np.float64]:
+        """Entry-wise product [004 sec 7.5]."""
+        return self.attributes * self.values
+
+
+def parts_of(
+    profile: Profile,
+    event: Event,
+    settings: Settings,
+    *,
+    measure: Measure | None,
+    competition: Competition,
+    temperature: float,
+    attribute_weight: float,
+    themes: bool = True,
+) -> Parts:
+    """Both matrices as the settings ask for them; `themes=False` leaves the themes of both sides out."""
+    if measure is None:
+        return Parts(attribute_matrix(profile, event, None), value_matrix(profile, event, None))
+    told = themes and settings.approach.base == "thematic"
+    subscription_theme, event_theme = (profile.theme, event.theme) if told else ((), ())
+
+    def plain(mine: Sequence[str], theirs: Sequence[str]) -> NDArray[np.float32]:
+        return measure.matrix(mine, theirs, subscription_theme=subscription_theme, event_theme=event_theme)
+
+    def ranked(mine: Sequence[str], theirs: Sequence[str]) -> NDArray[np.float32]:
+        lifted: NDArray[np.float32] = measure.property_matrix(mine, theirs)  # type: ignore[attr-defined]
+        return lifted
+
+    names: Relate = ranked if settings.approach.base == "hybrid" else plain
+    values: Relate = plain
+    if settings.approach.contrast:
+        names = _against(names, competition.attributes, temperature)
+        values = _against(values, competition.values, temperature)
+    attributes = attribute_matrix(profile, event, names)
+    worded = [i for i, predicate in enumerate(profile.predicates) if is_worded(predicate)]
+    attributes[worded] **= attribute_weight
+    return Parts(attributes, value_matrix(profile, event, values))
+
+
+def _against(relate: Relate, rivals: Sequence[str], temperature: float) -> Relate:
+    def contrast(mine: Sequence[str], theirs: Sequence[str]) -> NDArray[np.float32]:
+        best = relate(rivals, theirs).max(axis=0) if rivals else np.zeros(len(theirs), dtype=np.float32)
+        return contrasted(np.asarray(relate(mine, theirs)).T, best, temperature).T
+
+    return contrast
+
+
+def is_worded(predicate: Predicate) -> bool:
+    """Whether its value is a term that must be met: only then may the attribute's name count for less."""
+    return predicate.operator is Operator.EQ and isinstance(predicate.value, str)

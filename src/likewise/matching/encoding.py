@@ -1,0 +1,346 @@
+"""Numbers for the tuples of events: each distinct tuple is looked at once, then it is an integer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import chain
+from operator import attrgetter
+from threading import RLock
+from typing import Any, Final, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise.events import Event, Value, normalise, to_datetime, to_instant
+from likewise.matching.index.lists import grown
+
+# Numbers for things: given on first sight, held as long as someone needs them, then given again.
+
+
+Key = TypeVar("Key")
+
+
+class Numbers(Generic[Key]):
+    """What events bring is forgotten together; what predicates hold stays until the last of them lets go.
+
+    So neither endless readings nor subscriptions that come and go fill the memory.
+
+    >>> numbers = Numbers[str]()
+    >>> numbers.see("a"), numbers.hold("b"), numbers.see("b"), numbers.hold("b")
+    (0, 1, 1, 1)
+    >>> numbers.forget()
+    >>> numbers.see("c"), numbers.see("d"), numbers.hold("b"), len(numbers)
+    (0, 2, 1, 3)
+    """
+
+    def __init__(self) -> None:
+        self.keys: list[Key | None] = []
+        self._held: dict[Key, int] = {}
+        self._seen: dict[Key, int] = {}
+        self._stale: dict[Key, int] = {}
+        self._uses: list[int] = []
+        self._free: list[int] = []
+
+    def __len__(self) -> int:
+        """One more than the highest number that is or was in use."""
+        return len(self.keys)
+
+    @property
+    def held(self) -> int:
+        """How many things predicates hold."""
+        return len(self._held)
+
+    def see(self, key: Key) -> int:
+        """The number of what an event brings: good until `forget`."""
+        number = self._seen.get(key)
+        if number is None:
+            number = self._held.get(key)
+            number = self._seen[key] = self._new(key) if number is None else number
+        return number
+
+    def hold(self, key: Key) -> int:
+        """The number of what a predicate needs: good until it is released as often."""
+        number = self._held.get(key)
+        if number is None:
+            number = self._seen.get(key)
+            number = self._held[key] = self._new(key) if number is None else number
+        self._uses[number] += 1
+        return number
+
+    def release(self, number: int) -> None:
+        """Let go of a number once."""
+        self._uses[number] -= 1
+        key = self.keys[number]
+        if self._uses[number] or key is None:
+            return
+        del self._held[key]
+        if self._seen.get(key) != number and self._stale.get(key) != number:
+            self._give_back(number)
+
+    def forget(self) -> None:
+        """Drop what only events brought; those numbers are given again little by little."""
+        while self._stale:
+            self._reclaim()
+        self._stale, self._seen = self._seen, {}
+
+    def _new(self, key: Key) -> int:
+        # Two old ones for each new one: done long before the next time, and never a pause.
+        self._reclaim()
+        self._reclaim()
+        if self._free:
+            number = self._free.pop()
+            self.keys[number] = key
+            return number
+        self.keys.append(key)
+        self._uses.append(0)
+        return len(self.keys) - 1
+
+    def _reclaim(self) -> None:
+        if self._stale:
+            key, number = self._stale.popitem()
+            if self._held.get(key) != number and self._seen.get(key) != number:
+                self._give_back(number)
+
+    def _give_back(self, number: int) -> None:
+        self.keys[number] = None
+        self._free.append(number)
+
+
+TEXT: Final = 0
+NUMBER: Final = 1
+BOOLEAN: Final = 2
+TIME: Final = 3
+
+DEFAULT_CAPACITY: Final = 200_000
+
+_tuples_of = attrgetter("tuples")
+_theme_of = attrgetter("theme")
+
+
+def kind_of(value: Value) -> int:
+    """Text, number, boolean or time; a boolean is not a number.
+
+    >>> [kind_of(value) for value in ("a", 1, 1.0, True)]
+    [0, 1, 1, 2]
+    """
+    if isinstance(value, str):
+        return TEXT
+    if isinstance(value, bool):
+        return BOOLEAN
+    return TIME if isinstance(value, datetime) else NUMBER
+
+
+def number_of(value: Value) -> float:
+    """Where a value stands in order: numbers as they are, times in microseconds, text nowhere (NaN)."""
+    if isinstance(value, str):
+        return np.nan
+    if isinstance(value, datetime):
+        return float(to_instant(value))
+    try:
+        return float(value)
+    except OverflowError:
+        return np.inf if value > 0 else -np.inf
+
+
+def term_of(value: Value) -> str:
+    """The term of a value: normalised text, or the one spelling of a number, a boolean or a time.
+
+    >>> term_of("Parking_Slots"), term_of(3.0), term_of(True)
+    ('parking slot', '3', 'true')
+    """
+    if isinstance(value, str):
+        return normalise(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, datetime):
+        return to_datetime(to_instant(value)).isoformat()
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() else repr(value)
+    return str(value) if value.bit_length() < 10_000 else hex(value)
+
+
+def canonical(value: Value) -> tuple[int, str]:
+    """What exact comparison compares: the kind and the term.
+
+    >>> canonical("Parking_Slots") == canonical("parking slot"), canonical(1) == canonical(True)
+    (True, False)
+    """
+    return kind_of(value), term_of(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """Events as tuple numbers: those of event i stand at `ids[starts[i]:starts[i + 1]]`."""
+
+    events: Sequence[Event]
+    ids: NDArray[np.int32]
+    starts: NDArray[np.int64]
+    themes: NDArray[np.int32]
+    generation: int
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+
+class _Ids(dict[Any, int]):
+    """A dict that asks the vocabulary for what it does not hold."""
+
+    __slots__ = ("_intern",)
+
+    def __init__(self, intern: Any) -> None:
+        super().__init__()
+        self._intern = intern
+
+    def __missing__(self, key: Any) -> int:
+        return int(self._intern(key))
+
+
+class Vocabulary:
+    """All tuples seen so far and, for each, what kernels need to know of it.
+
+    A tuple's `key` is shared by tuples that are the same for exact comparison; predicates of
+    equality hold theirs in the same numbering. When more than `capacity` tuples were seen, all are
+    forgotten and numbered anew (`generation` counts that), so an endless stream of new readings
+    cannot fill the memory.
+    """
+
+    def __init__(self, *, capacity: int = DEFAULT_CAPACITY) -> None:
+        self.capacity = capacity
+        self.lock = RLock()
+        """One for all matchers that share these numbers."""
+        self.generation = 0
+        self._attributes: Numbers[str] = Numbers()
+        self._values: Numbers[str] = Numbers()
+        self._keys: Numbers[tuple[int, int, int]] = Numbers()
+        self._themes: _Ids = _Ids(self._intern_theme)
+        self.themes: list[tuple[str, ...]] = []
+        self._clear()
+
+    def _clear(self) -> None:
+        self._fast: _Ids = _Ids(self._intern)
+        self._typed: dict[tuple[str, bool, Value], int] = {}
+        self.pairs: list[tuple[str, Value]] = []
+        self.key = np.zeros(1024, dtype=np.int32)
+        self.attribute = np.zeros(1024, dtype=np.int32)
+        self.value = np.zeros(1024, dtype=np.int32)
+        self.kind = np.zeros(1024, dtype=np.int8)
+        self.number = np.zeros(1024, dtype=np.float64)
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    @property
+    def attributes(self) -> int:
+        """Attribute numbers are below this."""
+        return len(self._attributes)
+
+    @property
+    def attribute_terms(self) -> list[str]:
+        """The attributes by their numbers."""
+        return self._attributes.keys  # type: ignore[return-value]
+
+    @property
+    def value_terms(self) -> list[str]:
+        """The values' terms by their numbers."""
+        return self._values.keys  # type: ignore[return-value]
+
+    @property
+    def held(self) -> int:
+        """How many attributes, values and keys predicates hold."""
+        return self._attributes.held + self._values.held + self._keys.held
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers were ever given at a time, of attributes, values and keys together."""
+        return len(self._attributes) + len(self._values) + len(self._keys)
+
+    def encode(self, events: Sequence[Event]) -> Encoded:
+        """The tuple numbers of a batch of events."""
+        if len(self.pairs) > self.capacity:
+            self.forget()
+        tuples = list(map(_tuples_of, events))
+        starts = np.zeros(len(tuples) + 1, dtype=np.int64)
+        np.cumsum(np.fromiter(map(len, tuples), dtype=np.int64, count=len(tuples)), out=starts[1:])
+        ids = np.fromiter(
+            map(self._fast.__getitem__, chain.from_iterable(tuples)), dtype=np.int32, count=int(starts[-1])
+        )
+        themes = np.fromiter(map(self._themes.__getitem__, map(_theme_of, events)), dtype=np.int32, count=len(tuples))
+        return Encoded(events, ids, starts, themes, self.generation)
+
+    def forget(self) -> None:
+        """Drop every tuple; numbers that predicates use stay as they are."""
+        self.generation += 1
+        for numbers in (self._attributes, self._values, self._keys):
+            numbers.forget()
+        self._themes = _Ids(self._intern_theme)
+        self.themes = []
+        self._clear()
+
+    def hold_attribute(self, attribute: str) -> int:
+        """The number of a predicate's attribute, until it is released."""
+        return self._attributes.hold(normalise(attribute))
+
+    def hold_value(self, value: Value) -> int:
+        """The number of a predicate's value, whatever its kind, until it is released."""
+        return self._values.hold(term_of(value))
+
+    def hold_key(self, attribute: str, value: Value) -> tuple[int, int]:
+        """The attribute, and the key that tuples must have to equal this attribute and value."""
+        number = self.hold_attribute(attribute)
+        return number, self._keys.hold((number, kind_of(value), self.hold_value(value)))
+
+    def release_attribute(self, number: int) -> None:
+        """A predicate needs its attribute no longer."""
+        self._attributes.release(number)
+
+    def release_value(self, number: int) -> None:
+        """A predicate needs its value no longer."""
+        self._values.release(number)
+
+    def release_key(self, number: int) -> None:
+        """A predicate needs its key no longer, nor the attribute and the value in it."""
+        parts = self._keys.keys[number]
+        assert parts is not None
+        self._keys.release(number)
+        self.release_attribute(parts[0])
+        self.release_value(parts[2])
+
+    def _intern_theme(self, theme: tuple[str, ...]) -> int:
+        canonical_theme = tuple(sorted({normalise(tag) for tag in theme}))
+        if theme != canonical_theme:
+            number = self._themes[canonical_theme]
+        else:
+            number = len(self.themes)
+            self.themes.append(theme)
+        self._themes[theme] = number
+        return number
+
+    def _intern(self, pair: tuple[str, Value]) -> int:
+        name, value = pair
+        # 0, 1, False and True are equal for a dict: those never enter the fast one.
+        ambiguous = not isinstance(value, str | datetime) and value in (0, 1)
+        if not ambiguous:
+            self._fast[pair] = len(self.pairs)
+            return self._add(name, value)
+        typed = (name, isinstance(value, bool), value)
+        number = self._typed.get(typed)
+        if number is None:
+            number = self._typed[typed] = self._add(name, value)
+        return number
+
+    def _add(self, name: str, value: Value) -> int:
+        number = len(self.pairs)
+        self.pairs.append((name, value))
+        if number >= len(self.key):
+            for name_of in ("key", "attribute", "value", "kind", "number"):
+                setattr(self, name_of, grown(getattr(self, name_of), number + 1))
+        attribute = self._attributes.see(normalise(name))
+        meaning = self._values.see(term_of(value))
+        self.attribute[number] = attribute
+        self.value[number] = meaning
+        self.kind[number] = kind_of(value)
+        self.number[number] = number_of(value)
+        self.key[number] = self._keys.see((attribute, kind_of(value), meaning))
+        return number

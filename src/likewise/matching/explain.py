@@ -1,0 +1,262 @@
+"""Explanations: predicate by predicate, why an event matches a subscription, or why not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise.events import Event, Value, normalise
+from likewise.language import Operator, Predicate, Profile, Range
+from likewise.language._format_profile import format_predicate
+from likewise.matching.definition import Parts
+from likewise.matching.encoding import TEXT, kind_of, term_of
+from likewise.matching.mapping import best_assignments, row_probabilities
+from likewise.matching.settings import Aggregation, Settings, aggregate
+from likewise.semantics import Measure, Shared, apart
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One predicate: what answers it, how well, and where the score stands after it."""
+
+    predicate: str
+    answer: tuple[str, Value] | None
+    attribute_exact: bool
+    value_exact: bool
+    attribute_similarity: float
+    value_similarity: float
+    similarity: float
+    probability: float
+    running: float
+    without_themes: float | None = None
+    shared: tuple[Shared, ...] = ()
+    apart: str = ""
+    """Where it failed: which tuple the measure holds apart, however related, because of opposites or codes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Every step, the verdict, and for a non-match what failed and what would have been enough."""
+
+    subscription: str
+    event: str
+    approach: str
+    aggregation: str
+    score: float
+    threshold: float
+    steps: tuple[Step, ...]
+    failing: int | None = None
+    enough: float | None = None
+    note: str = ""
+
+    @property
+    def matched(self) -> bool:
+        """Whether the event matches."""
+        return self.failing is None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return asdict(self) | {"matched": self.matched}
+
+    def text(self) -> str:
+        """For people, one line or more for each predicate."""
+        verdict = "matches" if self.matched else "does not match"
+        head = f"{self.subscription} {verdict} {self.event}: score {self.score:.3f}, threshold {self.threshold:.3f}"
+        lines = [f"{head} ({self.approach}, {self.aggregation})"]
+        for number, step in enumerate(self.steps):
+            lines += _lines(step, failed=number == self.failing)
+        if self.failing is not None:
+            lines.append(f"  why not: {self.why_not}")
+        return "\n".join(lines)
+
+    @property
+    def why_not(self) -> str:
+        """The predicate that failed and what would have been enough; empty for a match."""
+        if self.failing is None:
+            return ""
+        step = self.steps[self.failing]
+        reached = f"{step.predicate} reaches {step.similarity:.3f}"
+        if self.note:
+            return f"{reached}; {self.note}"
+        if step.apart:
+            return f"{reached}; {step.apart}"
+        if self.enough is None:
+            return f"{reached}, and even 1 would not be enough: others are too low as well"
+        return f"{reached}, {self.enough:.3f} would have been enough"
+
+
+def _lines(step: Step, *, failed: bool) -> list[str]:
+    mark = "✗" if failed else "•"
+    if step.answer is None:
+        return [f"  {mark} {step.predicate}  ↔  nothing answers it  score so far {step.running:.3f}"]
+    name, value = step.answer
+    kinds = " × ".join(
+        f"{what} {'exact' if exact else '~'} {score:.3f}"
+        for what, exact, score in (
+            ("attribute", step.attribute_exact, step.attribute_similarity),
+            ("value", step.value_exact, step.value_similarity),
+        )
+    )
+    out = [
+        f"  {mark} {step.predicate}  ↔  {name}: {value}",
+        f"      similarity {step.similarity:.3f} = {kinds}, probability {step.probability:.3f},"
+        f" score so far {step.running:.3f}",
+    ]
+    if step.without_themes is not None:
+        out.append(f"      without themes {step.without_themes:.3f}, so they changed it by"
+                   f" {step.similarity - step.without_themes:+.3f}")  # fmt: skip
+    if step.shared:
+        out.append("      shared: " + ", ".join(f"{one.concept} ({one.weight:.3f})" for one in step.shared))
+    return out
+
+
+def explain(
+    name: str,
+    profile: Profile,
+    event: Event,
+    settings: Settings,
+    *,
+    parts: Parts,
+    plain: Parts | None,
+    measure: Measure | None,
+    distinct: bool,
+    out_of_topics: Sequence[int] = (),
+) -> Explanation:
+    """The explanation of one pair; `plain` are its matrices without themes, `out_of_topics` what meets no topic."""
+    combined = parts.combined
+    columns = _chosen(combined, distinct=distinct)
+    shares = row_probabilities(combined) if combined.size else combined
+    steps: list[Step] = []
+    reached: list[float] = []
+    for row, predicate in enumerate(profile.predicates):
+        column = columns[row]
+        found = 0.0 if column is None or row in out_of_topics else float(combined[row, column])
+        reached.append(found)
+        running = aggregate(reached, settings.aggregation)
+        if column is None:
+            steps.append(Step(format_predicate(predicate), None, False, False, 0.0, 0.0, 0.0, 0.0, running))
+            continue
+        said = event.tuples[column]
+        steps.append(
+            Step(
+                format_predicate(predicate),
+                said,
+                not (predicate.attribute_approximate and measure is not None),
+                not (predicate.value_approximate and measure is not None),
+                float(parts.attributes[row, column]),
+                float(parts.values[row, column]),
+                found,
+                float(shares[row, column]),
+                running,
+                None if plain is None else float(plain.combined[row, column]),
+                _reasons(predicate, said, measure, profile=profile, event=event, settings=settings),
+            )
+        )
+    score = aggregate(reached, settings.aggregation)
+    failing = None if score > 0 and score >= settings.threshold - 1e-6 else int(np.argmin(reached))
+    if failing is not None and measure is not None:
+        kept_off = _held_apart(profile.predicates[failing], event, measure, near=parts.attributes[failing])
+        steps[failing] = replace(steps[failing], apart=kept_off)
+    return Explanation(
+        name,
+        event.id,
+        str(settings.approach),
+        settings.aggregation.value,
+        score,
+        settings.threshold,
+        tuple(steps),
+        failing,
+        None if failing is None else enough_for(reached, failing, settings),
+        "its topics and the event's have nothing in common" if failing is not None and failing in out_of_topics else "",
+    )
+
+
+def enough_for(reached: Sequence[float], failing: int, settings: Settings) -> float | None:
+    """The similarity of one predicate with which the others would do; None if there is none up to 1.
+
+    >>> from likewise.matching.settings import Approach
+    >>> settings = Settings(Approach("approximate"), 0.5, 1, Aggregation.GEOMETRIC)
+    >>> enough_for([0.1, 1.0], 0, settings), enough_for([0.0, 0.1], 0, settings)
+    (0.25, None)
+    """
+    others = [value for at, value in enumerate(reached) if at != failing]
+    if settings.aggregation is Aggregation.MEAN:
+        needed = settings.threshold * len(reached) - sum(others)
+    elif settings.aggregation is Aggregation.CAUTIOUS:
+        needed = _enough_cautious(others, settings.threshold)
+    else:
+        total = settings.threshold ** (1 if settings.aggregation is Aggregation.PRODUCT else len(reached))
+        rest = float(np.prod(others)) if others else 1.0
+        needed = total / rest if rest > 0 else np.inf
+    return float(needed) if needed <= 1 else None
+
+
+def _enough_cautious(others: Sequence[float], threshold: float) -> float:
+    """Where the predicate that is asked for is the weakest, it counts twice; else another one does."""
+    count, rest = len(others) + 1, float(np.prod(others)) if others else 1.0
+    weakest = min(others, default=1.0)
+    if rest <= 0:
+        return np.inf
+    itself = float((threshold**2 / rest ** (1 / count)) ** (count / (count + 1)))
+    return itself if itself <= weakest else float((threshold**2 / weakest) ** count / rest)
+
+
+def _chosen(combined: np.ndarray[Any, Any], *, distinct: bool) -> list[int | None]:
+    """The tuple of each predicate: of the best mapping, or where there is none, the best of its row."""
+    if not combined.shape[1]:
+        return [None] * len(combined)
+    best = best_assignments(combined, 1, distinct=distinct)
+    if best:
+        return list(best[0][0])
+    return [int(row.argmax()) if row.any() else None for row in combined]
+
+
+def _reasons(
+    predicate: Predicate,
+    said: tuple[str, Value],
+    measure: Measure | None,
+    *,
+    profile: Profile,
+    event: Event,
+    settings: Settings,
+) -> tuple[Shared, ...]:
+    """The concepts that the two values share, or the two attributes where values are not compared by meaning."""
+    if measure is None:
+        return ()
+    themes = (profile.theme, event.theme) if settings.approach.base == "thematic" else ((), ())
+    pairs = _by_meaning(predicate, said)
+    if not pairs or pairs[-1][0] == pairs[-1][1]:
+        return ()
+    mine, theirs = pairs[-1]
+    return tuple(measure.reason(mine, theirs, subscription_theme=themes[0], event_theme=themes[1], limit=3))
+
+
+def _held_apart(predicate: Predicate, event: Event, measure: Measure, *, near: NDArray[np.float64]) -> str:
+    """Of the tuples whose words the measure holds apart, the one with the nearest attribute, and the reason."""
+    found = [
+        (column, why)
+        for column, said in enumerate(event.tuples)
+        for mine, theirs in _by_meaning(predicate, said)
+        if (why := apart(measure, mine, theirs))
+    ]
+    if not found:
+        return ""
+    column, why = max(found, key=lambda one: near[one[0]])
+    name, value = event.tuples[column]
+    return f"{name}: {value} is no answer, since {why}"
+
+
+def _by_meaning(predicate: Predicate, said: tuple[str, Value]) -> list[tuple[str, str]]:
+    """The terms of a predicate and a tuple that a measure compares: attributes, then values."""
+    pairs: list[tuple[str, str]] = []
+    if predicate.attribute_approximate:
+        pairs.append((normalise(predicate.attribute), normalise(said[0])))
+    value = predicate.value
+    by_meaning = predicate.value_approximate and predicate.operator in (Operator.EQ, Operator.NE)
+    if by_meaning and not isinstance(value, Range) and kind_of(value) == kind_of(said[1]) == TEXT:
+        pairs.append((term_of(value), term_of(said[1])))
+    return pairs

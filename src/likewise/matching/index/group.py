@@ -1,0 +1,182 @@
+"""A group: profiles that are matched together, however that is done."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise.language import Profile
+from likewise.matching.competition import Competition, Rivals
+from likewise.matching.encoding import Encoded, Vocabulary
+from likewise.matching.index.conditions import COLUMNS, ConditionTable
+from likewise.matching.index.dense_kernel import CAUTIOUS, GEOMETRIC, MEAN, PRODUCT
+from likewise.matching.index.lists import Lists, grown
+from likewise.matching.index.terms import Columns, Move
+from likewise.matching.settings import Aggregation, Settings
+from likewise.semantics import Measure
+
+TOLERANCE = 1e-6
+"""Scores are 32-bit: a score that misses the threshold by no more than this reaches it."""
+
+CODES = {
+    Aggregation.PRODUCT: PRODUCT,
+    Aggregation.GEOMETRIC: GEOMETRIC,
+    Aggregation.MEAN: MEAN,
+    Aggregation.CAUTIOUS: CAUTIOUS,
+}
+
+
+class Hits(NamedTuple):
+    """Event, profile and score of every match."""
+
+    event: NDArray[np.int32]
+    profile: NDArray[np.int32]
+    score: NDArray[np.float32]
+
+    @classmethod
+    def room(cls, size: int = 4096) -> Hits:
+        """Room for so many."""
+        return cls(np.zeros(size, np.int32), np.zeros(size, np.int32), np.zeros(size, np.float32))
+
+    def head(self, count: int) -> Hits:
+        """A copy of the first so many."""
+        return Hits(self.event[:count].copy(), self.profile[:count].copy(), self.score[:count].copy())
+
+    def doubled(self) -> Hits:
+        """Twice the room."""
+        return Hits(*(grown(part, 2 * len(part)) for part in self))
+
+
+def bound_of(settings: Settings, length: int) -> float:
+    """What the product (for a mean, the sum) of the entries must reach; cautious, each times the weakest."""
+    limit = settings.threshold
+    if settings.aggregation is Aggregation.MEAN:
+        return limit * length - TOLERANCE
+    powers = {Aggregation.PRODUCT: 1, Aggregation.CAUTIOUS: 2 * length}
+    return float(limit ** powers.get(settings.aggregation, length) * (1 - TOLERANCE))
+
+
+class ProfileGroup(ABC):
+    """Profiles that share a measure, a theme and a contrast; the kinds differ in how they find what matches."""
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        measure: Measure,
+        *,
+        theme: Sequence[str] = (),
+        thematic: bool = False,
+        temperature: float | None = None,
+        competition: Competition | None = None,
+        attribute_weight: float = 1.0,
+    ) -> None:
+        self._vocabulary = vocabulary
+        self._thematic = thematic
+        self._temperature = temperature
+        self._attribute_weight = np.float32(attribute_weight)
+        self._competition = competition if competition is not None and temperature is not None else Competition()
+        self._columns = (Columns(measure, theme=theme), Columns(measure, theme=theme))
+        attributes, values = self._columns
+        self.conditions = ConditionTable(vocabulary, attributes=attributes, values=values)
+        self._profiles = Lists(np.int32)
+        self._rivals = Rivals(self._competition, self._columns)
+        self._out = Hits.room()
+        self._generation = vocabulary.generation
+
+    @property
+    @abstractmethod
+    def compared(self) -> NDArray[np.int64]:
+        """How many profiles were looked at in full so far."""
+
+    def add(self, slot: int, profile: Profile, settings: Settings) -> None:
+        """Compile a profile under a number of the caller's choice and make it active."""
+        conditions = self.conditions.add_all(profile.predicates)
+        self._profiles.set(slot, conditions)
+        self._enter(slot, len(conditions), settings)
+        self.activate(slot)
+        for columns in self._columns:
+            columns.keep_up()
+
+    def remove(self, slot: int) -> None:
+        """Forget a profile."""
+        self.deactivate(slot)
+        for number in self._profiles[slot].tolist():
+            self.conditions.release(number)
+        self._profiles.clear(slot)
+
+    @abstractmethod
+    def activate(self, slot: int) -> None:
+        """Let a profile take part again."""
+
+    @abstractmethod
+    def deactivate(self, slot: int) -> None:
+        """Let a profile rest."""
+
+    @abstractmethod
+    def is_active(self, slot: int) -> bool:
+        """Whether a profile takes part."""
+
+    def make_room(self) -> None:
+        """Let some columns be used again, if there are many that nobody needs."""
+        for side, columns in enumerate(self._columns):
+            for move in columns.make_room():
+                self.conditions.moved(COLUMNS[side], move)
+                self._rivals.moved(side, move)
+                self._rename(side, move)
+
+    def match(self, encoded: Encoded) -> Hits:
+        """Every match of a batch."""
+        if not (self._active_count and len(encoded)):
+            return self._out.head(0)
+        if encoded.generation != self._generation:
+            self._forget()
+        if self._rivals.update():
+            self.make_room()
+        parts = [part for context, events in self._contexts(encoded) for part in self._score(encoded, context, events)]
+        return parts[0] if len(parts) == 1 else Hits(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+    @abstractmethod
+    def matrix(self, encoded: Encoded, event: int, profile: Profile) -> NDArray[np.float32]:
+        """The combined matrix of a registered profile with one event of the batch that was matched last."""
+
+    @property
+    @abstractmethod
+    def _active_count(self) -> int:
+        """How many profiles take part."""
+
+    @abstractmethod
+    def _enter(self, slot: int, length: int, settings: Settings) -> None:
+        """Take down what a profile of so many conditions asks for."""
+
+    @abstractmethod
+    def _score(self, encoded: Encoded, context: int, events: NDArray[np.int64]) -> Iterator[Hits]:
+        """The matches of some events of a batch, all of one context."""
+
+    def _forget(self) -> None:
+        """Drop everything that was worked out about event tuples."""
+        self._generation = self._vocabulary.generation
+
+    def _rename(self, side: int, move: Move) -> None:  # noqa: B027 - few kinds hold columns
+        """Follow terms that got other columns."""
+
+    def _context_of(self, encoded: Encoded, event: int) -> int:
+        return int(encoded.themes[event]) if self._thematic else 0
+
+    def _contexts(self, encoded: Encoded) -> Iterator[tuple[int, NDArray[np.int64]]]:
+        """Events by their theme, where themes decide; else all at once."""
+        if not self._thematic:
+            yield 0, np.arange(len(encoded))
+            return
+        for theme in np.unique(encoded.themes).tolist():
+            yield theme, np.flatnonzero(encoded.themes == theme)
+
+
+def gather(encoded: Encoded, events: NDArray[np.int64]) -> NDArray[np.int32]:
+    """The tuples of some events."""
+    lengths = encoded.starts[events + 1] - encoded.starts[events]
+    offsets = np.repeat(encoded.starts[events] - np.cumsum(lengths) + lengths, lengths)
+    return encoded.ids[offsets + np.arange(int(lengths.sum()))]

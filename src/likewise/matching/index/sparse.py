@@ -1,0 +1,270 @@
+"""Very many profiles with approximation: an event meets only those that its words lead to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise.language import Profile
+from likewise.matching.encoding import TEXT, Encoded, Vocabulary
+from likewise.matching.index.dense_kernel import RELATED
+from likewise.matching.index.exact_kernel import EQUAL, Tuples
+from likewise.matching.index.group import CODES, Hits, ProfileGroup, bound_of, gather
+from likewise.matching.index.lists import Lists, grown
+from likewise.matching.index.sparse_kernel import PROFILE, Names, Near, Postings, World, fill_matrix, match_sparse
+from likewise.matching.index.terms import FLOOR, STRONG, Move, Neighbours, Relations
+from likewise.matching.settings import Aggregation, Settings
+from likewise.semantics import Measure
+
+SELECTIVE = 0.35
+"""An access condition is to be met at least so well, if the threshold allows: few terms are that near."""
+
+
+def access_of(settings: Settings, length: int) -> tuple[int, float]:
+    """Of so many access conditions at least one must be met so well for the profile to match.
+
+    If k conditions all stay below b, the product stays below b**k; so with b**k equal to what the
+    product must reach, one of them reaches b. More conditions to watch allow a higher, rarer b. Where the weakest of
+    n conditions counts besides, to the power n, it is b**(k + n).
+
+    >>> from likewise.matching.settings import Approach
+    >>> access_of(Settings(Approach("approximate"), 0.5, 1, Aggregation.GEOMETRIC), 2)
+    (2, 0.4999...)
+    """
+    bound = bound_of(settings, length)
+    if settings.aggregation is Aggregation.MEAN:
+        return length, max(bound / length, 0.0)
+    besides = length if settings.aggregation is Aggregation.CAUTIOUS else 0
+    for k in range(1, length):
+        if (least := bound ** (1 / (k + besides))) >= SELECTIVE:
+            return k, least
+    return length, float(bound ** (1 / (length + besides)))
+
+
+class SparseGroup(ProfileGroup):
+    """Profiles that are reached through their rarest predicates.
+
+    Threshold and aggregation say how well at least one of a few predicates must be met. Those wait
+    under their value's column; an event's values have short lists of near columns; what is found
+    there is verified in full. Relatedness below `FLOOR` counts as none.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, measure: Measure, **options: Any) -> None:
+        super().__init__(vocabulary, measure, **options)
+        names, values = self._columns
+        self._names, self._near = Relations(names), Neighbours(values)
+        self._records = np.zeros(16, dtype=PROFILE)
+        self._access = np.zeros(16, dtype=np.float32)
+        self._by_meaning, self._by_value, self._by_name = (Lists(np.int32, np.int32, np.float32) for _ in range(3))
+        self._active = 0
+        self._least = 1.0
+        self._seen = np.zeros(16, dtype=np.int64)
+        self._clock = np.zeros(2, dtype=np.int64)
+        self._candidates = np.zeros(16, dtype=np.int32)
+        self._forget()
+
+    @staticmethod
+    def takes(settings: Settings, length: int) -> bool:
+        """Whether a profile's threshold is high enough to leave out what is far."""
+        # A threshold at the floor itself is high enough: bounds are a millionth below what they stand for.
+        return access_of(settings, length)[1] >= 0.999 * FLOOR
+
+    @property
+    def compared(self) -> NDArray[np.int64]:
+        """How many candidates were looked at in full so far."""
+        return self._clock[1:]
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the arrays of profiles and lists (without event terms)."""
+        lists = (self._profiles, self._by_meaning, self._by_value, self._by_name)
+        return sum(one.nbytes for one in lists) + self._records.nbytes + 16 * len(self._access)
+
+    def is_active(self, slot: int) -> bool:
+        """Whether a profile takes part."""
+        return bool(self._records["active"][slot])
+
+    def activate(self, slot: int) -> None:
+        """Let a profile take part again."""
+        if self._records["active"][slot]:
+            return
+        self._records["active"][slot] = True
+        self._active += 1
+        # The watched conditions stand first, so that resting finds them again.
+        ranked = sorted(set(self._profiles[slot].tolist()), key=self._crowd)
+        watched = ranked[: int(self._records[slot]["watched"])]
+        rest = self._profiles[slot].tolist()
+        for number in watched:
+            rest.remove(number)
+        self._profiles.set(slot, [*watched, *rest])
+        self._records["start"][slot] = self._profiles.start[slot]
+        self._records["watched"][slot] = len(watched)
+        for number in watched:
+            postings, at, attribute = self._place(number)
+            postings.append(at, attribute, slot, self._access[slot])
+
+    def deactivate(self, slot: int) -> None:
+        """Take a profile out of every list."""
+        if not self._records["active"][slot]:
+            return
+        self._records["active"][slot] = False
+        self._active -= 1
+        for number in self._profiles[slot][: int(self._records[slot]["watched"])].tolist():
+            postings, at, _ = self._place(number)
+            postings.discard(at, slot, field=1)
+
+    @property
+    def _active_count(self) -> int:
+        return self._active
+
+    def _enter(self, slot: int, length: int, settings: Settings) -> None:
+        if slot >= len(self._records):
+            self._records, self._access = grown(self._records, slot + 1), grown(self._access, slot + 1)
+            self._seen, self._candidates = grown(self._seen, slot + 1), grown(self._candidates, slot + 1)
+        watched, access = access_of(settings, length)
+        self._access[slot] = access
+        self._records[slot] = (0, bound_of(settings, length), length, watched, CODES[settings.aggregation], False)
+        self._least = min(self._least, access)
+
+    def _rename(self, side: int, move: Move) -> None:
+        """Let postings follow their terms; list 0 by name is of exact attributes."""
+        for old, new in zip(move.old.tolist(), move.new.tolist(), strict=True):
+            self._by_meaning.rename(old, new) if side else self._by_name.rename(old + 1, new + 1)
+        if not side:
+            for postings in (self._by_meaning, self._by_value, self._by_name):
+                attribute = postings.fields[0]
+                attribute[:] = np.where(attribute >= 0, move.table[np.maximum(attribute, 0)], attribute)
+
+    def matrix(self, encoded: Encoded, event: int, profile: Profile) -> NDArray[np.float32]:
+        """The combined matrix of a registered profile with one event of the batch that was matched last."""
+        ids = encoded.ids[encoded.starts[event] : encoded.starts[event + 1]]
+        world = self._worlds[self._context_of(encoded, event)]
+        order = self.conditions.numbers(profile.predicates)
+        out = np.zeros((len(order), len(ids)), dtype=np.float32)
+        fill_matrix(out, np.array(order, dtype=np.int32), ids, world)
+        return out
+
+    def _place(self, number: int) -> tuple[Lists, int, int]:
+        """The list in which a watched condition waits, and the attribute it asks for."""
+        record = self.conditions.records[number]
+        column, value_column = int(record["attribute_column"]), int(record["value_column"])
+        attribute = column if column >= 0 else -int(record["attribute"]) - 1
+        operator = int(record["operator"])
+        if operator == RELATED and value_column >= 0:
+            return self._by_meaning, value_column, attribute
+        if operator in (RELATED, EQUAL):
+            return self._by_value, int(record["value"]), attribute
+        return self._by_name, column + 1, attribute
+
+    def _crowd(self, number: int) -> float:
+        """How many candidates a condition's list is likely to bring."""
+        postings, at, _ = self._place(number)
+        return len(postings[at]) * (1000 if postings is self._by_name else 1) + (postings is self._by_name)
+
+    def _forget(self) -> None:
+        super()._forget()
+        self._names.forget()
+        self._near.forget()
+        self._name_rival = np.zeros(64, dtype=np.float32)
+        self._name_of: dict[int, NDArray[np.int32]] = {}
+        self._near_of: dict[int, NDArray[np.int32]] = {}
+        self._worlds: dict[int, World] = {}
+
+    def _score(self, encoded: Encoded, context: int, events: NDArray[np.int64]) -> Iterator[Hits]:
+        world = self._world(encoded, context, events)
+        self._worlds[context] = world
+        first = 0
+        while first < len(events):
+            first, count = match_sparse(
+                encoded.ids,
+                encoded.starts,
+                events,
+                first,
+                world,
+                _postings(self._by_meaning),
+                _postings(self._by_value),
+                _postings(self._by_name),
+                self._seen,
+                self._clock,
+                self._candidates,
+                self._out.event,
+                self._out.profile,
+                self._out.score,
+            )
+            yield self._out.head(count)
+            if not count and first < len(events):
+                self._out = self._out.doubled()
+
+    def _world(self, encoded: Encoded, context: int, events: NDArray[np.int64]) -> World:
+        words, near, strong = self._vocabulary, self._near.lists, self._near.strong
+        name_of, near_of = self._ensure(encoded, context, events)
+        return World(
+            Tuples(words.key, words.attribute, words.kind, words.number),
+            words.value,
+            Names(name_of, self._names.table, self._name_rival),
+            Near(
+                near_of,
+                near.start,
+                near.length,
+                near.fields[0],
+                near.fields[1],
+                strong.start,
+                strong.length,
+                strong.fields[0],
+                strong.fields[1],
+                self._near.rival,
+            ),
+            self.conditions.records,
+            self._records,
+            self._profiles.fields[0],
+            self._least,
+            self._least >= STRONG,
+            self._temperature or 0.0,
+            float(self._attribute_weight),
+        )
+
+    def _ensure(
+        self, encoded: Encoded, context: int, events: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Rows and neighbours for all terms of these events; gives where they stand in this context."""
+        words = self._vocabulary
+        ids = np.unique(encoded.ids if len(events) == len(encoded) else gather(encoded, events))
+        theme = words.themes[context] if self._thematic else ()
+        name_of = self._name_of[context] = _room(self._name_of.get(context), len(words.attribute_terms))
+        names = np.unique(words.attribute[ids]).tolist()
+        places = self._name_rows(names, [words.attribute_terms[n] for n in names], context=context, theme=theme)
+        name_of[names] = places
+        self._contest_names(places)
+        if not self._thematic:
+            # Without themes a value means the same in every context.
+            context = 0
+        near_of = self._near_of[context] = _room(self._near_of.get(context), len(words.value_terms))
+        values = np.unique(words.value[ids[words.kind[ids] == TEXT]]).tolist()
+        lists = self._near.rows(values, [words.value_terms[n] for n in values], context=context, theme=theme)
+        near_of[values] = lists
+        if self._temperature:
+            self._near.contest(lists, self._rivals.competing(1), self._rivals.version)
+        return name_of, near_of
+
+    def _name_rows(
+        self, names: Sequence[int], terms: Sequence[str], *, context: int, theme: Sequence[str]
+    ) -> NDArray[np.int64]:
+        """Where the rows of an event's attributes stand in the table of names."""
+        return self._names.rows(names, terms, context=context, theme=theme)
+
+    def _contest_names(self, places: NDArray[np.int64]) -> None:
+        self._name_rival = grown(self._name_rival, len(self._names.table))
+        if self._temperature:
+            scores = self._names.table[np.ix_(places, np.flatnonzero(self._rivals.competing(0)))]
+            self._name_rival[places] = scores.max(axis=1, initial=0.0)
+
+
+def _postings(lists: Lists) -> Postings:
+    return Postings(lists.start, lists.length, lists.fields[0], lists.fields[1], lists.fields[2])
+
+
+def _room(places: NDArray[np.int32] | None, size: int) -> NDArray[np.int32]:
+    return grown(np.zeros(64, dtype=np.int32) if places is None else places, size)

@@ -1,0 +1,472 @@
+"""The matcher: profiles in, events through, matches out."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise.errors import BuildError
+from likewise.events import Event
+from likewise.language import Operator, Options, Profile
+from likewise.matching.competition import Competition
+from likewise.matching.definition import Parts, parts_of
+from likewise.matching.encoding import Encoded, Vocabulary, term_of
+from likewise.matching.explain import Explanation, explain
+from likewise.matching.index.exact import ExactIndex
+from likewise.matching.index.groups import Group, GroupKey, Groups
+from likewise.matching.index.lists import grown
+from likewise.matching.index.sparse import SparseGroup
+from likewise.matching.mapping import best_assignments
+from likewise.matching.match import Match
+from likewise.matching.settings import (
+    TUNED,
+    TUNED_TEMPERATURE,
+    TUNED_WEIGHT,
+    Aggregation,
+    Approach,
+    Measures,
+    Settings,
+    aggregate,
+    resolve,
+)
+from likewise.matching.topics import Classifier, Clusters, Taxonomy
+from likewise.semantics import Competitors, Contrast, Measure, Space
+
+# Choices: what a matcher was told, and what follows from it for one profile.
+
+
+@dataclass(slots=True)
+class Choices:
+    """The measures and options of a matcher; None leaves it to what suits approach and measure."""
+
+    measures: Measures
+    approach: Approach | None = None
+    threshold: float | None = None
+    aggregation: Aggregation | None = None
+    top_k: int = 1
+    temperature: float | None = None
+    attribute_weight: float | None = None
+    taxonomy: Taxonomy | Path | str | None = None
+    _settings: dict[Settings, Settings] = field(default_factory=dict)
+    _clusters: Clusters | None = None
+
+    def __post_init__(self) -> None:
+        if self.attribute_weight is not None and not 0 <= self.attribute_weight < float("inf"):
+            raise BuildError(
+                f"attributes cannot weigh {self.attribute_weight}", hint="1 is as much as values, 0 is nothing"
+            )
+
+    def settings(self, profile: Profile, options: Options) -> Settings:
+        """What a profile with these options is matched with."""
+        found = resolve(
+            profile,
+            options,
+            approach=self.approach,
+            threshold=self.threshold,
+            top_k=self.top_k,
+            aggregation=self.aggregation,
+            measure_name=self._measure_name,
+        )
+        # A million subscriptions have few different settings: each is kept once.
+        return self._settings.setdefault(found, found)
+
+    def measure_of(self, approach: Approach) -> Measure | None:
+        """The measure of an approach; the exact one has none."""
+        if approach.base == "exact":
+            return None
+        return self.measures.tuned() if approach.tuned else self.measures.of(approach.base)
+
+    def weight_of(self, approach: Approach) -> float:
+        """The power of attributes."""
+        if self.attribute_weight is not None:
+            return self.attribute_weight
+        return TUNED_WEIGHT if approach.tuned else 1.0
+
+    def temperature_of(self, approach: Approach) -> float:
+        """The temperature given, or the one that suits the approach and its measure."""
+        if approach.tuned and self.temperature is None:
+            return TUNED_TEMPERATURE
+        measure = self.measures.of(approach.base)
+        return Contrast(measure, Competitors.of(()), temperature=self.temperature).temperature
+
+    def clusters(self) -> Clusters:
+        """The topics of terms, by the measure of the clustered approach."""
+        if self._clusters is None:
+            taxonomy = self.taxonomy
+            if not isinstance(taxonomy, Taxonomy):
+                taxonomy = Taxonomy.default() if taxonomy is None else Taxonomy.from_file(taxonomy)
+            self._clusters = Clusters(Classifier(self.measures.of("clustered"), taxonomy))
+        return self._clusters
+
+    def out_of_topics(self, profile: Profile, event: Event) -> list[int]:
+        """The predicates whose topics the event does not meet."""
+        every = [term_of(value) for _, value in event.tuples]
+        said = [term_of(value) for _, value in event.tuples if isinstance(value, str)]
+        return [
+            row
+            for row, one in enumerate(profile.predicates)
+            if one.value_approximate
+            and one.operator is Operator.EQ
+            and isinstance(one.value, str)
+            and term_of(one.value) not in every
+            and not self.clusters().meet([term_of(one.value)], said).any()
+        ]
+
+    def _measure_name(self, approach: Approach) -> str | None:
+        measure = self.measure_of(approach)
+        return None if measure is None else measure.name
+
+
+DENSE = 1024
+"""Distinct predicates of a group that are scored for every event; profiles that bring more are indexed."""
+
+
+class Scores(NamedTuple):
+    """Every match of a batch in columns: which event, which profile, how well."""
+
+    event: NDArray[np.int32]
+    handle: NDArray[np.int32]
+    score: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """A profile as the matcher holds it; without a group it is exact."""
+
+    key: Hashable
+    profile: Profile
+    settings: Settings
+    group: Group | None
+    slot: int = -1
+    """Its number in the group; numbers of removed profiles are given again, handles never."""
+
+
+class Matcher:
+    """Matches events against many profiles at once.
+
+    >>> from likewise.language import Operator, Predicate
+    >>> matcher = Matcher()
+    >>> parking = Profile((Predicate("slots", Operator.GT, 0), Predicate("city", Operator.EQ, "Galway")))
+    >>> handle = matcher.add(parking, key="parking")
+    >>> [match.subscription for match in matcher.match(Event.of({"city": "galway", "slot": 3}))]
+    ['parking']
+    """
+
+    def __init__(
+        self,
+        measure: Measure | Mapping[str, Measure] | None = None,
+        *,
+        spaces: Sequence[Space | str | Path] = (),
+        approach: str | None = None,
+        threshold: float | None = None,
+        aggregation: str | Aggregation | None = None,
+        top_k: int = 1,
+        distinct: bool = False,
+        competitors: Competitors | tuple[Competitors, Competitors] | None = None,
+        background: Competitors | None = None,
+        temperature: float | None = None,
+        attribute_weight: float | None = None,
+        taxonomy: Taxonomy | Path | str | None = None,
+        dense: int = DENSE,
+        vocabulary: Vocabulary | None = None,
+    ) -> None:
+        """`measure` is one for all approaches or one for each by name; `spaces` make those not given.
+
+        Without an `approach`, profiles with `~` are matched as tuned and the others exactly; without a
+        `threshold`, by the one that was measured best for approach and measure.
+        `distinct` lets one tuple answer one predicate only. `competitors` fixes the terms of contrast,
+        which otherwise are those of the profiles registered at the moment. `background` are words of the stream,
+        which the tuned approach ranks by: it helps most where few profiles compete. Profiles beyond `dense`
+        distinct predicates are indexed and no longer all scored. `taxonomy` has the topics of the
+        clustered approach. With `attribute_weight` w an entry is attribute**w times value, so that below
+        1 the name of an attribute counts for less than its value; it is 0.2 if tuned, else 1.
+        """
+        chosen = None if approach is None else Approach.parse(approach)
+        if background is not None and chosen not in (None, TUNED):
+            raise BuildError(f"the approach {approach} knows no background", hint="leave it out, or choose tuned")
+        self._choices = Choices(
+            Measures(measure, spaces=spaces, background=background),
+            approach=chosen,
+            threshold=threshold,
+            aggregation=None if aggregation is None else Aggregation.parse(aggregation),
+            top_k=top_k,
+            temperature=temperature,
+            attribute_weight=attribute_weight,
+            taxonomy=taxonomy,
+        )
+        self._distinct = distinct
+        self._competition = Competition(competitors)
+        self._dense = dense
+        # An empty one counts as nothing, yet it is to be shared.
+        self.vocabulary = Vocabulary() if vocabulary is None else vocabulary
+        self._registrations: dict[int, Registration] = {}
+        self._next = 0
+        self._free: list[int] = []
+        self._handle_of = np.zeros(64, dtype=np.int32)
+        self._lock = self.vocabulary.lock
+        self._exact = ExactIndex(self.vocabulary)
+        self._groups = Groups(self._make_group, dense=dense)
+
+    def __len__(self) -> int:
+        return len(self._registrations)
+
+    @property
+    def measure(self) -> Measure | None:
+        """The measure of the approximate approach, if there is one to be had."""
+        measures = self._choices.measures
+        return measures.of("approximate") if measures else None
+
+    def sibling(self) -> Matcher:
+        """An empty matcher that scores as this one does: the same measures, options and competitors."""
+        twin = Matcher(distinct=self._distinct, dense=self._dense, vocabulary=self.vocabulary)
+        twin._choices, twin._competition = self._choices, self._competition
+        return twin
+
+    def add(self, profile: Profile, *, options: Options | None = None, key: Hashable = None) -> int:
+        """Register a profile, active, and give its handle."""
+        with self._lock:
+            settings = self.settings(profile, options)
+            handle, slot = self._next, self._free[-1] if self._free else len(self._registrations)
+            group = None if settings.approach.base == "exact" else self._groups.place(slot, profile, settings)
+            if group is None:
+                self._exact.add(slot, profile)
+            elif settings.approach.contrast:
+                self._competition.enter(profile)
+            if self._free:
+                self._free.pop()
+            self._next += 1
+            self._handle_of = grown(self._handle_of, slot + 1)
+            self._handle_of[slot] = handle
+            named = handle if key is None else key
+            self._registrations[handle] = Registration(named, profile, settings, group, slot)
+            if isinstance(group, SparseGroup):
+                self._move(self._groups.moving(profile, settings))
+            return handle
+
+    def _move(self, slots: Sequence[int]) -> None:
+        """Let profiles that were all scored go to the index that there is by now."""
+        for slot in slots:
+            handle = int(self._handle_of[slot])
+            entry = self._registrations[handle]
+            assert entry.group is not None
+            # First there, then away from here: words that both hold are never forgotten in between.
+            group = self._groups.place(slot, entry.profile, entry.settings)
+            if not entry.group.is_active(slot):
+                group.deactivate(slot)
+            self._groups.leave(entry.group, slot, entry.profile, entry.settings)
+            self._registrations[handle] = replace(entry, group=group)
+
+    def settings(self, profile: Profile, options: Options | None = None) -> Settings:
+        """What a profile with these options would be matched with."""
+        return self._choices.settings(profile, options or Options())
+
+    def remove(self, handle: int) -> None:
+        """Forget a profile."""
+        with self._lock:
+            entry = self._known(handle)
+            if entry.group is None:
+                self._exact.remove(entry.slot)
+            else:
+                self._groups.leave(entry.group, entry.slot, entry.profile, entry.settings)
+            if entry.settings.approach.contrast:
+                self._competition.leave(entry.profile)
+            self._free.append(entry.slot)
+            del self._registrations[handle]
+
+    def activate(self, handle: int) -> None:
+        """Let a profile take part again."""
+        with self._lock:
+            entry = self._known(handle)
+            (self._exact if entry.group is None else entry.group).activate(entry.slot)
+
+    def deactivate(self, handle: int) -> None:
+        """Let a profile rest: it costs nothing until it is active again."""
+        with self._lock:
+            entry = self._known(handle)
+            (self._exact if entry.group is None else entry.group).deactivate(entry.slot)
+
+    @property
+    def compared(self) -> int:
+        """How many pairs of event and profile were compared so far; clustering and indexing leave most out."""
+        return sum(int(group.compared[0]) for group in self._groups)
+
+    @property
+    def competitors(self) -> tuple[Competitors, Competitors]:
+        """The attributes and the values that compete now; with the same ones, others score alike."""
+        return self._competition.competitors
+
+    def encode(self, events: Sequence[Event]) -> Encoded:
+        """Events as numbers, for the batch calls."""
+        with self._lock:
+            return self.vocabulary.encode(events)
+
+    def match(self, event: Event) -> list[Match]:
+        """Every profile that the event meets, best score first."""
+        return self.match_batch((event,))[0]
+
+    def match_batch(self, events: Sequence[Event]) -> list[list[Match]]:
+        """The matches of every event, best score first, in the order of the events."""
+        out: list[list[Match]] = [[] for _ in events]
+        with self._lock:
+            encoded = self.encode(events)
+            for at, handle, score in zip(*map(_plain, self.score_batch(encoded)), strict=True):
+                match = self._match(encoded, at, handle, score)
+                if match is not None:
+                    out[at].append(match)
+        for matches in out:
+            if len(matches) > 1:
+                matches.sort(key=_descending)
+        return out
+
+    def score_batch(self, encoded: Encoded) -> Scores:
+        """The scores at or above the thresholds, without building any match."""
+        with self._lock:
+            if encoded.generation != self.vocabulary.generation:
+                encoded = self.encode(encoded.events)
+            which, slots = self._exact.match(encoded)
+            parts = [Scores(which, slots, np.ones(len(which), dtype=np.float32))]
+            parts += [Scores(*group.match(encoded)) for group in self._groups]
+            event, slots, score = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
+            return Scores(event, self._handle_of[slots], score)
+
+    def probabilities(self, handles: NDArray[Any], scores: NDArray[Any]) -> NDArray[np.float64]:
+        """What the scores of these profiles mean as probabilities of a match."""
+        once, back = np.unique(handles, return_inverse=True)
+        powers = np.array([self._registrations[handle].settings.power for handle in once.tolist()], np.float64)
+        raised: NDArray[np.float64] = (
+            scores.astype(np.float64) ** powers[back] if len(once) else scores.astype(np.float64)
+        )
+        return np.minimum(raised, 1.0)
+
+    def _match(self, encoded: Encoded, at: int, handle: int, score: float) -> Match | None:
+        entry = self._registrations[handle]
+        matrix = None if entry.group is None else entry.group.matrix(encoded, at, entry.profile)
+        if self._distinct:
+            # The kernel's score is the best without that condition, so nothing can be missed.
+            score = self._distinct_score(entry, encoded.events[at], matrix)
+            if score < entry.settings.threshold or score <= 0:
+                return None
+        return Match(
+            entry.key,
+            encoded.events[at],
+            score,
+            profile=entry.profile,
+            threshold=entry.settings.threshold,
+            approach=entry.settings.approach,
+            aggregation=entry.settings.aggregation,
+            power=entry.settings.power,
+            matrix=matrix,
+            top_k=entry.settings.top_k,
+            distinct=self._distinct,
+            explain=self._explain_match,
+        )
+
+    def explain(self, subscription: int | Profile, event: Event, *, options: Options | None = None) -> Explanation:
+        """Why an event matches a profile (by handle, or any profile) or why it does not."""
+        if isinstance(subscription, Profile):
+            settings = self.settings(subscription, options)
+            return self._explain("this subscription", subscription, event, settings)
+        entry = self._known(subscription)
+        return self._explain(str(entry.key), entry.profile, event, entry.settings)
+
+    def rank(
+        self,
+        subscription: int | Profile,
+        events: Sequence[Event],
+        *,
+        options: Options | None = None,
+        limit: int | None = None,
+    ) -> list[Match]:
+        """The events that answer a subscription at all, best first, whatever its threshold [002 sec 5.3]."""
+        if isinstance(subscription, Profile):
+            settings = self.settings(subscription, options)
+            entry = Registration("this subscription", subscription, settings, None)
+        else:
+            entry = self._known(subscription)
+        alone = self.sibling()
+        how = None if entry.settings.approach.base == "exact" else entry.settings.aggregation
+        asked = Options(0.0, entry.settings.top_k, str(entry.settings.approach), how)
+        with self._lock:
+            handle = alone.add(entry.profile, options=asked, key=entry.key)
+            found = [match for matches in alone.match_batch(events) for match in matches]
+            # Its words compete beside those of the others only for this.
+            alone.remove(handle)
+        return sorted(found, key=_descending)[:limit]
+
+    def parts(self, profile: Profile, event: Event, settings: Settings, *, themes: bool = True) -> Parts:
+        """Attribute and value matrix in plain NumPy: slow, and what the kernels must agree with."""
+        measure = self._choices.measure_of(settings.approach)
+        return parts_of(
+            profile,
+            event,
+            settings,
+            measure=measure,
+            competition=self._competition,
+            temperature=1.0 if measure is None else self._choices.temperature_of(settings.approach),
+            attribute_weight=self._choices.weight_of(settings.approach),
+            themes=themes,
+        )
+
+    def _explain_match(self, match: Match) -> Explanation:
+        # Of what the match was made with, not of what the matcher would take now.
+        options = Options(match.threshold, None, None if match.approach is None else str(match.approach))
+        settings = self.settings(match.profile, options)
+        if match.aggregation is not None:
+            settings = replace(settings, aggregation=match.aggregation)
+        return self._explain(str(match.subscription), match.profile, match.event, settings)
+
+    def _explain(self, name: str, profile: Profile, event: Event, settings: Settings) -> Explanation:
+        base = settings.approach.base
+        themed = base == "thematic" and bool(profile.theme or event.theme)
+        return explain(
+            name,
+            profile,
+            event,
+            settings,
+            parts=self.parts(profile, event, settings),
+            plain=self.parts(profile, event, settings, themes=False) if themed else None,
+            measure=self._choices.measure_of(settings.approach),
+            distinct=self._distinct,
+            out_of_topics=self._choices.out_of_topics(profile, event) if base == "clustered" else (),
+        )
+
+    def _distinct_score(self, entry: Registration, event: Event, matrix: NDArray[np.float32] | None) -> float:
+        whole = Match(entry.key, event, 1.0, profile=entry.profile, matrix=matrix).matrix
+        best = best_assignments(whole, 1, distinct=True)
+        if not best:
+            return 0.0
+        return aggregate([float(whole[i, j]) for i, j in enumerate(best[0][0])], entry.settings.aggregation)
+
+    def _make_group(self, key: GroupKey) -> Group:
+        approach, theme, kind = key
+        measure = self._choices.measure_of(approach)
+        assert measure is not None
+        return kind(
+            self.vocabulary,
+            measure,
+            theme=theme,
+            thematic=approach.base == "thematic",
+            temperature=self._choices.temperature_of(approach) if approach.contrast else None,
+            competition=self._competition,
+            attribute_weight=self._choices.weight_of(approach),
+            **({"clusters": self._choices.clusters()} if approach.base == "clustered" else {}),
+        )
+
+    def _known(self, handle: int) -> Registration:
+        try:
+            return self._registrations[handle]
+        except KeyError:
+            raise BuildError(f"no profile has the handle {handle}", hint="it may be removed already") from None
+
+
+def _plain(column: NDArray[Any]) -> list[Any]:
+    return list(column.tolist())
+
+
+def _descending(match: Match) -> float:
+    return -match.score

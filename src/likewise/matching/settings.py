@@ -1,0 +1,286 @@
+"""The approaches of the papers' tables, by name, and what a subscriber chose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from enum import StrEnum
+from math import log, prod
+from pathlib import Path
+from typing import Final
+
+from likewise.errors import BuildError, LikewiseError, MissingError
+from likewise.language import Options, Profile
+from likewise.semantics import DIFFERING_POWERS as POWERS
+from likewise.semantics import Coded, Competitors, Differing, Measure, Opposed, Ranked, Space, Thematic, measure
+
+# How the best entries of a profile's predicates become one score.
+
+
+class Aggregation(StrEnum):
+    """Product and geometric mean ask for every predicate [000, 004]; the mean forgives one [002 eq 11].
+
+    The geometric mean is the product made comparable between profiles of different length, so one
+    threshold serves all of them. But there three good predicates hide a fourth that nothing answers well; the
+    cautious mean is the geometric mean of it and the weakest predicate.
+    """
+
+    PRODUCT = "product"
+    GEOMETRIC = "geometric"
+    MEAN = "mean"
+    CAUTIOUS = "cautious"
+
+    @classmethod
+    def parse(cls, name: str) -> Aggregation:
+        """One of them by its name."""
+        if name not in list(cls):
+            raise BuildError(f"unknown aggregation {name!r}", hint=f"choose {', '.join(cls)}")
+        return cls(name)
+
+
+def aggregate(similarities: Sequence[float], how: Aggregation) -> float:
+    """One score from the similarity of every predicate.
+
+    >>> aggregate([0.25, 1.0], Aggregation.GEOMETRIC), aggregate([0.25, 1.0], Aggregation.MEAN)
+    (0.5, 0.625)
+    >>> round(aggregate([0.25, 1.0], Aggregation.CAUTIOUS), 3)  # sqrt(0.5 * 0.25)
+    0.354
+    """
+    if how is Aggregation.MEAN:
+        return float(sum(similarities) / len(similarities))
+    product = float(prod(similarities))
+    if how is Aggregation.CAUTIOUS:
+        return float((product ** (1.0 / len(similarities)) * min(similarities)) ** 0.5)
+    return product if how is Aggregation.PRODUCT else float(product ** (1.0 / len(similarities)))
+
+
+APPROACHES: Final = ("exact", "concept", "approximate", "thematic", "clustered", "hybrid")
+"""Content-based, thesaurus, distributional, with themes, within topics, and 002's mixture."""
+
+
+@dataclass(frozen=True, slots=True)
+class Approach:
+    """A base approach, with or without contrast between the subscriptions' own words.
+
+    `tuned` is what someone gets who chooses nothing: soft contrast, attributes that count for less than values, codes
+    ("room 112") that are equal or not, and opposites held apart; measured as a good choice for whoever subscribes.
+    """
+
+    base: str
+    contrast: bool = False
+    tuned: bool = False
+
+    @classmethod
+    def parse(cls, name: str) -> Approach:
+        """Read `thematic`, `thematic+contrast` or `contrast` (short for `approximate+contrast`).
+
+        >>> Approach.parse("contrast")
+        Approach(base='approximate', contrast=True, tuned=False)
+        """
+        base, plus, extra = name.strip().lower().partition("+")
+        if base == "tuned" and not plus:
+            return TUNED
+        if base == "contrast" and not plus:
+            return cls("approximate", True)
+        if base not in APPROACHES or (plus and extra != "contrast") or (base == "exact" and plus):
+            close = get_close_matches(base, [*APPROACHES, "contrast", "tuned"], n=1)
+            guess = f"did you mean {close[0]!r}? " if close else ""
+            raise BuildError(
+                f"unknown approach {name!r}",
+                hint=f"{guess}choose tuned, {', '.join(APPROACHES)}, and +contrast on any but exact",
+            )
+        return cls(base, bool(plus))
+
+    def __str__(self) -> str:
+        if self.tuned:
+            return "tuned"
+        return f"{self.base}+contrast" if self.contrast else self.base
+
+
+TUNED: Final = Approach("approximate", contrast=True, tuned=True)
+
+TUNED_WEIGHT: Final = 0.2
+"""The power of attributes in the tuned approach; in all others it is 1, as in the papers."""
+
+TUNED_TEMPERATURE: Final = 0.3
+"""Soft contrast. Sharp contrast is better while all subscribers use one word for one thing and much worse as soon as
+they do not, because then another word for the same thing wins: soft contrast gains without that risk."""
+
+_THRESHOLDS: Final = {
+    "approximate": {"esa": 0.3, "combined": 0.55, "embedding": 0.7},
+    "approximate+contrast": {"esa": 0.01, "combined": 0.2, "embedding": 0.35},
+    "clustered": {"esa": 0.25, "combined": 0.55, "embedding": 0.7},
+    "hybrid": {"hybrid": 0.7},
+    "thematic": {"thematic": 0.35, "combined": 0.55, "thematic-euclidean": 0.2},
+    "thematic+contrast": {"thematic": 0.04, "combined": 0.15, "thematic-euclidean": 0.08},
+    "tuned": {
+        "esa": 0.13,
+        "combined": 0.37,
+        "embedding": 0.57,
+        "esa+rank": 0.13,
+        "combined+rank": 0.27,
+        "embedding+rank": 0.36,
+    },
+}
+"""The one threshold that was best for all subscriptions of the thematic data set. Of the thematic approach it is what
+was best without themes: the best with them, 0.5, misses the example of 000. Of the tuned approach it also
+serves subscribers with other words for the same things, and those who are alone. `+rank` is with a background."""
+
+
+def default_threshold(approach: Approach, measure: str) -> float:
+    """The threshold of an approach over a measure for those who give none.
+
+    >>> default_threshold(Approach("approximate"), "esa"), default_threshold(Approach("approximate"), "my own")
+    (0.3, 0.5)
+    """
+    return _THRESHOLDS.get(str(approach), {}).get(measure, 0.5)
+
+
+def certainty(approach: Approach, measure: str) -> float:
+    """The power of a score that is the probability of a match: even odds at the usual threshold, 1 at 1.
+
+    Scores of different measures are not on one scale; probabilities must be, to be multiplied in patterns.
+
+    >>> round(0.13 ** certainty(TUNED, "esa"), 3), 0.3 ** certainty(Approach("approximate"), "my own")
+    (0.5, 0.3)
+    """
+    return log(0.5) / log(default_threshold(approach, measure))
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that one profile is matched with, once engine and subscriber have spoken."""
+
+    approach: Approach
+    threshold: float
+    top_k: int
+    aggregation: Aggregation
+    power: float = 1.0
+    """What turns the score into a probability, see `certainty`."""
+
+
+def is_approximate(profile: Profile) -> bool:
+    """Whether a profile has any `~`."""
+    return any(p.attribute_approximate or p.value_approximate for p in profile.predicates)
+
+
+def resolve(
+    profile: Profile,
+    options: Options,
+    *,
+    approach: Approach | None,
+    threshold: float | None,
+    top_k: int,
+    aggregation: Aggregation | None,
+    measure_name: Callable[[Approach], str | None],
+) -> Settings:
+    """The subscriber's options over the engine's, or an error that says what does not go together."""
+    if not profile.predicates:
+        raise BuildError("a subscription needs at least one predicate", hint="write {attribute = value}")
+    chosen = Approach.parse(options.approach) if options.approach is not None else approach
+    if chosen is None:
+        chosen = TUNED if is_approximate(profile) else Approach("exact")
+    # Asking for the measure's name finds out now, not later, whether there is one.
+    name = measure_name(chosen)
+    limit = threshold if options.threshold is None else options.threshold
+    if limit is None:
+        limit = default_threshold(chosen, name or "")
+    if not 0.0 <= limit <= 1.0:
+        raise BuildError(f"threshold {limit} is not between 0 and 1", hint="0.5 is a usual one")
+    mappings = top_k if options.top_k is None else options.top_k
+    if mappings < 1:
+        raise BuildError(f"top {mappings} mappings cannot be given", hint="ask for at least 1")
+    how = _aggregation(options.aggregation, chosen) or aggregation
+    how = how or _usual_aggregation(chosen)
+    return Settings(chosen, float(limit), int(mappings), how, certainty(chosen, name or ""))
+
+
+def _usual_aggregation(approach: Approach) -> Aggregation:
+    if approach.tuned:
+        return Aggregation.CAUTIOUS
+    return Aggregation.MEAN if approach.base == "hybrid" else Aggregation.GEOMETRIC
+
+
+def _aggregation(name: str | None, approach: Approach) -> Aggregation | None:
+    """What a subscriber chose, or an error that says what does not go together."""
+    if name is None:
+        return None
+    chosen = Aggregation.parse(name)
+    if approach.base == "exact" and chosen is Aggregation.MEAN:
+        raise BuildError(
+            "the mean forgives a predicate that nothing answers, and exact matching does not",
+            hint="leave out `aggregation mean`, or choose another approach",
+        )
+    return chosen
+
+
+# Which measure answers for which approach.
+
+
+NAMES: Final = {
+    "approximate": "esa",
+    "clustered": "esa",
+    "concept": "concept",
+    "hybrid": "hybrid",
+    "thematic": "thematic",
+}
+"""The measure that each approach has when nobody says another."""
+
+
+class Measures:
+    """The measures of a matcher: given ones first, then those that can be made from the spaces."""
+
+    def __init__(
+        self,
+        given: Measure | Mapping[str, Measure] | None = None,
+        *,
+        spaces: Sequence[Space | str | Path] = (),
+        background: Competitors | None = None,
+    ) -> None:
+        self._made: dict[str, Measure] = dict(given) if isinstance(given, Mapping) else {}
+        self._one = None if isinstance(given, Mapping) else given
+        self._spaces = tuple(spaces)
+        self._background = background
+
+    def __bool__(self) -> bool:
+        return bool(self._one or self._made or self._spaces)
+
+    def tuned(self) -> Measure:
+        """The approximate measure, codes and opposites apart, phrases by what differs, ranked by any background."""
+        if "tuned" not in self._made:
+            apart: Measure = Opposed(Coded(self.of("approximate")))
+            # A measure of one's own may know phrases and none of their words.
+            apart = Differing(apart) if apart.name in POWERS else apart
+            self._made["tuned"] = apart if self._background is None else Ranked(apart, self._background)
+        return self._made["tuned"]
+
+    def of(self, approach: str) -> Measure:
+        """The measure of a base approach, or an error that says what is missing."""
+        if approach not in self._made:
+            self._made[approach] = self._make(approach)
+        return self._made[approach]
+
+    def _make(self, approach: str) -> Measure:
+        one = self._one
+        if one is not None and self._fits(one, approach):
+            return one
+        if approach == "thematic" and isinstance(getattr(one, "space", None), Space):
+            return Thematic(one.space)  # type: ignore[union-attr]
+        if not self._spaces and approach != "concept":
+            raise MissingError(
+                f"~ needs a space or a measure for the approach {approach}, and there is none",
+                hint="give one (`likewise space build` makes it), or choose exact, which takes ~ as nothing",
+            )
+        try:
+            return measure(NAMES[approach], spaces=self._spaces)
+        except LikewiseError as error:
+            raise MissingError(f"the approach {approach} cannot be had: {error.message}", hint=error.hint) from error
+
+    @staticmethod
+    def _fits(one: Measure, approach: str) -> bool:
+        """A measure of one's own serves every approach; a known one serves its own, and approximate ones."""
+        if approach in ("approximate", "clustered"):
+            return True
+        known = set(NAMES.values()) | {"esa-euclidean", "combined", "embedding", "jiang-conrath"}
+        return one.name == NAMES[approach] or one.name.removesuffix("+contrast") not in known

@@ -1,0 +1,247 @@
+"""Detection on Spark: a stateless step lets through what matches a member, a keyed step runs the detector.
+
+Both steps use the matcher and the detector that run everywhere else. Events meet where `Route` says; there they
+are taken in the order of event time, whatever the order in which they came. In a batch job a place is a partition:
+one detector for each pattern takes all keys of it, column by column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from likewise.composite import Detection, Detector
+from likewise.errors import BuildError
+from likewise.events import Instant
+from likewise.language import Composite
+from likewise.pipeline.detection.places import BUCKETS, Route
+from likewise.pipeline.detection.route import BATCH_SCHEMA, MOMENT, Members, RouteTask, events_of_parcels
+from likewise.pipeline.events.frame import FLAW
+from likewise.pipeline.events.refusals import microseconds, refused
+from likewise.pipeline.events.transfer import over_events
+from likewise.pipeline.streaming.subscriptions import Fixed, Source, Table
+from likewise.pipeline.worker import Interests, Recipe
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+DETECTIONS_SCHEMA: Final = (
+    "pattern string, time timestamp, start timestamp, `end` timestamp, probability double, "
+    "events array<struct<role: string, id: string, start: timestamp, `end`: timestamp>>"
+)
+"""A row for each detection; `time` is when it was known, `events` are its members in the order of the pattern."""
+
+_MEMBER = pa.struct([("role", pa.string()), ("id", pa.string()), ("start", MOMENT), ("end", MOMENT)])
+ARROW_DETECTIONS: Final = pa.schema(
+    [
+        ("pattern", pa.string()),
+        ("time", MOMENT),
+        ("start", MOMENT),
+        ("end", MOMENT),
+        ("probability", pa.float64()),
+        ("events", pa.list_(_MEMBER)),
+    ]
+)
+
+
+def detect(
+    events: DataFrame,
+    patterns: Interests | Table,
+    *,
+    space: str | Path | Sequence[str | Path] = (),
+    measure: str | None = None,
+    approach: str | None = None,
+    threshold: float | None = None,
+    delay: str = "0 seconds",
+    buckets: int = BUCKETS,
+    spread: bool = True,
+    max_ahead: str | None = None,
+    letters: bool = False,
+    heartbeat: str | None = None,
+    **options: Any,
+) -> DataFrame:
+    """Every detection of the patterns, a row each; batch and streaming DataFrames alike.
+
+    A stream waits for events that come late by up to `delay` (the watermark) and refuses later ones. `buckets` is over
+    how many places the keys of a bound pattern are spread; without `spread` each pattern has one place, which is right
+    to the last for events with several values of a key in patterns that choose or consume. Events whose time is
+    further ahead of the clock than `max_ahead` are refused. With `letters` there is a column `flaw`, set in rows that
+    tell of what was refused, for `dead_letters`. With a `heartbeat` (`10 seconds`) the event time of a live stream goes
+    on with the clock, so that what must not happen is told though nothing comes. Subscriptions to single events among
+    the patterns are only there to be referred to. Other arguments are those of `match`.
+    """
+    if isinstance(patterns, Table):
+        source: Source = patterns
+    else:
+        options = {"approach": approach, "threshold": threshold, **options}
+        source = Fixed(Recipe.of(patterns, measure=measure, spaces=space, options=options))
+    ways = Ways(delay=delay, buckets=buckets, spread=spread, max_ahead=max_ahead, letters=letters, heartbeat=heartbeat)
+    return detect_with(events, source, ways)
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """How detection is laid out; see `detect`."""
+
+    delay: str = "0 seconds"
+    buckets: int = BUCKETS
+    spread: bool = True
+    max_ahead: str | None = None
+    letters: bool = False
+    heartbeat: str | None = None
+
+
+def detect_with(events: DataFrame, source: Source, ways: Ways | None = None) -> DataFrame:
+    """The same, with everything said in a source of recipes."""
+    ways = ways or Ways()
+    if not events.isStreaming:
+        source = Fixed(source.recipe(None))
+    if isinstance(source, Fixed):
+        if not source.value.patterns:
+            raise BuildError("there is no pattern to detect", hint="single events are for match")
+        source.value.check()
+    if events.isStreaming:
+        from likewise.pipeline.detection.stream import detect_stream
+
+        return detect_stream(events, source, ways)
+    if ways.heartbeat is not None:
+        raise BuildError("a heartbeat is for streams", hint="in a batch job all events are there")
+    return _detect_batch(events, source, ways)
+
+
+def _detect_batch(events: DataFrame, source: Source, ways: Ways) -> DataFrame:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    ahead = microseconds(ways.max_ahead)
+    places = min(ways.buckets, int(events.sparkSession.conf.get("spark.sql.shuffle.partitions") or BUCKETS))
+    routed = over_events(events, RouteTask(source, places, ways.spread, ahead), BATCH_SCHEMA)
+    ordered = routed.repartitionById(places, F.col("part")).sortWithinPartitions("at", "start", "id")
+    found = ordered.mapInArrow(DetectTask(source, places, ways.spread), DETECTIONS_SCHEMA)
+    if not ways.letters:
+        return found
+    flaws = refused(events, max_ahead=ahead).select(F.struct("*").alias("flaw"))
+    return found.withColumn("flaw", F.lit(None).cast(FLAW)).unionByName(flaws, allowMissingColumns=True)
+
+
+def make_detector(recipe: Recipe, pattern: str, *, lateness: int = 0) -> Detector:
+    """A detector of one pattern, that knows all others by name."""
+    matcher = recipe.bare_matcher()
+    detector = Detector(matcher=matcher, measure=matcher.measure, max_jump=None, lateness=lateness)
+    for each in recipe.subscriptions:
+        detector.define(each)
+    (wanted,) = (each for each in recipe.patterns if each.name == pattern)
+    assert isinstance(wanted.body, Composite)
+    detector.add(pattern, wanted.body, wanted.options)
+    return detector
+
+
+@dataclass(slots=True)
+class Meeting:
+    """One pattern in one partition of a batch job; a detector is made when the first event comes."""
+
+    recipe: Recipe
+    route: Route
+    place: int
+    detector: Detector | None = None
+    last: Instant = field(default=-(1 << 62))
+    shared: bool = False
+
+    def take(self, rows: pa.RecordBatch) -> list[Detection]:
+        """Routed rows in the order of event time."""
+        self.last = max(self.last, rows.column("at")[-1].as_py())
+        if not self.route.clocked:
+            # Mere moments matter to those who act on time alone; to others it is enough to know the last.
+            rows = rows.filter(pc.is_valid(rows.column("tuples")))
+        if not rows.num_rows:
+            return []
+        self.shared = self.shared or bool(pc.any(rows.column("shared")).as_py())
+        if self.detector is None:
+            self.detector = make_detector(self.recipe, self.route.pattern)
+        return self.owned(self.detector.publish_batch(events_of_parcels(rows)))
+
+    def finish(self) -> list[Detection]:
+        """All timers up to the last event of all."""
+        return [] if self.detector is None else self.owned(self.detector.advance(self.last))
+
+    def owned(self, found: list[Detection]) -> list[Detection]:
+        """Those that no other place tells of."""
+        if not self.shared:
+            return found
+        owns = self.route.owns
+        return [each for each in found if owns(self.place, zip(each.names, each.members, strict=True))]
+
+
+@dataclass(frozen=True, slots=True)
+class DetectTask:
+    """Runs detectors over the rows of a partition, which come in the order of event time."""
+
+    source: Source
+    places: int = BUCKETS
+    spread: bool = True
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        recipe = self.source.recipe(None)
+        routes = Members.of(recipe, buckets=self.places, spread=self.spread).routes
+        meetings: dict[int, Meeting] = {}
+        for batch in batches:
+            found: list[Detection] = []
+            for number, rows in _by_route(batch):
+                if number not in meetings:
+                    route = routes[number]
+                    place = (rows.column("part")[0].as_py() - route.offset) % self.places
+                    meetings[number] = Meeting(recipe, route, place)
+                found += meetings[number].take(rows)
+            if found:
+                yield detections_batch(found)
+        rest = [each for meeting in meetings.values() for each in meeting.finish()]
+        if rest:
+            yield detections_batch(rest)
+
+
+def _by_route(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
+    if not batch.num_rows:
+        return
+    routes = batch.column("route").to_numpy(zero_copy_only=False)
+    numbers = np.unique(routes).tolist()
+    for number in numbers:
+        yield number, batch if len(numbers) == 1 else batch.filter(pa.array(routes == number))
+
+
+def detections_batch(found: Sequence[Detection]) -> pa.RecordBatch:
+    """Detections as Arrow columns; members as four long lists, without an object for each."""
+    sizes = np.fromiter((len(each.members) for each in found), np.int32, count=len(found))
+    members = [event for each in found for event in each.members]
+    member = pa.StructArray.from_arrays(
+        [
+            pa.array([name for each in found for name in each.names], pa.string()),
+            pa.array([event.id for event in members], pa.string()),
+            pa.array([event.start for event in members], pa.int64()).cast(MOMENT),
+            pa.array([event.start if event.end is None else event.end for event in members], pa.int64()).cast(MOMENT),
+        ],
+        fields=list(_MEMBER),
+    )
+    offsets = pa.array(np.concatenate(([0], np.cumsum(sizes))), pa.int32())
+    columns = [
+        pa.array([each.pattern for each in found], pa.string()),
+        *(
+            pa.array([getattr(each, name) for each in found], pa.int64()).cast(MOMENT)
+            for name in ("time", "start", "end")
+        ),
+        pa.array([each.probability for each in found], pa.float64()),
+        pa.ListArray.from_arrays(offsets, member, type=ARROW_DETECTIONS.field("events").type),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=ARROW_DETECTIONS)
+
+
+def member_rows(detection: Detection) -> list[dict[str, object]]:
+    """The events of a detection with their roles."""
+    return [
+        {"role": role, "id": event.id, "start": event.span[0], "end": event.span[1]}
+        for role, event in zip(detection.names, detection.members, strict=True)
+    ]

@@ -1,0 +1,122 @@
+"""Where the events of a pattern meet: the rendezvous of 001, as keys of a shuffle.
+
+A pattern whose members are all bound by equality (`a.room = b.room`) can be detected room by room, so its key
+is the room. Any other pattern has one meeting place, named after itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Any, Final
+
+from likewise.composite import Plan
+from likewise.composite._conditions import Side, values_of
+from likewise.composite._instance import Filled, Token
+from likewise.composite._plan import DisjunctionNode, GateNode, JointNode, LeafNode, SequenceNode, SilenceNode, TimeNode
+from likewise.composite._pool import mapped_values
+from likewise.events import Event, normalise
+from likewise.matching import Match
+from likewise.matching.encoding import canonical
+
+BUCKETS: Final = 32
+"""Keys of one pattern share this many states: enough to spread, few enough to keep each in one piece."""
+
+_KEYED = (LeafNode, SequenceNode, JointNode, DisjunctionNode)
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """How one pattern's events are sent to their meeting places; `attribute` is by role, None if there is one place."""
+
+    pattern: str
+    attribute: dict[str, str] | None
+    buckets: int
+    clocked: bool
+
+    @classmethod
+    def of(cls, plan: Plan, *, buckets: int = BUCKETS, spread: bool = True) -> Route:
+        """The route of a plan; all meet in one place if nothing is to be spread."""
+        clocked = any(isinstance(node, SilenceNode | TimeNode) for node in plan.nodes)
+        attribute = None if clocked or not spread else key_attributes(plan)
+        return cls(plan.name, attribute, buckets if attribute is not None else 1, clocked)
+
+    def places(self, leaf: LeafNode, event: Event, match: Match | None) -> set[int]:
+        """The meeting places of an event that matches a member.
+
+        One without a key can be bound to nothing, yet "and then not …" may come true for it alone: it goes to place 0.
+        """
+        if self.attribute is None:
+            return {0}
+        return {self.place(value) for value in key_values(leaf, event, match, self.attribute[leaf.role])} or {0}
+
+    def place(self, value: Any) -> int:
+        """The bucket of a canonical value."""
+        return digest(value) % self.buckets
+
+    @property
+    def offset(self) -> int:
+        """Where its places begin among the partitions of a job, so that patterns with one place do not share one."""
+        return digest(self.pattern) % (1 << 31)
+
+    def owns(self, place: int, events: Iterable[tuple[str, Event]]) -> bool:
+        """Whether a detection belongs here: with several common keys, only the first place tells of it."""
+        if self.attribute is None or self.buckets == 1:
+            return True
+        sets = [
+            {self.place(value) for value in _own_values(event, self.attribute[role])}
+            for role, event in events
+            if role in self.attribute
+        ]
+        known = [places for places in sets if places]
+        common = set.intersection(*known) if known else set()
+        return not common or place == min(common)
+
+
+@lru_cache(maxsize=1 << 16)
+def digest(value: Any) -> int:
+    """A number of a value, the same in every process."""
+    return int.from_bytes(blake2b(repr(value).encode(), digest_size=8).digest(), "little")
+
+
+def key_attributes(plan: Plan) -> dict[str, str] | None:
+    """For each role the attribute that all roles share by `=`; None if there is no such thing.
+
+    Two attributes are tied when a condition sets them equal; a tie that reaches every member is a key.
+    """
+    roles = {node.role for node in plan.nodes if isinstance(node, LeafNode)}
+    if not all(isinstance(node, _KEYED) or (isinstance(node, GateNode) and node.plain) for node in plan.nodes):
+        return None
+    for group in _tied(plan):
+        attribute: dict[str, str] = {}
+        for role, name in sorted(group):
+            attribute.setdefault(role, name)
+        if roles <= attribute.keys():
+            return attribute
+    return None
+
+
+def _tied(plan: Plan) -> list[set[tuple[str, str]]]:
+    groups: list[set[tuple[str, str]]] = []
+    for condition in plan.conditions:
+        if condition.joins and isinstance(condition.right, Side):
+            new = {
+                (role, normalise(side.attribute)) for side in (condition.left, condition.right) for role in side.roles
+            }
+            touching = [group for group in groups if group & new]
+            groups = [group for group in groups if not group & new] + [new.union(*touching)]
+    return groups
+
+
+def key_values(leaf: LeafNode, event: Event, match: Match | None, attribute: str) -> Iterator[Any]:
+    """The canonical values by which an event in a role can be bound, as the conditions see them."""
+    start, end = event.span
+    mapped = None if match is None else mapped_values(leaf.profile, event, match)
+    filled = Filled(leaf.role, Token(event, 0, max(start, end)), 1.0, mapped)
+    return (canonical(value) for value, _ in values_of(filled, attribute))
+
+
+def _own_values(event: Event, attribute: str) -> Iterator[Any]:
+    return (canonical(value) for name, value in event.tuples if normalise(name) == attribute)

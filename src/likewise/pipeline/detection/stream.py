@@ -1,0 +1,345 @@
+"""Detection over a stream: the detector's state is kept in Spark's state store, event-time timers move it on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Row
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+
+from likewise.composite import Detection, Detector
+from likewise.errors import BuildError
+from likewise.events import Event, Instant
+from likewise.pipeline.detection.batch import Ways, make_detector, member_rows
+from likewise.pipeline.detection.places import Route
+from likewise.pipeline.detection.route import STREAM_SCHEMA, Members, RouteTask, batch_number, split, tuples_of
+from likewise.pipeline.events.frame import FLAW
+from likewise.pipeline.events.refusals import interval, letter, microseconds, over_records
+from likewise.pipeline.streaming.subscriptions import Source, Versions
+from likewise.pipeline.worker import Recipe
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+
+# The clock as a source: rows that carry only a time, so that event time goes on while nothing comes.
+#
+# Event time moves with events. A replay needs nothing else, but a live feed that falls silent would never learn that
+# something did *not* happen. A heartbeat adds the time of the clock, one to two beats behind it, so that events have a
+# beat to come in. The offsets of a batch are its ticks, so a batch that is done again has the same.
+
+
+FORMAT: Final = "likewise-clock"
+SCHEMA: Final = "moment bigint"
+SECOND: Final = 1_000_000
+_ARROW = pa.schema([("moment", pa.int64())])
+
+
+def beat_of(heartbeat: str) -> int:
+    """A heartbeat in microseconds.
+
+    >>> beat_of("10 s")
+    10000000
+    """
+    beat = microseconds(heartbeat)
+    assert beat is not None
+    if beat < SECOND:
+        raise BuildError(f"a heartbeat of {heartbeat} is too short", hint="a second at least, such as `10 seconds`")
+    return beat
+
+
+def tick_rows(spark: SparkSession, heartbeat: str, route: RouteTask) -> DataFrame:
+    """Routed rows that tell how far the clock has come, for those who act on time alone, and for the watermark."""
+    beat = beat_of(heartbeat)
+    spark.dataSource.register(ClockSource)
+    ticks = spark.readStream.format(FORMAT).option("beat", str(beat)).load()
+    return ticks.mapInArrow(TickTask(route), STREAM_SCHEMA)
+
+
+class ClockSource(DataSource):
+    """Option: `beat`, in microseconds."""
+
+    @classmethod
+    def name(cls) -> str:
+        return FORMAT
+
+    def schema(self) -> str:
+        return SCHEMA
+
+    def streamReader(self, schema: StructType) -> ClockReader:  # noqa: ARG002, N802 - Spark's names
+        return ClockReader(self.options)
+
+
+class Tick(InputPartition):
+    """A moment, in microseconds."""
+
+    def __init__(self, moment: int) -> None:
+        super().__init__(None)
+        self.moment = moment
+
+
+class ClockReader(DataSourceStreamReader):
+    """An offset is how many beats there were since 1970, less one.
+
+    >>> reader = ClockReader({"beat": "10000000"}, clock=lambda: 1_000_000_059)
+    >>> reader.initialOffset(), [tick.moment for tick in reader.partitions({"beats": 97}, {"beats": 99})]
+    ({'beats': 99}, [990000000])
+    """
+
+    def __init__(
+        self, options: Mapping[str, str], *, clock: Callable[[], int] = lambda: time.time_ns() // 1000
+    ) -> None:
+        self._beat = int(options["beat"])
+        self._clock: Callable[[], int] = clock
+        self._since = self._now()
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A copy goes to every worker, which only unpacks a tick.
+        return {"_beat": self._beat}
+
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802
+        """A new query begins now."""
+        return {"beats": self._now()}
+
+    def latestOffset(self, start: dict[str, int], limit: Any = None) -> dict[str, int]:  # noqa: ARG002, N802
+        """The beats so far. Started again, it waits for a whole beat: what came meanwhile goes first."""
+        now = self._now()
+        return {"beats": max(start["beats"], now)} if now > self._since + 1 else start
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[Tick]:  # noqa: ARG002
+        """Only the last beat counts."""
+        return [Tick(end["beats"] * self._beat)]
+
+    def read(self, partition: Tick) -> Iterator[pa.RecordBatch]:  # type: ignore[override]
+        """The tick."""
+        yield pa.RecordBatch.from_pydict({"moment": [partition.moment]}, schema=_ARROW)
+
+    def _now(self) -> int:
+        return self._clock() // self._beat - 1
+
+
+@dataclass(frozen=True, slots=True)
+class TickTask:
+    """Sends the time to where a routed event would tell it."""
+
+    route: RouteTask
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            if batch.num_rows:
+                yield self.route.tell_time(pc.max(batch.column("moment")).as_py())
+
+
+PATIENCE: Final = 1 << 60
+"""The detector's own lateness: it must wait for Spark's watermark and never decide by itself."""
+
+STORES_MB: Final = "32"
+"""Memory of all state stores of a worker together, in MB; half of it gathers what was written, then goes to disk."""
+ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+STATE: Final = "snapshot binary, timer bigint"
+NUMBERS: Final = (
+    "pattern string, time bigint, start bigint, `end` bigint, probability double, "
+    f"events array<struct<role: string, id: string, start: bigint, `end`: bigint>>, flaw {FLAW}"
+)
+"""The rows of the state machine: moments as microseconds, which no time zone can bend on the way through Python."""
+
+REFUSED: Final = "refused"
+"""The name under which Spark's progress tells how many events a batch refused."""
+
+
+class Parts(NamedTuple):
+    """What a batch is processed with."""
+
+    recipe: Recipe
+    routes: dict[str, Route]
+    versions: Versions
+
+
+class DetectProcessor(StatefulProcessor):
+    """One pattern at one place: events wait in the detector until the watermark has passed them.
+
+    Where no delay is allowed there is nothing to wait for: events are taken in the batch in which they come, and only
+    what time alone decides waits for the watermark.
+    """
+
+    def __init__(self, source: Source, ways: Ways) -> None:
+        self._source = source
+        self._ways = ways
+        # Spark reads the delay, in more ways of writing than ours.
+        self._prompt = not any(digit in ways.delay for digit in "123456789")
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Open the state."""
+        self._handle = handle
+        self._state = handle.getValueState("detector", STATE)
+        self._batch: Parts | None = None
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
+        """Take the events of a batch, then go as far as the watermark allows."""
+        pattern, version, place = key
+        if not pattern:
+            yield from (flaw_row(msgspec.json.decode(row["tuples"])) for row in rows if row["tuples"] is not None)
+            return
+        if not self._current(pattern, version):
+            return
+        watermark = timerValues.getCurrentWatermarkInMs() * 1000
+        detector, timer = self._load(pattern)
+        taken = []
+        for row in rows:
+            event = event_of(row)
+            if row["at"] < watermark and event.tuples:
+                yield late_row(event, pattern, watermark)
+            else:
+                taken.append(event)
+        detector.publish_batch(taken)
+        # Spark's watermark is in milliseconds: within one, an event may yet be behind those that were taken.
+        refused = (each for each in detector.refused if each.event.tuples)
+        yield from (flaw_row(letter(each.event, f"{each.reason} for {pattern}")) for each in refused)
+        if self._prompt and taken:
+            yield from self._owned(detector.release(max(event.span[1] for event in taken)), pattern, place)
+        yield from self._advance(detector, timer, pattern=pattern, place=place, times=timerValues)
+
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:  # noqa: ARG002, N802, N803
+        """The watermark has come to something that waits."""
+        pattern, version, place = key
+        if not self._current(pattern, version):
+            return
+        detector, _ = self._load(pattern)
+        yield from self._advance(detector, None, pattern=pattern, place=place, times=timerValues)
+
+    def close(self) -> None:
+        """Nothing is held outside the state."""
+
+    def _parts(self) -> Parts:
+        if self._batch is None:
+            number = batch_number()
+            recipe = self._source.recipe(number)
+            routes = Members.of(recipe, buckets=self._ways.buckets, spread=self._ways.spread).routes
+            self._batch = Parts(recipe, {route.pattern: route for route in routes}, self._source.versions(number))
+        return self._batch
+
+    def _current(self, pattern: str, version: str) -> bool:
+        """Whether the pattern is still as it was; one that was changed or removed leaves no state behind."""
+        if self._parts().versions.live.get(pattern) == version:
+            return True
+        if self._state.exists():
+            self._state.clear()
+        return False
+
+    def _load(self, pattern: str) -> tuple[Detector, int | None]:
+        recipe = self._parts().recipe
+        state = self._state.get() if self._state.exists() else None
+        if state is None:
+            return make_detector(recipe, pattern, lateness=PATIENCE), None
+        snapshot, timer = state
+        matcher = recipe.bare_matcher()
+        return Detector.restore(bytes(snapshot), matcher=matcher, measure=matcher.measure), timer
+
+    def _advance(self, detector: Detector, timer: int | None, *, pattern: str, place: int, times: Any) -> Iterator[Row]:
+        watermark = times.getCurrentWatermarkInMs()
+        due = detector.due
+        # What is at the watermark itself may still come.
+        found = detector.advance(watermark * 1000 - 1) if due is not None and due < watermark * 1000 else []
+        self._save(detector, timer, watermark)
+        yield from self._owned(found, pattern, place)
+
+    def _owned(self, found: list[Detection], pattern: str, place: int) -> Iterator[Row]:
+        """The detections that are told here and nowhere else."""
+        route = self._parts().routes[pattern]
+        return (detection_row(each) for each in found if route.owns(place, zip(each.names, each.members, strict=True)))
+
+    def _save(self, detector: Detector, timer: int | None, watermark: int) -> None:
+        due = detector.due
+        # Timers are in milliseconds and ring once the watermark has reached them, when what was due must be past.
+        wanted = None if due is None else max(due // 1000 + 1, watermark + 1)
+        if wanted != timer:
+            if timer is not None and timer > watermark:
+                self._handle.deleteTimer(timer)
+            if wanted is not None:
+                self._handle.registerTimer(wanted)
+        self._state.update((detector.snapshot(), wanted))
+
+
+def event_of(row: Row) -> Event:
+    """The event of a routed row; a mere moment is an event that matches nothing."""
+    if row["tuples"] is None:
+        return Event("", (), (), row["at"], row["at"])
+    return Event(row["id"], tuples_of(row["tuples"]), tuple(split(row["theme"])), row["start"], row["at"])
+
+
+def late_row(event: Event, pattern: str, watermark: Instant) -> Row:
+    """An event that came after its time was decided, as a dead letter."""
+    late = (watermark - event.span[1]) / 1_000_000
+    return flaw_row(letter(event, f"late by {late:g} s for {pattern}"))
+
+
+def flaw_row(flaw: dict[str, Any]) -> Row:
+    """A row of `NUMBERS` that tells of something refused."""
+    told = Row(**{name: flaw.get(name) for name in ("source", "line", "reason", "record")})
+    return Row(pattern=None, time=None, start=None, end=None, probability=None, events=None, flaw=told)
+
+
+def detection_row(found: Detection) -> Row:
+    """A detection as a row of `NUMBERS`."""
+    members = [Row(**member) for member in member_rows(found)]
+    return Row(
+        pattern=found.pattern,
+        time=found.time,
+        start=found.start,
+        end=found.end,
+        probability=found.probability,
+        events=members,
+        flaw=None,
+    )
+
+
+def _late_by(routed: DataFrame, delay: str) -> DataFrame:
+    from pyspark.errors import PySparkException
+
+    try:
+        return routed.withWatermark("end", interval(delay))
+    except PySparkException:
+        raise BuildError(f"the delay {delay!r} is not a length of time", hint="such as `90 seconds`") from None
+
+
+def detect_stream(events: DataFrame, source: Source, ways: Ways) -> DataFrame:
+    """Detections of a stream, with the columns of a batch job."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    # The only store that has timers and more state than memory.
+    events.sparkSession.conf.set("spark.sql.streaming.stateStore.providerClass", ROCKSDB)
+    # Every batch writes its snapshots anew, and each store would gather 64 MB of old ones before it lets go.
+    events.sparkSession.conf.set("spark.sql.streaming.stateStore.rocksdb.boundedMemoryUsage", "true")
+    events.sparkSession.conf.set("spark.sql.streaming.stateStore.rocksdb.maxMemoryUsageMB", STORES_MB)
+    task = RouteTask(source, ways.buckets, ways.spread, microseconds(ways.max_ahead), streaming=True)
+    routed = over_records(events, task, STREAM_SCHEMA)
+    if ways.heartbeat is not None:
+        routed = routed.union(tick_rows(events.sparkSession, ways.heartbeat, task))
+    found = (
+        _late_by(routed, ways.delay)
+        .groupBy("pattern", "version", "place")
+        .transformWithState(
+            DetectProcessor(source, ways), outputStructType=NUMBERS, outputMode="Append", timeMode="EventTime"
+        )
+    )
+    members = F.transform(
+        "events",
+        lambda each: F.struct(
+            each["role"].alias("role"),
+            each["id"].alias("id"),
+            F.timestamp_micros(each["start"]).alias("start"),
+            F.timestamp_micros(each["end"]).alias("end"),
+        ),
+    )
+    times = [F.timestamp_micros(name).alias(name) for name in ("time", "start", "end")]
+    told = found.select("pattern", *times, "probability", members.alias("events"), "flaw")
+    told = told.observe(REFUSED, F.count("flaw").alias("events"))
+    return told if ways.letters else told.where("flaw is null").drop("flaw")

@@ -1,0 +1,190 @@
+"""How lines of CSV get to the workers: as shares of files that they read themselves, or as rows of text from Spark.
+
+Workers read files in a mounted file system. Streams, compressed files and other file systems are read by Spark, which
+hands over lines and leaves the rest to the worker.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, BinaryIO, Final
+
+import numpy as np
+import pyarrow as pa
+
+from likewise.pipeline.events.csv import Lines, Place, Table, decoded
+from likewise.pipeline.events.frame import EVENTS_SCHEMA
+from likewise.pipeline.events.scan import Part, local_sizes, task_rows
+from likewise.pipeline.events.transfer import Batches, Origin, Step, remember
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+BLOCK: Final = 1 << 20
+"""Bytes that are read and cut into cells at once."""
+_BOM: Final = b"\xef\xbb\xbf"
+_PROBE: Final = 4096
+_LINE_END: Final = re.compile(rb"\r\n|\n|\r")
+_PACKED: Final = (".bz2", ".deflate", ".gz", ".lz4", ".snappy", ".zst", ".zstd")
+"""Files that Spark unpacks while it reads."""
+
+
+def csv_events(lines: DataFrame, table: Table, *, stream: bool) -> DataFrame:
+    """The events of a table of text lines (`value`), made in the workers."""
+    rows, step = _whole_files(lines, table, stream=stream) or (_as_rows(lines), LineStep(table))
+    return remember(rows.mapInArrow(Decoded(step), EVENTS_SCHEMA), Origin(lambda: (rows, step)))
+
+
+def _whole_files(lines: DataFrame, table: Table, *, stream: bool) -> tuple[DataFrame, Step] | None:
+    sizes = None if stream else local_sizes(lines)
+    if not sizes or any(path.endswith(_PACKED) for path in sizes):
+        return None
+    rows, tasks = task_rows(lines.sparkSession, sizes)
+    # In bytes of the file as it is now, so that all tasks agree on them even if it grows.
+    shares = (tuple(_bytes_of(part, sizes[part[0]]) for part in task) for task in tasks)
+    return rows, ShareStep(table, tuple(shares))
+
+
+def _bytes_of(part: Part, size: int) -> Share:
+    path, number, count = part
+    return path, size * number // count, size * (number + 1) // count
+
+
+def _as_rows(lines: DataFrame) -> DataFrame:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    return lines.select(
+        F.col("value").cast("binary").alias("line"),
+        F.col("_metadata.file_name").alias("source"),
+        # Eight bytes for each row tell one file from the next as well as its path does.
+        F.xxhash64("_metadata.file_path").alias("file"),
+        F.col("_metadata.file_block_start").alias("start"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """A step whose events Spark can take."""
+
+    step: Step
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        return (decoded(batch) for batch in self.step(batches))
+
+
+Share = tuple[str, int, int]
+"""A file, and the bytes in which the lines begin that belong to the share."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShareStep:
+    """Reads the shares of a task; the task is told by its number, the only row that Spark gives it."""
+
+    table: Table
+    tasks: tuple[tuple[Share, ...], ...]
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                for share in self.tasks[number]:
+                    yield from read_share(self.table, share)
+
+
+def read_share(table: Table, share: Share, *, block: int = BLOCK) -> Iterator[pa.RecordBatch]:
+    """The events of the lines that begin in a share of a file; the first line of a file names its columns."""
+    path, first, last = share
+    with open(path, "rb") as file:
+        start, end = line_start(file, first), line_start(file, last)
+        count, header = Count(path, start), first == 0
+        place = Place(os.path.basename(path), count.first)
+        for text in blocks(file, start, end, block=block):
+            lines, ended = Lines.of_text(text)
+            if header and len(lines.starts):
+                lines, header = lines.only(slice(1, None)), False
+            yield from table.events(lines, place)
+            count.ended += ended
+
+
+@dataclass(slots=True)
+class Count:
+    """The number of a line: those before the share are counted only if one of it has to be told."""
+
+    path: str
+    start: int
+    ended: int = 0
+    before: int | None = None
+
+    def first(self) -> int:
+        """The number of the first line that has not ended."""
+        if self.before is None:
+            with open(self.path, "rb") as file:
+                self.before = sum(_ends(text) for text in blocks(file, 0, self.start))
+        return self.before + self.ended + 1
+
+
+def _ends(text: bytes) -> int:
+    return text.count(b"\n") + text.count(b"\r") - text.count(b"\r\n")
+
+
+def line_start(file: BinaryIO, place: int) -> int:
+    """The first place from here on where a line begins, or the end of the file; a mark of byte order is passed over.
+
+    >>> import io
+    >>> [line_start(io.BytesIO(b"ab\\r\\ncd\\re"), place) for place in range(9)]
+    [0, 4, 4, 4, 4, 7, 7, 7, 8]
+    """
+    file.seek(max(0, place - 1))
+    if place == 0:
+        return len(_BOM) if file.read(len(_BOM)) == _BOM else 0
+    at = place - 1
+    while text := file.read(_PROBE):
+        found = _LINE_END.search(text)
+        if found:
+            at += found.end()
+            # What ends with CR at the edge of what was read may go on with LF.
+            return at + (text[found.start() :] == b"\r" and file.read(1) == b"\n")
+        at += len(text)
+    return at
+
+
+def blocks(file: BinaryIO, start: int, end: int, *, block: int = BLOCK) -> Iterator[bytes]:
+    """The bytes of a file between two places, in pieces of whole lines."""
+    file.seek(start)
+    rest = b""
+    while start < end and (text := file.read(min(block, end - start))):
+        start += len(text)
+        text = rest + text
+        if start >= end:
+            yield text
+            return
+        cut = text.rfind(b"\n") + 1 or text.rfind(b"\r", 0, -1) + 1
+        if cut:
+            yield text[:cut]
+        rest = text[cut:]
+    if rest:
+        yield rest
+
+
+@dataclass(frozen=True, slots=True)
+class LineStep:
+    """Makes events of lines that Spark has read; the first line of each file names its columns."""
+
+    table: Table
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        # The file whose first line was left out; its lines follow one another, over several batches maybe.
+        begun: int | None = None
+        for batch in batches:
+            lines, rows = Lines.of_column(batch.column("line"))
+            files, starts = (batch.column(name).to_numpy(zero_copy_only=False)[rows] for name in ("file", "start"))
+            edges = np.flatnonzero(np.diff(files) != 0) + 1
+            for first, end in zip([0, *edges], [*edges, len(rows)], strict=True):
+                if first == end:
+                    continue
+                source = Place(batch.column("source")[int(rows[first])].as_py())
+                header = starts[first] == 0 and files[first] != begun
+                begun = files[first]
+                yield from self.table.events(lines.only(slice(first + header, end)), source)

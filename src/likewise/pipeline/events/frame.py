@@ -1,0 +1,332 @@
+"""Events as the columns of a DataFrame, and back.
+
+A tuple of an event is a struct of three texts: name, value and kind. Text keeps every type exactly, lets
+Spark users build the column from anything, and lets a worker number the distinct tuples of a whole batch
+with Arrow alone, without a Python object per event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from likewise.errors import BuildError
+from likewise.events import BadRecord, Event, Value
+from likewise.events._encode import written_moment
+from likewise.matching import Encoded, Matcher
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+
+ATTRIBUTES: Final = "array<struct<name: string, value: string, kind: string>>"
+FLAW: Final = "struct<source: string, line: bigint, reason: string, record: string>"
+EVENTS_SCHEMA: Final = (
+    f"id string, time timestamp, `end` timestamp, theme array<string>, attributes {ATTRIBUTES}, flaw {FLAW}"
+)
+"""The columns of events; a record that is no event has only a `flaw`."""
+
+KINDS: Final = ("text", "number", "boolean", "time")
+TEXTS: Final = ("name", "value", "kind")
+"""What a tuple is made of."""
+
+_MOMENT = pa.timestamp("us", tz="UTC")
+_TUPLE = pa.struct([("name", pa.string()), ("value", pa.string()), ("kind", pa.string())])
+_FLAW = pa.struct([("source", pa.string()), ("line", pa.int64()), ("reason", pa.string()), ("record", pa.string())])
+ARROW_SCHEMA: Final = pa.schema(
+    [
+        ("id", pa.string()),
+        ("time", _MOMENT),
+        ("end", _MOMENT),
+        ("theme", pa.list_(pa.string())),
+        ("attributes", pa.list_(_TUPLE)),
+        ("flaw", _FLAW),
+    ]
+)
+
+
+def written(value: Value) -> tuple[str, str]:
+    """The text and the kind of a value.
+
+    >>> written(3), written(3.0), written(True), written("3")
+    (('3', 'number'), ('3.0', 'number'), ('true', 'boolean'), ('3', 'text'))
+    """
+    if isinstance(value, str):
+        return value, "text"
+    if isinstance(value, bool):
+        return str(value).lower(), "boolean"
+    if isinstance(value, datetime):
+        return written_moment(value).isoformat(), "time"
+    return repr(value), "number"
+
+
+def parsed(text: str, kind: str | None) -> Value:
+    """The value of a text; what does not read as its kind is text.
+
+    >>> parsed("3", "number"), parsed("3.0", "number"), parsed("true", "boolean"), parsed("3", None)
+    (3, 3.0, True, '3')
+    """
+    try:
+        if kind == "number":
+            return int(text) if text.lstrip("-").isdecimal() else float(text)
+        if kind == "boolean":
+            return text.strip().lower() == "true"
+        return datetime.fromisoformat(text) if kind == "time" else text
+    except ValueError:
+        return text
+
+
+def batch_of(events: Iterable[Event], flaws: Sequence[BadRecord] = ()) -> pa.RecordBatch:
+    """Events, and after them the records that are none, as Arrow columns.
+
+    >>> batch = batch_of([Event.of({"slot": [1, 2]}, id="e1")])
+    >>> batch.column("attributes").to_pylist()[0][1]
+    {'name': 'slot', 'value': '2', 'kind': 'number'}
+    """
+    ids, starts, ends, themes = [], [], [], []
+    names: list[str] = []
+    values: list[str] = []
+    kinds: list[str] = []
+    offsets: list[int | None] = [0]
+    for event in events:
+        ids.append(event.id)
+        starts.append(event.start)
+        ends.append(event.start if event.end is None else event.end)
+        themes.append(event.theme)
+        for name, value in event.tuples:
+            text, kind = (value, "text") if isinstance(value, str) else written(value)
+            names.append(name)
+            values.append(text)
+            kinds.append(kind)
+        offsets.append(len(names))
+    count, bad = len(ids), len(flaws)
+    tuples = pa.StructArray.from_arrays(
+        [pa.array(column, pa.string()) for column in (names, values, kinds)], fields=list(_TUPLE)
+    )
+    attributes = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), tuples, type=ARROW_SCHEMA.field(4).type)
+    columns = [
+        pa.array(ids, pa.string()),
+        pa.array(starts, pa.int64()).cast(_MOMENT),
+        pa.array(ends, pa.int64()).cast(_MOMENT),
+        pa.array(themes, pa.list_(pa.string())),
+        attributes,
+        pa.nulls(count, _FLAW),
+    ]
+    if bad:
+        missing = [pa.nulls(bad, field.type) for field in list(ARROW_SCHEMA)[:-1]]
+        letters = pa.array([_letter(flaw) for flaw in flaws], _FLAW)
+        columns = [pa.concat_arrays(pair) for pair in zip(columns, [*missing, letters], strict=True)]
+    return pa.RecordBatch.from_arrays(columns, schema=ARROW_SCHEMA)
+
+
+def events_of(batch: pa.RecordBatch | pa.Table) -> Iterator[Event]:
+    """The events of a batch; rows without attributes are none."""
+    columns = [_whole(batch.column(name)) for name in ("id", "theme", "attributes", "time", "end")]
+    ids, themes = columns[0].to_pylist(), columns[1].to_pylist()
+    starts, ends = (instants(column).to_pylist() for column in columns[3:])
+    sizes = columns[2].value_lengths().to_pylist()
+    # Three flat lists of text instead of a dict for every tuple: several times faster.
+    parts = (_plain(part).to_pylist() for part in columns[2].flatten().flatten()[:3])
+    pairs = [(name, value if kind == "text" else parsed(value, kind)) for name, value, kind in zip(*parts, strict=True)]
+    place = 0
+    for key, theme, size, start, end in zip(ids, themes, sizes, starts, ends, strict=True):
+        if size:
+            tuples = tuple(pairs[place : place + size])
+            place += size
+            yield Event(key, tuples, tuple(theme) if theme else (), start, start if end is None else end)
+
+
+def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+
+
+def tidy(column: pa.Array) -> pa.ListArray:
+    """A column of attributes with the three texts of each tuple in order, none of them null; dictionaries stay so.
+
+    >>> tidy(pa.array([[{"value": "x", "name": "a"}], None])).to_pylist()
+    [[{'name': 'a', 'value': 'x', 'kind': ''}], []]
+    """
+    if not pa.types.is_list(column.type):
+        column = column.cast(pa.list_(column.type.value_type))
+    flat = column.flatten()
+    made = pa.StructArray.from_arrays([_texts(flat, name) for name in TEXTS], names=list(TEXTS))
+    lengths = column.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), made)
+
+
+def _texts(flat: pa.StructArray, name: str) -> pa.Array:
+    place = flat.type.get_field_index(name)
+    if place < 0:
+        return pa.array([""] * len(flat), pa.string())
+    # Of the flattened parts: what is missing as a whole is missing in every part.
+    part = flat.flatten()[place]
+    return _plain(part).cast(pa.string()).fill_null("") if part.null_count else part
+
+
+def instants(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """A column of timestamps as microseconds since 1970."""
+    return column.cast(_MOMENT).cast(pa.int64())
+
+
+def as_events(frame: DataFrame) -> DataFrame:
+    """Any DataFrame with `id` and `attributes`, brought to the columns of events.
+
+    `attributes` may be the array of structs, a `map<string, string>` or a `map<string, array<string>>`;
+    `time`, `end`, `theme` and `flaw` may be missing.
+    """
+    from pyspark.sql import functions as F  # noqa: N812 - everyone who reads Spark knows it so
+
+    missing = {"id", "attributes"} - set(frame.columns)
+    if missing:
+        raise BuildError(
+            f"the events have no column {', '.join(sorted(missing))}",
+            hint="read them with read_events, or make them with events_from_columns",
+        )
+    empty = {"time": "timestamp", "end": "timestamp", "theme": "array<string>", "flaw": FLAW}
+    present = set(frame.columns)
+    columns = [
+        F.col("id").cast("string").alias("id"),
+        *(F.col(name) if name in present else F.lit(None).cast(empty[name]).alias(name) for name in ("time", "end")),
+        F.col("theme") if "theme" in present else F.lit(None).cast(empty["theme"]).alias("theme"),
+        _attributes(frame).alias("attributes"),
+        F.col("flaw") if "flaw" in present else F.lit(None).cast(FLAW).alias("flaw"),
+    ]
+    return frame.select(*columns)
+
+
+def _attributes(frame: DataFrame) -> Column:
+    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql.types import ArrayType, MapType, StructType
+
+    kind = frame.schema["attributes"].dataType
+    if isinstance(kind, ArrayType) and isinstance(kind.elementType, StructType):
+        names = kind.elementType.names
+        if names == ["name", "value", "kind"]:
+            return F.col("attributes")
+        if {"name", "value"} <= set(names):
+            typed = "kind" in names
+            return F.transform(
+                "attributes",
+                lambda each: _tuple(each["name"], each["value"], each["kind"] if typed else F.lit("text")),
+            )
+    if isinstance(kind, MapType):
+        several = isinstance(kind.valueType, ArrayType)
+        listed = F.transform(
+            F.map_entries("attributes"),
+            lambda entry: F.transform(
+                entry["value"] if several else F.array(entry["value"]),
+                lambda value: _tuple(entry["key"], value, F.lit("text")),
+            ),
+        )
+        return F.flatten(listed)
+    raise BuildError(
+        f"the column attributes is {kind.simpleString()}",
+        hint=f"it must be {ATTRIBUTES} or a map from name to text or to an array of texts",
+    )
+
+
+def _tuple(name: Column, value: Column, kind: Column) -> Column:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    return F.struct(
+        name.cast("string").alias("name"), value.cast("string").alias("value"), kind.cast("string").alias("kind")
+    )
+
+
+def dead_letters(events: DataFrame) -> DataFrame:
+    """The records that are no events: source, line, reason and the record itself."""
+    return events.where("flaw is not null").select("flaw.*")
+
+
+def _letter(flaw: BadRecord) -> dict[str, object]:
+    text = flaw.raw.decode("utf-8", errors="backslashreplace")
+    return {"source": flaw.source, "line": flaw.line, "reason": flaw.reason, "record": text}
+
+
+# From Arrow columns to the numbers that kernels read, without a Python object per event.
+#
+# Arrow numbers the distinct names, values and kinds of a batch; a distinct tuple is then one integer, and only
+# distinct tuples are looked at in Python. A day of sensor readings has few of them.
+
+
+Codes = NDArray[np.int64]
+
+
+def encode(matcher: Matcher, batch: pa.RecordBatch) -> Encoded:
+    """The events of a batch as the matcher's tuple numbers; a row without attributes is an event without tuples.
+
+    >>> from likewise.pipeline.events.frame import batch_of
+    >>> batch = batch_of([Event.of({"a": 1, "b": "x"}), Event.of({"b": "x"})])
+    >>> encoded = encode(Matcher(), batch)
+    >>> encoded.ids.tolist(), encoded.starts.tolist()
+    ([0, 1, 1], [0, 2, 3])
+    """
+    pairs, codes, starts = distinct_tuples(batch.column("attributes"))
+    themes, theme_codes = distinct_themes(batch.column("theme"))
+    # One event that has all distinct tuples, then one for each distinct theme: the matcher numbers them in one go.
+    known = matcher.encode([Event("", tuple(pairs)), *(Event("", (), theme) for theme in themes)])
+    return Encoded((), known.ids[codes], starts, known.themes[1:][theme_codes], known.generation)
+
+
+def distinct_tuples(column: pa.ListArray) -> tuple[list[tuple[str, Value]], Codes, Codes]:
+    """Distinct tuples, the number of each event's tuples among them, and where each event's begin."""
+    starts = _starts(column)
+    flat = column.flatten()
+    names, values, kinds = (_dictionary(part) for part in flat.flatten()[:3])
+    combined = _codes(names) * len(values.dictionary) + _codes(values)
+    combined = combined * max(len(kinds.dictionary), 1) + _codes(kinds)
+    found, codes = _unique(combined)
+    rest, kind_at = np.divmod(found, max(len(kinds.dictionary), 1))
+    name_at, value_at = np.divmod(rest, max(len(values.dictionary), 1))
+    columns = (
+        part.dictionary.take(pa.array(at)).to_pylist()
+        for part, at in ((names, name_at), (values, value_at), (kinds, kind_at))
+    )
+    pairs = [(name or "", parsed(value or "", kind)) for name, value, kind in zip(*columns, strict=True)]
+    return pairs, codes, starts
+
+
+def distinct_themes(column: pa.ListArray) -> tuple[list[tuple[str, ...]], Codes]:
+    """Distinct themes, and the number of each event's theme among them."""
+    starts = _starts(column)
+    sizes = np.diff(starts)
+    if not sizes.any():
+        return [()], np.zeros(len(column), np.int64)
+    joined = pc.binary_join(pc.fill_null(column, []), "\x1f")
+    tags = _dictionary(joined)
+    return [tuple(text.split("\x1f")) if text else () for text in tags.dictionary.to_pylist()], _codes(tags)
+
+
+def _starts(column: pa.ListArray) -> Codes:
+    lengths = pc.fill_null(pc.list_value_length(column), 0)
+    return np.concatenate([[0], np.cumsum(lengths.to_numpy(zero_copy_only=False))]).astype(np.int64)
+
+
+def _dictionary(column: pa.Array) -> pa.DictionaryArray:
+    if pa.types.is_dictionary(column.type):
+        if not column.null_count:
+            return column
+        column = column.dictionary_decode()
+    made = pc.dictionary_encode(column, null_encoding="encode")
+    return made.combine_chunks() if isinstance(made, pa.ChunkedArray) else made
+
+
+def _codes(column: pa.DictionaryArray) -> Codes:
+    return np.asarray(column.indices.to_numpy(zero_copy_only=False), np.int64)
+
+
+def _unique(numbers: Codes) -> tuple[Codes, Codes]:
+    """Distinct numbers in order of appearance, and the place of each among them; by hashing, not by sorting."""
+    made = pa.array(numbers).dictionary_encode()
+    return np.asarray(made.dictionary.to_numpy(zero_copy_only=False), np.int64), _codes(made)

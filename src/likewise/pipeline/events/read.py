@@ -1,0 +1,268 @@
+"""Reads events into DataFrames, batch and streaming: each format becomes the same columns.
+
+A record that is no event becomes a row with nothing but its `flaw`, so it can neither stop a job nor get
+lost: `match` and `detect` pass over it, `dead_letters` gives it.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from likewise.errors import BuildError, InputError
+from likewise.events import BadRecord, Event, decode_lines
+from likewise.events import read_events as read_source
+from likewise.events._records import OnError
+from likewise.pipeline.events.csv import Table
+from likewise.pipeline.events.csv_scan import csv_events
+from likewise.pipeline.events.frame import EVENTS_SCHEMA, as_events, batch_of, instants
+from likewise.pipeline.events.scan import parquet_origin
+from likewise.pipeline.events.table import Columns, events_from_columns
+from likewise.pipeline.events.timestamps import zone_named
+from likewise.pipeline.events.transfer import Origin, remember
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+FORMATS: Final = ("jsonl", "cloudevents", "json", "ntriples", "turtle", "parquet", "csv")
+"""`json` is whole documents, an event or an array of events a file; `cloudevents` is lines."""
+
+_LINES = ("jsonl", "cloudevents")
+_SUFFIXES: Final = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "json",
+    ".nt": "ntriples",
+    ".ttl": "turtle",
+    ".parquet": "parquet",
+    ".csv": "csv",
+}
+_COMPRESSED = (".gz", ".bz2", ".zst")
+_ROWS = 4096
+_NAMELESS = "\x00"
+"""Stands for the source while lines are decoded: no id of a producer begins so."""
+
+
+def read_events(
+    spark: SparkSession,
+    path: str | Path,
+    *,
+    format: str = "auto",
+    stream: bool = False,
+    columns: Columns | None = None,
+    stamp: bool = False,
+    options: dict[str, str] | None = None,
+) -> DataFrame:
+    """The events of a file or folder, with the columns of `EVENTS_SCHEMA`.
+
+    `stream` watches a folder for new files. `columns` says which columns of a CSV or Parquet table make an
+    event. `stamp` gives an event without a time the time of its file. `options` go to Spark's reader.
+    """
+    chosen = _guess(str(path)) if format == "auto" else format
+    if chosen not in FORMATS:
+        raise BuildError(f"unknown format {format!r}", hint=f"one of auto, {', '.join(FORMATS)}")
+    if columns is not None and chosen not in ("csv", "parquet"):
+        raise BuildError(f"{chosen} events name their own attributes", hint="leave out columns")
+    # A relative path is meant from here, which need not be where Spark was started.
+    place = str(Path(path).absolute()) if Path(path).exists() else str(path)
+    reader = _Reader(spark, place, stream, {key: str(value) for key, value in (options or {}).items()})
+    from pyspark.errors import AnalysisException
+
+    try:
+        if chosen == "csv":
+            return reader.csv(columns)
+        if chosen == "parquet":
+            return reader.parquet(columns)
+        return decode_records(reader.records(chosen), format=chosen, stamp=stamp)
+    except AnalysisException as error:
+        if error.getCondition() != "PATH_NOT_FOUND":
+            raise
+        raise InputError("no such file or folder", source=str(path), hint="check the path") from None
+
+
+def decode_records(records: DataFrame, *, format: str = "jsonl", stamp: bool = False) -> DataFrame:
+    """Events from a DataFrame with the columns `record` (bytes), `source` and `received` (a timestamp)."""
+    rows, decoder = records.select("record", "source", "received"), Decoder(format, stamp)
+    return remember(rows.mapInArrow(decoder, EVENTS_SCHEMA), Origin(lambda: (rows, decoder)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    spark: SparkSession
+    path: str
+    stream: bool
+    options: dict[str, str]
+
+    def _base(self) -> Any:
+        return (self.spark.readStream if self.stream else self.spark.read).options(**self.options)
+
+    def records(self, format: str) -> DataFrame:
+        """Lines or whole files as bytes; text is cast so that broken encodings arrive as they are."""
+        from pyspark.sql import functions as F  # noqa: N812
+
+        rows: DataFrame
+        if format in _LINES:
+            rows = self._base().text(self.path)
+            record = F.col("value").cast("binary")
+        else:
+            rows = self._base().format("binaryFile").load(self.path)
+            record = F.col("content")
+        return rows.select(
+            record.alias("record"),
+            F.col("_metadata.file_name").alias("source"),
+            F.col("_metadata.file_modification_time").alias("received"),
+        )
+
+    def parquet(self, columns: Columns | None) -> DataFrame:
+        base = self._base()
+        if self.stream:
+            # A stream must know its columns beforehand; those of the files that are there are taken.
+            schema = EVENTS_SCHEMA if columns is None else self.spark.read.parquet(self.path).schema
+            base = base.schema(schema)
+        rows = base.parquet(self.path)
+        if columns is not None:
+            return events_from_columns(rows, columns)
+        # Options may mean anything to the reader of Spark.
+        return as_events(rows) if self.stream or self.options else remember(as_events(rows), parquet_origin(rows))
+
+    def csv(self, columns: Columns | None) -> DataFrame:
+        if columns is None:
+            raise BuildError(
+                "a CSV file needs to know which columns make an event",
+                hint="give columns=Columns(id=…, time=…, attributes=[…])",
+            )
+        from pyspark.sql import functions as F  # noqa: N812
+
+        names = columns.names(self._header())
+        table = self._own_csv(columns, names)
+        if table is not None:
+            told = {key: value for key, value in self.options.items() if key.lower() in FILE_OPTIONS}
+            lines = (self.spark.readStream if self.stream else self.spark.read).options(**told).text(self.path)
+            # Folders that stand for columns are Spark's.
+            if lines.columns == ["value"]:
+                return csv_events(lines, table, stream=self.stream)
+        schema = ", ".join(f"`{name}` string" for name in [*names, BROKEN])
+        options = {**self._csv_options(), "mode": "PERMISSIVE", "columnNameOfCorruptRecord": BROKEN, **self.options}
+        reader = (self.spark.readStream if self.stream else self.spark.read).options(**options)
+        rows = reader.schema(schema).csv(self.path).select("*", F.col("_metadata.file_name").alias(SOURCE))
+        return events_from_columns(rows, columns, broken=BROKEN, source=SOURCE)
+
+    def _own_csv(self, columns: Columns, names: list[str]) -> Table | None:
+        """How workers read the table; nothing where only Spark's reader knows how."""
+        options = {key.lower(): value for key, value in self.options.items() if key.lower() not in FILE_OPTIONS}
+        separators = {options.pop(name) for name in SEPARATOR_OPTIONS if name in options} or {","}
+        zone = self.spark.conf.get("spark.sql.session.timeZone") or ""
+        (separator,) = separators if len(separators) == 1 else ("",)
+        single = len(separator) == 1 and separator.isascii() and separator not in '"\r\n'
+        known = columns.time_format is None and zone_named(zone) is not None
+        return Table(tuple(names), columns, zone, separator) if single and known and not options else None
+
+    def _header(self) -> list[str]:
+        """The names in the first line, in the order of the file: CSV columns are found by place."""
+        options = {**self._csv_options(), **self.options}
+        return [name for name in self.spark.read.options(**options).csv(self.path).columns if name]
+
+    @staticmethod
+    def _csv_options() -> dict[str, str]:
+        """A quote within quotes is written twice (RFC 4180); Spark for itself would have a backslash before it."""
+        return {"header": "true", "escape": '"'}
+
+
+BROKEN: Final = "_broken"
+SOURCE: Final = "_source"
+SEPARATOR_OPTIONS: Final = ("sep", "delimiter")
+FILE_OPTIONS: Final = frozenset(
+    {
+        "cleansource",
+        "filenameonly",
+        "latestfirst",
+        "maxbytespertrigger",
+        "maxcachedfiles",
+        "maxfileage",
+        "maxfilespertrigger",
+        "modifiedafter",
+        "modifiedbefore",
+        "pathglobfilter",
+        "recursivefilelookup",
+        "sourcearchivedir",
+    }
+)
+"""Options that say which files are read and when, not how."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decoder:
+    """Turns records into events inside a worker."""
+
+    format: str
+    stamp: bool = False
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for start in range(0, batch.num_rows, _ROWS):
+                yield self._decode(batch.slice(start, _ROWS))
+
+    def _decode(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        flaws: list[BadRecord] = []
+        records = [record or b"" for record in batch.column("record").to_pylist()]
+        sources = [source or "<record>" for source in batch.column("source").to_pylist()]
+        if self.format == "jsonl" and not self.stamp:
+            return batch_of(_events_of_lines(records, sources, flaws.append), flaws)
+        events: list[Event] = []
+        times = instants(batch.column("received")).to_pylist()
+        for source, record, time in zip(sources, records, times, strict=True):
+            made = self._made(record, source, flaws.append)
+            events += (event.stamped(time) for event in made) if self.stamp and time is not None else made
+        return batch_of(events, flaws)
+
+    def _made(self, record: bytes, source: str, on_error: OnError) -> Iterable[Event]:
+        if self.format == "jsonl":
+            return _events_of_lines([record], [source], on_error)
+        return self._documents(record, source, on_error)
+
+    def _documents(self, record: bytes, source: str, on_error: OnError) -> list[Event]:
+        try:
+            found = read_source(
+                io.BytesIO(record),
+                format=self.format,
+                name=source,
+                on_error=on_error,
+                unique_ids=False,
+                allow_empty=True,
+            )
+            return list(found)
+        except InputError as flaw:
+            on_error(BadRecord(source, flaw.line, flaw.message, record[:_ROWS], flaw.hint))
+            return []
+
+
+def _events_of_lines(lines: list[bytes], sources: list[str], on_error: OnError) -> Iterator[Event]:
+    """One event a line. Where a line stands in its file is not known here: flaws have no line, and an event
+    without an id gets a hash of what it says."""
+
+    def reject(flaw: BadRecord) -> None:
+        on_error(BadRecord(sources[flaw.line or 0], None, flaw.reason, flaw.raw, flaw.hint))
+
+    for event in decode_lines(lines, source=_NAMELESS, first=0, on_error=reject):
+        if event.id.startswith(_NAMELESS):
+            at = int(event.id.removeprefix(f"{_NAMELESS}:"))
+            digest = blake2b(lines[at].strip(), digest_size=8).hexdigest()
+            yield Event(f"{sources[at]}:{digest}", event.tuples, event.theme, event.start, event.end)
+        else:
+            yield event
+
+
+def _guess(path: str) -> str:
+    name = path.rstrip("/")
+    for suffix in _COMPRESSED:
+        name = name.removesuffix(suffix)
+    for suffix, told in _SUFFIXES.items():
+        if name.endswith(suffix):
+            return told
+    raise BuildError(f"the format of {path} is not told by its name", hint=f"give format=, one of {', '.join(FORMATS)}")

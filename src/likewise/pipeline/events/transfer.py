@@ -1,0 +1,169 @@
+"""How events get to the workers: straight from where they are read, or as rows that Spark hands over.
+
+A frame that comes right from `read_events` remembers how a worker can read its events itself (its `Origin`). What
+works on such events then reads, decodes and goes on in one step of one worker, and no event becomes a row of Spark's in
+between. Whoever filters or joins the events has made another frame, which is handed over packed as rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from likewise.pipeline.events.frame import ARROW_SCHEMA, as_events
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+
+# Events packed for the way to a worker, and unpacked there.
+
+
+SEPARATOR: Final = "\uffff"
+"""Stands between packed texts: no character, so hardly any text has it. An event that does travels unpacked."""
+
+PARTS: Final = ("name", "value", "kind")
+COLUMNS: Final = ("id", "time", "end", "theme", "attributes")
+
+
+def packed(events: DataFrame) -> DataFrame:
+    """Events for a worker: names, values and kinds joined to one text each, which Spark hands over several times faster
+    than arrays of structs. Records that are no events are left behind."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    def joined(column: str) -> Column:
+        return F.array_join(column, SEPARATOR, "")
+
+    good = as_events(events).where("flaw is null and size(attributes) > 0")
+    parts = [joined(f"attributes.{part}").alias(part) for part in PARTS]
+    # As a text: a struct with arrays, even one that is always null, makes the hand-over eight times as long.
+    whole = F.to_json(F.struct(F.col("theme").alias("theme"), F.col("attributes").alias("attributes")))
+    return good.select(
+        "id", "time", "end", joined("theme").alias("theme"), *parts, F.when(_torn(), whole).alias("whole")
+    )
+
+
+def _torn() -> Column:
+    """Whether a text of the event has the separator itself."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    # Put end to end, the texts are searched byte by byte: cheap beside counting the separators that should be there.
+    texts = [F.array_join(column, "") for column in ("attributes.name", "attributes.value", "attributes.kind", "theme")]
+    return F.contains(F.concat_ws("", *texts), F.lit(SEPARATOR))
+
+
+def unpacked(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The columns of events from packed ones."""
+    odd = batch.column("whole").is_valid()
+    if not pc.any(odd).as_py():
+        return _split(batch)
+    both = pa.Table.from_batches([_split(batch.filter(pc.invert(odd))), _whole(batch.filter(odd))]).combine_chunks()
+    order = np.argsort(np.argsort(odd.to_numpy(zero_copy_only=False), kind="stable"), kind="stable")
+    (rows,) = both.take(pa.array(order)).to_batches()
+    return rows
+
+
+def _split(batch: pa.RecordBatch) -> pa.RecordBatch:
+    names, values, kinds = (pc.split_pattern(batch.column(part), SEPARATOR) for part in PARTS)
+    theme = batch.column("theme")
+    tags = pc.split_pattern(pc.if_else(pc.equal(theme, ""), pa.scalar(None, theme.type), theme), SEPARATOR)
+    kind = ARROW_SCHEMA.field("attributes").type
+    tuples = pa.StructArray.from_arrays(
+        [each.flatten().cast(pa.string()) for each in (names, values, kinds)], fields=list(kind.value_type)
+    )
+    attributes = pa.ListArray.from_arrays(names.offsets, tuples, type=kind)
+    return _columns(batch, tags, attributes)
+
+
+def _whole(batch: pa.RecordBatch) -> pa.RecordBatch:
+    told = [msgspec.json.decode(text) for text in batch.column("whole").to_pylist()]
+    theme, attributes = (
+        pa.array([each.get(name) for each in told], ARROW_SCHEMA.field(name).type) for name in ("theme", "attributes")
+    )
+    return _columns(batch, theme, attributes)
+
+
+def _columns(batch: pa.RecordBatch, theme: pa.Array, attributes: pa.Array) -> pa.RecordBatch:
+    types = (ARROW_SCHEMA.field(name).type for name in ("theme", "attributes"))
+    lists = [column.cast(kind) for column, kind in zip((theme, attributes), types, strict=True)]
+    return pa.RecordBatch.from_arrays([*(batch.column(name) for name in COLUMNS[:3]), *lists], names=list(COLUMNS))
+
+
+Batches: TypeAlias = Iterable[pa.RecordBatch]
+Step: TypeAlias = Callable[[Batches], Iterator[pa.RecordBatch]]
+"""What a worker does with the batches of a partition; it is sent to workers, so it must be small."""
+
+_REMEMBERED: Final = "_likewise_origin"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Rows that Spark reads, and the step that makes events of them in a worker; `rows` may find it cannot be done."""
+
+    rows: Callable[[], tuple[DataFrame, Step] | None]
+
+
+def remember(events: DataFrame, origin: Origin) -> DataFrame:
+    """The same frame, which knows where its events come from. What is made from it does not."""
+    vars(events)[_REMEMBERED] = origin
+    return events
+
+
+def over_events(events: DataFrame, step: Step, schema: str, *, timed: bool = False) -> DataFrame:
+    """The step over the events of a frame, in batches with the columns `id`, `time`, `end`, `theme`, `attributes`.
+
+    Records that are no events do not reach it, nor, if `timed`, events without a time.
+    """
+    direct = origin_of(events)
+    if direct is not None:
+        rows, read = direct
+        return rows.mapInArrow(Whole(read, step, timed), schema)
+    frame = packed(events)
+    return (frame.where("time is not null") if timed else frame).mapInArrow(Whole(unpack, step, False), schema)
+
+
+def origin_of(events: DataFrame) -> tuple[DataFrame, Step] | None:
+    """The rows from which workers can make the events themselves, and how; nothing if they cannot."""
+    origin: Origin | None = vars(events).get(_REMEMBERED)
+    # What is held in memory need not be read again.
+    return None if origin is None or events.is_cached else origin.rows()
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """Reading and working in one."""
+
+    read: Step
+    work: Step
+    timed: bool
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        return self.work(good for batch in self.read(batches) if (good := sound(batch, timed=self.timed)).num_rows)
+
+
+def unpack(batches: Batches) -> Iterator[pa.RecordBatch]:
+    """The step for packed events."""
+    return (unpacked(batch) for batch in batches if batch.num_rows)
+
+
+def sound(batch: pa.RecordBatch, *, timed: bool = False) -> pa.RecordBatch:
+    """The rows of a batch that are events.
+
+    >>> from likewise.events import BadRecord, Event
+    >>> from likewise.pipeline.events.frame import batch_of
+    >>> sound(batch_of([Event.of({"a": 1}, id="e")], [BadRecord("f", 1, "no", b"")])).column("id").to_pylist()
+    ['e']
+    """
+    sizes = pc.fill_null(pc.list_value_length(batch.column("attributes")), 0)
+    good = pc.greater(sizes, 0)
+    if "flaw" in batch.schema.names:
+        good = pc.and_(good, batch.column("flaw").is_null())
+    if timed:
+        good = pc.and_(good, batch.column("time").is_valid())
+    return batch if pc.all(good).as_py() in (True, None) else batch.filter(good)

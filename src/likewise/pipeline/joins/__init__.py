@@ -1,0 +1,1 @@
+"""Joins by meaning, on DataFrames and in SQL."""

@@ -1,0 +1,364 @@
+"""A join of two tables by what their words mean.
+
+Only distinct terms are compared, on the workers; rows are then joined by Spark's own joins over the pairs found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from likewise.errors import BuildError
+from likewise.pipeline.joins.pairs import NEAR, SCORE, SMALL, NearColumn, TermPairs, WhyTask
+from likewise.pipeline.joins.sql import WHY, Meaning, Spaces
+from likewise.semantics.nearest import TAG, Bar
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+
+# Which columns a join by meaning goes by, and what its result is called: checked before anything runs.
+
+
+Names: TypeAlias = str | tuple[str, str] | Mapping[str, str] | Sequence[str | tuple[str, str]]
+"""A column of both sides, or one of each (left, right); a mapping or a list where there are several."""
+
+HOW = {
+    "inner": "inner",
+    "left": "left",
+    "leftouter": "left",
+    "right": "right",
+    "rightouter": "right",
+    "outer": "full",
+    "full": "full",
+    "fullouter": "full",
+    "semi": "left_semi",
+    "leftsemi": "left_semi",
+    "anti": "left_anti",
+    "leftanti": "left_anti",
+}
+
+
+def pairs_of(names: Names) -> tuple[tuple[str, str], ...]:
+    """Columns by pairs, left and right.
+
+    >>> pairs_of("device"), pairs_of(("device", "name"))
+    ((('device', 'device'),), (('device', 'name'),))
+    >>> pairs_of(["device", ("room", "place")]) == pairs_of({"device": "device", "room": "place"})
+    True
+    """
+    if isinstance(names, str):
+        return ((names, names),)
+    if isinstance(names, Mapping):
+        return tuple(names.items())
+    if isinstance(names, tuple) and len(names) == 2 and all(isinstance(name, str) for name in names):
+        return ((str(names[0]), str(names[1])),)
+    return tuple((each, each) if isinstance(each, str) else (each[0], each[1]) for each in names)
+
+
+def how_of(how: str) -> str:
+    """Spark's name of a kind of join.
+
+    >>> how_of("left_outer"), how_of("FULL"), how_of("anti")
+    ('left', 'full', 'left_anti')
+    """
+    found = HOW.get(how.lower().replace("_", ""))
+    if found is None:
+        raise BuildError(
+            f"a join by meaning cannot be {how!r}", hint="one of inner, left, right, full, left_semi, left_anti"
+        )
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One table, with columns added for the keys that it is joined by."""
+
+    frame: DataFrame
+    on: tuple[str, ...]
+    equal: tuple[str, ...]
+    theme: str | None
+    letter: str
+
+    @property
+    def keys(self) -> list[str]:
+        """The names of the added keys by meaning."""
+        return [f"_likewise_{self.letter}{at}" for at in range(len(self.on))]
+
+    @property
+    def same(self) -> list[str]:
+        """The names of the added keys that must be equal; alike on both sides."""
+        return [f"_likewise_same{at}" for at in range(len(self.equal))]
+
+    def check(self) -> None:
+        """Every column is there once, and holds text where it must."""
+        types = dict(self.frame.dtypes)
+        known = ", ".join(self.frame.columns)
+        if len(types) < len(self.frame.columns):
+            raise BuildError("a table has two columns of the same name", hint=f"rename one: there are {known}")
+        for name in (*self.on, *self.equal, *([self.theme] if self.theme else ())):
+            if name not in types:
+                raise BuildError(f"there is no column {name!r} to join on", hint=f"there are {known}")
+        for name in self.on:
+            if types[name].partition("(")[0] not in ("string", "char", "varchar"):
+                raise BuildError(
+                    f"the column {name!r} is {types[name]}, not text", hint=f"cast it: F.col('{name}').cast('string')"
+                )
+        if self.theme and types[self.theme] not in ("string", "array<string>"):
+            raise BuildError(f"the column {self.theme!r} is no theme", hint="a theme is a tag or an array of tags")
+
+    def keyed(self, rename: Mapping[str, str] | None = None) -> DataFrame:
+        """The table with its keys, and with other names for its own columns where they are given."""
+        rename = rename or {}
+        own = [column(name).alias(rename.get(name, name)) for name in self.frame.columns]
+        keys = [self._key(name).alias(key) for name, key in zip(self.on, self.keys, strict=True)]
+        same = [column(name).alias(key) for name, key in zip(self.equal, self.same, strict=True)]
+        return self.frame.select(*own, *keys, *same)
+
+    def _key(self, name: str) -> Column:
+        from pyspark.sql import functions as F  # noqa: N812
+
+        if self.theme is None:
+            return column(name)
+        theme = column(self.theme)
+        tags = F.array(theme) if dict(self.frame.dtypes)[self.theme] == "string" else theme
+        ordered = F.array_sort(F.array_distinct(F.array_compact(F.coalesce(tags, F.array()))))
+        term = F.translate(column(name), TAG, " ")
+        return F.when(column(name).isNotNull(), F.concat_ws(TAG, term, ordered))
+
+
+def column(name: str) -> Column:
+    """A column by its very name, dots and blanks included."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    return F.col("`" + name.replace("`", "``") + "`")
+
+
+def new_names(
+    left: Sequence[str],
+    right: Sequence[str],
+    *,
+    suffix: str,
+    added: Iterable[str],
+    fold: Callable[[str], str] = str.lower,
+) -> dict[str, str]:
+    """What the columns of the right side are called beside those of the left; no name comes twice.
+
+    >>> new_names(["id", "word"], ["ID", "term"], suffix="_right", added=["relatedness"])
+    {'ID': 'ID_right', 'term': 'term'}
+    """
+    taken = {fold(name) for name in left}
+    renamed = {name: f"{name}{suffix}" if fold(name) in taken else name for name in right}
+    for name in (*renamed.values(), *added):
+        if fold(name) in taken:
+            raise BuildError(
+                f"the result would have two columns {name!r}",
+                hint="choose another suffix or score, or rename a column",
+            )
+        taken.add(fold(name))
+    return renamed
+
+
+def folding(frame: DataFrame) -> Callable[[str], str]:
+    """How names of columns are compared: without their capitals, unless Spark is told otherwise."""
+    sensitive = frame.sparkSession.conf.get("spark.sql.caseSensitive", "false") == "true"
+    return str if sensitive else str.lower
+
+
+# Names that no table of a user has.
+LIST, RANK = "_likewise_list", "_likewise_rank"
+
+
+def join_by_meaning(
+    left: DataFrame,
+    right: DataFrame,
+    *,
+    on: Names,
+    threshold: float | None = None,
+    best: int | None = None,
+    space: Spaces = (),
+    measure: str = "esa",
+    how: str = "inner",
+    equal: Names = (),
+    themes: str | tuple[str, str] | None = None,
+    explain: bool = False,
+    score: str = "relatedness",
+    suffix: str = "_right",
+    **options: Any,
+) -> DataFrame:
+    """Join rows whose words mean nearly the same; adds `relatedness`, that of the terms of `on`.
+
+    `on` is a column of both sides, a pair (left, right), or several as a list or mapping: then each pair must reach
+    the `threshold`, and `relatedness` is their geometric mean. Columns of `equal` must be equal besides. `best` keeps
+    the so many nearest terms of the right for each term of the left; without a `threshold` any relatedness above 0
+    will do then, else 0.5 is asked for. `themes` are columns with the tags of each row, for measures that use
+    them. `how` is inner, left, right, full, left_semi or left_anti; null joins nothing. `explain` adds `why`,
+    the concepts that carry the score. Columns of the right that the left has too get the `suffix`. `options` are those
+    of the measure.
+
+    The left may be a stream. The distinct terms of the right come to the driver if there are no more than 20,000,
+    which a stream needs; otherwise both sides meet in blocks.
+    """
+    pairs, same = pairs_of(on), pairs_of(equal)
+    tags = (None, None) if themes is None else pairs_of(themes)[0]
+    mine = Side(left, tuple(a for a, _ in pairs), tuple(a for a, _ in same), tags[0], "left")
+    theirs = Side(right, tuple(b for _, b in pairs), tuple(b for _, b in same), tags[1], "right")
+    bar = Bar.of(threshold, best, themed=themes is not None)
+    join = Join(mine, theirs, Meaning.of(measure, space, **options), bar, how_of(how), explain)
+    join.check()
+    added = [] if join.half else [score, *(["why"] if explain else ())]
+    renamed = {}
+    if not join.half:
+        renamed = new_names(left.columns, right.columns, suffix=suffix, added=added, fold=folding(left))
+    found = join.streamed(renamed) if left.isStreaming else join.joined(renamed)
+    if join.half:
+        return found.select(*map(column, left.columns))
+    own = [column(name) for name in (*left.columns, *renamed.values())]
+    return found.select(*own, column(SCORE).alias(score), *(["why"] if explain else ()))
+
+
+@dataclass(frozen=True)
+class Join:
+    """Two sides, what is near enough, and how to put it together."""
+
+    left: Side
+    right: Side
+    meaning: Meaning
+    bar: Bar
+    how: str
+    explain: bool
+
+    @property
+    def half(self) -> bool:
+        """Whether only the left side's rows are asked for."""
+        return self.how in ("left_semi", "left_anti")
+
+    @property
+    def simple(self) -> bool:
+        """Whether one column decides alone, so that workers can choose the best."""
+        return len(self.left.on) == 1 and not self.left.equal
+
+    def check(self) -> None:
+        """What cannot work fails here, not in a task."""
+        if not self.left.on:
+            raise BuildError("a join by meaning needs a column to go by", hint="on='device' or on=('device', 'name')")
+        for side in (self.left, self.right):
+            side.check()
+        if self.explain and (len(self.left.on) > 1 or self.half):
+            raise BuildError("reasons are given for one column, in a join that keeps both sides", hint="explain=False")
+        if self.right.frame.isStreaming:
+            raise BuildError(
+                "the right side of a join by meaning cannot be a stream", hint="put the stream on the left"
+            )
+        if self.left.frame.isStreaming:
+            self._check_stream()
+
+    def _check_stream(self) -> None:
+        if not self.simple and (len(self.left.on) > 1 or self.how != "inner" or self.bar.best is not None):
+            raise BuildError(
+                "a stream is joined by one column of meaning",
+                hint="with equal=… only how='inner' and no best=…; more in foreachBatch",
+            )
+        if self.how in ("right", "full"):
+            raise BuildError(
+                f"a stream cannot be joined {self.how}: it has no end to wait for",
+                hint="inner, left, left_semi or left_anti",
+            )
+        if self.explain:
+            raise BuildError("reasons are not given in a stream", hint="why_related(…) of register_related gives them")
+
+    def joined(self, renamed: dict[str, str]) -> DataFrame:
+        """The rows of both sides over the pairs of their terms."""
+        pairs = self._pairs()
+        left = self.left.keyed()
+        keys = [*self.left.keys, *self.left.same]
+        if self.half:
+            return left.join(pairs.select(*keys).distinct(), keys, self.how)
+        first = {"inner": "inner", "left": "left", "right": "inner", "full": "full"}[self.how]
+        right = self.right.keyed(renamed)
+        return left.join(pairs, keys, first).join(right, [*self.right.keys, *self.right.same], self.how)
+
+    def streamed(self, renamed: dict[str, str]) -> DataFrame:
+        """Row by row, since a stream's terms are never all there: each gets the list of its near terms."""
+        from pyspark.sql import functions as F  # noqa: N812
+        from pyspark.sql.pandas.functions import arrow_udf
+
+        terms = self._near[0].small
+        if terms is None:
+            raise BuildError(
+                f"the right side has more than {SMALL:,} distinct terms, too many for a stream",
+                hint="filter it, or join each micro-batch in foreachBatch",
+            )
+        # The stubs want a kind of function that the call itself finds out.
+        near = arrow_udf(NearColumn(self.meaning, terms, self._near[0].bar).__call__, NEAR)  # type: ignore[call-overload]
+        left = self.left.keyed()
+        listed = left.withColumn(LIST, near(F.col(self.left.keys[0])))
+        if self.half:
+            found = F.coalesce(F.size(LIST), F.lit(0)) > 0
+            return listed.where(found if self.how == "left_semi" else ~found)
+        each = "inline" if self.how == "inner" else "inline_outer"
+        pairs = listed.selectExpr(*(f"`{name}`" for name in map(_quoted, left.columns)), f"{each}({LIST})")
+        pairs = pairs.withColumnsRenamed({"_likewise_near": self.right.keys[0]})
+        return pairs.join(self.right.keyed(renamed), [*self.right.keys, *self.right.same], self.how)
+
+    @cached_property
+    def _near(self) -> list[TermPairs]:
+        """The terms of each column of `on`; only where one column decides can workers keep the best alone."""
+        bar = self.bar if self.simple else replace(self.bar, best=None)
+        columns = [
+            [side.keyed().select(key).where(f"{key} is not null") for key in side.keys]
+            for side in (self.left, self.right)
+        ]
+        return [TermPairs(mine, theirs, self.meaning, bar) for mine, theirs in zip(*columns, strict=True)]
+
+    def _pairs(self) -> DataFrame:
+        """Pairs of keys with their score, and `why` if asked for: a row for each distinct combination."""
+        from pyspark.sql import functions as F  # noqa: N812
+
+        found = self._near[0].frame()
+        if self.simple:
+            whole = self._best(found.toDF(self.left.keys[0], self.right.keys[0], SCORE))
+            return self._why(whole) if self.explain else whole
+        mine, theirs = (_combinations(side) for side in (self.left, self.right))
+        found = found.toDF(self.left.keys[0], self.right.keys[0], f"{SCORE}0")
+        found = mine.join(found, self.left.keys[0]).join(theirs, [self.right.keys[0], *self.left.same])
+        for at in range(1, len(self.left.on)):
+            keys = [self.left.keys[at], self.right.keys[at]]
+            found = found.join(self._near[at].frame().toDF(*keys, f"{SCORE}{at}"), keys)
+        count = len(self.left.on)
+        mean = F.expr("pow(" + " * ".join(f"{SCORE}{at}" for at in range(count)) + f", 1.0 / {count})")
+        whole = self._best(found.withColumn(SCORE, mean if count > 1 else F.col(f"{SCORE}0")))
+        whole = whole.drop(*(f"{SCORE}{at}" for at in range(count)))
+        return self._why(whole) if self.explain else whole
+
+    def _best(self, pairs: DataFrame) -> DataFrame:
+        from pyspark.sql import Window
+        from pyspark.sql import functions as F  # noqa: N812
+
+        if self.bar.best is None or (self.simple and self._near[0].small is not None):
+            return pairs
+        very_same = F.lit(True)
+        for mine, theirs in zip(self.left.keys, self.right.keys, strict=True):
+            very_same = very_same & (F.col(mine) == F.col(theirs))
+        order = [F.col(SCORE).desc(), very_same.desc(), *map(F.col, self.right.keys)]
+        window = Window.partitionBy(*self.left.keys, *self.left.same).orderBy(*order)
+        ranked = pairs.withColumn(RANK, F.row_number().over(window))
+        return ranked.where(F.col(RANK) <= self.bar.best).drop(RANK)
+
+    def _why(self, pairs: DataFrame) -> DataFrame:
+        """Reasons take longest, so they are given last, and once for each pair."""
+        keys = [self.left.keys[0], self.right.keys[0]]
+        task = WhyTask(self.meaning, self.bar.themed)
+        reasons = pairs.select(*keys).distinct().mapInArrow(task, f"{keys[0]} string, {keys[1]} string, why {WHY}")
+        return pairs.join(reasons, keys)
+
+
+def _combinations(side: Side) -> DataFrame:
+    keys = [*side.keys, *side.same]
+    return side.keyed().select(*keys).dropna("any").distinct()
+
+
+def _quoted(name: str) -> str:
+    return name.replace("`", "``")

@@ -1,0 +1,206 @@
+"""Distinct terms of two tables as a table of pairs that are near enough, found on the workers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from likewise.pipeline.joins.sql import ARROW_WHY, Meaning, reasons
+from likewise.semantics import Measure
+from likewise.semantics.nearest import CHUNK, Bar, Near, split
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+# What workers do for a join by meaning: keys in Arrow batches in, pairs of keys out.
+
+
+PAIRS_SCHEMA: Final = "_left string, _right string, relatedness double"
+SCORE: Final = "_likewise_score"
+NEAR: Final = f"array<struct<_likewise_near: string, {SCORE}: double>>"
+_PAIRS = pa.schema([("_left", pa.string()), ("_right", pa.string()), ("relatedness", pa.float64())])
+
+KEPT_TERMS: Final = 100_000
+"""Terms of a stream whose neighbours a worker remembers."""
+
+_last: list[tuple[str, Bar, Near]] = []
+
+
+def ready(meaning: Meaning, right: Sequence[str], bar: Bar) -> Near:
+    """A right side made ready; the last one of this process is kept, since tasks that follow ask for it again."""
+    if not (_last and _last[0][:2] == (meaning.key, bar) and _last[0][2].right == tuple(right)):
+        _last.clear()
+        _last.append((meaning.key, bar, Near(meaning.measure(), right, bar)))
+    return _last[0][2]
+
+
+@dataclass(frozen=True, slots=True)
+class PairTask:
+    """Batches of left keys against a right side that came with the task: for `mapInArrow`."""
+
+    meaning: Meaning
+    right: tuple[str, ...]
+    bar: Bar
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        near = ready(self.meaning, self.right, self.bar)
+        for batch in batches:
+            yield from _table(batch.column(0), pa.array(self.right, pa.string()), near).to_batches()
+
+
+@dataclass(frozen=True, slots=True)
+class GridTask:
+    """A group of left keys against a group of right keys: for `cogroup`."""
+
+    meaning: Meaning
+    bar: Bar
+
+    def __call__(self, left: pa.Table, right: pa.Table) -> pa.Table:
+        mine, theirs = (table.column(table.num_columns - 1).combine_chunks() for table in (left, right))
+        if not len(mine) or not len(theirs):
+            return _PAIRS.empty_table()
+        theirs = theirs.take(pc.sort_indices(theirs))
+        return _table(mine, theirs, ready(self.meaning, theirs.to_pylist(), self.bar))
+
+
+def _table(left: pa.Array, right: pa.Array, near: Near) -> pa.Table:
+    found = near.pairs(left.to_pylist())
+    columns = [
+        left.take(pa.array(found.left)).cast(pa.string()),
+        right.take(pa.array(found.right)).cast(pa.string()),
+        pa.array(found.relatedness.astype(np.float64)),
+    ]
+    return pa.Table.from_arrays(columns, schema=_PAIRS)
+
+
+@dataclass(frozen=True, slots=True)
+class NearColumn:
+    """For each key of a column the right keys that are near enough, as a list: for streams, which cannot be grouped."""
+
+    meaning: Meaning
+    right: tuple[str, ...]
+    bar: Bar
+
+    def __call__(self, column: pa.Array) -> pa.Array:
+        near = ready(self.meaning, self.right, self.bar)
+        told = pc.dictionary_encode(column)
+        terms = told.dictionary.to_pylist()
+        self._look_up(near, terms)
+        found = [near.kept[term] for term in terms]
+        bounds = np.concatenate([[0], np.cumsum([len(places) for places, _ in found])]).astype(np.int32)
+        places = np.concatenate([np.empty(0, np.int64), *(places for places, _ in found)])
+        scores = np.concatenate([np.empty(0, np.float32), *(scores for _, scores in found)])
+        columns = [pa.array(self.right, pa.string()).take(pa.array(places)), pa.array(scores.astype(np.float64))]
+        pairs = pa.StructArray.from_arrays(columns, names=["_likewise_near", SCORE])
+        return pa.ListArray.from_arrays(pa.array(bounds), pairs).take(told.indices)
+
+    def _look_up(self, near: Near, terms: list[str]) -> None:
+        if len(near.kept) > KEPT_TERMS:
+            near.kept.clear()
+        new = [term for term in terms if term not in near.kept]
+        found = near.pairs(new)
+        bounds = np.searchsorted(found.left, np.arange(len(new) + 1)).tolist()
+        for term, start, end in zip(new, bounds[:-1], bounds[1:], strict=True):
+            near.kept[term] = found.right[start:end].copy(), found.relatedness[start:end].copy()
+
+
+@dataclass(frozen=True, slots=True)
+class WhyTask:
+    """Adds to every pair the strongest concepts that its terms share: for `mapInArrow`."""
+
+    meaning: Meaning
+    themed: bool
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        measure = self.meaning.measure()
+        for batch in batches:
+            told = [
+                self._reasons(measure, *pair)
+                for pair in zip(*(batch.column(at).to_pylist() for at in range(2)), strict=True)
+            ]
+            yield pa.RecordBatch.from_arrays(
+                [*batch.columns, pa.array(told, ARROW_WHY)], names=[*batch.schema.names, "why"]
+            )
+
+    def _reasons(self, measure: Measure, left: str, right: str) -> list[dict[str, object]]:
+        (a, mine), (b, theirs) = (split(key, self.themed) for key in (left, right))
+        return reasons(measure, a, b, themes=(mine, theirs))
+
+
+SMALL: Final = CHUNK
+"""Distinct terms of the right side that may come to the driver and go with every task."""
+
+TALL: Final = 8_000
+"""Terms of the left side in a group, at least: the right side of a group is made ready anew for each."""
+
+
+@dataclass(frozen=True)
+class TermPairs:
+    """Two columns of keys, with repetitions, and what is near enough between them."""
+
+    left: DataFrame
+    right: DataFrame
+    meaning: Meaning
+    bar: Bar
+
+    @cached_property
+    def small(self) -> tuple[str, ...] | None:
+        """The distinct terms of the right side in order, if they are few; no more than that are ever fetched."""
+        found = self.right.distinct().limit(SMALL + 1).toArrow().column(0).to_pylist()
+        return tuple(sorted(found)) if len(found) <= SMALL else None
+
+    def frame(self) -> DataFrame:
+        """Pairs by columns `_left`, `_right` and `relatedness`.
+
+        Where the right side is small, the best of a left term are the best of all; otherwise those of each group of
+        right terms, and who wants the best of all has to choose among them.
+        """
+        return self._with_task(self.small) if self.small is not None else self._in_groups()
+
+    def _with_task(self, terms: tuple[str, ...]) -> DataFrame:
+        # Few terms are little data but much work: left alone, Spark would put them all into one partition.
+        spread = self.left.distinct().repartition(self._partitions)
+        return spread.mapInArrow(PairTask(self.meaning, terms, self.bar), PAIRS_SCHEMA)
+
+    def _in_groups(self) -> DataFrame:
+        """Every group of left terms meets every group of right terms once."""
+        tall, wide = self._groups()
+        cells = max(tall * wide, self._partitions)
+        mine = _spread(self.left, own=tall, other=wide, cell=f"hash % {tall} * {wide} + each")
+        theirs = _spread(self.right, own=wide, other=tall, cell=f"each * {wide} + hash % {wide}")
+        sides = [side.repartition(cells, "_cell").groupBy("_cell") for side in (mine, theirs)]
+        task = GridTask(self.meaning, self.bar)
+
+        # Spark counts the parameters of what it is given, and would take a method's `self` for one.
+        def meet(left: pa.Table, right: pa.Table) -> pa.Table:
+            return task(left, right)
+
+        return sides[0].cogroup(sides[1]).applyInArrow(meet, PAIRS_SCHEMA)
+
+    def _groups(self) -> tuple[int, int]:
+        from pyspark.sql import functions as F  # noqa: N812
+
+        sizes = [side.agg(F.approx_count_distinct(side.columns[0])).collect()[0][0] for side in (self.left, self.right)]
+        wide = max(1, ceil(sizes[1] / CHUNK))
+        least, most = ceil(sizes[0] / CHUNK), ceil(sizes[0] / TALL)
+        return max(1, least, min(most, ceil(self._partitions / wide))), wide
+
+    @property
+    def _partitions(self) -> int:
+        return int(self.left.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
+
+
+def _spread(terms: DataFrame, *, own: int, other: int, cell: str) -> DataFrame:
+    """Distinct terms, each as often as there are groups on the other side, with the number of the meeting place."""
+    name = terms.columns[0]
+    numbered = terms.distinct().selectExpr(f"pmod(xxhash64(`{name}`), {own}) as hash", f"`{name}`")
+    each = numbered.selectExpr("*", f"explode(sequence(0, {other - 1})) as each")
+    return each.selectExpr(f"cast({cell} as int) as _cell", f"`{name}`")

@@ -1,0 +1,247 @@
+"""Meaning in SQL: `related(a, b)` as a function, `why_related(a, b)` for its reasons."""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from likewise.errors import BuildError
+from likewise.pipeline.events.frame import distinct_themes
+from likewise.pipeline.worker import once, space_paths
+from likewise.semantics import Competitors, Measure, Space, measure, needs_space, pairwise
+from likewise.semantics.nearest import Theme
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+Themes: TypeAlias = tuple[Theme, Theme]
+Codes: TypeAlias = NDArray[np.int64]
+Scores: TypeAlias = NDArray[np.float32]
+Spaces: TypeAlias = str | Path | Sequence[str | Path]
+
+KEPT_PAIRS: Final = 2_000_000
+"""Pairs that a worker remembers, for each pair of themes (12 bytes each)."""
+
+KEPT_TERMS: Final = 500_000
+"""Terms that a worker remembers by number."""
+
+KEPT_THEMES: Final = 64
+"""Pairs of themes that a worker remembers pairs for."""
+
+WHY: Final = "array<struct<concept: string, weight: double>>"
+ARROW_WHY: Final = pa.list_(pa.struct([("concept", pa.string()), ("weight", pa.float64())]))
+REASONS: Final = 3
+"""So many concepts are named as reasons."""
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """A measure by name, with its spaces by path and its options, made once in every process."""
+
+    name: str
+    spaces: tuple[str, ...]
+    options: tuple[tuple[str, Any], ...] = field(default=())
+
+    @classmethod
+    def of(cls, name: str, spaces: Spaces, **options: Any) -> Meaning:
+        """Checked here, so that a wrong name, path or option shows at once."""
+        for terms in ("competitors", "background"):
+            if options.get(terms) is not None and not isinstance(options[terms], Competitors):
+                options[terms] = Competitors.of(options[terms])
+        meaning = cls(name, tuple(space_paths(spaces)), tuple(sorted(options.items())))
+        if needs_space(name) and not meaning.spaces:
+            raise BuildError(f"{name} needs a space", hint="give space=…, a name or a path")
+        meaning.measure()
+        return meaning
+
+    @cached_property
+    def key(self) -> str:
+        """Tells meanings apart, in any process."""
+        return hashlib.sha256(pickle.dumps((self.name, self.spaces, self.options))).hexdigest()
+
+    def measure(self) -> Measure:
+        """The measure, over spaces that are mapped from disk."""
+        return once(("measure", self.key), self._make)
+
+    def _make(self) -> Measure:
+        spaces = [once(("space", path), partial(Space.open, path)) for path in self.spaces]
+        return measure(self.name, spaces=spaces, **dict(self.options))
+
+
+def register_related(
+    spark: SparkSession,
+    *,
+    space: Spaces = (),
+    measure: str = "esa",
+    name: str = "related",
+    **options: Any,
+) -> None:
+    """Make `related(a, b)` and `related(a, b, theme_a, theme_b)` known to Spark SQL, and `why_related` likewise.
+
+    Themes are arrays of tags, or a tag. `options` are those of the measure, such as `competitors`. The reasons are the
+    strongest concepts that both terms share, an array of struct (concept, weight).
+    """
+    from pyspark.sql.pandas.functions import arrow_udf
+
+    meaning = Meaning.of(measure, space, **options)
+
+    def related_columns(*columns: pa.Array) -> pa.Array:
+        _check(columns)
+        return related(meaning.measure(), *columns, known=once(("pairs", meaning.key), Known))
+
+    def why_columns(*columns: pa.Array) -> pa.Array:
+        _check(columns)
+        return why(meaning.measure(), *columns)
+
+    # The stubs know only functions of a fixed number of columns.
+    spark.udf.register(name, arrow_udf(related_columns, "double"))  # type: ignore[call-overload]
+    spark.udf.register(f"why_{name}", arrow_udf(why_columns, WHY))  # type: ignore[call-overload]
+
+
+def _check(columns: Sequence[pa.Array]) -> None:
+    if len(columns) not in (2, 4):
+        raise BuildError("related takes two terms, and perhaps two themes", hint="related(a, b, theme_a, theme_b)")
+
+
+class Known:
+    """Scores of pairs that were asked for before: a column costs by its distinct pairs, not by its rows.
+
+    A pair is one integer, made of the numbers of its terms; scores are found by binary search.
+    """
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self._by_theme: OrderedDict[Themes, tuple[Codes, Scores]] = OrderedDict()
+
+    def numbers(self, terms: Sequence[str]) -> Codes:
+        """A number for each term, the same at every call until `trim`."""
+        numbers = self._numbers
+        return np.fromiter((numbers.setdefault(term, len(numbers)) for term in terms), np.int64, len(terms))
+
+    def scores(self, measure: Measure, codes: Codes, themes: Themes) -> Scores:
+        """The scores of distinct pairs; those that are new are asked for."""
+        known, scores = self._by_theme.setdefault(themes, (np.empty(0, np.int64), np.empty(0, np.float32)))
+        self._by_theme.move_to_end(themes)
+        at = np.searchsorted(known, codes)
+        new = np.ones(len(codes), np.bool_)
+        inside = at < len(known)
+        new[inside] = known[at[inside]] != codes[inside]
+        out = np.zeros(len(codes), np.float32)
+        out[~new] = scores[at[~new]]
+        if new.any():
+            out[new] = self._ask(measure, codes[new], themes)
+            self._add(codes[new], out[new], themes)
+        return out
+
+    def trim(self) -> None:
+        """Forget what is too much to keep."""
+        while len(self._by_theme) > KEPT_THEMES:
+            self._by_theme.popitem(last=False)
+        if len(self._numbers) > KEPT_TERMS:
+            self._numbers.clear()
+            self._by_theme.clear()
+
+    def _ask(self, measure: Measure, codes: Codes, themes: Themes) -> Scores:
+        terms = list(self._numbers)
+        left, right = ([terms[at] for at in side.tolist()] for side in (codes >> 32, codes & 0xFFFFFFFF))
+        return pairwise(measure, left, right, subscription_theme=themes[0], event_theme=themes[1])
+
+    def _add(self, codes: Codes, scores: Scores, themes: Themes) -> None:
+        known, old = self._by_theme[themes]
+        # Past the limit, only the new ones stay.
+        if len(known) + len(codes) <= KEPT_PAIRS:
+            codes, scores = np.concatenate([known, codes]), np.concatenate([old, scores])
+        order = np.argsort(codes, kind="stable")
+        self._by_theme[themes] = codes[order], scores[order]
+
+
+def related(
+    measure: Measure,
+    left: pa.Array,
+    right: pa.Array,
+    left_theme: pa.Array = None,
+    right_theme: pa.Array = None,
+    *,
+    known: Known | None = None,
+) -> pa.Array:
+    """Relatedness of two columns, row by row; each distinct pair is asked for once, null where a term is."""
+    known = Known() if known is None else known
+    both = pc.and_(left.is_valid(), right.is_valid())
+    a, b = (_numbered(pc.if_else(both, column.cast(pa.string()), ""), known) for column in (left, right))
+    codes = (a << 32) | b
+    out = np.zeros(len(left))
+    for rows, themes in _by_theme(left_theme, right_theme, len(left)):
+        distinct = pa.array(codes[rows]).dictionary_encode()
+        scores = known.scores(measure, np.asarray(distinct.dictionary), themes)
+        out[rows] = scores[np.asarray(distinct.indices)]
+    known.trim()
+    return pc.if_else(both, pa.array(out), pa.scalar(None, pa.float64()))
+
+
+def _numbered(column: pa.Array, known: Known) -> Codes:
+    told = pc.dictionary_encode(column)
+    return np.asarray(known.numbers(told.dictionary.to_pylist())[np.asarray(told.indices)], np.int64)
+
+
+def why(
+    measure: Measure, left: pa.Array, right: pa.Array, left_theme: pa.Array = None, right_theme: pa.Array = None
+) -> pa.Array:
+    """The strongest shared concepts of each row's terms; null where a term is."""
+    out: list[list[dict[str, Any]] | None] = [None] * len(left)
+    pairs = list(zip(left.to_pylist(), right.to_pylist(), strict=True))
+    for at, themes in _by_theme(left_theme, right_theme, len(left)):
+        told: dict[Any, list[dict[str, Any]]] = {}
+        for row in np.arange(len(left))[at].tolist():
+            pair = pairs[row]
+            if None not in pair:
+                if pair not in told:
+                    told[pair] = reasons(measure, *pair, themes=themes)
+                out[row] = told[pair]
+    return pa.array(out, ARROW_WHY)
+
+
+def reasons(
+    measure: Measure, left: str, right: str, *, themes: Themes = ((), ()), limit: int = REASONS
+) -> list[dict[str, Any]]:
+    """The strongest shared concepts of two terms."""
+    found = measure.reason(left, right, subscription_theme=themes[0], event_theme=themes[1], limit=limit)
+    return [{"concept": each.concept, "weight": each.weight} for each in found]
+
+
+def _by_theme(left: pa.Array, right: pa.Array, count: int) -> list[tuple[Any, Themes]]:
+    """Rows with the same themes, and these."""
+    if left is None or right is None:
+        return [(slice(None), ((), ()))]
+    (mine, a), (theirs, b) = (distinct_themes(_lists(column)) for column in (left, right))
+    found, rows = np.unique(a * len(theirs) + b, return_inverse=True)
+    if len(found) == 1:
+        return [(slice(None), (_sorted(mine[a[0]]), _sorted(theirs[b[0]])))] if count else []
+    return [
+        (np.flatnonzero(rows == at), (_sorted(mine[number // len(theirs)]), _sorted(theirs[number % len(theirs)])))
+        for at, number in enumerate(found.tolist())
+    ]
+
+
+def _sorted(theme: Sequence[str]) -> Theme:
+    return tuple(sorted(set(theme)))
+
+
+def _lists(column: pa.Array) -> pa.ListArray:
+    """Tags as lists; a text is a theme of one tag."""
+    if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
+        return column.cast(pa.list_(pa.string()))
+    tags = column.cast(pa.string())
+    sizes = np.asarray(tags.is_valid()).astype(np.int32)
+    return pa.ListArray.from_arrays(np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32), tags.drop_null())

@@ -1,0 +1,231 @@
+"""Matching on Spark: stateless, in Arrow batches, with the matcher that runs everywhere else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from likewise.errors import BuildError
+from likewise.matching import Match, Matcher, Scores
+from likewise.pipeline.events.frame import encode, events_of, written
+from likewise.pipeline.events.transfer import Batches, over_events
+from likewise.pipeline.worker import Interests, Recipe
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+MAPPING: Final = (
+    "array<struct<attribute: string, event_attribute: string, value: string, event_value: string, "
+    "similarity: double, probability: double>>"
+)
+MATCHES_SCHEMA: Final = (
+    f"event_id string, time timestamp, subscription string, score double, probability double, mapping {MAPPING}"
+)
+"""A row for each match; `mapping` has an entry for every predicate, `probability` is that of the mapping."""
+
+_CORRESPONDENCE = pa.struct(
+    [
+        ("attribute", pa.string()),
+        ("event_attribute", pa.string()),
+        ("value", pa.string()),
+        ("event_value", pa.string()),
+        ("similarity", pa.float64()),
+        ("probability", pa.float64()),
+    ]
+)
+ARROW_MATCHES: Final = pa.schema(
+    [
+        ("event_id", pa.string()),
+        ("time", pa.timestamp("us", tz="UTC")),
+        ("subscription", pa.string()),
+        ("score", pa.float64()),
+        ("probability", pa.float64()),
+        ("mapping", pa.list_(_CORRESPONDENCE)),
+    ]
+)
+
+SCORES_SCHEMA: Final = "event_id string, time timestamp, subscriptions array<int>, scores array<float>"
+"""A row for each event that matches: what goes from workers to Spark where no mapping is asked for."""
+ARROW_SCORES: Final = pa.schema(
+    [
+        ("event_id", pa.string()),
+        ("time", pa.timestamp("us", tz="UTC")),
+        ("subscriptions", pa.list_(pa.int32())),
+        ("scores", pa.list_(pa.float32())),
+    ]
+)
+
+
+def match(
+    events: DataFrame,
+    subscriptions: Interests,
+    *,
+    space: str | Path | Sequence[str | Path] = (),
+    measure: str | None = None,
+    approach: str | None = None,
+    threshold: float | None = None,
+    explain: bool = True,
+    **options: Any,
+) -> DataFrame:
+    """Every match of events and subscriptions, a row each; batch and streaming DataFrames alike.
+
+    `space` are spaces by name or path: each worker maps them from that path. `explain` adds the best mapping and
+    its probability, which costs time for every match. Other options are those of `Matcher`.
+    """
+    told = {"approach": approach, "threshold": threshold, **options}
+    return match_with(events, recipe_of(subscriptions, space=space, measure=measure, **told), explain=explain)
+
+
+def recipe_of(
+    subscriptions: Interests,
+    *,
+    space: str | Path | Sequence[str | Path] = (),
+    measure: str | None = None,
+    **options: Any,
+) -> Recipe:
+    """The recipe of a matcher, checked."""
+    return _checked(Recipe.of(subscriptions, measure=measure, spaces=space, options=options))
+
+
+def _checked(recipe: Recipe) -> Recipe:
+    if recipe.patterns:
+        raise BuildError(f"{recipe.patterns[0].name!r} is a pattern", hint="patterns are for detect")
+    recipe.check()
+    return recipe
+
+
+def match_with(events: DataFrame, recipe: Recipe, *, explain: bool = True) -> DataFrame:
+    """The same, with everything said in a recipe."""
+    recipe = _checked(recipe)
+    # One tuple for one predicate is decided only when the mapping is made.
+    explained = explain or bool(dict(recipe.options).get("distinct"))
+    if explained:
+        return over_events(events, MatchTask(recipe), MATCHES_SCHEMA)
+    return _rows_of(over_events(events, ScoreTask(recipe), SCORES_SCHEMA), recipe)
+
+
+def _rows_of(scored: DataFrame, recipe: Recipe) -> DataFrame:
+    """A row for each match from a row for each event; names are put in here, where they cost nothing."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    # One literal, not thousands: Spark reads it once, when it plans.
+    names = F.from_json(F.lit(json.dumps([each.name for each in recipe.profiles])), "array<string>")
+    each_match = scored.select("event_id", "time", "scores", F.posexplode("subscriptions").alias("at", "subscription"))
+    kind = {name.name: name.dataType for name in _schema(MATCHES_SCHEMA)}
+    return each_match.select(
+        "event_id",
+        "time",
+        F.get(names, F.col("subscription")).alias("subscription"),
+        F.get("scores", F.col("at")).cast("double").alias("score"),
+        *(F.lit(None).cast(kind[name]).alias(name) for name in ("probability", "mapping")),
+    )
+
+
+def _schema(text: str) -> Any:
+    from pyspark.sql.types import StructType
+
+    return StructType.fromDDL(text)
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreTask:
+    """Scores the events of a partition inside a worker: a row for each event that matches, with lists of numbers."""
+
+    recipe: Recipe
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        matcher = self.recipe.matcher()
+        for batch in batches:
+            yield score_rows(matcher, batch)
+
+
+def score_rows(matcher: Matcher, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The scores of one batch, by event. Handles count up from 0 in the order of subscriptions."""
+    which, handles, scores = _ordered(matcher.score_batch(encode(matcher, batch)))
+    first = np.flatnonzero(np.diff(which, prepend=np.int32(-1)))
+    starts = pa.array(np.append(first, len(which)).astype(np.int32))
+    rows = pa.array(which[first])
+    columns = [
+        batch.column("id").take(rows).cast(pa.string()),
+        batch.column("time").take(rows).cast(ARROW_SCORES.field("time").type),
+        pa.ListArray.from_arrays(starts, pa.array(handles, pa.int32())),
+        pa.ListArray.from_arrays(starts, pa.array(scores, pa.float32())),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=ARROW_SCORES)
+
+
+def _ordered(found: Scores) -> Scores:
+    """By event, then by subscription; mostly they are already."""
+    place = found.event.astype(np.int64) << 32 | found.handle
+    if (place[1:] > place[:-1]).all():
+        return found
+    order = np.argsort(place, kind="stable")
+    return Scores(found.event[order], found.handle[order], found.score[order])
+
+
+@dataclass(frozen=True, slots=True)
+class MatchTask:
+    """Matches the events of a partition inside a worker: a row for each match, with its best mapping."""
+
+    recipe: Recipe
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        matcher = self.recipe.matcher()
+        for batch in batches:
+            yield match_rows(matcher, batch)
+
+
+def match_rows(matcher: Matcher, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The matches of one batch."""
+    found = found_in(matcher, batch)
+    rows, told = pa.array([row for row, _ in found], pa.int64()), [match for _, match in found]
+    columns = [
+        batch.column("id").take(rows).cast(pa.string()),
+        batch.column("time").take(rows).cast(ARROW_MATCHES.field("time").type),
+        pa.array([str(each.subscription) for each in told], pa.string()),
+        pa.array([each.score for each in told], pa.float64()),
+        pa.array([each.mapping.probability if each.mapping else None for each in told], pa.float64()),
+        pa.array([mapping_rows(each) for each in told], ARROW_MATCHES.field("mapping").type),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=ARROW_MATCHES)
+
+
+def found_in(matcher: Matcher, batch: pa.RecordBatch) -> list[tuple[int, Match]]:
+    """Every match of a batch with the row of its event; event objects are made only for rows that scored."""
+    hit = np.unique(matcher.score_batch(encode(matcher, batch)).event)
+    events = list(events_of(batch.take(pa.array(hit))))
+    matches = matcher.match_batch(events)
+    return [(row, match) for row, found in zip(hit.tolist(), matches, strict=True) for match in found]
+
+
+def mapping_rows(match: Match) -> list[dict[str, object]]:
+    """The best mapping as plain values, in the order of predicates."""
+    if match.mapping is None:
+        return []
+    return [
+        {
+            "attribute": each.predicate.attribute,
+            "event_attribute": each.tuple[0],
+            "value": shown(each.predicate.value),
+            "event_value": written(each.tuple[1])[0],
+            "similarity": each.similarity,
+            "probability": each.probability,
+        }
+        for each in match.mapping.correspondences
+    ]
+
+
+def shown(value: Any) -> str:
+    """The value of a predicate as text; a range as it is written in the language."""
+    from likewise.language import Range
+
+    if not isinstance(value, Range):
+        return written(value)[0]
+    low, high = "[" if value.low_closed else "(", "]" if value.high_closed else ")"
+    return f"{low}{written(value.low)[0]}, {written(value.high)[0]}{high}"

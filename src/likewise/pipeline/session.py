@@ -1,0 +1,216 @@
+"""One Spark session, local, on a cluster, or over Spark Connect."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from likewise.errors import BuildError, LikewiseError, MissingError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+# Spark's JVM as a child that only we speak for: signals of the terminal do not reach it, and its chatter stays out.
+#
+# A terminal, `timeout` and shells send a signal to a whole process group. A JVM in ours would be gone before the stream
+# could be stopped in order, so it has a group of its own. It ends with us all the same: it reads from a pipe that
+# breaks when we end, however that happens.
+
+
+CHATTER: Final = (
+    b"WARNING: Using incubator modules: jdk.incubator.vector",
+    b"Setting default log level to ",
+    b"To adjust logging level use ",
+    b"Starting Streaming TransformWithStateInPandas Python worker",
+    b"Streaming TransformWithStateInPandas Python worker ",
+)
+"""What Spark says at every start, and which no setting of its log turns off: it is printed, not logged."""
+
+
+def start_jvm(settings: Mapping[str, str]) -> None:
+    """Start the JVM of a classic session, unless there is one; the settings are those that it must start with."""
+    from pyspark import SparkConf, SparkContext
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.java_gateway import launch_gateway
+
+    if os.name != "posix" or SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ:
+        return
+    conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
+    ours, its = os.pipe()
+    reader = threading.Thread(target=_hand_on, args=(ours,), daemon=True, name="likewise-jvm")
+    reader.start()
+    try:
+        gateway = launch_gateway(conf, {"process_group": 0, "stderr": its})  # type: ignore[no-untyped-call]
+    except PySparkRuntimeError as error:
+        os.close(its)
+        # Why it did not start is said there.
+        reader.join(5)
+        raise LikewiseError("Spark's JVM did not start", hint="Spark needs Java 17 or later") from error
+    os.close(its)
+    SparkContext._ensure_initialized(gateway=gateway)
+
+
+def _hand_on(handle: int) -> None:
+    with os.fdopen(handle, "rb") as lines, contextlib.suppress(OSError):
+        for line in news(lines):
+            os.write(2, line)
+
+
+def news(lines: Iterable[bytes]) -> Iterator[bytes]:
+    r"""Lines without those that say nothing new, and without the empty ones after them.
+
+    >>> list(news([b"Setting default log level to WARN\n", b"\n", b"Error: no memory\n", b"\n"]))
+    [b'Error: no memory\n', b'\n']
+    """
+    quiet = False
+    for line in lines:
+        quiet = line.startswith(CHATTER) or (quiet and not line.strip())
+        if not quiet:
+            yield line
+
+
+DEFAULT_MASTER = "local[*,4]"
+"""All cores; a task whose worker died is tried again, which plain `local[*]` does not do."""
+
+_QUIET = Path(__file__).with_name("log4j2.properties")
+
+_UNHURRIED = (
+    "-XX:Tier4InvocationThreshold=50000",
+    "-XX:Tier4MinInvocationThreshold=6000",
+    "-XX:Tier4CompileThreshold=150000",
+    "-XX:Tier4BackEdgeThreshold=400000",
+)
+"""The JVM's second compiler waits ten times as long as usual: workers do the work, and what it would compile in the
+first minute costs more processor time than it saves."""
+
+SETTINGS = {
+    "spark.driver.memory": "1g",
+    "spark.driver.maxResultSize": "0",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    # Workers are forked with NumPy, Numba and the rest already loaded: they start in milliseconds.
+    "spark.python.daemon.module": "likewise.pipeline.daemon",
+    "spark.driver.extraJavaOptions": " ".join(
+        (
+            # A stream that is stopped in a batch searches its error with a regular expression that recurses.
+            "-Xss16m",
+            "-XX:+UseParallelGC",
+            *_UNHURRIED,
+            f"-Dlog4j2.configurationFile=file:{_QUIET}",
+        )
+    ),
+}
+
+
+def spark_session(
+    *, master: str | None = None, remote: str | None = None, settings: dict[str, str] | None = None
+) -> SparkSession:
+    """The running session, or a new one: `master` as for spark-submit, or `remote` a Spark Connect address.
+
+    Without either, `SPARK_REMOTE` and then all cores of this machine.
+    """
+    if master and remote:
+        raise BuildError("a session has either a master or a remote address", hint="leave one of them out")
+    address = remote or (None if master else os.environ.get("SPARK_REMOTE"))
+    far = address is not None and not address.startswith("local")
+    _check_installed(java=not far)
+    from pyspark.sql import SparkSession
+
+    # Workers must be the Python that runs this, not the first one on the path.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName("likewise")
+    builder = builder.remote(address) if address else builder.master(master or DEFAULT_MASTER)
+    wanted = {**SETTINGS, **(settings or {})}
+    if not address:
+        start_jvm({"spark.app.name": "likewise", "spark.master": master or DEFAULT_MASTER, **wanted})
+    for key, value in wanted.items():
+        # A server that others started keeps its own settings; only those of the session are ours.
+        if not far or key.startswith("spark.sql."):
+            builder = builder.config(key, value)
+    with warnings.catch_warnings():
+        # A local Connect server takes its settings when it starts and then warns that it cannot take them again.
+        warnings.filterwarnings("ignore", "Failed to set spark")
+        return builder.getOrCreate()
+
+
+def _check_installed(*, java: bool) -> None:
+    try:
+        import pyspark  # noqa: F401 - only whether it is there
+    except ImportError:
+        raise MissingError("this needs Spark", hint="pip install 'likewise[spark]'") from None
+    if java:
+        _check_java(os.environ.get("JAVA_HOME"))
+
+
+def _check_java(home: str | None) -> None:
+    """Spark takes the Java of JAVA_HOME where that is set, else the first on the path."""
+    if home and not shutil.which("java", path=os.path.join(home, "bin")):
+        raise MissingError(f"there is no Java in JAVA_HOME, {home}", hint="correct it, or unset it to use the path")
+    if not home and not shutil.which("java"):
+        raise MissingError(
+            "Spark needs Java 17 or later", hint="install a Java runtime, or name a server with --remote"
+        )
+
+
+# Progress of Spark jobs: how many tasks are done, told to whoever listens, locally and over Spark Connect.
+
+
+Listener: TypeAlias = Callable[[int, int], None]
+"""Told the tasks that are done and all tasks of the stages that run now."""
+
+_INTERVAL = 0.5
+
+
+@contextlib.contextmanager
+def watch(spark: SparkSession, listener: Listener) -> Iterator[None]:
+    """Tell the listener while the block runs."""
+    if type(spark).__module__.startswith("pyspark.sql.connect"):
+        with _over_connect(spark, listener):
+            yield
+    else:
+        with _local(spark, listener):
+            yield
+
+
+@contextlib.contextmanager
+def _over_connect(spark: Any, listener: Listener) -> Iterator[None]:
+    def handle(stages: Iterable[Any] | None, **_: object) -> None:
+        told = list(stages or ())
+        listener(sum(stage.num_completed_tasks for stage in told), sum(stage.num_tasks for stage in told))
+
+    spark.registerProgressHandler(handle)
+    try:
+        yield
+    finally:
+        spark.removeProgressHandler(handle)
+
+
+@contextlib.contextmanager
+def _local(spark: SparkSession, listener: Listener) -> Iterator[None]:
+    tracker = spark.sparkContext.statusTracker()
+    over = threading.Event()
+
+    def poll() -> None:
+        while not over.wait(_INTERVAL):
+            # The session may end first; what is shown is for people, so that is no error.
+            with contextlib.suppress(Exception):
+                told = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+                stages = [stage for stage in told if stage is not None]
+                listener(sum(stage.numCompletedTasks for stage in stages), sum(stage.numTasks for stage in stages))
+
+    thread = threading.Thread(target=poll, daemon=True, name="likewise-progress")
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()

@@ -1,0 +1,1 @@
+"""Spaces built on Spark: corpora, the inverted index, the folder."""

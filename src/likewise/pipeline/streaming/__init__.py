@@ -1,0 +1,1 @@
+"""Streams from end to end: sources, subscriptions that change, sinks, checkpoints."""

@@ -1,0 +1,180 @@
+"""Where the rows of a micro-batch go: files, the console, an MQTT broker, a webhook.
+
+A sink is called with a batch and its number and may be called again with the same after a crash. Files are
+exactly once: a batch has a folder of its own, which is written anew. Messages are remembered in a ledger once
+the whole batch is out, so only a batch that was cut off in the middle is sent twice, under the same keys.
+"""
+
+from __future__ import annotations
+
+import http.client
+import itertools
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+import pyarrow as pa
+
+from likewise.errors import BuildError, DeliveryError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Sink(Protocol):
+    """Takes the rows of one micro-batch."""
+
+    def __call__(self, rows: DataFrame, batch: int) -> None:
+        """Write them; doing it again changes nothing, or repeats the same keys."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FileSink:
+    """Parquet or JSON files, a folder `batch=N` for each micro-batch: exactly once."""
+
+    path: str
+    format: str = "parquet"
+
+    def __post_init__(self) -> None:
+        if self.format not in ("parquet", "json"):
+            raise BuildError(f"files cannot be {self.format!r}", hint="parquet or json")
+
+    def __call__(self, rows: DataFrame, batch: int) -> None:
+        rows.write.mode("overwrite").format(self.format).save(f"{self.path.rstrip('/')}/batch={batch}")
+
+
+@dataclass(frozen=True, slots=True)
+class ConsoleSink:
+    """The first rows of every batch on standard output, as JSON lines."""
+
+    limit: int = 20
+
+    def __call__(self, rows: DataFrame, batch: int) -> None:
+        for row in records(rows.limit(self.limit)):
+            print(_encode({"batch": batch, **row}).decode(), flush=True)
+
+
+class Ledger:
+    """Remembers in a file which batch was delivered last; batches come in order."""
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = Path(path)
+
+    def has(self, batch: int) -> bool:
+        """Whether this batch is out already."""
+        try:
+            return batch <= int(self._path.read_text())
+        except (FileNotFoundError, ValueError):
+            return False
+
+    def add(self, batch: int) -> None:
+        """Note a batch; the file is replaced whole, so a crash leaves the old note or the new one."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        part = self._path.with_suffix(".part")
+        part.write_text(str(batch))
+        part.replace(self._path)
+
+
+@dataclass(frozen=True, slots=True)
+class MqttSink:
+    """One message for each row, QoS 1, on the topic with `{column}` filled in from the row.
+
+    `{subscription}` is the pattern's name too. A broker that goes away is waited for, `patience` seconds long.
+    """
+
+    broker: str
+    ledger: str
+    topic: str = "likewise/{subscription}"
+    client: str | None = None
+    patience: float = 60.0
+
+    def __call__(self, rows: DataFrame, batch: int) -> None:
+        from likewise.delivery.mqtt import Outgoing, name_of
+
+        ledger = Ledger(self.ledger)
+        if ledger.has(batch):
+            return
+        client = self.client or name_of(self.ledger)
+        with Outgoing(self.broker, client=client, patience=self.patience) as outgoing:
+            for at, row in enumerate(in_order(rows)):
+                outgoing.send(self._topic(row), _encode({"key": f"{batch}-{at}", **row}))
+        ledger.add(batch)
+
+    def _topic(self, row: dict[str, Any]) -> str:
+        try:
+            topic = self.topic.format_map({"subscription": row.get("pattern"), **row})
+        except KeyError as error:
+            raise DeliveryError(f"rows have no {error} for the topic {self.topic}", hint=f"{', '.join(row)}") from None
+        # What stands for other topics cannot be in the name of one.
+        return topic.replace("+", "_").replace("#", "_")
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookSink:
+    """POSTs the rows as JSON arrays; `Idempotency-Key` names batch and part, so a receiver can drop repeats.
+
+    A receiver that does not answer, or says that it cannot now (429, 5xx), is asked again, `patience` seconds long.
+    """
+
+    url: str
+    ledger: str
+    size: int = 1000
+    patience: float = 60.0
+    headers: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.url.startswith(("http://", "https://")):
+            raise BuildError(f"{self.url!r} is no address of a webhook", hint="such as http://localhost:8000/hook")
+
+    def __call__(self, rows: DataFrame, batch: int) -> None:
+        ledger = Ledger(self.ledger)
+        if ledger.has(batch):
+            return
+        for part, chunk in enumerate(_chunks(in_order(rows), self.size)):
+            self._post(_encode(chunk), key=f"{batch}-{part}")
+        ledger.add(batch)
+
+    def _post(self, body: bytes, *, key: str) -> None:
+        headers = {"Content-Type": "application/json", "Idempotency-Key": key, **self.headers}
+        request = urllib.request.Request(self.url, data=body, headers=headers, method="POST")
+        end = time.monotonic() + self.patience
+        for tried in itertools.count(1):
+            try:
+                with urllib.request.urlopen(request, timeout=30):
+                    return
+            except (OSError, http.client.HTTPException) as error:
+                # A receiver that refuses what it was sent will refuse it again; one that is down may come back.
+                refused = isinstance(error, urllib.error.HTTPError) and error.code < 500 and error.code != 429
+                pause = min(2.0**tried / 10, 10.0)
+                if refused or time.monotonic() + pause > end:
+                    raise DeliveryError(f"{self.url} did not take part {key}: {error}") from error
+                time.sleep(pause)
+
+
+def in_order(rows: DataFrame) -> list[dict[str, Any]]:
+    """Rows in an order that depends on nothing but themselves, so that a repeat gives the same keys.
+
+    Sorted here and not by Spark, which would work out the batch twice to do it, and count its events twice.
+    """
+    return sorted(records(rows), key=_encode)
+
+
+def records(rows: DataFrame) -> Iterator[dict[str, Any]]:
+    """Rows as dicts, times as ISO text."""
+    table: pa.Table = rows.toArrow()
+    for batch in table.to_batches(max_chunksize=4096):
+        yield from batch.to_pylist()
+
+
+def _chunks(rows: Iterable[dict[str, Any]], size: int) -> Iterator[list[dict[str, Any]]]:
+    iterator = iter(rows)
+    while chunk := list(itertools.islice(iterator, size)):
+        yield chunk

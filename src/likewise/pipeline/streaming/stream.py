@@ -1,0 +1,230 @@
+"""Streams from end to end: a source, matches or detections, a sink, and dead letters beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from likewise.errors import BuildError
+from likewise.pipeline.detection.batch import Ways, detect_with
+from likewise.pipeline.events.frame import dead_letters
+from likewise.pipeline.events.read import decode_records, read_events
+from likewise.pipeline.matching import match_with
+from likewise.pipeline.streaming.checkpoint_lock import Claim
+from likewise.pipeline.streaming.sinks import Sink
+from likewise.pipeline.streaming.subscriptions import Fixed, Source, Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+SOURCES = ("files", "rate", "socket", "mqtt")
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """What a stream keeps in its checkpoint folder, beside Spark's own."""
+
+    checkpoint: str
+
+    @property
+    def query(self) -> str:
+        return f"{self.checkpoint}/query"
+
+    @property
+    def pins(self) -> str:
+        """Which subscriptions each batch had."""
+        return f"{self.checkpoint}/subscriptions"
+
+    @property
+    def ledger(self) -> str:
+        """Which batch was delivered last."""
+        return f"{self.checkpoint}/delivered"
+
+    @property
+    def spool(self) -> str:
+        """MQTT messages that Spark may ask for again."""
+        return f"{self.checkpoint}/spool"
+
+
+def read_stream(spark: SparkSession, source: str, options: Mapping[str, str], *, places: Places) -> DataFrame:
+    """Events from a source by its name.
+
+    `files`: path, format, and Spark's own (maxFilesPerTrigger). `socket`: host, port; a JSON line each. `mqtt`:
+    broker, topic. `rate`: path of an event file that is told over and over, rowsPerSecond.
+    """
+    if source not in SOURCES:
+        raise BuildError(f"no source {source!r}", hint=f"one of {', '.join(SOURCES)}")
+    given = dict(options)
+    return _READERS[source](spark, given, places)
+
+
+def _need(options: dict[str, str], name: str, source: str) -> str:
+    if not options.get(name):
+        raise BuildError(f"the source {source} needs {name}", hint=f"give {name}=…")
+    return options.pop(name)
+
+
+def _files(spark: SparkSession, options: dict[str, str], places: Places) -> DataFrame:  # noqa: ARG001
+    path, format = _need(options, "path", "files"), options.pop("format", "jsonl")  # noqa: A001
+    stamp = options.pop("stamp", "false").lower() == "true"
+    return read_events(spark, path, format=format, stream=True, stamp=stamp, options=options)
+
+
+def _socket(spark: SparkSession, options: dict[str, str], places: Places) -> DataFrame:  # noqa: ARG001
+    from pyspark.sql import functions as F  # noqa: N812
+
+    host, port = options.pop("host", "localhost"), _need(options, "port", "socket")
+    rows = spark.readStream.format("socket").option("host", host).option("port", port)
+    lines = rows.option("includeTimestamp", "true").load()
+    record = F.col("value").cast("binary").alias("record")
+    name = F.lit(f"{host}:{port}").alias("source")
+    return decode_records(lines.select(record, name, F.col("timestamp").alias("received")), stamp=True)
+
+
+def _mqtt(spark: SparkSession, options: dict[str, str], places: Places) -> DataFrame:
+    from likewise.delivery.mqtt import name_of
+    from likewise.pipeline.streaming.mqtt_source import read_mqtt
+
+    topics = _need(options, "topic", "mqtt").split(",")
+    broker, client = _need(options, "broker", "mqtt"), options.pop("client", name_of(places.spool))
+    format = options.pop("format", "jsonl")  # noqa: A001
+    rows = read_mqtt(spark, broker, topics=topics, spool=options.pop("spool", places.spool), client=client)
+    return decode_records(rows, format=format, stamp=True)
+
+
+def _rate(spark: SparkSession, options: dict[str, str], places: Places) -> DataFrame:  # noqa: ARG001
+    """The i-th row is the i-th event of a file, over and over, with a new id and the time of the row."""
+    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql.window import Window
+
+    path = _need(options, "path", "rate")
+    told = read_events(spark, path, format=options.pop("format", "auto")).where("flaw is null")
+    numbered = told.select("*", (F.row_number().over(Window.orderBy("time", "id")) - 1).alias("number")).cache()
+    count = numbered.count()
+    if not count:
+        raise BuildError(f"{path} has no events to tell", hint="give a file with at least one")
+    rate = spark.readStream.format("rate").options(**options).load()
+    rows = rate.withColumn("number", (F.col("value") % count).cast("int")).join(F.broadcast(numbered), "number")
+    name = F.concat_ws("-", "id", "value").alias("id")
+    return rows.select(
+        name, F.col("timestamp").alias("time"), F.col("timestamp").alias("end"), "theme", "attributes", "flaw"
+    )
+
+
+_READERS: dict[str, Callable[[Any, dict[str, str], Places], DataFrame]] = {
+    "files": _files,
+    "mqtt": _mqtt,
+    "rate": _rate,
+    "socket": _socket,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MatchBatch:
+    """Matches one micro-batch with the subscriptions pinned to it; run again it does the same again."""
+
+    source: Source
+    sink: Sink
+    letters: Sink | None = None
+    explain: bool = True
+
+    def __call__(self, rows: DataFrame, batch: int) -> None:
+        recipe = self.source.recipe(batch).single_events()
+        if self.letters is None:
+            self.sink(match_with(rows, recipe, explain=self.explain), batch)
+            return
+        held = rows.persist()
+        try:
+            self.sink(match_with(held, recipe, explain=self.explain), batch)
+            write_letters(held, self.letters, batch)
+        finally:
+            held.unpersist()
+
+
+@dataclass(frozen=True, slots=True)
+class DetectBatch:
+    """Takes the detections of one micro-batch, and what was refused, to where each belongs."""
+
+    sink: Sink
+    letters: Sink | None = None
+
+    def __call__(self, rows: DataFrame, batch: int) -> None:
+        held = rows.persist()
+        try:
+            # A sink may look at a part only, or twice: state must be worked out once, and in all places.
+            held.count()
+            self.sink(held.where("flaw is null").drop("flaw"), batch)
+            if self.letters is not None:
+                write_letters(held, self.letters, batch)
+        finally:
+            held.unpersist()
+
+
+def write_letters(rows: DataFrame, sink: Sink, batch: int) -> None:
+    """Dead letters of a batch, if there are any."""
+    bad = dead_letters(rows)
+    if not bad.isEmpty():
+        sink(bad, batch)
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A stream ready to start: what is read, what is looked for, where it goes.
+
+    `trigger` is Spark's: `{"availableNow": True}` takes what is there and ends, `{"processingTime": "5 seconds"}`
+    goes on for ever. `heartbeat` lets the event time of a live feed go on with the clock (see `detect`).
+    """
+
+    events: DataFrame
+    source: Fixed | Table
+    sink: Sink
+    checkpoint: str
+    what: Literal["matches", "detections"] | None = None
+    letters: Sink | None = None
+    trigger: Mapping[str, Any] = field(default_factory=dict)
+    explain: bool = True
+    delay: str = "0 seconds"
+    spread: bool = True
+    max_ahead: str | None = None
+    heartbeat: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.heartbeat is not None and self.trigger.get("availableNow"):
+            raise BuildError("a heartbeat is for streams that go on", hint="leave out the heartbeat, or --once")
+
+    def start(self) -> list[StreamingQuery]:
+        """Start the stream: matches, or detections if `what` says so or the subscriptions are patterns."""
+        place = self.checkpoint if "://" in self.checkpoint else str(Path(self.checkpoint).absolute())
+        claim = Claim.take(self.events.sparkSession, place)
+        try:
+            query = self._start(Places(place))
+        except BaseException:
+            claim.release()
+            raise
+        claim.until_over(query)
+        return [query]
+
+    def _start(self, places: Places) -> StreamingQuery:
+        if (self.what or self._guess()) == "detections":
+            return self._detections(places)
+        if self.heartbeat is not None:
+            raise BuildError("a heartbeat is for patterns", hint="single events are matched as they come")
+        return self._query(self.events, MatchBatch(self.source, self.sink, self.letters, self.explain), places.query)
+
+    def _guess(self) -> str:
+        recipe = self.source.value if isinstance(self.source, Fixed) else self.source.current()
+        return "detections" if recipe.patterns else "matches"
+
+    def _detections(self, places: Places) -> StreamingQuery:
+        ways = Ways(
+            delay=self.delay, spread=self.spread, max_ahead=self.max_ahead, letters=True, heartbeat=self.heartbeat
+        )
+        found = detect_with(self.events, self.source, ways)
+        return self._query(found, DetectBatch(self.sink, self.letters), places.query)
+
+    def _query(self, rows: DataFrame, sink: Callable[[DataFrame, int], None], checkpoint: str) -> StreamingQuery:
+        writer = rows.writeStream.foreachBatch(sink).option("checkpointLocation", checkpoint)
+        return writer.trigger(**self.trigger).start() if self.trigger else writer.start()

@@ -1,0 +1,241 @@
+"""Subscriptions as a table that may change while a stream runs: read again for every micro-batch.
+
+What a batch was processed with is pinned under its number before it is used, so a batch that is done again
+after a crash, or by several workers, is done with the same subscriptions.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+
+from likewise.errors import BuildError, LikewiseError
+from likewise.language import Subscription, parse
+from likewise.pipeline.worker import Recipe, once
+
+
+class Source(Protocol):
+    """Where a task finds the subscriptions for its batch."""
+
+    def recipe(self, batch: int | None) -> Recipe:
+        """What this batch is processed with."""
+        ...
+
+    def versions(self, batch: int | None) -> Versions:
+        """The patterns of this batch, as told apart in state."""
+        ...
+
+
+class Versions(msgspec.Struct, frozen=True):
+    """What tells a pattern apart from what went by its name before, and what went not long ago.
+
+    What is `gone` (name and version) is looked for in the state once more, so that nothing of it is left there.
+    """
+
+    live: dict[str, str]
+    gone: list[tuple[str, str, int]] = []
+
+    def after(self, digests: Mapping[str, str], batch: int) -> Versions:
+        """Those of the next batch: a pattern that is new, changed or back again has a version of its own.
+
+        >>> first = Versions({}).after({"p": "x"}, 1)
+        >>> second = first.after({}, 2)
+        >>> first.live, second.gone, second.after({"p": "x"}, 3).live
+        ({'p': 'x-1'}, [('p', 'x-1', 2)], {'p': 'x-3'})
+        """
+        live = {
+            name: old if (old := self.live.get(name, "")).partition("-")[0] == digest else f"{digest}-{batch}"
+            for name, digest in digests.items()
+        }
+        left = [(name, old, batch) for name, old in self.live.items() if live.get(name) != old]
+        return Versions(live, [each for each in self.gone if each[2] > batch - _SWEPT] + left)
+
+
+_SWEPT = 10
+"""For so many batches state is swept of a pattern that went: one alone may be without events."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """Subscriptions that stay as they are."""
+
+    value: Recipe
+
+    def recipe(self, batch: int | None) -> Recipe:  # noqa: ARG002 - the same for all
+        """The recipe."""
+        return self.value
+
+    def versions(self, batch: int | None) -> Versions:  # noqa: ARG002 - the same for all
+        """A digest of each pattern."""
+        return once((self.value.key, "versions"), lambda: Versions(pattern_versions(self.value)))
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A file of subscriptions (text, or JSON lines with `name` and `subscription`), or a folder with such or Parquet.
+
+    `pins` is a folder of the stream's own; it and the table must be seen by driver and workers alike. A table that
+    cannot be read or parsed, or is empty, does not stop the stream: the last good one stays in force, and `error.txt`
+    in `pins` says why. `arguments` are those of `Recipe.of`.
+    """
+
+    path: str
+    pins: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+    def recipe(self, batch: int | None) -> Recipe:
+        """The subscriptions pinned to a batch, where the first who asks pins them; outside a stream, those of now."""
+        text = read_table(self.path) if batch is None else self._pinned(batch)
+        key = (self.path, text, repr(sorted(self.arguments.items())))
+        return once(key, lambda: Recipe.of(parse(text, source=self.path), **self.arguments))
+
+    def versions(self, batch: int | None) -> Versions:
+        """The versions pinned to a batch."""
+        digests = pattern_versions(self.recipe(batch))
+        if batch is None:
+            return Versions(digests)
+        folder = Path(self.pins)
+        told = folder / f"{batch}.versions"
+        if not told.exists():
+            before = max((each for each in _numbers(folder, "versions") if each < batch), default=None)
+            last = Versions({}) if before is None else _versions((folder / f"{before}.versions").read_bytes())
+            _pin(told, msgspec.json.encode(last.after(digests, batch)))
+        return _versions(told.read_bytes())
+
+    def current(self) -> Recipe:
+        """The subscriptions in force: those of the table, or the last good ones."""
+        return Recipe.of(parse(self._read_good(Path(self.pins)), source=self.path), **self.arguments)
+
+    def _pinned(self, batch: int) -> str:
+        folder = Path(self.pins)
+        pin = folder / f"{batch}.lw"
+        if not pin.exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            _pin(pin, self._read_good(folder).encode())
+            _forget(folder, before=batch - 100)
+        return pin.read_text(encoding="utf-8")
+
+    def _read_good(self, folder: Path) -> str:
+        note = folder / "error.txt"
+        last = max(folder.glob("*.lw"), key=lambda path: int(path.stem), default=None)
+        try:
+            text = read_table(self.path)
+            if last is not None and not text.strip():
+                # Patterns that went would give up what they hold, while somebody only saves a file.
+                raise BuildError(f"{self.path} is empty", hint="a table without subscriptions has at least a comment")
+            Recipe.of(parse(text, source=self.path), **self.arguments).check()
+        except LikewiseError as error:
+            if last is None:
+                raise
+            note.write_text(str(error), encoding="utf-8")
+            return last.read_text(encoding="utf-8")
+        note.unlink(missing_ok=True)
+        return text
+
+
+_versions = msgspec.json.Decoder(Versions).decode
+
+
+def _pin(path: Path, content: bytes) -> None:
+    """Write a file that several may want to write: what the first says counts."""
+    part = path.with_name(f".{uuid.uuid4().hex}.part")
+    part.write_bytes(content)
+    try:
+        os.link(part, path)
+    except FileExistsError:
+        pass
+    finally:
+        part.unlink()
+
+
+def _numbers(folder: Path, suffix: str) -> Iterator[int]:
+    return (int(path.stem) for path in folder.glob(f"*.{suffix}"))
+
+
+def _forget(folder: Path, *, before: int) -> None:
+    for suffix in ("lw", "versions"):
+        for number in _numbers(folder, suffix):
+            if number < before:
+                (folder / f"{number}.{suffix}").unlink(missing_ok=True)
+
+
+def read_table(path: str | Path) -> str:
+    """All subscriptions of a table, as text."""
+    place = Path(path)
+    files = sorted(p for p in place.rglob("*") if _counts(p)) if place.is_dir() else [place]
+    try:
+        return "\n".join(_text(file) for file in files)
+    except (OSError, UnicodeDecodeError) as error:
+        raise BuildError(f"the subscriptions {path} cannot be read: {error}") from None
+
+
+def _counts(path: Path) -> bool:
+    hidden = any(part.startswith((".", "_")) for part in path.parts[-2:])
+    return path.is_file() and not hidden and path.suffix in (".lw", ".txt", ".jsonl", ".parquet")
+
+
+def _text(file: Path) -> str:
+    if file.suffix == ".parquet":
+        import pyarrow.parquet as pq
+
+        return "\n".join(_lines(pq.read_table(file).to_pylist(), file))
+    if file.suffix == ".jsonl":
+        return "\n".join(_lines(_json_rows(file), file))
+    return file.read_text(encoding="utf-8")
+
+
+def _json_rows(file: Path) -> Iterator[Any]:
+    for line in file.read_bytes().splitlines():
+        if line.strip():
+            try:
+                yield msgspec.json.decode(line)
+            except msgspec.DecodeError as error:
+                raise BuildError(f"{file}: not JSON: {error}") from None
+
+
+def _lines(rows: Any, file: Path) -> Iterator[str]:
+    for row in rows:
+        text = row.get("subscription") if isinstance(row, dict) else None
+        if not isinstance(text, str):
+            raise BuildError(f"{file} has a row without a subscription", hint="columns: name (optional), subscription")
+        yield f"{row['name']}: {text}" if row.get("name") else text
+
+
+def pattern_versions(recipe: Recipe) -> dict[str, str]:
+    """Each pattern with a digest of itself and of all that it may refer to by name."""
+    from hashlib import blake2b
+
+    known = {each.name: each for each in recipe.subscriptions}
+    out = {}
+    for pattern in recipe.patterns:
+        said = "\n".join(sorted(repr(each) for each in _reachable(pattern, known)))
+        out[pattern.name] = blake2b(said.encode(), digest_size=8).hexdigest()
+    return out
+
+
+def _reachable(pattern: Subscription, known: Mapping[str, Subscription]) -> list[Subscription]:
+    found: dict[str, Subscription] = {}
+    waiting = [pattern]
+    while waiting:
+        each = waiting.pop()
+        if each.name not in found:
+            found[each.name] = each
+            waiting += [known[name] for name in _references(each.body) if name in known]
+    return list(found.values())
+
+
+def _references(part: Any) -> Iterator[str]:
+    from likewise.language import Reference
+
+    if isinstance(part, Reference):
+        yield part.name
+    for name in getattr(type(part), "__dataclass_fields__", ()):
+        value = getattr(part, name)
+        for each in value if isinstance(value, tuple) else (value,):
+            yield from _references(each)

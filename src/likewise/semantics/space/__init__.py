@@ -1,0 +1,1 @@
+"""Spaces: terms by concepts, built from a corpus, mapped from a folder."""

@@ -1,0 +1,96 @@
+"""What all measures do alike with terms: when two are the same, and how words make a phrase."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise.semantics.measures.base import Matrix
+from likewise.semantics.text.words import fold, tokens
+
+
+@lru_cache(maxsize=262_144)
+def key(term: str) -> str:
+    """What makes two terms the same: their stems, or the bare text where there is no word.
+
+    >>> key("ParkingSpaces") == key("parking space")
+    True
+    >>> key("of") == key("OF"), key("!") == key("?")
+    (True, False)
+    """
+    return " ".join(tokens(term)) or fold(term).strip().casefold()
+
+
+class Names:
+    """Terms as the columns of a matrix, found again by what makes them the same."""
+
+    def __init__(self, terms: Sequence[str]) -> None:
+        self._columns: dict[str, list[int]] = {}
+        for column, term in enumerate(terms):
+            self._columns.setdefault(key(term), []).append(column)
+
+    def columns(self, term: str) -> list[int]:
+        """Where a term stands, in any spelling.
+
+        >>> Names(["parks", "car"]).columns("Park")
+        [0]
+        """
+        return self._columns.get(key(term), [])
+
+    def mark(self, matrix: Matrix, rows: Sequence[str]) -> Matrix:
+        """Set the entries of equal terms to 1, in place: every measure's identity.
+
+        >>> Names(["parks", "car"]).mark(np.zeros((1, 2), np.float32), ["park"]).tolist()
+        [[1.0, 0.0]]
+        """
+        for row, term in enumerate(rows):
+            if equal := self.columns(term):
+                matrix[row, equal] = 1.0
+        return matrix
+
+
+def mark_identical(matrix: Matrix, subscription_terms: Sequence[str], event_terms: Sequence[str]) -> Matrix:
+    """Set the entries of equal terms to 1, in place, for a matrix that is asked for once."""
+    return Names(event_terms).mark(matrix, subscription_terms)
+
+
+def best_of(scores: Matrix, rows: Sequence[int], columns: Sequence[int]) -> Matrix:
+    """The maximum of each block, the blocks having these heights and widths (0 where a block is empty).
+
+    >>> best_of(np.array([[0.25, 0.5], [0.75, 0.0]], np.float32), [2], [1, 1]).tolist()
+    [[0.75, 0.5]]
+    """
+    return _blocks(np.maximum, _blocks(np.maximum, scores, rows).T, columns).T
+
+
+def mean_of_best(scores: Matrix, rows: Sequence[int], columns: Sequence[int]) -> Matrix:
+    """Relatedness of phrases from that of their words [002 sec 5.3.2]: the mean of the maximal word pairs.
+
+    Each word takes its best partner in the other phrase; both directions are averaged, so it is symmetric.
+
+    >>> words = np.array([[1.0, 0.25], [0.5, 0.0]], np.float32)
+    >>> mean_of_best(words, [2], [2]).tolist()  # ((1 + 0.5) / 2 + (1 + 0.25) / 2) / 2
+    [[0.6875]]
+    """
+    forth = _mean(_blocks(np.maximum, scores.T, columns).T, rows)
+    back = _mean(_blocks(np.maximum, scores, rows).T, columns).T
+    return ((forth + back) / 2).astype(np.float32)
+
+
+def _mean(scores: Matrix, heights: Sequence[int]) -> Matrix:
+    sums = _blocks(np.add, scores, heights)
+    return (sums / np.maximum(np.asarray(heights, np.float32), 1)[:, None]).astype(np.float32)
+
+
+def _blocks(fold_with: np.ufunc, scores: Matrix, heights: Sequence[int]) -> Matrix:
+    """Fold runs of rows into one row each; an empty run is a row of zeros."""
+    sizes = np.asarray(heights, np.int64)
+    folded = np.zeros((len(sizes), scores.shape[1]), np.float32)
+    filled: NDArray[np.bool_] = sizes > 0
+    if filled.any() and scores.shape[1]:
+        starts = np.cumsum(sizes) - sizes
+        folded[filled] = fold_with.reduceat(scores, starts[filled], axis=0)
+    return folded

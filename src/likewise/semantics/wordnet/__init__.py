@@ -1,0 +1,1 @@
+"""WordNet: its files, distances, information content, synonyms and opposites."""
