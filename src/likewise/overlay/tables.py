@@ -1,0 +1,179 @@
+"""What a node knows of the ring: its neighbours on both sides, and a routing table by prefix, as in Pastry."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import Final
+
+import msgspec
+
+from likewise.overlay.ids import SPAN, Key, digit_of, distance, nearness, number_of, shared_digits
+
+HALF: Final = 8
+"""Neighbours kept on each side."""
+
+
+class Peer(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Another node: its id, and where it listens."""
+
+    id: Key
+    address: str = ""
+
+    @property
+    def number(self) -> int:
+        """The id as a number."""
+        return number_of(self.id)
+
+
+class LeafSet:
+    """The nearest nodes on each side, a side being half a ring."""
+
+    def __init__(self, me: Peer, *, half: int = HALF) -> None:
+        self.me = me.number
+        self.half = half
+        self.members: dict[Key, Peer] = {}
+        self.numbers: list[tuple[int, Peer]] = []
+        self.right: list[Peer] = []
+        self.left: list[Peer] = []
+        self._reach_left = self._reach_right = 0
+
+    def __contains__(self, id: Key) -> bool:
+        return id in self.members
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    def __iter__(self) -> Iterator[Peer]:
+        return iter(self.members.values())
+
+    def fits(self, peer: Peer) -> bool:
+        """Whether the peer would be among the nearest on a side."""
+        number = peer.number
+        if number == self.me or peer.id in self.members:
+            return False
+        ahead = (number - self.me) % SPAN
+        if ahead <= SPAN >> 1:
+            return len(self.right) < self.half or ahead < self._reach_right
+        return len(self.left) < self.half or SPAN - ahead < self._reach_left
+
+    def add(self, peer: Peer) -> bool:
+        """Take a peer in; False if it is too far away, or known at this address."""
+        known = self.members.get(peer.id)
+        if known is not None:
+            if known.address == peer.address or not peer.address:
+                return False
+            self.members[peer.id] = peer
+        elif not self.fits(peer):
+            return False
+        self.members[peer.id] = peer
+        self._arrange()
+        return True
+
+    def fill(self, peers: Iterable[Peer]) -> None:
+        """Take many peers in at once."""
+        self.members.update({peer.id: peer for peer in peers if peer.number != self.me})
+        self._arrange()
+
+    def remove(self, id: Key) -> bool:
+        """Drop a peer; False if it was not there."""
+        if self.members.pop(id, None) is None:
+            return False
+        self._arrange()
+        return True
+
+    def _arrange(self) -> None:
+        # A side is half a ring: who stands there does not depend on how many are known.
+        me = self.me
+        ordered = sorted(((peer.number - me) % SPAN, peer) for peer in self.members.values())
+        self.right = [peer for ahead, peer in ordered if ahead <= SPAN >> 1][: self.half]
+        self.left = [peer for ahead, peer in reversed(ordered) if ahead > SPAN >> 1][: self.half]
+        self.members = {peer.id: peer for peer in (*self.right, *self.left)}
+        self.numbers = [(peer.number, peer) for peer in self.members.values()]
+        self._reach_right = (self.right[-1].number - me) % SPAN if self.right else 0
+        self._reach_left = (me - self.left[-1].number) % SPAN if self.left else 0
+
+    @property
+    def short(self) -> bool:
+        """Whether a side has room, as in a ring of few nodes."""
+        return len(self.right) < self.half or len(self.left) < self.half
+
+    def covers(self, key: int) -> bool:
+        """Whether the key lies between the outermost neighbours, so that the nearest of them is its root."""
+        return (key - self.me) % SPAN <= self._reach_right or (self.me - key) % SPAN <= self._reach_left
+
+    def nearest(self, key: int, avoid: Collection[Key] = ()) -> Peer | None:
+        """The peer that is nearest to a key, if it is nearer than this node; None for this node."""
+        best, found = nearness(self.me, key), None
+        for number, peer in self.numbers:
+            if (near := nearness(number, key)) < best and peer.id not in avoid:
+                best, found = near, peer
+        return found
+
+    def around(self, key: int, count: int) -> list[Peer]:
+        """The peers that are nearest to a key."""
+        return [peer for _, peer in sorted(self.numbers, key=lambda entry: nearness(entry[0], key))[:count]]
+
+    def beside(self, count: int) -> list[Peer]:
+        """The next peers on either side, each once."""
+        return list({peer.id: peer for peer in (*self.right[:count], *self.left[:count])}.values())
+
+
+class RoutingTable:
+    """For each length of a shared prefix and each next digit, one peer."""
+
+    def __init__(self, me: Peer) -> None:
+        self.me = me.number
+        self.entries: dict[int, Peer] = {}
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def slot(self, number: int) -> int:
+        """Where a number belongs."""
+        row = shared_digits(self.me, number)
+        return row << 4 | digit_of(number, row)
+
+    def add(self, peer: Peer) -> bool:
+        """Take a peer in where there is none yet."""
+        number = peer.number
+        if number == self.me:
+            return False
+        slot = self.slot(number)
+        known = self.entries.get(slot)
+        if known is None or (known.id == peer.id and known.address != peer.address and peer.address):
+            self.entries[slot] = peer
+            return known is None
+        return False
+
+    def has_room(self, peer: Peer) -> bool:
+        """Whether nobody stands where the peer would."""
+        number = peer.number
+        return number != self.me and self.slot(number) not in self.entries
+
+    def remove(self, peer_number: int, id: Key) -> bool:
+        """Drop a peer."""
+        slot = self.slot(peer_number)
+        known = self.entries.get(slot)
+        if known is None or known.id != id:
+            return False
+        del self.entries[slot]
+        return True
+
+    def find(self, key: int) -> Peer | None:
+        """The peer that shares one more digit with the key."""
+        return None if key == self.me else self.entries.get(self.slot(key))
+
+    def row(self, number: int) -> list[Peer]:
+        """The peers of the row in which the routes to a number continue, and of the rows before."""
+        last = shared_digits(self.me, number)
+        return [peer for slot, peer in self.entries.items() if slot >> 4 <= last]
+
+    def nearer(self, key: int, others: Iterable[Peer], avoid: Collection[Key]) -> Peer | None:
+        """Where the table has a gap: whoever shares as many digits and is nearer than this node."""
+        row, best, found = shared_digits(self.me, key), distance(self.me, key), None
+        for peer in (*others, *self.entries.values()):
+            if peer.id not in avoid and shared_digits(peer.number, key) >= row:
+                apart = distance(peer.number, key)
+                if apart < best:
+                    best, found = apart, peer
+        return found
