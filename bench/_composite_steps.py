@@ -9,7 +9,7 @@ from _composite_world import Row, deploy, row, sequences, timed
 from likewise.composite import Detector
 from likewise.composite.two_step import TwoStepDetector
 from likewise.evaluation._composite_clock import best, response
-from likewise.evaluation.composite import METHODS, World, grouped, measure, profile
+from likewise.evaluation.composite import METHODS, PatternWorld, grouped, measure, profile
 from likewise.events import Event
 from likewise.language import Consumption
 
@@ -29,7 +29,7 @@ def steps(_size: int, quick: bool) -> Iterator[Row]:
     yield row("times the time for 4 times the profiles", spent[1] / spent[0], "x", "<= 4: linear or better")
 
 
-def _ratio(world: World, what: str, target: str) -> Row:
+def _ratio(world: PatternWorld, what: str, target: str) -> Row:
     taken = {
         method: best(lambda m=method: measure(world, m, unique=True)).total  # type: ignore[misc]
         for method in METHODS
@@ -44,7 +44,7 @@ def responses(_size: int, quick: bool) -> Iterator[Row]:
     """Response time of the composite against that of its last primitive event alone."""
     count = 2_000 if quick else 20_000
     stream = [Event(str(i), (("value", -(i % 2)),), (), 1000 * i, 1000 * i) for i in range(count)]
-    [composite] = World([(0, -1)], []).patterns()
+    [composite] = PatternWorld([(0, -1)], []).patterns()
     made: dict[str, Detector] = {
         "the last event alone": Detector(compiled=False),
         "the composite, one step": Detector(compiled=False),

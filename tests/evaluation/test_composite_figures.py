@@ -7,7 +7,7 @@ import pytest
 from likewise.composite import Detector
 from likewise.errors import BuildError
 from likewise.evaluation.composite import METHODS, crossed, experiment, grouped, lines_chart, measure
-from likewise.evaluation.experiment import Settings, experiments
+from likewise.evaluation.experiment import ExperimentSettings, experiments
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -53,7 +53,7 @@ def test_one_step_has_fewer_profiles_in_the_pool() -> None:
 def test_the_experiment_is_listed_and_wants_a_number() -> None:
     assert experiments()["composite"] is experiment
     with pytest.raises(BuildError, match="starts must be a number"):
-        experiment.run(Settings(options={"starts": "few"}))
+        experiment.run(ExperimentSettings(options={"starts": "few"}))
 
 
 def test_a_chart_has_a_line_for_each_column() -> None:

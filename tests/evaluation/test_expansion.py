@@ -9,16 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise.errors import BuildError
-from likewise.evaluation.eurovoc import Concept, Thesaurus
+from likewise.evaluation.eurovoc import Eurovoc, EurovocConcept
 from likewise.evaluation.expansion import Expansion, build_expansion, phrases, quotas
 
-TOWN = Concept("1", ("town", "city"), frozenset({28}), narrower=("2",))
-URBAN = Concept("2", ("urban area", "urban region"), frozenset({28}), broader=("1",))
-CAR = Concept("3", ("motor car", "car", "automobile"), frozenset({48}), related=("4",))
-PARKING = Concept("4", ("parking area", "parking", "car park"), frozenset({28}), related=("3",))
-EUROPE = Concept("5", ("Europe", "European countries"), frozenset({72}), narrower=("6",))
-IRELAND = Concept("6", ("Ireland", "Eire"), frozenset({72}), broader=("5",))
-SMALL = Thesaurus({c.id: c for c in (TOWN, URBAN, CAR, PARKING, EUROPE, IRELAND)})
+TOWN = EurovocConcept("1", ("town", "city"), frozenset({28}), narrower=("2",))
+URBAN = EurovocConcept("2", ("urban area", "urban region"), frozenset({28}), broader=("1",))
+CAR = EurovocConcept("3", ("motor car", "car", "automobile"), frozenset({48}), related=("4",))
+PARKING = EurovocConcept("4", ("parking area", "parking", "car park"), frozenset({28}), related=("3",))
+EUROPE = EurovocConcept("5", ("Europe", "European countries"), frozenset({72}), narrower=("6",))
+IRELAND = EurovocConcept("6", ("Ireland", "Eire"), frozenset({72}), broader=("5",))
+SMALL = Eurovoc({c.id: c for c in (TOWN, URBAN, CAR, PARKING, EUROPE, IRELAND)})
 
 SEED = (("type", "parking occupied event"), ("city", "Galway"), ("country", "Ireland"))
 

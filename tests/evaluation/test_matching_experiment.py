@@ -12,7 +12,7 @@ from tests.evaluation.tiny import laboratory, tiny
 from likewise.errors import BuildError, MissingError
 from likewise.evaluation import matching
 from likewise.evaluation.approaches import APPROACHES, Laboratory, Trial, choose
-from likewise.evaluation.experiment import Settings, find_experiment
+from likewise.evaluation.experiment import ExperimentSettings, find_experiment
 from likewise.evaluation.ranking import quality
 from likewise.evaluation.thematic_dataset import data_folder
 from likewise.evaluation.usual import Usual
@@ -90,7 +90,7 @@ def test_unknown_approaches_are_refused() -> None:
 def test_unknown_options_are_refused() -> None:
     for name in ("matching", "themes"):
         with pytest.raises(BuildError, match="colour"):
-            find_experiment(name).run(Settings(options={"colour": "blue"}))
+            find_experiment(name).run(ExperimentSettings(options={"colour": "blue"}))
 
 
 def test_the_worst_subscriptions_come_with_their_extremes(trial: Trial) -> None:
@@ -104,7 +104,9 @@ def test_the_worst_subscriptions_come_with_their_extremes(trial: Trial) -> None:
 @needs_data
 def test_a_quick_run_reports_and_draws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(matching, "QUICK", replace(matching.QUICK, events=400))
-    settings = Settings(quick=True, out=tmp_path, options={"approach": "exact;concept (same", "degrees": "1.0"})
+    settings = ExperimentSettings(
+        quick=True, out=tmp_path, options={"approach": "exact;concept (same", "degrees": "1.0"}
+    )
     reports = matching.run(settings)
     whole = {row["approach"]: row for row in reports[0].rows}
     assert whole["concept (same thesaurus)"]["together"] > whole["exact"]["together"]

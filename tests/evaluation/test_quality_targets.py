@@ -7,7 +7,7 @@ import pytest
 from likewise.errors import LikewiseError
 from likewise.evaluation.approaches import APPROACHES, Approach, Laboratory, Trial
 from likewise.evaluation.ranking import quality
-from likewise.evaluation.thematic_dataset import Recipe, build_thematic
+from likewise.evaluation.thematic_dataset import DatasetRecipe, build_thematic
 
 pytestmark = pytest.mark.slow
 
@@ -17,7 +17,7 @@ def trial() -> Trial:
     try:
         laboratory = Laboratory()
         _ = laboratory.spaces
-        return Trial(build_thematic(Recipe(events=3000)), laboratory)
+        return Trial(build_thematic(DatasetRecipe(events=3000)), laboratory)
     except LikewiseError as error:
         pytest.skip(error.message)
 

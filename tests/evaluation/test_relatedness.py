@@ -8,7 +8,7 @@ import pytest
 
 from likewise.errors import InputError, MissingError, SpaceError
 from likewise.evaluation import relatedness
-from likewise.evaluation.experiment import Settings, experiments, find_experiment
+from likewise.evaluation.experiment import ExperimentSettings, experiments, find_experiment
 from likewise.evaluation.relatedness import Judgements
 from likewise.semantics import Esa, Space, measure, write_space
 
@@ -40,7 +40,7 @@ def test_agreement_is_the_rank_correlation(space: Space, data: Path) -> None:
 
 def test_the_run_gives_a_row_for_each_measure_and_space(space: Space, data: Path) -> None:
     said: list[str] = []
-    settings = Settings(spaces=(str(space.path), str(space.path)), data=data, quick=True, say=said.append)
+    settings = ExperimentSettings(spaces=(str(space.path), str(space.path)), data=data, quick=True, say=said.append)
     (report,) = relatedness.run(settings)
     assert [row["space"] for row in report.rows] == ["tiny", "tiny", "tiny + tiny"]
     assert report.rows[0]["WS-353"] == 0.8
@@ -50,7 +50,7 @@ def test_the_run_gives_a_row_for_each_measure_and_space(space: Space, data: Path
 
 def test_targets_stand_under_the_spaces_they_belong_to(space: Space, data: Path, tmp_path: Path) -> None:
     space.path.rename(tmp_path / "wordnet")
-    (report,) = relatedness.run(Settings(spaces=(str(_renamed(tmp_path)),), data=data, quick=True))
+    (report,) = relatedness.run(ExperimentSettings(spaces=(str(_renamed(tmp_path)),), data=data, quick=True))
     assert report.rows[1]["WS-353"] == 0.60
 
 

@@ -13,7 +13,7 @@ from tests.evaluation.tiny import TINY, tiny
 from likewise.errors import BuildError, MissingError
 from likewise.evaluation.dataset_files import write_thematic
 from likewise.evaluation.thematic_dataset import (
-    Recipe,
+    DatasetRecipe,
     ThematicDataset,
     build_thematic,
     data_folder,
@@ -103,9 +103,9 @@ def test_one_theme_contains_the_other(events: int, subscriptions: int) -> None:
 
 def test_impossible_recipes_are_refused_when_made() -> None:
     with pytest.raises(BuildError, match="approximation"):
-        Recipe(approximation=1.5)
+        DatasetRecipe(approximation=1.5)
     with pytest.raises(BuildError, match="at least 1"):
-        Recipe(events=0)
+        DatasetRecipe(events=0)
     with pytest.raises(BuildError, match="at most"):
         tiny(replace(TINY, events=10**6))
     with pytest.raises(BuildError, match="theme tags"):

@@ -11,9 +11,9 @@ from tests.evaluation.tiny import knowing, tiny
 from likewise.errors import BuildError, LikewiseError
 from likewise.evaluation import themes
 from likewise.evaluation.approaches import Laboratory
-from likewise.evaluation.experiment import Settings
-from likewise.evaluation.thematic_dataset import Recipe, build_thematic
-from likewise.evaluation.themes import Bench, Cell
+from likewise.evaluation.experiment import ExperimentSettings
+from likewise.evaluation.thematic_dataset import DatasetRecipe, build_thematic
+from likewise.evaluation.themes import Bench, ThemeCell
 from likewise.semantics import Measure
 from likewise.testing import TableMeasure
 
@@ -30,8 +30,8 @@ class Clearer(TableMeasure):
         return source.matrix(mine, theirs)
 
 
-def cell(event_tags: int, subscription_tags: int, *, gain: float = 0.0, name: str = "thematic") -> Cell:
-    return Cell(name, event_tags, subscription_tags, 0.5 + gain, 0.0, gain, gain - 0.1, gain - 0.2, 1.0)
+def cell(event_tags: int, subscription_tags: int, *, gain: float = 0.0, name: str = "thematic") -> ThemeCell:
+    return ThemeCell(name, event_tags, subscription_tags, 0.5 + gain, 0.0, gain, gain - 0.1, gain - 0.2, 1.0)
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def test_controls_compare_fitting_foreign_and_unknown_tags(bench: Bench) -> None
 
 
 def test_the_maps_are_drawn_by_measure(tmp_path: Path) -> None:
-    themes._draw([cell(1, 2), cell(1, 2, name="thematic-euclidean")], Settings(out=tmp_path))
+    themes._draw([cell(1, 2), cell(1, 2, name="thematic-euclidean")], ExperimentSettings(out=tmp_path))
     drawn = {path.name for path in tmp_path.glob("*.svg")}
     assert drawn == {
         "themes-f1.svg",
@@ -94,7 +94,7 @@ def test_the_maps_are_drawn_by_measure(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("options", "what"), [({"colour": "blue"}, "colour"), ({"mapped": "telepathy"}, "telepathy")])
 def test_unknown_options_and_measures_are_refused(options: dict[str, str], what: str) -> None:
     with pytest.raises(BuildError, match=what):
-        themes.run(Settings(options=options))
+        themes.run(ExperimentSettings(options=options))
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +103,7 @@ def real() -> Bench:
     try:
         laboratory = Laboratory()
         chosen = themes.make_measures(laboratory)
-        data = build_thematic(Recipe(seed=4, events=3000))
+        data = build_thematic(DatasetRecipe(seed=4, events=3000))
     except LikewiseError as error:
         pytest.skip(error.message)
     return Bench(data, {name: chosen[name] for name in themes.MAPPED}, laboratory.measure("wikipedia"))

@@ -5,14 +5,14 @@ from __future__ import annotations
 from tests.evaluation.test_expansion import SMALL
 
 from likewise.evaluation.approaches import Laboratory
-from likewise.evaluation.eurovoc import Thesaurus
+from likewise.evaluation.eurovoc import Eurovoc
 from likewise.evaluation.expansion import slots
-from likewise.evaluation.thematic_dataset import Recipe, ThematicDataset, generate
+from likewise.evaluation.thematic_dataset import DatasetRecipe, ThematicDataset, generate
 from likewise.matching import Classifier, Clusters, Taxonomy, Topic
 from likewise.testing import TableMeasure
 
 TOPS = tuple(f"top {i}" for i in range(40))
-TINY = Recipe(events=200, seeds=40, subscriptions=20)
+TINY = DatasetRecipe(events=200, seeds=40, subscriptions=20)
 
 
 class Written(TableMeasure):
@@ -21,8 +21,8 @@ class Written(TableMeasure):
     name = "combined"
 
 
-def tiny(recipe: Recipe = TINY) -> ThematicDataset:
-    return generate(recipe, thesaurus=Thesaurus(SMALL.concepts, TOPS), devices=("kettle", "fridge"))
+def tiny(recipe: DatasetRecipe = TINY) -> ThematicDataset:
+    return generate(recipe, thesaurus=Eurovoc(SMALL.concepts, TOPS), devices=("kettle", "fridge"))
 
 
 def knowing(data: ThematicDataset, *, synonym: float = 0.6, sibling: float = 0.5) -> TableMeasure:

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from likewise.matching.index import terms
-from likewise.matching.index.terms import FLOOR, Columns, Neighbours, Relations
+from likewise.matching.index.terms import FLOOR, Neighbours, Relations, TermColumns
 
 
 class Lengths:
@@ -30,7 +30,7 @@ def test_rows_are_right_whatever_moved(steps, chance):
     for name, value in small.items():
         setattr(terms, name, value)
     try:
-        columns = Columns(Lengths())
+        columns = TermColumns(Lengths())
         table, near = Relations(columns), Neighbours(columns)
         held = {}
         for what, number in steps:

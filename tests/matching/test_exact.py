@@ -11,7 +11,7 @@ from likewise.errors import BuildError
 from likewise.events import Event
 from likewise.language import Operator, Predicate, Profile, Range
 from likewise.matching.definition import combined_matrix
-from likewise.matching.encoding import Vocabulary
+from likewise.matching.encoding import TupleVocabulary
 from likewise.matching.index.exact import ExactIndex
 
 NAMES = st.sampled_from(["a", "b", "c"])
@@ -51,7 +51,7 @@ def found(index, vocabulary, events):
 
 
 def build(profiles):
-    vocabulary = Vocabulary()
+    vocabulary = TupleVocabulary()
     index = ExactIndex(vocabulary)
     for slot, profile in enumerate(profiles):
         index.add(slot, profile)

@@ -9,7 +9,7 @@ from likewise.events import Event
 from likewise.language import Operator, Options, Predicate, Profile
 from likewise.matching import Aggregation, Matcher
 from likewise.matching.index.sparse import access_of
-from likewise.matching.index.terms import FLOOR, Columns, Neighbours
+from likewise.matching.index.terms import FLOOR, Neighbours, TermColumns
 from likewise.matching.settings import Approach, Settings
 from likewise.testing import TableMeasure
 
@@ -129,7 +129,7 @@ def test_a_profile_that_takes_everything_is_scored_and_not_indexed():
 
 def test_neighbours_keep_what_is_near_and_grow_with_the_columns():
     measure = TableMeasure({("a", "x"): 0.5, ("b", "x"): FLOOR / 2, ("c", "x"): 0.3})
-    columns = Columns(measure)
+    columns = TermColumns(measure)
     near = Neighbours(columns)
     for term in ("a", "b"):
         columns.add(term)

@@ -41,9 +41,9 @@ def thematic(
     Example: `likewise dataset thematic --out data/thematic --events 500 --approximation 0.5`
     """
     from likewise.evaluation.dataset_files import write_thematic
-    from likewise.evaluation.thematic_dataset import Recipe, build_thematic, describe
+    from likewise.evaluation.thematic_dataset import DatasetRecipe, build_thematic, describe
 
-    recipe = Recipe(
+    recipe = DatasetRecipe(
         seed=seed,
         events=events,
         seeds=seeds,

@@ -12,7 +12,7 @@ from likewise.cli._output import errors, output, print_json
 from likewise.errors import BuildError
 
 if TYPE_CHECKING:
-    from likewise.evaluation.experiment import Cell, Report
+    from likewise.evaluation.experiment import Cell, ExperimentReport
 
 
 WIDE = 160
@@ -39,12 +39,12 @@ def evaluate(
 
     Example: `likewise evaluate relatedness --space wordnet`
     """
-    from likewise.evaluation.experiment import Settings, experiments, find_experiment
+    from likewise.evaluation.experiment import ExperimentSettings, experiments, find_experiment
 
     if name == "list":
         _list({each.name: each.summary for each in experiments().values()}, as_json=as_json)
         return
-    chosen = Settings(
+    chosen = ExperimentSettings(
         spaces=tuple(space or ()),
         data=data,
         quick=quick,
@@ -81,7 +81,7 @@ def _list(summaries: dict[str, str], *, as_json: bool) -> None:
         output.print(f"{name:<14} {summary}")
 
 
-def _show(reports: Sequence[Report]) -> None:
+def _show(reports: Sequence[ExperimentReport]) -> None:
     from rich.console import Console
     from rich.table import Table
 

@@ -34,10 +34,10 @@ def expand(
     """
     from likewise.cli._spark import progress_of, session
     from likewise.evaluation.dataset_job import expand_on_spark, truth_of
-    from likewise.evaluation.thematic_dataset import Recipe, build_thematic
+    from likewise.evaluation.thematic_dataset import DatasetRecipe, build_thematic
     from likewise.language import format_subscription
 
-    made = build_thematic(Recipe(seed=seed, approximation=approximation), data=data)
+    made = build_thematic(DatasetRecipe(seed=seed, approximation=approximation), data=data)
     started = time.perf_counter()
     folder = out.absolute()
     with session(master, remote) as spark, progress_of(spark):

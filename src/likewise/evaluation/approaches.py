@@ -11,9 +11,9 @@ from typing import Literal
 import numpy as np
 
 from likewise.errors import LikewiseError, MissingError
-from likewise.evaluation.eurovoc import Thesaurus
+from likewise.evaluation.eurovoc import Eurovoc
 from likewise.evaluation.expansion import phrases
-from likewise.evaluation.ranking import Scores
+from likewise.evaluation.ranking import RankedScores
 from likewise.evaluation.scoring import Mean, Scorer, Side, value_of
 from likewise.evaluation.thematic_dataset import ThematicDataset
 from likewise.events import normalise
@@ -130,7 +130,7 @@ class Laboratory:
 
     wordnet: str | Path | Space = "wordnet"
     wikipedia: str | Path | Space = "wikipedia"
-    thesaurus: Thesaurus | None = None
+    thesaurus: Eurovoc | None = None
     taxonomy: Path | None = None
     _made: dict[str, Measure] = field(default_factory=dict, repr=False)
 
@@ -207,7 +207,7 @@ class Trial:
         self.scorer = Scorer(data.events, data.profiles)
         self._known: dict[tuple[str, int], Matrix] = {}
 
-    def scores(self, approach: Approach, *, alone: bool = False) -> Scores:
+    def scores(self, approach: Approach, *, alone: bool = False) -> RankedScores:
         """Scores of all events for all subscriptions, registered together or each in an empty system."""
         if approach.measure == "hybrid":
             return self._hybrid()
@@ -236,7 +236,7 @@ class Trial:
         return float(self._meeting.mean()) if approach.measure == "clustered" else 1.0
 
     @cached_property
-    def _meeting(self) -> Scores:
+    def _meeting(self) -> RankedScores:
         """1 where every value of the subscription shares a topic with some value of the event [004 sec 7.4]."""
         values, scorer = self.scorer.values, self.scorer
         shared = self.laboratory.clusters.meet(values.wanted, values.said)
@@ -271,7 +271,7 @@ class Trial:
     def _background(self) -> Competitors:
         return Competitors.from_events(self.data.events[:SAMPLE])
 
-    def _hybrid(self) -> Scores:
+    def _hybrid(self) -> RankedScores:
         """Rank of a property among those of its own event, by Jiang-Conrath [002 eq 14, 15, 22]."""
         esa = [self._side("wikipedia", side) for side in (0, 1)]
         similar = self._side("jiang-conrath", 0)
@@ -302,7 +302,7 @@ def choose(names: Sequence[str]) -> tuple[Approach, ...]:
     return found
 
 
-def _by_thesaurus(side: Side, thesaurus: Thesaurus | None) -> Matrix:
+def _by_thesaurus(side: Side, thesaurus: Eurovoc | None) -> Matrix:
     """1 where the thesaurus of the expansion itself says that a term may stand for another."""
     if thesaurus is None:
         raise MissingError("the thesaurus of the data set is not given", hint="set LIKEWISE_DATA")

@@ -17,7 +17,7 @@ from likewise.composite.two_step import TwoStepDetector
 from likewise.errors import BuildError
 from likewise.evaluation._composite_clock import Spent, Stopwatch, best, response
 from likewise.evaluation.charts import Spec, save
-from likewise.evaluation.experiment import Cell, Experiment, Report, Settings
+from likewise.evaluation.experiment import Cell, Experiment, ExperimentReport, ExperimentSettings
 from likewise.events import Event
 from likewise.language import Composite, Consumption, Duplicates, Keep, Member, Operator, Predicate, Profile
 from likewise.language import Sequence as Then
@@ -33,7 +33,7 @@ def profile(number: int) -> Profile:
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class PatternWorld:
     """Sequences by the numbers that they wait for, and the numbers that come."""
 
     pairs: Sequence[tuple[int, int]]
@@ -50,7 +50,7 @@ class World:
         return [Event(str(i), (("value", n),), (), 1000 * i, 1000 * i) for i, n in enumerate(self.numbers)]
 
 
-def grouped(profiles: int, *, starts: int, groups: int) -> World:
+def grouped(profiles: int, *, starts: int, groups: int) -> PatternWorld:
     """`starts` A-events in groups, each closed by a Z; profiles beyond the starts remain unmatched [003 fig 6, 7].
 
     >>> grouped(4, starts=4, groups=2).numbers
@@ -60,10 +60,10 @@ def grouped(profiles: int, *, starts: int, groups: int) -> World:
     numbers: list[int] = []
     for low in range(0, starts, size):
         numbers += [*range(low, min(low + size, starts)), -1]
-    return World([(number, -1) for number in range(profiles)], numbers)
+    return PatternWorld([(number, -1) for number in range(profiles)], numbers)
 
 
-def crossed(first: int, last: int, *, events: int) -> World:
+def crossed(first: int, last: int, *, events: int) -> PatternWorld:
     """Every one of `first` A-profiles with every one of `last` Z-profiles [003 fig 8].
 
     All of them come in any order, then all Z again, so that each sequence is found once; the other events are noise.
@@ -76,10 +76,10 @@ def crossed(first: int, last: int, *, events: int) -> World:
     Random(8).shuffle(numbers)
     numbers += ends
     pairs = [(a, z) for a in starts for z in ends]
-    return World(pairs, numbers + [_NOISE] * max(0, events - len(numbers)))
+    return PatternWorld(pairs, numbers + [_NOISE] * max(0, events - len(numbers)))
 
 
-def measure(world: World, method: str, *, unique: bool) -> Spent:
+def measure(world: PatternWorld, method: str, *, unique: bool) -> Spent:
     """What the events cost, in all, in composing, and after the last event of a composite."""
     watch = Stopwatch()
     kind = METHODS[method]
@@ -89,13 +89,13 @@ def measure(world: World, method: str, *, unique: bool) -> Spent:
     return watch.run(detector, world.events(), remove=unique)
 
 
-def _run(settings: Settings) -> list[Report]:
+def _run(settings: ExperimentSettings) -> list[ExperimentReport]:
     experiment.check(settings)
     scale = _scale(settings)
     return [_groups(scale, settings), *_profiles(scale, settings), *_cardinality(scale, settings), _response(scale)]
 
 
-def _scale(settings: Settings) -> int:
+def _scale(settings: ExperimentSettings) -> int:
     text = settings.options.get("starts", "200" if settings.quick else "1000")
     if not text.isdigit() or int(text) < 100:
         raise BuildError(f"starts must be a number of at least 100, not {text!r}", hint="the paper has 10000")
@@ -110,7 +110,7 @@ LINES: Final[dict[str, Line]] = {
 }
 
 
-def _groups(starts: int, settings: Settings) -> Report:
+def _groups(starts: int, settings: ExperimentSettings) -> ExperimentReport:
     """Figure 6."""
     rows = []
     for groups in _axis((1, 10, 100, 1000), most=starts // 2):
@@ -123,10 +123,10 @@ def _groups(starts: int, settings: Settings) -> Report:
         _dearer(rows, LINES),
         _grows(rows),
     ]
-    return Report("003 figure 6: response time and composition order", rows, notes)
+    return ExperimentReport("003 figure 6: response time and composition order", rows, notes)
 
 
-def _profiles(starts: int, settings: Settings) -> Iterator[Report]:
+def _profiles(starts: int, settings: ExperimentSettings) -> Iterator[ExperimentReport]:
     """Figure 7."""
     counts = [max(1, int(starts * share)) for share in (0.25, 0.5, 0.75, 1, 2, 3)]
     for part, groups in (("a", 1), ("b", starts // 10)):
@@ -140,10 +140,10 @@ def _profiles(starts: int, settings: Settings) -> Iterator[Report]:
             _dearer(rows, LINES),
             _linear(rows, until=starts),
         ]
-        yield Report(f"003 figure 7({part}): response time and number of profiles", rows, notes)
+        yield ExperimentReport(f"003 figure 7({part}): response time and number of profiles", rows, notes)
 
 
-def _cardinality(starts: int, settings: Settings) -> Iterator[Report]:
+def _cardinality(starts: int, settings: ExperimentSettings) -> Iterator[ExperimentReport]:
     """Figure 8."""
     sequences = 3 * starts
     whole: list[dict[str, Cell]] = []
@@ -164,7 +164,7 @@ def _cardinality(starts: int, settings: Settings) -> Iterator[Report]:
     parts = [{key: value for key, value in row.items() if key == "first" or "all" in key} for row in composing]
     _chart(settings, "figure-8b", parts, x="first", title="Composition time [003 figure 8(b)]", unit="ms", log=True)
     lines = {method: (method, True) for method in METHODS}
-    yield Report(
+    yield ExperimentReport(
         "003 figure 8(a): overall time and profile cardinality",
         whole,
         [
@@ -172,7 +172,7 @@ def _cardinality(starts: int, settings: Settings) -> Iterator[Report]:
             _dearer(whole, lines) + ", and 1 for a single first profile",
         ],
     )
-    yield Report(
+    yield ExperimentReport(
         "003 figure 8(b): composition time",
         composing,
         [
@@ -182,10 +182,10 @@ def _cardinality(starts: int, settings: Settings) -> Iterator[Report]:
     )
 
 
-def _response(starts: int) -> Report:
+def _response(starts: int) -> ExperimentReport:
     """The claim of 003 section 1: a composite is there as fast as its last primitive event."""
     stream = [Event(str(i), (("value", -(i % 2)),), (), 1000 * i, 1000 * i) for i in range(2 * starts)]
-    [pattern] = World([(0, -1)], []).patterns()
+    [pattern] = PatternWorld([(0, -1)], []).patterns()
     pattern = replace(pattern, consumption=Consumption.UNIQUE)
     made: dict[str, Detector] = {
         "the last event alone": Detector(compiled=False),
@@ -198,14 +198,14 @@ def _response(starts: int) -> Report:
         detector.add("p", profile(-1) if "alone" in name else pattern)
         rows.append({"what": name, "µs": 1e6 * response(detector, stream)})
     note = "µs of the processor from the event to the detection, the median (the paper: no more than the last event's)"
-    return Report("003 section 5.1: response time of a composite", rows, [note])
+    return ExperimentReport("003 section 5.1: response time of a composite", rows, [note])
 
 
 def _axis(values: Iterable[int], *, most: int) -> list[int]:
     return [value for value in values if value <= most]
 
 
-def _per_event(world: World) -> dict[str, Cell]:
+def _per_event(world: PatternWorld) -> dict[str, Cell]:
     count = len(world.numbers)
     out: dict[str, Cell] = {}
     for name, (method, unique) in LINES.items():
@@ -250,7 +250,7 @@ def _linear(rows: Sequence[dict[str, Cell]], *, until: int) -> str:
 
 
 def _chart(
-    settings: Settings,
+    settings: ExperimentSettings,
     name: str,
     rows: Sequence[dict[str, Cell]],
     *,

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from likewise.errors import BuildError
 from likewise.evaluation.expansion import slots
-from likewise.evaluation.seeds import Tuples
+from likewise.evaluation.seeds import SeedTuples
 from likewise.evaluation.thematic_dataset import ThematicDataset
 from likewise.events import Event
 from likewise.language import Predicate
@@ -79,20 +79,20 @@ class ExpandTask:
         return cls(data.recipe.seed, data.recipe.replace, choices, wanted, theme)
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        tables = Tables.of(self)
+        tables = DatasetTables.of(self)
         for batch in batches:
             if batch.num_rows:
                 yield tables.rows(batch.column(0).to_numpy())
 
     def make(self, number: int) -> tuple[Event, int, list[str]]:
         """An event by its number, the seed that it comes from, and the subscriptions that it is relevant to."""
-        row = Tables.of(self).rows(np.array([number]))
+        row = DatasetTables.of(self).rows(np.array([number]))
         (event,) = events_of(row)
         return event, row.column("origin")[0].as_py(), row.column("relevant")[0].as_py()
 
 
 @dataclass(frozen=True, slots=True)
-class Tables:
+class DatasetTables:
     """A task laid out flat, so that whole batches are made by array operations: a seed has slots, a slot has texts."""
 
     task: ExpandTask
@@ -108,7 +108,7 @@ class Tables:
     needed: Dice
 
     @classmethod
-    def of(cls, task: ExpandTask) -> Tables:
+    def of(cls, task: ExpandTask) -> DatasetTables:
         """Laid out anew by each task of Spark; it takes a millisecond or two."""
         every = [options for seed in task.choices for options in seed]
         slot_count, text_count, wanted_count = (
@@ -216,7 +216,7 @@ def _spread(counts: Numbers) -> tuple[Numbers, Numbers]:
     return owner, np.arange(len(owner)) - _firsts(counts)[owner]
 
 
-def _interested(seed: Tuples, data: ThematicDataset) -> Iterator[tuple[str, int]]:
+def _interested(seed: SeedTuples, data: ThematicDataset) -> Iterator[tuple[str, int]]:
     """Subscriptions whose predicates are all tuples of the seed, with the terms that an event must say as they do."""
     places = {pair: place for place, pair in enumerate(seed)}
     for subscription, profile in zip(data.subscriptions, data.profiles, strict=True):

@@ -17,7 +17,7 @@ import yaml
 
 from likewise.errors import MissingError
 
-Relation: TypeAlias = Literal["synonym", "related", "narrower", "broader"]
+EurovocRelation: TypeAlias = Literal["synonym", "related", "narrower", "broader"]
 
 DOMAINS = {
     "social questions": 28,
@@ -35,7 +35,7 @@ _PLAIN = re.compile(r"[A-Za-z][A-Za-z' -]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Concept:
+class EurovocConcept:
     """One concept: its labels (the preferred one first), its domains and its neighbours."""
 
     id: str
@@ -47,19 +47,19 @@ class Concept:
 
 
 @dataclass(frozen=True)
-class Thesaurus:
+class Eurovoc:
     """Concepts by id and by label, limited to some domains.
 
-    >>> bus = Concept("1", ("bus", "motor coach"), frozenset({48}), related=("2",))
-    >>> station = Concept("2", ("bus station", "coach station"), frozenset({28}), related=("1",))
-    >>> thesaurus = Thesaurus({"1": bus, "2": station})
+    >>> bus = EurovocConcept("1", ("bus", "motor coach"), frozenset({48}), related=("2",))
+    >>> station = EurovocConcept("2", ("bus station", "coach station"), frozenset({28}), related=("1",))
+    >>> thesaurus = Eurovoc({"1": bus, "2": station})
     >>> thesaurus.variants("bus")
     ('motor coach', 'bus station')
     >>> thesaurus.variants("bus", relations=("synonym",))
     ('motor coach',)
     """
 
-    concepts: Mapping[str, Concept]
+    concepts: Mapping[str, EurovocConcept]
     top_terms: tuple[str, ...] = ()
     _by_label: dict[str, list[str]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -72,7 +72,7 @@ class Thesaurus:
         return _key(term) in self._by_label
 
     def variants(
-        self, term: str, *, relations: Iterable[Relation] = ("synonym", "related", "narrower")
+        self, term: str, *, relations: Iterable[EurovocRelation] = ("synonym", "related", "narrower")
     ) -> tuple[str, ...]:
         """Labels that may replace a term: other labels of its concept, then its neighbours' preferred ones."""
         found: dict[str, None] = {}
@@ -81,7 +81,7 @@ class Thesaurus:
                 found.update(dict.fromkeys(self._labels(concept, relation)))
         return tuple(label for label in found if _key(label) != _key(term) and _PLAIN.fullmatch(label))
 
-    def _labels(self, concept: Concept, relation: Relation) -> Iterable[str]:
+    def _labels(self, concept: EurovocConcept, relation: EurovocRelation) -> Iterable[str]:
         if relation == "synonym":
             return concept.labels
         if relation == "narrower" and _PART_OF in concept.domains:
@@ -97,7 +97,7 @@ def _key(label: str) -> str:
 
 
 @lru_cache(maxsize=2)
-def read_eurovoc(path: Path, *, domains: frozenset[int] = frozenset(DOMAINS.values())) -> Thesaurus:
+def read_eurovoc(path: Path, *, domains: frozenset[int] = frozenset(DOMAINS.values())) -> Eurovoc:
     """EuroVoc's English labels in the given domains, from its YAML file."""
     if not path.exists():
         raise MissingError(
@@ -111,18 +111,18 @@ def read_eurovoc(path: Path, *, domains: frozenset[int] = frozenset(DOMAINS.valu
         concept = _concept(str(key), raw, of_scheme)
         if concept.domains & domains:
             concepts[concept.id] = concept
-    return Thesaurus(concepts, _top_terms(document["schemes"], concepts, domains))
+    return Eurovoc(concepts, _top_terms(document["schemes"], concepts, domains))
 
 
-def _concept(key: str, raw: Mapping[str, Any], of_scheme: Mapping[int, int]) -> Concept:
+def _concept(key: str, raw: Mapping[str, Any], of_scheme: Mapping[int, int]) -> EurovocConcept:
     labels = [raw["prefLabel"]["en"], *raw.get("altLabel", {}).get("en", ())]
     links = {name: tuple(str(other) for other in raw.get(name, ())) for name in ("related", "narrower", "broader")}
     domains = frozenset(of_scheme[scheme] for scheme in raw["inScheme"] if scheme in of_scheme)
-    return Concept(key, tuple(dict.fromkeys(labels)), domains, **links)
+    return EurovocConcept(key, tuple(dict.fromkeys(labels)), domains, **links)
 
 
 def _top_terms(
-    schemes: Mapping[int, Mapping[str, Any]], concepts: Mapping[str, Concept], domains: frozenset[int]
+    schemes: Mapping[int, Mapping[str, Any]], concepts: Mapping[str, EurovocConcept], domains: frozenset[int]
 ) -> tuple[str, ...]:
     keys = (
         str(key)

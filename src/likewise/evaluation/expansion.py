@@ -11,17 +11,17 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from likewise.errors import BuildError
-from likewise.evaluation.eurovoc import Relation, Thesaurus
-from likewise.evaluation.seeds import Tuples
+from likewise.evaluation.eurovoc import Eurovoc, EurovocRelation
+from likewise.evaluation.seeds import SeedTuples
 
-Role: TypeAlias = Literal["attribute", "value"]
-Slot: TypeAlias = tuple[Role, str]
+TermRole: TypeAlias = Literal["attribute", "value"]
+Slot: TypeAlias = tuple[TermRole, str]
 """A term together with where it stands: "vehicle" the attribute is not "vehicle" the value."""
 
 HOMOGRAPHS = frozenset({"light", "wind", "direction", "unit", "event", "floor", "co", "none"})
 """Words whose only concept in EuroVoc is another sense ("light" is a car's lamp there): never replaced."""
 
-RELATIONS: tuple[Relation, ...] = ("synonym", "related", "narrower")
+RELATIONS: tuple[EurovocRelation, ...] = ("synonym", "related", "narrower")
 """The paper's own examples replace "city" by "urban area" and "suburb", which are narrower terms of "town"."""
 
 
@@ -34,16 +34,16 @@ class Expansion:
 
     variants: Mapping[Slot, tuple[str, ...]]
 
-    def of(self, role: Role, term: str) -> tuple[str, ...]:
+    def of(self, role: TermRole, term: str) -> tuple[str, ...]:
         """The phrases that may replace a term, without the term itself."""
         return self.variants.get((role, term), ())
 
-    def capacity(self, seed: Tuples) -> int:
+    def capacity(self, seed: SeedTuples) -> int:
         """How many different events one seed expands to, itself left out."""
         sizes = (1 + len(self.of(role, term)) for role, term in slots(seed))
         return math.prod(sizes) - 1
 
-    def expand(self, seed: Tuples, *, count: int, replace: float, rng: random.Random) -> list[Tuples]:
+    def expand(self, seed: SeedTuples, *, count: int, replace: float, rng: random.Random) -> list[SeedTuples]:
         """That many different expansions, each term replaced with the given probability and at least one of them."""
         if count > self.capacity(seed):
             raise BuildError(f"a seed has {self.capacity(seed)} expansions, {count} were asked for")
@@ -58,7 +58,7 @@ class Expansion:
         return _pairs(found)
 
 
-def slots(seed: Tuples) -> Iterator[Slot]:
+def slots(seed: SeedTuples) -> Iterator[Slot]:
     """Attribute, value, attribute, value … of an event."""
     for attribute, value in seed:
         yield "attribute", attribute
@@ -66,10 +66,10 @@ def slots(seed: Tuples) -> Iterator[Slot]:
 
 
 def build_expansion(
-    seeds: Iterable[Tuples],
-    thesaurus: Thesaurus,
+    seeds: Iterable[SeedTuples],
+    thesaurus: Eurovoc,
     *,
-    relations: Sequence[Relation] = RELATIONS,
+    relations: Sequence[EurovocRelation] = RELATIONS,
     most: int = 6,
 ) -> Expansion:
     """At most that many phrases for every term of the seeds, a phrase for one term of its role only."""
@@ -86,13 +86,13 @@ def build_expansion(
     return Expansion({slot: found for slot, found in kept.items() if found})
 
 
-def phrases(term: str, thesaurus: Thesaurus, relations: Sequence[Relation] = RELATIONS) -> Iterator[str]:
+def phrases(term: str, thesaurus: Eurovoc, relations: Sequence[EurovocRelation] = RELATIONS) -> Iterator[str]:
     """Other ways to say a term; an event type has its longest part that the thesaurus knows replaced [004 sec 8.2].
 
     Only event types are phrases made of terms: in names ("Quay Street", "kitchen aid") a part means nothing by itself.
 
-    >>> from likewise.evaluation.eurovoc import Concept
-    >>> known = Thesaurus({"1": Concept("1", ("parking area", "parking", "vehicle park"), frozenset({28}))})
+    >>> from likewise.evaluation.eurovoc import EurovocConcept
+    >>> known = Eurovoc({"1": EurovocConcept("1", ("parking area", "parking", "vehicle park"), frozenset({28}))})
     >>> list(phrases("parking occupied event", known))
     ['parking area occupied event', 'vehicle park occupied event']
     """
@@ -140,5 +140,5 @@ def _first(choices: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
     return tuple(options[0] for options in choices)
 
 
-def _pairs(flat: Iterable[tuple[str, ...]]) -> list[Tuples]:
+def _pairs(flat: Iterable[tuple[str, ...]]) -> list[SeedTuples]:
     return [tuple(zip(terms[::2], terms[1::2], strict=True)) for terms in flat]

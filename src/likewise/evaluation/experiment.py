@@ -21,7 +21,7 @@ def _silent(_message: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ExperimentSettings:
     """What a user may say to any experiment; each reads what it needs."""
 
     spaces: tuple[str, ...] = ()
@@ -38,7 +38,7 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ExperimentReport:
     """One table, a row per thing that was compared, and what to know when reading it."""
 
     title: str
@@ -49,7 +49,7 @@ class Report:
     def columns(self) -> list[str]:
         """All columns, in order of first appearance.
 
-        >>> Report("t", [{"a": 1}, {"b": 2}]).columns
+        >>> ExperimentReport("t", [{"a": 1}, {"b": 2}]).columns
         ['a', 'b']
         """
         return list(dict.fromkeys(column for row in self.rows for column in row))
@@ -61,11 +61,11 @@ class Experiment:
 
     name: str
     summary: str
-    run: Callable[[Settings], Sequence[Report]]
+    run: Callable[[ExperimentSettings], Sequence[ExperimentReport]]
     knows: tuple[str, ...] = ()
     """The names that `--set` may give it."""
 
-    def check(self, settings: Settings) -> None:
+    def check(self, settings: ExperimentSettings) -> None:
         """Refuse, before a run of minutes, what would have no effect."""
         unknown = [name for name in settings.options if name not in self.knows]
         if unknown:

@@ -14,9 +14,9 @@ import numpy as np
 from likewise.evaluation.approaches import Approach, Laboratory, Trial, choose
 from likewise.evaluation.charts import bars, save
 from likewise.evaluation.eurovoc import read_eurovoc
-from likewise.evaluation.experiment import Experiment, Report, Row, Settings
+from likewise.evaluation.experiment import Experiment, ExperimentReport, ExperimentSettings, Row
 from likewise.evaluation.ranking import Quality, quality
-from likewise.evaluation.thematic_dataset import Recipe, ThematicDataset, build_thematic, data_folder
+from likewise.evaluation.thematic_dataset import DatasetRecipe, ThematicDataset, build_thematic, data_folder
 from likewise.evaluation.usual import Usual, usual_figures
 from likewise.language import format_subscription
 
@@ -26,7 +26,7 @@ CHOSEN_ON = 3
 DEGREES = (1.0, 0.5, 0.0)
 HALF = 0.97
 """What the issue asks of the best approach at half approximation."""
-QUICK = Recipe(events=1500)
+QUICK = DatasetRecipe(events=1500)
 KNOWS = ("seeds", "degrees", "approach", "worst")
 WORST = "default (both); default + background (all)"
 """Whose worst subscriptions are shown, unless others are asked for."""
@@ -48,7 +48,7 @@ class Result:
     """What comes through for someone who gives no threshold."""
 
 
-def run(settings: Settings) -> list[Report]:
+def run(settings: ExperimentSettings) -> list[ExperimentReport]:
     """All approaches over all seeds; `--set` takes seeds, degrees (1.0,0.5), approach and worst (names by ;)."""
     experiment.check(settings)
     options = dict(settings.options)
@@ -61,7 +61,7 @@ def run(settings: Settings) -> list[Report]:
     for note in skipped:
         settings.say(note)
     results: list[Result] = []
-    examples: list[Report] = []
+    examples: list[ExperimentReport] = []
     for seed in range(1, seeds + 1):
         data = build_thematic(_recipe(seed, quick=settings.quick), data=settings.data)
         for degree in degrees:
@@ -77,10 +77,10 @@ def run(settings: Settings) -> list[Report]:
         reports.append(summary(results, 1.0, reworded=True))
     reports.append(at_usual(results))
     _draw(results, settings)
-    return [*reports, *examples, *([Report("skipped", [], skipped)] if skipped else [])]
+    return [*reports, *examples, *([ExperimentReport("skipped", [], skipped)] if skipped else [])]
 
 
-def summary(results: Sequence[Result], degree: float, *, reworded: bool = False) -> Report:
+def summary(results: Sequence[Result], degree: float, *, reworded: bool = False) -> ExperimentReport:
     """A row for each approach: three figures together and one alone, mean and spread over the seeds."""
     rows: list[Row] = []
     for approach in dict.fromkeys(each.approach for each in results):
@@ -101,10 +101,10 @@ def summary(results: Sequence[Result], degree: float, *, reworded: bool = False)
     if reworded:
         title += ", subscribers in their own words"
         notes.append("half of the subscriptions' terms are said in other words too, so synonyms compete")
-    return Report(title, rows, notes)
+    return ExperimentReport(title, rows, notes)
 
 
-def at_usual(results: Sequence[Result]) -> Report:
+def at_usual(results: Sequence[Result]) -> ExperimentReport:
     """A row for each approach that has a usual threshold and each kind of subscription: what it lets through."""
     rows: list[Row] = []
     for approach, degree, reworded in dict.fromkeys((each.approach, each.degree, each.reworded) for each in results):
@@ -117,10 +117,10 @@ def at_usual(results: Sequence[Result]) -> Report:
         "~: the share of terms that are approximate; own words: all, and half of them said in other words too",
         "precision, recall and F1 are means over subscriptions, of which one that gets nothing has precision 0",
     ]
-    return Report(f"At the usual threshold, {_count(results)} seeds", rows, notes)
+    return ExperimentReport(f"At the usual threshold, {_count(results)} seeds", rows, notes)
 
 
-def worst_subscriptions(trial: Trial, approach: Approach, *, count: int = 8) -> Report:
+def worst_subscriptions(trial: Trial, approach: Approach, *, count: int = 8) -> ExperimentReport:
     """The subscriptions with the lowest F1, with the best-scored wrong event and the worst-scored right one."""
     scores = trial.scores(approach)
     each = quality(scores, trial.data.truth).each
@@ -137,10 +137,12 @@ def worst_subscriptions(trial: Trial, approach: Approach, *, count: int = 8) -> 
                 "right event": f"{scores[i, right_worst]:.2f} {_event_text(trial.data, right_worst)}",
             }
         )
-    return Report(f"Worst subscriptions of {approach.name}", rows, ["score and words of the two extreme events"])
+    return ExperimentReport(
+        f"Worst subscriptions of {approach.name}", rows, ["score and words of the two extreme events"]
+    )
 
 
-def make_laboratory(settings: Settings) -> Laboratory:
+def make_laboratory(settings: ExperimentSettings) -> Laboratory:
     """Measures over the spaces that the user named, or over those called wordnet and wikipedia."""
     folder = settings.data or data_folder()
     named = {name: path for path in settings.spaces for name in ("wordnet", "wikipedia") if name in str(path)}
@@ -152,8 +154,8 @@ def make_laboratory(settings: Settings) -> Laboratory:
     )
 
 
-def _recipe(seed: int, *, quick: bool) -> Recipe:
-    return Recipe(seed=seed, events=QUICK.events) if quick else Recipe(seed=seed)
+def _recipe(seed: int, *, quick: bool) -> DatasetRecipe:
+    return DatasetRecipe(seed=seed, events=QUICK.events) if quick else DatasetRecipe(seed=seed)
 
 
 def _runnable(chosen: Sequence[Approach], laboratory: Laboratory) -> tuple[list[Approach], list[str]]:
@@ -167,7 +169,7 @@ def _named(chosen: Sequence[Approach], names: Sequence[str]) -> list[Approach]:
 
 
 def _try_all(
-    trial: Trial, chosen: Sequence[Approach], *, degree: float, settings: Settings, reworded: bool = False
+    trial: Trial, chosen: Sequence[Approach], *, degree: float, settings: ExperimentSettings, reworded: bool = False
 ) -> Iterator[Result]:
     truth, seed = trial.data.truth, trial.data.recipe.seed
     for approach in chosen:
@@ -229,7 +231,7 @@ def _event_text(data: ThematicDataset, at: int) -> str:
     return ", ".join(f"{attribute}: {value}" for attribute, value in data.events[at].tuples)
 
 
-def _draw(results: Sequence[Result], settings: Settings) -> None:
+def _draw(results: Sequence[Result], settings: ExperimentSettings) -> None:
     if settings.out is None:
         return
     for degree, reworded in dict.fromkeys((each.degree, each.reworded) for each in results if each.degree):

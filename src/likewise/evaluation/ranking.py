@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-Scores: TypeAlias = NDArray[np.float32]
+RankedScores: TypeAlias = NDArray[np.float32]
 """A row per subscription, a column per event."""
 
 Relevance: TypeAlias = NDArray[np.bool_]
@@ -65,7 +65,7 @@ class Delivery:
     f1: float
 
 
-def delivery(scores: Scores, relevant: Relevance, threshold: float) -> Delivery:
+def delivery(scores: RankedScores, relevant: Relevance, threshold: float) -> Delivery:
     """Precision, recall and F1 of what reaches a threshold; a subscription that gets nothing has precision 0.
 
     Subscriptions for which there is nothing to get do not count.
@@ -122,7 +122,7 @@ def _at_recalls(made: Curve) -> NDArray[np.float64]:
     return np.append(beyond, 0.0)[place]
 
 
-def curve_max_f1(scores: Scores, relevant: Relevance) -> float:
+def curve_max_f1(scores: RankedScores, relevant: Relevance) -> float:
     """The maximal F1 on the eleven-point curve averaged over subscriptions."""
     return _best_of_mean([curve(*row) for row in zip(scores, relevant, strict=True)])
 
@@ -133,7 +133,7 @@ def _best_of_mean(curves: Sequence[Curve]) -> float:
     return float(np.max(np.divide(2 * precision * RECALLS, total, out=np.zeros(11), where=total > 0)))
 
 
-def global_f1(scores: Scores, relevant: Relevance, *, steps: int = 400) -> tuple[float, float]:
+def global_f1(scores: RankedScores, relevant: Relevance, *, steps: int = 400) -> tuple[float, float]:
     """The best mean F1 that one threshold for all subscriptions gives, and that threshold.
 
     >>> global_f1(np.array([[0.9, 0.2], [0.6, 0.1]], dtype=np.float32), np.array([[True, False], [True, False]]))
@@ -148,7 +148,7 @@ def global_f1(scores: Scores, relevant: Relevance, *, steps: int = 400) -> tuple
     return float(f1[place]), float(thresholds[place])
 
 
-def quality(scores: Scores, relevant: Relevance) -> Quality:
+def quality(scores: RankedScores, relevant: Relevance) -> Quality:
     """All figures of one run."""
     curves = [curve(*row) for row in zip(scores, relevant, strict=True)]
     each = np.array([made.best[0] for made in curves])

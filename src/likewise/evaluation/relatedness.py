@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.errors import InputError, LikewiseError, MissingError
-from likewise.evaluation.experiment import Experiment, Report, Row, Settings
+from likewise.evaluation.experiment import Experiment, ExperimentReport, ExperimentSettings, Row
 from likewise.evaluation.metrics import spearman
 from likewise.evaluation.thematic_dataset import data_folder
 from likewise.semantics import Manifest, Measure, Space, find_space, list_spaces, measure
@@ -78,7 +78,7 @@ def read_all(data: Path | None = None, *, names: Sequence[str] = tuple(FILES)) -
     return found
 
 
-def run(settings: Settings) -> list[Report]:
+def run(settings: ExperimentSettings) -> list[ExperimentReport]:
     """Every measure on every data set; the targets stand under the rows they belong to."""
     experiment.check(settings)
     sets = read_all(settings.data, names=QUICK if settings.quick else tuple(FILES))
@@ -92,10 +92,10 @@ def run(settings: Settings) -> list[Report]:
             aims = {each.name: TARGETS[where].get(each.name) for each in sets}
             rows.append({"measure": "  target", "space": where, **aims})
     sizes = ", ".join(f"{each.name} {len(each.scores):,}" for each in sets)
-    return [Report("Spearman's correlation with human judgements", rows, [f"word pairs: {sizes}"])]
+    return [ExperimentReport("Spearman's correlation with human judgements", rows, [f"word pairs: {sizes}"])]
 
 
-def _judges(spaces: Sequence[Space], settings: Settings) -> Iterator[tuple[str, str, Measure]]:
+def _judges(spaces: Sequence[Space], settings: ExperimentSettings) -> Iterator[tuple[str, str, Measure]]:
     """Label, names of the spaces, and measure of each row."""
     for space in spaces:
         yield "esa", space.name, measure("esa", spaces=[space])

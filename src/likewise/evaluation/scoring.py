@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.evaluation.ranking import Scores
+from likewise.evaluation.ranking import RankedScores
 from likewise.events import Event, normalise
 from likewise.language import Predicate, Profile
 from likewise.semantics import Matrix
@@ -68,7 +68,7 @@ class Scorer:
 
     def score(
         self, attributes: Matrix, values: Matrix, *, attribute_weight: float = 1.0, mean: Mean = "geometric"
-    ) -> Scores:
+    ) -> RankedScores:
         """A row per profile, a column per event; a part of a predicate without `~` is compared exactly."""
         attributes = attributes**attribute_weight
         best = {
@@ -84,7 +84,7 @@ class Scorer:
         *,
         attribute_weight: float = 1.0,
         mean: Mean = "geometric",
-    ) -> Scores:
+    ) -> RankedScores:
         """The same with each profile by itself: only its own terms know of each other."""
         rows = []
         for profile in self.profiles:

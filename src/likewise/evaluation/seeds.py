@@ -15,7 +15,7 @@ import yaml
 
 from likewise.errors import MissingError
 
-Tuples: TypeAlias = tuple[tuple[str, str], ...]
+SeedTuples: TypeAlias = tuple[tuple[str, str], ...]
 """A seed event's attributes and values, in order."""
 
 UNITS = {
@@ -100,14 +100,14 @@ def appliances(folder: Path) -> tuple[str, ...]:
     return tuple(sorted(name.lower() for name in names))
 
 
-def seed_events(rng: random.Random, *, count: int, devices: Sequence[str]) -> list[Tuples]:
+def seed_events(rng: random.Random, *, count: int, devices: Sequence[str]) -> list[SeedTuples]:
     """That many different seed events, every kind of platform in turn.
 
     >>> seeds = seed_events(random.Random(1), count=4, devices=("kettle",))
     >>> [dict(seed).get("country") in ("Ireland", "Spain") for seed in seeds]
     [True, True, True, True]
     """
-    found: dict[Tuples, None] = {}
+    found: dict[SeedTuples, None] = {}
     kinds: tuple[Callable[[], Iterator[tuple[str, str]]], ...] = (
         lambda: _street(rng),
         lambda: _office(rng),

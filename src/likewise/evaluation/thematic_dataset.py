@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.errors import BuildError
-from likewise.evaluation.eurovoc import Thesaurus, read_eurovoc
-from likewise.evaluation.expansion import Expansion, Role, build_expansion, quotas, slots
-from likewise.evaluation.seeds import Tuples, appliances, seed_events
+from likewise.evaluation.eurovoc import Eurovoc, read_eurovoc
+from likewise.evaluation.expansion import Expansion, TermRole, build_expansion, quotas, slots
+from likewise.evaluation.seeds import SeedTuples, appliances, seed_events
 from likewise.events import Event
 from likewise.language import Operator, Predicate, Profile, Subscription
 
@@ -28,7 +28,7 @@ Truth = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class DatasetRecipe:
     """What the data set is made from; the same recipe always gives the same set."""
 
     seed: int = 1
@@ -53,8 +53,8 @@ class Recipe:
 class ThematicDataset:
     """Events and where each comes from, subscriptions and which events are relevant to each."""
 
-    recipe: Recipe
-    seeds: tuple[Tuples, ...]
+    recipe: DatasetRecipe
+    seeds: tuple[SeedTuples, ...]
     events: tuple[Event, ...]
     origins: tuple[int, ...]
     exact: tuple[Profile, ...]
@@ -107,14 +107,14 @@ def data_folder() -> Path:
     return Path(given) if given else Path(__file__).resolve().parents[4] / "shared" / "data"
 
 
-def build_thematic(recipe: Recipe | None = None, *, data: Path | None = None) -> ThematicDataset:
+def build_thematic(recipe: DatasetRecipe | None = None, *, data: Path | None = None) -> ThematicDataset:
     """Make the data set of a recipe from the data folder's EuroVoc and appliances."""
     folder = data or data_folder()
     thesaurus = read_eurovoc(folder / "eurovoc" / "eurovoc.yaml")
-    return generate(recipe or Recipe(), thesaurus=thesaurus, devices=appliances(folder / "appliances"))
+    return generate(recipe or DatasetRecipe(), thesaurus=thesaurus, devices=appliances(folder / "appliances"))
 
 
-def generate(recipe: Recipe, *, thesaurus: Thesaurus, devices: tuple[str, ...]) -> ThematicDataset:
+def generate(recipe: DatasetRecipe, *, thesaurus: Eurovoc, devices: tuple[str, ...]) -> ThematicDataset:
     """The whole construction, over any thesaurus."""
     rng = random.Random(recipe.seed)
     seeds = tuple(seed_events(rng, count=recipe.seeds, devices=devices))
@@ -148,7 +148,7 @@ def _answers(predicate: Predicate, said: tuple[str, object]) -> bool:
 
 
 def _expand(
-    seeds: tuple[Tuples, ...], expansion: Expansion, *, recipe: Recipe, rng: random.Random
+    seeds: tuple[SeedTuples, ...], expansion: Expansion, *, recipe: DatasetRecipe, rng: random.Random
 ) -> tuple[list[Event], list[int]]:
     shares = quotas([expansion.capacity(seed) for seed in seeds], recipe.events)
     said = [
@@ -161,7 +161,7 @@ def _expand(
     return [Event(f"e{i:05}", tuples) for i, (_, tuples) in enumerate(said, start=1)], [o for o, _ in said]
 
 
-def _exact_profiles(seeds: tuple[Tuples, ...], *, recipe: Recipe, rng: random.Random) -> list[Profile]:
+def _exact_profiles(seeds: tuple[SeedTuples, ...], *, recipe: DatasetRecipe, rng: random.Random) -> list[Profile]:
     found: dict[frozenset[tuple[str, str]], Profile] = {}
     for _ in range(1000 * recipe.subscriptions):
         seed = rng.choice(seeds)
@@ -193,7 +193,7 @@ def _relax(
 
 
 def _reword(profile: Profile, expansion: Expansion, *, share: float, rng: random.Random) -> Profile:
-    def say(role: Role, term: str, approximate: bool) -> str:
+    def say(role: TermRole, term: str, approximate: bool) -> str:
         others = expansion.of(role, term) if approximate else ()
         return rng.choice(others) if others and rng.random() < share else term
 

@@ -12,11 +12,11 @@ import numpy as np
 from likewise.errors import BuildError
 from likewise.evaluation.approaches import Laboratory
 from likewise.evaluation.charts import Spec, heat_map, save
-from likewise.evaluation.experiment import Experiment, Report, Row, Settings
+from likewise.evaluation.experiment import Experiment, ExperimentReport, ExperimentSettings, Row
 from likewise.evaluation.matching import make_laboratory
 from likewise.evaluation.ranking import max_f1
 from likewise.evaluation.scoring import Scorer
-from likewise.evaluation.thematic_dataset import Recipe, ThematicDataset, build_thematic
+from likewise.evaluation.thematic_dataset import DatasetRecipe, ThematicDataset, build_thematic
 from likewise.semantics import Measure, measure
 
 SIZES = (1, 2, 3, 5, 7, 10, 15, 30)
@@ -54,7 +54,7 @@ FIELDS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class ThemeCell:
     """One combination of sizes: mean and spread of F1, its gains, and the time to relate all terms."""
 
     measure: str
@@ -114,7 +114,7 @@ class Bench:
         return found
 
 
-def run(settings: Settings) -> list[Report]:
+def run(settings: ExperimentSettings) -> list[ExperimentReport]:
     """Maps, steps and controls; `--set` takes sizes (1,3,10), samples, seeds (4,5,6) and mapped (names by ;)."""
     experiment.check(settings)
     options = dict(settings.options)
@@ -129,14 +129,14 @@ def run(settings: Settings) -> list[Report]:
     steps, controls = _steps(benches, samples), _controls(benches)
     cells = list(grid(benches, mapped, sizes=sizes, samples=samples, say=settings.say))
     _draw(cells, settings)
-    return [_table(cells), steps, controls, Report("Cells", [_row(cell) for cell in cells])]
+    return [_table(cells), steps, controls, ExperimentReport("Cells", [_row(cell) for cell in cells])]
 
 
-def _benches(settings: Settings, seeds: Sequence[int]) -> Iterator[Bench]:
+def _benches(settings: ExperimentSettings, seeds: Sequence[int]) -> Iterator[Bench]:
     laboratory = make_laboratory(settings)
     measures = make_measures(laboratory)
     for seed in seeds:
-        recipe = Recipe(seed=seed, events=1500) if settings.quick else Recipe(seed=seed)
+        recipe = DatasetRecipe(seed=seed, events=1500) if settings.quick else DatasetRecipe(seed=seed)
         bench = Bench(build_thematic(recipe, data=settings.data), measures, laboratory.measure("wikipedia"))
         settings.say(f"seed {seed} without themes: esa {bench.esa:.3f}, thematic {bench.plain['thematic']:.3f}")
         yield bench
@@ -155,7 +155,7 @@ def grid(
     sizes: Sequence[int],
     samples: int,
     say: Callable[[str], None],
-) -> Iterator[Cell]:
+) -> Iterator[ThemeCell]:
     """A cell for every measure and combination of sizes, over all data sets and samples."""
     for name in mapped:
         for event_tags in sizes:
@@ -164,7 +164,7 @@ def grid(
                 found = np.array([row for bench in benches for row in bench.sample(name, both, samples)])
                 mean = Found(*found.mean(axis=0).tolist())
                 say(f"{name}, {event_tags} and {subscription_tags} tags: {mean.f1:.3f} ({mean.gain:+.3f})")
-                yield Cell(
+                yield ThemeCell(
                     name,
                     *both,
                     mean.f1,
@@ -176,7 +176,7 @@ def grid(
                 )
 
 
-def regions(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
+def regions(cells: Sequence[ThemeCell]) -> dict[str, list[ThemeCell]]:
     """The parts of the map that the paper speaks of."""
     return {
         "all": list(cells),
@@ -193,7 +193,7 @@ def regions(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
     }
 
 
-def _table(cells: Sequence[Cell]) -> Report:
+def _table(cells: Sequence[ThemeCell]) -> ExperimentReport:
     rows: list[Row] = []
     for name in dict.fromkeys(cell.measure for cell in cells):
         for region, part in regions([cell for cell in cells if cell.measure == name]).items():
@@ -204,10 +204,10 @@ def _table(cells: Sequence[Cell]) -> Report:
         "over the best: over whichever of all these is best without themes, a measure that keeps all postings too",
         "above: the share of the cells that are better than that, on the mean of all seeds and samples",
     ]
-    return Report("Thematic matching by region of the theme sizes", rows, notes)
+    return ExperimentReport("Thematic matching by region of the theme sizes", rows, notes)
 
 
-def _summary(part: Sequence[Cell]) -> Row:
+def _summary(part: Sequence[ThemeCell]) -> Row:
     f1 = np.array([cell.f1 for cell in part])
     return {
         "cells": len(part),
@@ -223,17 +223,17 @@ def _summary(part: Sequence[Cell]) -> Row:
     }
 
 
-def _steps(benches: Sequence[Bench], samples: int) -> Report:
+def _steps(benches: Sequence[Bench], samples: int) -> ExperimentReport:
     rows: list[Row] = [{"measure": "esa", "without themes": float(np.mean([bench.esa for bench in benches]))}]
     for name in MEASURES:
         found = np.array([row for bench in benches for row in bench.sample(name, STEP, samples)])
         plain = float(np.mean([bench.plain[name] for bench in benches]))
         gain = float(found[:, 1].mean())
         rows.append({"measure": name, "without themes": plain, "with themes": float(found[:, 0].mean()), "gain": gain})
-    return Report(f"With {STEP[0]} event tags and {STEP[1]} subscription tags", rows)
+    return ExperimentReport(f"With {STEP[0]} event tags and {STEP[1]} subscription tags", rows)
 
 
-def _controls(benches: Sequence[Bench]) -> Report:
+def _controls(benches: Sequence[Bench]) -> ExperimentReport:
     rows: list[Row] = []
     for kind, theme in FIELDS:
         row: dict[str, str | float] = {"theme": ", ".join(theme), "field": kind}
@@ -244,10 +244,10 @@ def _controls(benches: Sequence[Bench]) -> Report:
             ]
             row[f"gain of {name}"] = float(np.mean(gains))
         rows.append(row)
-    return Report("Which tags, the same for all events and subscriptions", rows)
+    return ExperimentReport("Which tags, the same for all events and subscriptions", rows)
 
 
-def _row(cell: Cell) -> Row:
+def _row(cell: ThemeCell) -> Row:
     return {
         "measure": cell.measure,
         "event tags": cell.event_tags,
@@ -261,7 +261,7 @@ def _row(cell: Cell) -> Row:
     }
 
 
-def _draw(cells: Sequence[Cell], settings: Settings) -> None:
+def _draw(cells: Sequence[ThemeCell], settings: ExperimentSettings) -> None:
     if settings.out is None:
         return
     for name in dict.fromkeys(cell.measure for cell in cells):

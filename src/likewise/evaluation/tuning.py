@@ -10,7 +10,7 @@ import numpy as np
 
 from likewise.errors import BuildError, LikewiseError, MissingError
 from likewise.evaluation.labels import Labels
-from likewise.evaluation.ranking import Curve, Scores, curve
+from likewise.evaluation.ranking import Curve, RankedScores, curve
 from likewise.events import Event
 from likewise.language import Profile, Subscription
 from likewise.matching import Matcher
@@ -81,7 +81,7 @@ def tune(
     return sorted(found, key=lambda each: -each.f1)
 
 
-def score_all(matcher: Matcher, events: Sequence[Event], subscriptions: Sequence[Subscription]) -> Scores:
+def score_all(matcher: Matcher, events: Sequence[Event], subscriptions: Sequence[Subscription]) -> RankedScores:
     """The matcher's scores for all pairs: its threshold is put to 0 for that."""
     for one in subscriptions:
         assert isinstance(one.body, Profile)
@@ -93,7 +93,7 @@ def score_all(matcher: Matcher, events: Sequence[Event], subscriptions: Sequence
     return scores
 
 
-def _tuned(name: str, scores: Scores, relevant: np.ndarray, judged: np.ndarray, names: Sequence[str]) -> Tuned:
+def _tuned(name: str, scores: RankedScores, relevant: np.ndarray, judged: np.ndarray, names: Sequence[str]) -> Tuned:
     made = curve(scores[judged], relevant[judged])
     f1, threshold = made.best
     at = int(np.argmax(made.f1)) if len(made.thresholds) else None
@@ -102,7 +102,7 @@ def _tuned(name: str, scores: Scores, relevant: np.ndarray, judged: np.ndarray, 
 
 
 def _each(
-    scores: Scores, relevant: np.ndarray, judged: np.ndarray, names: Sequence[str]
+    scores: RankedScores, relevant: np.ndarray, judged: np.ndarray, names: Sequence[str]
 ) -> Iterator[tuple[str, tuple[float, float]]]:
     for row, name in enumerate(names):
         mine = judged[row]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from likewise.evaluation.experiment import Row
-from likewise.evaluation.ranking import Delivery, Relevance, Scores, delivery
+from likewise.evaluation.ranking import Delivery, RankedScores, Relevance, delivery
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,9 @@ class Usual:
     alone: Delivery
 
     @classmethod
-    def of(cls, together: Scores, alone: Scores, relevant: Relevance, *, threshold: float | None) -> Usual | None:
+    def of(
+        cls, together: RankedScores, alone: RankedScores, relevant: Relevance, *, threshold: float | None
+    ) -> Usual | None:
         """The figures of one run; none for an approach without a usual threshold."""
         if threshold is None:
             return None

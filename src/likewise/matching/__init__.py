@@ -1,10 +1,10 @@
 """Matching: one event against many subscriptions."""
 
 from likewise.matching.encoding import Encoded
-from likewise.matching.explain import Explanation, Step
+from likewise.matching.explain import Explanation, PredicateStep
 from likewise.matching.mapping import Correspondence, Mapping
 from likewise.matching.match import Match
-from likewise.matching.matcher import Matcher, Scores
+from likewise.matching.matcher import EventScores, Matcher
 from likewise.matching.settings import (
     APPROACHES,
     TUNED_TEMPERATURE,
@@ -27,12 +27,12 @@ __all__ = [
     "Clusters",
     "Correspondence",
     "Encoded",
+    "EventScores",
     "Explanation",
     "Mapping",
     "Match",
     "Matcher",
-    "Scores",
-    "Step",
+    "PredicateStep",
     "Taxonomy",
     "Topic",
     "certainty",

@@ -13,7 +13,7 @@ from likewise.events import normalise
 from likewise.language import Operator, Profile
 from likewise.matching.encoding import term_of
 from likewise.matching.index.lists import grown
-from likewise.matching.index.terms import Columns, Move
+from likewise.matching.index.terms import Move, TermColumns
 from likewise.semantics import Competitors
 
 _LOGGED = 4096
@@ -113,7 +113,7 @@ class Rivals:
 
     >>> from likewise.semantics import Competitors
     >>> from likewise.testing import TableMeasure
-    >>> columns = Columns(TableMeasure({})), Columns(TableMeasure({}))
+    >>> columns = TermColumns(TableMeasure({})), TermColumns(TableMeasure({}))
     >>> rivals = Rivals(Competition(Competitors.of(["Spain", "Ireland"])), columns)
     >>> rivals.update()
     True
@@ -121,7 +121,7 @@ class Rivals:
     ([True, True], False)
     """
 
-    def __init__(self, competition: Competition, columns: tuple[Columns, Columns]) -> None:
+    def __init__(self, competition: Competition, columns: tuple[TermColumns, TermColumns]) -> None:
         self._competition = competition
         self._columns = columns
         self._masks = [np.zeros(64, dtype=np.bool_), np.zeros(64, dtype=np.bool_)]

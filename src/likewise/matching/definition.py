@@ -50,11 +50,11 @@ def bounds(predicate: Predicate) -> tuple[int, float, float]:
     return kinds.pop(), low, high
 
 
-Relate: TypeAlias = Callable[[Sequence[str], Sequence[str]], NDArray[np.float32]]
+RelateTerms: TypeAlias = Callable[[Sequence[str], Sequence[str]], NDArray[np.float32]]
 """Relatedness of subscription terms (rows) and event terms (columns), with themes already chosen."""
 
 
-def attribute_matrix(profile: Profile, event: Event, relate: Relate | None) -> NDArray[np.float64]:
+def attribute_matrix(profile: Profile, event: Event, relate: RelateTerms | None) -> NDArray[np.float64]:
     """Exact times approximate attribute matrix [004 eq 1, 3].
 
     >>> profile = Profile((Predicate("room", Operator.EQ, "112"),))
@@ -70,7 +70,7 @@ def attribute_matrix(profile: Profile, event: Event, relate: Relate | None) -> N
     return out
 
 
-def value_matrix(profile: Profile, event: Event, relate: Relate | None) -> NDArray[np.float64]:
+def value_matrix(profile: Profile, event: Event, relate: RelateTerms | None) -> NDArray[np.float64]:
     """Exact times approximate value matrix [004 eq 2, 4], with operators.
 
     `!=` holds for a value that differs; with `~` it is one minus the relatedness. Only text has a
@@ -83,7 +83,7 @@ def value_matrix(profile: Profile, event: Event, relate: Relate | None) -> NDArr
     return out
 
 
-def combined_matrix(profile: Profile, event: Event, relate: Relate | None = None) -> NDArray[np.float64]:
+def combined_matrix(profile: Profile, event: Event, relate: RelateTerms | None = None) -> NDArray[np.float64]:
     """Entry-wise product of all four; without `relate` every `~` is taken as exact.
 
     >>> profile = Profile((Predicate("slot", Operator.GT, 0), Predicate("city", Operator.EQ, "Galway")))
@@ -93,7 +93,7 @@ def combined_matrix(profile: Profile, event: Event, relate: Relate | None = None
     return attribute_matrix(profile, event, relate) * value_matrix(profile, event, relate)
 
 
-def _value_entry(predicate: Predicate, value: Value, relate: Relate | None) -> float:
+def _value_entry(predicate: Predicate, value: Value, relate: RelateTerms | None) -> float:
     if predicate.operator not in (Operator.EQ, Operator.NE):
         kind, low, high = bounds(predicate)
         return float(kind_of(value) == kind and low <= number_of(value) <= high)
@@ -110,7 +110,7 @@ def _value_entry(predicate: Predicate, value: Value, relate: Relate | None) -> f
 # The relatedness of one profile's terms with one event's, in plain NumPy: for explanations and as reference.
 
 
-class Parts(NamedTuple):
+class MatrixParts(NamedTuple):
     """Attribute and value matrix of a profile with an event; their product is the combined matrix."""
 
     attributes: NDArray[np.float64]
@@ -132,10 +132,10 @@ def parts_of(
     temperature: float,
     attribute_weight: float,
     themes: bool = True,
-) -> Parts:
+) -> MatrixParts:
     """Both matrices as the settings ask for them; `themes=False` leaves the themes of both sides out."""
     if measure is None:
-        return Parts(attribute_matrix(profile, event, None), value_matrix(profile, event, None))
+        return MatrixParts(attribute_matrix(profile, event, None), value_matrix(profile, event, None))
     told = themes and settings.approach.base == "thematic"
     subscription_theme, event_theme = (profile.theme, event.theme) if told else ((), ())
 
@@ -146,18 +146,18 @@ def parts_of(
         lifted: NDArray[np.float32] = measure.property_matrix(mine, theirs)  # type: ignore[attr-defined]
         return lifted
 
-    names: Relate = ranked if settings.approach.base == "hybrid" else plain
-    values: Relate = plain
+    names: RelateTerms = ranked if settings.approach.base == "hybrid" else plain
+    values: RelateTerms = plain
     if settings.approach.contrast:
         names = _against(names, competition.attributes, temperature)
         values = _against(values, competition.values, temperature)
     attributes = attribute_matrix(profile, event, names)
     worded = [i for i, predicate in enumerate(profile.predicates) if is_worded(predicate)]
     attributes[worded] **= attribute_weight
-    return Parts(attributes, value_matrix(profile, event, values))
+    return MatrixParts(attributes, value_matrix(profile, event, values))
 
 
-def _against(relate: Relate, rivals: Sequence[str], temperature: float) -> Relate:
+def _against(relate: RelateTerms, rivals: Sequence[str], temperature: float) -> RelateTerms:
     def contrast(mine: Sequence[str], theirs: Sequence[str]) -> NDArray[np.float32]:
         best = relate(rivals, theirs).max(axis=0) if rivals else np.zeros(len(theirs), dtype=np.float32)
         return contrasted(np.asarray(relate(mine, theirs)).T, best, temperature).T

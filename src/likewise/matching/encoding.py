@@ -197,7 +197,7 @@ class _Ids(dict[Any, int]):
         return int(self._intern(key))
 
 
-class Vocabulary:
+class TupleVocabulary:
     """All tuples seen so far and, for each, what kernels need to know of it.
 
     A tuple's `key` is shared by tuples that are the same for exact comparison; predicates of

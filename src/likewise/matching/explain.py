@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from likewise.events import Event, Value, normalise
 from likewise.language import Operator, Predicate, Profile, Range
 from likewise.language._format_profile import format_predicate
-from likewise.matching.definition import Parts
+from likewise.matching.definition import MatrixParts
 from likewise.matching.encoding import TEXT, kind_of, term_of
 from likewise.matching.mapping import best_assignments, row_probabilities
 from likewise.matching.settings import Aggregation, Settings, aggregate
@@ -20,7 +20,7 @@ from likewise.semantics import Measure, Shared, apart
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PredicateStep:
     """One predicate: what answers it, how well, and where the score stands after it."""
 
     predicate: str
@@ -48,7 +48,7 @@ class Explanation:
     aggregation: str
     score: float
     threshold: float
-    steps: tuple[Step, ...]
+    steps: tuple[PredicateStep, ...]
     failing: int | None = None
     enough: float | None = None
     note: str = ""
@@ -89,7 +89,7 @@ class Explanation:
         return f"{reached}, {self.enough:.3f} would have been enough"
 
 
-def _lines(step: Step, *, failed: bool) -> list[str]:
+def _lines(step: PredicateStep, *, failed: bool) -> list[str]:
     mark = "✗" if failed else "•"
     if step.answer is None:
         return [f"  {mark} {step.predicate}  ↔  nothing answers it  score so far {step.running:.3f}"]
@@ -120,8 +120,8 @@ def explain(
     event: Event,
     settings: Settings,
     *,
-    parts: Parts,
-    plain: Parts | None,
+    parts: MatrixParts,
+    plain: MatrixParts | None,
     measure: Measure | None,
     distinct: bool,
     out_of_topics: Sequence[int] = (),
@@ -130,7 +130,7 @@ def explain(
     combined = parts.combined
     columns = _chosen(combined, distinct=distinct)
     shares = row_probabilities(combined) if combined.size else combined
-    steps: list[Step] = []
+    steps: list[PredicateStep] = []
     reached: list[float] = []
     for row, predicate in enumerate(profile.predicates):
         column = columns[row]
@@ -138,11 +138,11 @@ def explain(
         reached.append(found)
         running = aggregate(reached, settings.aggregation)
         if column is None:
-            steps.append(Step(format_predicate(predicate), None, False, False, 0.0, 0.0, 0.0, 0.0, running))
+            steps.append(PredicateStep(format_predicate(predicate), None, False, False, 0.0, 0.0, 0.0, 0.0, running))
             continue
         said = event.tuples[column]
         steps.append(
-            Step(
+            PredicateStep(
                 format_predicate(predicate),
                 said,
                 not (predicate.attribute_approximate and measure is not None),

@@ -14,11 +14,11 @@ from likewise.errors import BuildError
 from likewise.events import Event
 from likewise.language import Operator, Options, Profile
 from likewise.matching.competition import Competition
-from likewise.matching.definition import Parts, parts_of
-from likewise.matching.encoding import Encoded, Vocabulary, term_of
+from likewise.matching.definition import MatrixParts, parts_of
+from likewise.matching.encoding import Encoded, TupleVocabulary, term_of
 from likewise.matching.explain import Explanation, explain
 from likewise.matching.index.exact import ExactIndex
-from likewise.matching.index.groups import Group, GroupKey, Groups
+from likewise.matching.index.groups import GroupKey, Groups, MatchGroup
 from likewise.matching.index.lists import grown
 from likewise.matching.index.sparse import SparseGroup
 from likewise.matching.mapping import best_assignments
@@ -126,7 +126,7 @@ DENSE = 1024
 """Distinct predicates of a group that are scored for every event; profiles that bring more are indexed."""
 
 
-class Scores(NamedTuple):
+class EventScores(NamedTuple):
     """Every match of a batch in columns: which event, which profile, how well."""
 
     event: NDArray[np.int32]
@@ -141,7 +141,7 @@ class Registration:
     key: Hashable
     profile: Profile
     settings: Settings
-    group: Group | None
+    group: MatchGroup | None
     slot: int = -1
     """Its number in the group; numbers of removed profiles are given again, handles never."""
 
@@ -173,7 +173,7 @@ class Matcher:
         attribute_weight: float | None = None,
         taxonomy: Taxonomy | Path | str | None = None,
         dense: int = DENSE,
-        vocabulary: Vocabulary | None = None,
+        vocabulary: TupleVocabulary | None = None,
     ) -> None:
         """`measure` is one for all approaches or one for each by name; `spaces` make those not given.
 
@@ -203,7 +203,7 @@ class Matcher:
         self._competition = Competition(competitors)
         self._dense = dense
         # An empty one counts as nothing, yet it is to be shared.
-        self.vocabulary = Vocabulary() if vocabulary is None else vocabulary
+        self.vocabulary = TupleVocabulary() if vocabulary is None else vocabulary
         self._registrations: dict[int, Registration] = {}
         self._next = 0
         self._free: list[int] = []
@@ -323,16 +323,16 @@ class Matcher:
                 matches.sort(key=_descending)
         return out
 
-    def score_batch(self, encoded: Encoded) -> Scores:
+    def score_batch(self, encoded: Encoded) -> EventScores:
         """The scores at or above the thresholds, without building any match."""
         with self._lock:
             if encoded.generation != self.vocabulary.generation:
                 encoded = self.encode(encoded.events)
             which, slots = self._exact.match(encoded)
-            parts = [Scores(which, slots, np.ones(len(which), dtype=np.float32))]
-            parts += [Scores(*group.match(encoded)) for group in self._groups]
+            parts = [EventScores(which, slots, np.ones(len(which), dtype=np.float32))]
+            parts += [EventScores(*group.match(encoded)) for group in self._groups]
             event, slots, score = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
-            return Scores(event, self._handle_of[slots], score)
+            return EventScores(event, self._handle_of[slots], score)
 
     def probabilities(self, handles: NDArray[Any], scores: NDArray[Any]) -> NDArray[np.float64]:
         """What the scores of these profiles mean as probabilities of a match."""
@@ -398,7 +398,7 @@ class Matcher:
             alone.remove(handle)
         return sorted(found, key=_descending)[:limit]
 
-    def parts(self, profile: Profile, event: Event, settings: Settings, *, themes: bool = True) -> Parts:
+    def parts(self, profile: Profile, event: Event, settings: Settings, *, themes: bool = True) -> MatrixParts:
         """Attribute and value matrix in plain NumPy: slow, and what the kernels must agree with."""
         measure = self._choices.measure_of(settings.approach)
         return parts_of(
@@ -442,7 +442,7 @@ class Matcher:
             return 0.0
         return aggregate([float(whole[i, j]) for i, j in enumerate(best[0][0])], entry.settings.aggregation)
 
-    def _make_group(self, key: GroupKey) -> Group:
+    def _make_group(self, key: GroupKey) -> MatchGroup:
         approach, theme, kind = key
         measure = self._choices.measure_of(approach)
         assert measure is not None

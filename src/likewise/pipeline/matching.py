@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from likewise.errors import BuildError
-from likewise.matching import Match, Matcher, Scores
+from likewise.matching import EventScores, Match, Matcher
 from likewise.pipeline.events.frame import encode, events_of, written
 from likewise.pipeline.events.transfer import Batches, over_events
 from likewise.pipeline.worker import Interests, Recipe
@@ -160,13 +160,13 @@ def score_rows(matcher: Matcher, batch: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=ARROW_SCORES)
 
 
-def _ordered(found: Scores) -> Scores:
+def _ordered(found: EventScores) -> EventScores:
     """By event, then by subscription; mostly they are already."""
     place = found.event.astype(np.int64) << 32 | found.handle
     if (place[1:] > place[:-1]).all():
         return found
     order = np.argsort(place, kind="stable")
-    return Scores(found.event[order], found.handle[order], found.score[order])
+    return EventScores(found.event[order], found.handle[order], found.score[order])
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from likewise.semantics.measures.thematic_euclidean import ThematicEuclidean
 from likewise.semantics.registry import measure, measure_names, needs_space, wrap_names
 from likewise.semantics.space.format import Manifest
 from likewise.semantics.space.shelf import find_space, list_spaces, space_path, spaces_folder
-from likewise.semantics.space.space import Rows, Space
+from likewise.semantics.space.space import Space, SpaceRows
 from likewise.semantics.space.vocabulary import Neighbour, Vocabulary
 from likewise.semantics.space.weighting import DEFAULT_WEIGHTING, WEIGHTINGS, Weighting
 from likewise.semantics.space.writer import SpaceWriter, write_space
@@ -55,10 +55,10 @@ __all__ = [
     "Opposites",
     "Prepared",
     "Ranked",
-    "Rows",
     "Sense",
     "Shared",
     "Space",
+    "SpaceRows",
     "SpaceWriter",
     "Suggestion",
     "Synset",

@@ -71,7 +71,7 @@ class Bar:
         return cls(float(chosen), best, themed)
 
 
-class Near:
+class NearestTerms:
     """A right side made ready: which of its terms are near enough to terms of the left.
 
     A key is a term, or a term with the tags of its theme. Equal scores go to the very same key, then to the first.
@@ -154,7 +154,7 @@ def near_pairs(measure: Measure, left: Sequence[str], right: Sequence[str], bar:
     """
     found = []
     for start in range(0, len(right), CHUNK):
-        part = Near(measure, right[start : start + CHUNK], bar).pairs(left)
+        part = NearestTerms(measure, right[start : start + CHUNK], bar).pairs(left)
         found.append(part._replace(right=part.right + start))
     if len(found) == 1:
         return found[0]

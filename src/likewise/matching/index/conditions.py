@@ -13,11 +13,11 @@ from likewise.errors import BuildError
 from likewise.events import normalise
 from likewise.language import Operator, Predicate, Range
 from likewise.matching.definition import bounds
-from likewise.matching.encoding import TEXT, Vocabulary, kind_of, term_of
+from likewise.matching.encoding import TEXT, TupleVocabulary, kind_of, term_of
 from likewise.matching.index.dense_kernel import CONDITION, RELATED, UNRELATED
 from likewise.matching.index.exact_kernel import DIFFER, EQUAL, WITHIN
 from likewise.matching.index.lists import grown
-from likewise.matching.index.terms import Columns, Move
+from likewise.matching.index.terms import Move, TermColumns
 
 _FIELDS = ("operator", "attribute", "attribute_column", "value", "value_column", "kind", "low", "high")
 
@@ -30,7 +30,7 @@ class ConditionTable:
     `version` changes when rows worked out before no longer say all, that is, with a new predicate.
     """
 
-    def __init__(self, vocabulary: Vocabulary, *, attributes: Columns, values: Columns) -> None:
+    def __init__(self, vocabulary: TupleVocabulary, *, attributes: TermColumns, values: TermColumns) -> None:
         self._vocabulary = vocabulary
         self._attributes = attributes
         self._values = values

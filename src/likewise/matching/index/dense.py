@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.language import Profile
-from likewise.matching.encoding import Encoded, Vocabulary
+from likewise.matching.encoding import Encoded, TupleVocabulary
 from likewise.matching.index.dense_kernel import Profiles, Said, fill_rows, score_dense
 from likewise.matching.index.group import CODES, Hits, ProfileGroup, bound_of, gather
 from likewise.matching.index.lists import grown
@@ -29,7 +29,7 @@ class DenseGroup(ProfileGroup):
     is first seen, or first seen after the predicates changed, and then only read.
     """
 
-    def __init__(self, vocabulary: Vocabulary, measure: Measure, **options: Any) -> None:
+    def __init__(self, vocabulary: TupleVocabulary, measure: Measure, **options: Any) -> None:
         super().__init__(vocabulary, measure, **options)
         self._attributes, self._values = (Relations(columns) for columns in self._columns)
         self._bound = np.zeros(16, dtype=np.float64)

@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 from likewise.errors import BuildError
 from likewise.language import Operator, Predicate, Profile, Range
 from likewise.matching.definition import bounds
-from likewise.matching.encoding import Encoded, Vocabulary, kind_of
+from likewise.matching.encoding import Encoded, TupleVocabulary, kind_of
 from likewise.matching.index.exact_kernel import (
     DIFFER,
     EQUAL,
     HINTS,
     TEST,
     WITHIN,
-    Postings,
+    EventTuples,
+    PredicatePostings,
     Scratch,
     Segments,
-    Tuples,
     match_exact,
 )
 from likewise.matching.index.lists import Lists, grown
@@ -42,7 +42,7 @@ class ExactIndex:
     is met. Ranges wait in runs of similar width, so a value meets only ranges that begin near it.
     """
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
+    def __init__(self, vocabulary: TupleVocabulary) -> None:
         self._vocabulary = vocabulary
         self._tests = Lists(TEST)
         self._postings = Lists(np.int64)
@@ -128,14 +128,14 @@ class ExactIndex:
         found = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
         return found[0], found[1]
 
-    def _arrays(self, longest: int) -> tuple[Tuples, Postings, Segments, Any, Scratch]:
+    def _arrays(self, longest: int) -> tuple[EventTuples, PredicatePostings, Segments, Any, Scratch]:
         words = self._vocabulary
         self._head = grown(self._head, words.attributes)
         self._head_time = grown(self._head_time, words.attributes)
         self._chain = grown(self._chain, longest)
         return (
-            Tuples(words.key, words.attribute, words.kind, words.number),
-            Postings(self._postings.start, self._postings.length, self._postings.fields[0]),
+            EventTuples(words.key, words.attribute, words.kind, words.number),
+            PredicatePostings(self._postings.start, self._postings.length, self._postings.fields[0]),
             Segments(
                 self._segments_of.start,
                 self._segments_of.length,

@@ -14,7 +14,7 @@ HINTS: Final = 255
 DIFFER: Final = 2
 
 
-class Tuples(NamedTuple):
+class EventTuples(NamedTuple):
     """What the kernel knows of every distinct event tuple."""
 
     key: NDArray[np.int32]
@@ -23,7 +23,7 @@ class Tuples(NamedTuple):
     number: NDArray[np.float64]
 
 
-class Postings(NamedTuple):
+class PredicatePostings(NamedTuple):
     """Per key, the profiles that are reached through it: where their tests begin (upper half), and a hint.
 
     The hint names something else that the event must have, so that most candidates are turned down
@@ -79,7 +79,7 @@ class Scratch(NamedTuple):
 
 
 @numba.njit(cache=True, nogil=True)
-def _satisfied(tests: Any, begin: int, ids: NDArray[np.int32], tuples: Tuples, scratch: Scratch) -> bool:
+def _satisfied(tests: Any, begin: int, ids: NDArray[np.int32], tuples: EventTuples, scratch: Scratch) -> bool:
     """Whether an event not yet tried on this profile meets all its predicates."""
     now = scratch.clock[0]
     if tests[begin].time == now:
@@ -104,7 +104,7 @@ def _satisfied(tests: Any, begin: int, ids: NDArray[np.int32], tuples: Tuples, s
 
 
 @numba.njit(cache=True, nogil=True)
-def _link(ids: NDArray[np.int32], tuples: Tuples, scratch: Scratch) -> None:
+def _link(ids: NDArray[np.int32], tuples: EventTuples, scratch: Scratch) -> None:
     """Make the tuples of an event reachable by their attribute."""
     now = scratch.clock[0]
     for at in range(len(ids)):
@@ -140,8 +140,8 @@ def match_exact(  # noqa: PLR0912, PLR0917
     ids: NDArray[np.int32],
     starts: NDArray[np.int64],
     first: int,
-    tuples: Tuples,
-    postings: Postings,
+    tuples: EventTuples,
+    postings: PredicatePostings,
     segments: Segments,
     tests: Any,
     scratch: Scratch,

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from likewise.language import Profile
 from likewise.matching.competition import Competition, Rivals
-from likewise.matching.encoding import Encoded, Vocabulary
+from likewise.matching.encoding import Encoded, TupleVocabulary
 from likewise.matching.index.conditions import COLUMNS, ConditionTable
 from likewise.matching.index.dense_kernel import CAUTIOUS, GEOMETRIC, MEAN, PRODUCT
 from likewise.matching.index.lists import Lists, grown
-from likewise.matching.index.terms import Columns, Move
+from likewise.matching.index.terms import Move, TermColumns
 from likewise.matching.settings import Aggregation, Settings
 from likewise.semantics import Measure
 
@@ -65,7 +65,7 @@ class ProfileGroup(ABC):
 
     def __init__(
         self,
-        vocabulary: Vocabulary,
+        vocabulary: TupleVocabulary,
         measure: Measure,
         *,
         theme: Sequence[str] = (),
@@ -79,7 +79,7 @@ class ProfileGroup(ABC):
         self._temperature = temperature
         self._attribute_weight = np.float32(attribute_weight)
         self._competition = competition if competition is not None and temperature is not None else Competition()
-        self._columns = (Columns(measure, theme=theme), Columns(measure, theme=theme))
+        self._columns = (TermColumns(measure, theme=theme), TermColumns(measure, theme=theme))
         attributes, values = self._columns
         self.conditions = ConditionTable(vocabulary, attributes=attributes, values=values)
         self._profiles = Lists(np.int32)

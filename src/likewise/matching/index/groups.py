@@ -18,8 +18,8 @@ IDLE = 16
 MOVED = 4
 """So many profiles go over to the index with each new one there, so that no single one has to wait for all."""
 
-Group: TypeAlias = DenseGroup | SparseGroup
-GroupKey: TypeAlias = tuple[Approach, tuple[str, ...], type[Group]]
+MatchGroup: TypeAlias = DenseGroup | SparseGroup
+GroupKey: TypeAlias = tuple[Approach, tuple[str, ...], type[MatchGroup]]
 
 _KINDS: dict[str, tuple[type[DenseGroup], type[SparseGroup]]] = {
     "clustered": (ClusteredGroup, ClusteredIndex),
@@ -27,26 +27,26 @@ _KINDS: dict[str, tuple[type[DenseGroup], type[SparseGroup]]] = {
 }
 
 
-class Groups(Collection[Group]):
+class Groups(Collection[MatchGroup]):
     """Profiles of one approach and, where themes decide, one theme: scored while they are few, indexed when many."""
 
-    def __init__(self, make: Callable[[GroupKey], Group], *, dense: int) -> None:
+    def __init__(self, make: Callable[[GroupKey], MatchGroup], *, dense: int) -> None:
         self._make = make
         self._dense = dense
-        self._groups: dict[GroupKey, Group] = {}
+        self._groups: dict[GroupKey, MatchGroup] = {}
         self._idle: dict[GroupKey, None] = {}
         self._waiting: dict[GroupKey, dict[int, None]] = {}
 
     def __len__(self) -> int:
         return len(self._groups)
 
-    def __iter__(self) -> Iterator[Group]:
+    def __iter__(self) -> Iterator[MatchGroup]:
         return iter(self._groups.values())
 
     def __contains__(self, group: object) -> bool:
         return group in self._groups.values()
 
-    def place(self, slot: int, profile: Profile, settings: Settings) -> Group:
+    def place(self, slot: int, profile: Profile, settings: Settings) -> MatchGroup:
         """Add a profile where it belongs: once there is an index, to that."""
         scored, indexed = _kinds(settings)
         takes = SparseGroup.takes(settings, len(profile.predicates))
@@ -62,7 +62,7 @@ class Groups(Collection[Group]):
             self._waiting.setdefault(key, {})[slot] = None
         return group
 
-    def _many(self, scored: GroupKey, indexed: type[Group]) -> bool:
+    def _many(self, scored: GroupKey, indexed: type[MatchGroup]) -> bool:
         few, index = self._groups.get(scored), self._groups.get((scored[0], scored[1], indexed))
         return bool(index and index.conditions.used) or (few is not None and few.conditions.used >= self._dense)
 
@@ -71,7 +71,7 @@ class Groups(Collection[Group]):
         waiting = self._waiting.get(_key(settings, profile, _kinds(settings)[0]), {})
         return list(islice(waiting, MOVED))
 
-    def leave(self, group: Group, slot: int, profile: Profile, settings: Settings) -> None:
+    def leave(self, group: MatchGroup, slot: int, profile: Profile, settings: Settings) -> None:
         """Remove a profile. A few groups without any are kept, in case some come again, and the others dropped."""
         group.remove(slot)
         group.make_room()
@@ -89,6 +89,6 @@ def _kinds(settings: Settings) -> tuple[type[DenseGroup], type[SparseGroup]]:
     return _KINDS.get(settings.approach.base, (DenseGroup, SparseGroup))
 
 
-def _key(settings: Settings, profile: Profile, kind: type[Group]) -> GroupKey:
+def _key(settings: Settings, profile: Profile, kind: type[MatchGroup]) -> GroupKey:
     theme = tuple(sorted(set(profile.theme))) if settings.approach.base == "thematic" else ()
     return settings.approach, theme, kind

@@ -9,12 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.language import Profile
-from likewise.matching.encoding import TEXT, Encoded, Vocabulary
+from likewise.matching.encoding import TEXT, Encoded, TupleVocabulary
 from likewise.matching.index.dense_kernel import RELATED
-from likewise.matching.index.exact_kernel import EQUAL, Tuples
+from likewise.matching.index.exact_kernel import EQUAL, EventTuples
 from likewise.matching.index.group import CODES, Hits, ProfileGroup, bound_of, gather
 from likewise.matching.index.lists import Lists, grown
-from likewise.matching.index.sparse_kernel import PROFILE, Names, Near, Postings, World, fill_matrix, match_sparse
+from likewise.matching.index.sparse_kernel import (
+    PROFILE,
+    CandidatePostings,
+    NearNames,
+    NearTerms,
+    SparseTables,
+    fill_matrix,
+    match_sparse,
+)
 from likewise.matching.index.terms import FLOOR, STRONG, Move, Neighbours, Relations
 from likewise.matching.settings import Aggregation, Settings
 from likewise.semantics import Measure
@@ -52,7 +60,7 @@ class SparseGroup(ProfileGroup):
     there is verified in full. Relatedness below `FLOOR` counts as none.
     """
 
-    def __init__(self, vocabulary: Vocabulary, measure: Measure, **options: Any) -> None:
+    def __init__(self, vocabulary: TupleVocabulary, measure: Measure, **options: Any) -> None:
         super().__init__(vocabulary, measure, **options)
         names, values = self._columns
         self._names, self._near = Relations(names), Neighbours(values)
@@ -171,7 +179,7 @@ class SparseGroup(ProfileGroup):
         self._name_rival = np.zeros(64, dtype=np.float32)
         self._name_of: dict[int, NDArray[np.int32]] = {}
         self._near_of: dict[int, NDArray[np.int32]] = {}
-        self._worlds: dict[int, World] = {}
+        self._worlds: dict[int, SparseTables] = {}
 
     def _score(self, encoded: Encoded, context: int, events: NDArray[np.int64]) -> Iterator[Hits]:
         world = self._world(encoded, context, events)
@@ -198,14 +206,14 @@ class SparseGroup(ProfileGroup):
             if not count and first < len(events):
                 self._out = self._out.doubled()
 
-    def _world(self, encoded: Encoded, context: int, events: NDArray[np.int64]) -> World:
+    def _world(self, encoded: Encoded, context: int, events: NDArray[np.int64]) -> SparseTables:
         words, near, strong = self._vocabulary, self._near.lists, self._near.strong
         name_of, near_of = self._ensure(encoded, context, events)
-        return World(
-            Tuples(words.key, words.attribute, words.kind, words.number),
+        return SparseTables(
+            EventTuples(words.key, words.attribute, words.kind, words.number),
             words.value,
-            Names(name_of, self._names.table, self._name_rival),
-            Near(
+            NearNames(name_of, self._names.table, self._name_rival),
+            NearTerms(
                 near_of,
                 near.start,
                 near.length,
@@ -262,8 +270,8 @@ class SparseGroup(ProfileGroup):
             self._name_rival[places] = scores.max(axis=1, initial=0.0)
 
 
-def _postings(lists: Lists) -> Postings:
-    return Postings(lists.start, lists.length, lists.fields[0], lists.fields[1], lists.fields[2])
+def _postings(lists: Lists) -> CandidatePostings:
+    return CandidatePostings(lists.start, lists.length, lists.fields[0], lists.fields[1], lists.fields[2])
 
 
 def _room(places: NDArray[np.int32] | None, size: int) -> NDArray[np.int32]:

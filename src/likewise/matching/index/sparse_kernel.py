@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.matching.index.dense_kernel import CAUTIOUS, MEAN, RELATED, UNRELATED, is_worded, score_of
-from likewise.matching.index.exact_kernel import EQUAL, WITHIN, Tuples, _lower_bound
+from likewise.matching.index.exact_kernel import EQUAL, WITHIN, EventTuples, _lower_bound
 
 _TEXT = 0
 
@@ -29,7 +29,7 @@ PROFILE: Final = np.dtype(
 """Where a profile's conditions begin, how many they are and are watched, and what they must reach together."""
 
 
-class Postings(NamedTuple):
+class CandidatePostings(NamedTuple):
     """Lists of (attribute, profile, bound) by a number; an exact attribute a is written as -a - 1.
 
     The bound is how well the condition must be met; it stands here, next to what is read anyway.
@@ -42,7 +42,7 @@ class Postings(NamedTuple):
     bound: NDArray[np.float32]
 
 
-class Near(NamedTuple):
+class NearTerms(NamedTuple):
     """Per event term the subscription terms near it, by column, and the best score of a rival."""
 
     of: NDArray[np.int32]
@@ -57,7 +57,7 @@ class Near(NamedTuple):
     rival: NDArray[np.float32]
 
 
-class Names(NamedTuple):
+class NearNames(NamedTuple):
     """Per event attribute its row of scores, and the best score of a rival."""
 
     of: NDArray[np.int32]
@@ -65,13 +65,13 @@ class Names(NamedTuple):
     rival: NDArray[np.float32]
 
 
-class World(NamedTuple):
+class SparseTables(NamedTuple):
     """All that stays the same while a batch is matched."""
 
-    tuples: Tuples
+    tuples: EventTuples
     values: NDArray[np.int32]
-    names: Names
-    near: Near
+    names: NearNames
+    near: NearTerms
     conditions: Any
     profiles: Any
     conditions_of: NDArray[np.int32]
@@ -89,7 +89,7 @@ def _contrast(score: float, rival: float, temperature: float) -> float:
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def _name_factor(attribute: int, t: int, world: World) -> float:
+def _name_factor(attribute: int, t: int, world: SparseTables) -> float:
     """How well the tuple's attribute answers an attribute column, or exactly -a - 1."""
     if attribute < 0:
         return 1.0 if world.tuples.attribute[t] == -attribute - 1 else 0.0
@@ -98,14 +98,14 @@ def _name_factor(attribute: int, t: int, world: World) -> float:
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def _name_bound(attribute: int, t: int, world: World) -> float:
+def _name_bound(attribute: int, t: int, world: SparseTables) -> float:
     """The most that the attribute can count for, whatever its condition makes of its weight."""
     factor = _name_factor(attribute, t, world)
     return factor**world.attribute_weight if world.attribute_weight < 1.0 and factor > 0.0 else factor
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def _value_score(column: int, t: int, world: World) -> float:
+def _value_score(column: int, t: int, world: SparseTables) -> float:
     """How well the tuple's value answers a value column."""
     near = world.near
     which = near.of[world.values[t]]
@@ -118,7 +118,7 @@ def _value_score(column: int, t: int, world: World) -> float:
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def _entry(c: int, t: int, least: float, world: World) -> float:
+def _entry(c: int, t: int, least: float, world: SparseTables) -> float:
     """One entry of the combined matrix [004 eq 1-4], or 0 where it is surely not above `least`."""
     conditions, tuples = world.conditions, world.tuples
     column = conditions[c].attribute_column
@@ -143,7 +143,7 @@ def _entry(c: int, t: int, least: float, world: World) -> float:
 
 
 @numba.njit(cache=True, nogil=True)
-def _verify(profile: int, mine: NDArray[np.int32], world: World) -> float:
+def _verify(profile: int, mine: NDArray[np.int32], world: SparseTables) -> float:
     """The product or sum of the best entries of a candidate; 0 as soon as it cannot reach its bound."""
     record = world.profiles[profile]
     begin, length, bound = record.start, record.length, record.bound
@@ -171,8 +171,8 @@ def _collect(  # noqa: PLR0917
     t: int,
     score: float,
     number: int,
-    postings: Postings,
-    world: World,
+    postings: CandidatePostings,
+    world: SparseTables,
     seen: NDArray[np.int64],
     now: int,
     candidates: NDArray[np.int32],
@@ -199,10 +199,10 @@ def match_sparse(  # noqa: PLR0917
     starts: NDArray[np.int64],
     events: NDArray[np.int64],
     first: int,
-    world: World,
-    by_meaning: Postings,
-    by_value: Postings,
-    by_name: Postings,
+    world: SparseTables,
+    by_meaning: CandidatePostings,
+    by_value: CandidatePostings,
+    by_name: CandidatePostings,
     seen: NDArray[np.int64],
     clock: NDArray[np.int64],
     candidates: NDArray[np.int32],
@@ -255,7 +255,9 @@ def match_sparse(  # noqa: PLR0917
 
 
 @numba.njit(cache=True, nogil=True)
-def fill_matrix(out: NDArray[np.float32], conditions: NDArray[np.int32], ids: NDArray[np.int32], world: World) -> None:
+def fill_matrix(
+    out: NDArray[np.float32], conditions: NDArray[np.int32], ids: NDArray[np.int32], world: SparseTables
+) -> None:
     """The combined matrix of a few conditions with the tuples of one event."""
     for i in range(len(conditions)):
         for j in range(len(ids)):

@@ -43,13 +43,13 @@ class Move(NamedTuple):
     table: NDArray[np.int32]
 
 
-class Columns:
+class TermColumns:
     """Terms as columns, each held as long as it is needed; columns of terms that nobody needs are used again.
 
     They are given back by pages: the few terms still needed in the emptiest page move to new columns.
 
     >>> from likewise.testing import TableMeasure
-    >>> columns = Columns(TableMeasure({("laptop", "computer"): 0.5}))
+    >>> columns = TermColumns(TableMeasure({("laptop", "computer"): 0.5}))
     >>> columns.add("laptop"), columns.add("lamp"), columns.add("laptop")
     (0, 1, 0)
     """
@@ -199,7 +199,7 @@ class Columns:
 class Relations:
     """A row per event term (of one event theme), a column per subscription term."""
 
-    def __init__(self, columns: Columns) -> None:
+    def __init__(self, columns: TermColumns) -> None:
         self.columns = columns
         self._rows: dict[tuple[int, int], int] = {}
         self._stamp = np.zeros(64, dtype=np.int64)
@@ -284,7 +284,7 @@ MOST = 4096
 class Neighbours:
     """Sparse rows of relatedness, each in the order of the columns."""
 
-    def __init__(self, columns: Columns) -> None:
+    def __init__(self, columns: TermColumns) -> None:
         self.columns = columns
         self.forget()
 

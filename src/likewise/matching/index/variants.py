@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.errors import BuildError
-from likewise.matching.encoding import TEXT, Encoded, Vocabulary
+from likewise.matching.encoding import TEXT, Encoded, TupleVocabulary
 from likewise.matching.index.dense import DenseGroup
 from likewise.matching.index.dense_kernel import RELATED
 from likewise.matching.index.group import Hits, ProfileGroup
 from likewise.matching.index.sparse import SparseGroup
-from likewise.matching.index.terms import Columns
+from likewise.matching.index.terms import TermColumns
 from likewise.matching.topics import Clusters
 from likewise.semantics import Measure, contrasted
 
@@ -28,7 +28,7 @@ MOST = 4096
 class Ranks:
     """How well an event's attributes answer subscribed ones depends on all of them: equal sets form a context."""
 
-    def __init__(self, vocabulary: Vocabulary, measure: Measure) -> None:
+    def __init__(self, vocabulary: TupleVocabulary, measure: Measure) -> None:
         if not hasattr(measure, "property_matrix"):
             raise BuildError(
                 f"the approach hybrid ranks attributes, and {measure.name} does not", hint="give a Hybrid measure"
@@ -63,7 +63,7 @@ class Ranks:
         for context in np.unique(of).tolist():
             yield context, np.flatnonzero(of == context)
 
-    def rows(self, context: int, columns: Columns) -> NDArray[np.float32]:
+    def rows(self, context: int, columns: TermColumns) -> NDArray[np.float32]:
         """A row per attribute of the context, in the order of their numbers, and a column per subscribed attribute."""
         version, rows = self._rows.get(context, (-1, np.zeros((0, 0), dtype=np.float32)))
         if version != columns.version:
@@ -77,7 +77,7 @@ class Ranks:
 class _RankedNames(ProfileGroup):
     """Attributes are ranked among those of the event [002 eq 14, 15], so a row depends on all of them."""
 
-    def __init__(self, vocabulary: Vocabulary, measure: Measure, **options: Any) -> None:
+    def __init__(self, vocabulary: TupleVocabulary, measure: Measure, **options: Any) -> None:
         self._ranks = Ranks(vocabulary, measure)
         super().__init__(vocabulary, measure, **options)
 
@@ -128,7 +128,7 @@ class HybridIndex(_RankedNames, SparseGroup):
 class ClusteredGroup(DenseGroup):
     """A profile is compared only with events in whose topics all its values find their own [004 sec 7.2-7.4]."""
 
-    def __init__(self, vocabulary: Vocabulary, measure: Measure, *, clusters: Clusters, **options: Any) -> None:
+    def __init__(self, vocabulary: TupleVocabulary, measure: Measure, *, clusters: Clusters, **options: Any) -> None:
         self._clusters = clusters
         super().__init__(vocabulary, measure, **options)
 
@@ -146,7 +146,7 @@ class ClusteredGroup(DenseGroup):
 class ClusteredIndex(SparseGroup):
     """The same for very many profiles: near words lead to few of them, and of those the topics must meet."""
 
-    def __init__(self, vocabulary: Vocabulary, measure: Measure, *, clusters: Clusters, **options: Any) -> None:
+    def __init__(self, vocabulary: TupleVocabulary, measure: Measure, *, clusters: Clusters, **options: Any) -> None:
         self._clusters = clusters
         super().__init__(vocabulary, measure, **options)
 
@@ -165,7 +165,7 @@ class ClusteredIndex(SparseGroup):
 
 
 def topics_met(
-    records: NDArray[Any], ids: NDArray[np.int32], words: Vocabulary, terms: Sequence[str], clusters: Clusters
+    records: NDArray[Any], ids: NDArray[np.int32], words: TupleVocabulary, terms: Sequence[str], clusters: Clusters
 ) -> NDArray[np.uint8]:
     """A row per tuple, a column per condition: whether they are in one cluster; numbers are in the one of their own."""
     out = np.ones((len(ids), len(records)), dtype=np.uint8)

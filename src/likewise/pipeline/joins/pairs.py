@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from likewise.pipeline.joins.sql import ARROW_WHY, Meaning, reasons
 from likewise.semantics import Measure
-from likewise.semantics.nearest import CHUNK, Bar, Near, split
+from likewise.semantics.nearest import CHUNK, Bar, NearestTerms, split
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -31,14 +31,14 @@ _PAIRS = pa.schema([("_left", pa.string()), ("_right", pa.string()), ("relatedne
 KEPT_TERMS: Final = 100_000
 """Terms of a stream whose neighbours a worker remembers."""
 
-_last: list[tuple[str, Bar, Near]] = []
+_last: list[tuple[str, Bar, NearestTerms]] = []
 
 
-def ready(meaning: Meaning, right: Sequence[str], bar: Bar) -> Near:
+def ready(meaning: Meaning, right: Sequence[str], bar: Bar) -> NearestTerms:
     """A right side made ready; the last one of this process is kept, since tasks that follow ask for it again."""
     if not (_last and _last[0][:2] == (meaning.key, bar) and _last[0][2].right == tuple(right)):
         _last.clear()
-        _last.append((meaning.key, bar, Near(meaning.measure(), right, bar)))
+        _last.append((meaning.key, bar, NearestTerms(meaning.measure(), right, bar)))
     return _last[0][2]
 
 
@@ -71,7 +71,7 @@ class GridTask:
         return _table(mine, theirs, ready(self.meaning, theirs.to_pylist(), self.bar))
 
 
-def _table(left: pa.Array, right: pa.Array, near: Near) -> pa.Table:
+def _table(left: pa.Array, right: pa.Array, near: NearestTerms) -> pa.Table:
     found = near.pairs(left.to_pylist())
     columns = [
         left.take(pa.array(found.left)).cast(pa.string()),
@@ -102,7 +102,7 @@ class NearColumn:
         pairs = pa.StructArray.from_arrays(columns, names=["_likewise_near", SCORE])
         return pa.ListArray.from_arrays(pa.array(bounds), pairs).take(told.indices)
 
-    def _look_up(self, near: Near, terms: list[str]) -> None:
+    def _look_up(self, near: NearestTerms, terms: list[str]) -> None:
         if len(near.kept) > KEPT_TERMS:
             near.kept.clear()
         new = [term for term in terms if term not in near.kept]

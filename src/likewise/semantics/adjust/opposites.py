@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from likewise.semantics.adjust.base import Parted
 from likewise.semantics.measures.base import Matrix, Measure, Prepared, prepare
-from likewise.semantics.wordnet.opposites import Meaning, Opposites, Word, words_of
+from likewise.semantics.wordnet.opposites import Opposites, SenseKey, Word, words_of
 
 _KEPT = 4096
 """So many words of events are remembered, with the subscriptions' words that they oppose."""
@@ -64,8 +64,8 @@ class PreparedOpposed:
             for word in words_of(term):
                 columns[word].append(column)
         self._columns = {word: tuple(found) for word, found in columns.items()}
-        self._saying: dict[Meaning, list[Word]] = defaultdict(list)
-        self._denying: dict[Meaning, list[Word]] = defaultdict(list)
+        self._saying: dict[SenseKey, list[Word]] = defaultdict(list)
+        self._denying: dict[SenseKey, list[Word]] = defaultdict(list)
         for word in self._columns:
             stand = opposites.stand(word)
             # Most words say themselves and no more: they are found by their own text.

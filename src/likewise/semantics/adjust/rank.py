@@ -11,7 +11,7 @@ from likewise.errors import BuildError
 from likewise.semantics.adjust.base import Beside
 from likewise.semantics.competitors import Competitors
 from likewise.semantics.measures.base import Matrix, Measure, Prepared, prepare
-from likewise.semantics.text.phrase import Names
+from likewise.semantics.text.phrase import TermPlaces
 
 PATIENCE = 10.0
 """So many nearer terms halve a side's say: a term has about that many synonyms and relatives that do not count."""
@@ -66,7 +66,7 @@ class PreparedRanked:
         self._vocabulary = vocabulary
         self._patience = np.float32(patience)
         self._own_side = own_side
-        self._names = Names(vocabulary.terms)
+        self._names = TermPlaces(vocabulary.terms)
         self._of_own: dict[tuple[str, ...], Matrix] = {}
 
     @property

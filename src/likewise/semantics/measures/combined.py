@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from likewise.errors import BuildError
 from likewise.semantics.measures.base import Matrix, Measure, Prepared, Preparing, Shared, prepare
-from likewise.semantics.text.phrase import Names
+from likewise.semantics.text.phrase import TermPlaces
 
 
 class Combined(Preparing):
@@ -69,7 +69,7 @@ class PreparedCombined:
         self, terms: tuple[str, ...], parts: Sequence[Prepared], shares: NDArray[np.float32], power: float
     ) -> None:
         self.terms = terms
-        self._names = Names(terms)
+        self._names = TermPlaces(terms)
         self._parts = parts
         self._shares = shares
         self._power = np.float32(power)

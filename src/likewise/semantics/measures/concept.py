@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 from likewise.errors import BuildError
 from likewise.semantics.measures.base import Matrix, Preparing, Shared
-from likewise.semantics.text.phrase import Names
+from likewise.semantics.text.phrase import TermPlaces
 from likewise.semantics.wordnet.thesaurus import Thesaurus
 
 Grades = Literal["boolean", "graded", "synonyms"]
@@ -74,7 +74,7 @@ class PreparedConcept:
 
     def __init__(self, thesaurus: Thesaurus, terms: Sequence[str], related: float) -> None:
         self.terms = tuple(terms)
-        self._names = Names(terms)
+        self._names = TermPlaces(terms)
         self._thesaurus = thesaurus
         self._related = related
         own = thesaurus.incidence(terms)

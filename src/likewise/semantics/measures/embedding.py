@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from likewise.errors import MissingError
 from likewise.events import normalise
 from likewise.semantics.measures.base import Matrix, Preparing, Shared
-from likewise.semantics.text.phrase import Names
+from likewise.semantics.text.phrase import TermPlaces
 
 BATCH = 16
 KEPT_TERMS = 100_000
@@ -93,7 +93,7 @@ class PreparedEmbedding:
 
     def __init__(self, measure: Embedding, terms: Sequence[str]) -> None:
         self.terms = tuple(terms)
-        self._names = Names(terms)
+        self._names = TermPlaces(terms)
         self._measure = measure
         self._columns = measure.vectors(terms)
 

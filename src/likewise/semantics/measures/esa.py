@@ -12,7 +12,7 @@ from likewise.semantics.measures.base import Matrix, Preparing, Shared
 from likewise.semantics.space.space import Space
 from likewise.semantics.space.vectors import Vectors, dense_product, norms, unit
 from likewise.semantics.space.weighting import Weighting
-from likewise.semantics.text.phrase import Names
+from likewise.semantics.text.phrase import TermPlaces
 
 STRONGEST = 1000
 """Postings kept of each word: enough for the quality of all, and a tenth of the work."""
@@ -65,7 +65,7 @@ class PreparedEsa:
 
     def __init__(self, terms: Sequence[str], vectors: Vectors) -> None:
         self.terms = tuple(terms)
-        self._names = Names(terms)
+        self._names = TermPlaces(terms)
         self._vectors = vectors
         self._columns = csr_matrix(unit(vectors.rows(terms)).T)
 
@@ -112,7 +112,7 @@ class PreparedEuclidean(PreparedEsa):
 
     def __init__(self, terms: Sequence[str], vectors: Vectors, *, normalise: bool) -> None:
         self.terms = tuple(terms)
-        self._names = Names(terms)
+        self._names = TermPlaces(terms)
         self._vectors = vectors
         self._normalise = normalise
         rows = self._rows(terms)

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from likewise.events import words
 from likewise.semantics.measures.base import Matrix, Preparing, Shared
-from likewise.semantics.text.phrase import Names, best_of, key, mean_of_best
+from likewise.semantics.text.phrase import TermPlaces, best_of, key, mean_of_best
 from likewise.semantics.text.words import is_word, raw_words
-from likewise.semantics.wordnet.distances import Group, Taxonomy
+from likewise.semantics.wordnet.distances import SynsetGroup, SynsetTaxonomy
 from likewise.semantics.wordnet.files import PARTS
 from likewise.semantics.wordnet.information import InformationContent
 from likewise.semantics.wordnet.wordnet import WordNet
@@ -42,7 +42,7 @@ class JiangConrath(Preparing):
         self._wordnet = wordnet or WordNet.load()
         # One unit for every synset: untagged ones, four in five, could not be compared otherwise.
         self._information = information or InformationContent.from_senses(self._wordnet, smoothing=1.0)
-        self._taxonomy = Taxonomy(self._information)
+        self._taxonomy = SynsetTaxonomy(self._information)
         self._senses = senses
         self._units = lru_cache(maxsize=65_536)(self._find_units)
 
@@ -114,7 +114,7 @@ class JiangConrath(Preparing):
 class _Side:
     """Distinct synsets, where each synset of each unit is among them, and the sizes of units and terms."""
 
-    group: Group
+    group: SynsetGroup
     where: NDArray[np.int64]
     synsets: list[int]
     units: list[int]
@@ -125,7 +125,7 @@ class PreparedJiangConrath:
 
     def __init__(self, measure: JiangConrath, terms: Sequence[str]) -> None:
         self.terms = tuple(terms)
-        self._names = Names(terms)
+        self._names = TermPlaces(terms)
         self._measure = measure
         self._side = measure.side(terms)
 

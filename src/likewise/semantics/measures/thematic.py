@@ -15,7 +15,7 @@ from likewise.semantics.measures.esa import STRONGEST, shared_concepts
 from likewise.semantics.space.space import Space
 from likewise.semantics.space.vectors import Row, Vectors, dense_product, unit
 from likewise.semantics.space.weighting import Weighting
-from likewise.semantics.text.phrase import Names
+from likewise.semantics.text.phrase import TermPlaces
 from likewise.semantics.themes import worth
 
 # Emphasis: how much each concept of a space counts within a theme.
@@ -158,7 +158,7 @@ class PreparedThematic:
 
     def __init__(self, measure: Thematic, terms: Sequence[str], theme: Sequence[str]) -> None:
         self.terms = tuple(terms)
-        self._names = Names(terms)
+        self._names = TermPlaces(terms)
         self._measure = measure
         self._columns = csr_matrix(measure.project(terms, theme).T)
 

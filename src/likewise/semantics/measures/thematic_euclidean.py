@@ -14,7 +14,7 @@ from likewise.semantics.measures.esa import relatedness, shared_concepts
 from likewise.semantics.space.space import Space
 from likewise.semantics.space.vectors import Row, Vectors, dense_product, norms, unit
 from likewise.semantics.space.weighting import Weighting
-from likewise.semantics.text.phrase import Names
+from likewise.semantics.text.phrase import TermPlaces
 
 Basis = NDArray[np.bool_]
 """Which concepts a theme keeps."""
@@ -96,7 +96,7 @@ class PreparedDistance:
 
     def __init__(self, measure: ThematicEuclidean, terms: Sequence[str], theme: Sequence[str]) -> None:
         self.terms = tuple(terms)
-        self._names = Names(terms)
+        self._names = TermPlaces(terms)
         self._measure = measure
         rows = measure.project(terms, theme)
         self._norms = norms(rows)

@@ -143,7 +143,7 @@ def _open(path: Path) -> pq.ParquetFile:
         raise SpaceError(f"{path} cannot be read: {error}", hint=HINT_REBUILD) from error
 
 
-Rows: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.uint16]]
+SpaceRows: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.uint16]]
 """Raw postings: where each row starts and ends, concept ids, frequencies."""
 
 
@@ -238,7 +238,7 @@ class Space:
         """Term ids of stemmed words; -1 where the space does not know one."""
         return np.fromiter((self._terms.find(word) for word in words), np.int64, len(words))
 
-    def rows(self, term_ids: Sequence[int] | NDArray[np.integer]) -> Rows:
+    def rows(self, term_ids: Sequence[int] | NDArray[np.integer]) -> SpaceRows:
         """Raw postings of these terms, in this order; an id of -1 is an empty row."""
         spans = [(int(self.indptr[t]), int(self.indptr[t + 1])) if t >= 0 else (0, 0) for t in term_ids]
         indptr = np.zeros(len(spans) + 1, np.int64)
@@ -250,7 +250,7 @@ class Space:
             freq[indptr[row] : indptr[row + 1]] = self._freq[start:end]
         return indptr, concepts, freq
 
-    def span(self, first: int, last: int) -> Rows:
+    def span(self, first: int, last: int) -> SpaceRows:
         """Raw postings of the terms from `first` to before `last`, as they lie: nothing is copied."""
         start, end = self.indptr[first], self.indptr[last]
         return self.indptr[first : last + 1] - start, self._concepts[start:end], self._freq[start:end]

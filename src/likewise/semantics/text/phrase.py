@@ -24,7 +24,7 @@ def key(term: str) -> str:
     return " ".join(tokens(term)) or fold(term).strip().casefold()
 
 
-class Names:
+class TermPlaces:
     """Terms as the columns of a matrix, found again by what makes them the same."""
 
     def __init__(self, terms: Sequence[str]) -> None:
@@ -35,7 +35,7 @@ class Names:
     def columns(self, term: str) -> list[int]:
         """Where a term stands, in any spelling.
 
-        >>> Names(["parks", "car"]).columns("Park")
+        >>> TermPlaces(["parks", "car"]).columns("Park")
         [0]
         """
         return self._columns.get(key(term), [])
@@ -43,7 +43,7 @@ class Names:
     def mark(self, matrix: Matrix, rows: Sequence[str]) -> Matrix:
         """Set the entries of equal terms to 1, in place: every measure's identity.
 
-        >>> Names(["parks", "car"]).mark(np.zeros((1, 2), np.float32), ["park"]).tolist()
+        >>> TermPlaces(["parks", "car"]).mark(np.zeros((1, 2), np.float32), ["park"]).tolist()
         [[1.0, 0.0]]
         """
         for row, term in enumerate(rows):
@@ -54,7 +54,7 @@ class Names:
 
 def mark_identical(matrix: Matrix, subscription_terms: Sequence[str], event_terms: Sequence[str]) -> Matrix:
     """Set the entries of equal terms to 1, in place, for a matrix that is asked for once."""
-    return Names(event_terms).mark(matrix, subscription_terms)
+    return TermPlaces(event_terms).mark(matrix, subscription_terms)
 
 
 def best_of(scores: Matrix, rows: Sequence[int], columns: Sequence[int]) -> Matrix:

@@ -16,7 +16,7 @@ _TAXONOMIES = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class SynsetGroup:
     """Synsets, and which of them (rows) lie below which ancestors (columns)."""
 
     synsets: NDArray[np.int64]
@@ -29,22 +29,22 @@ class Group:
         return rows
 
 
-class Taxonomy:
+class SynsetTaxonomy:
     """The distance of Jiang and Conrath: IC(a) + IC(b) - 2 IC(lcs)."""
 
     def __init__(self, information: InformationContent) -> None:
         self._information = information
 
-    def group(self, synsets: Sequence[int] | NDArray[np.int64]) -> Group:
+    def group(self, synsets: Sequence[int] | NDArray[np.int64]) -> SynsetGroup:
         """Synsets made ready to be compared."""
         found = [self._information.ancestors(int(synset)) for synset in synsets]
         columns = np.concatenate([*found, np.empty(0, np.int32)])
         rows = np.repeat(np.arange(len(found)), [len(each) for each in found])
         shape = (len(found), len(self._information.values))
         below = sparse.csc_array((np.ones(len(columns), np.int8), (rows, columns)), shape=shape)
-        return Group(np.asarray(synsets, np.int64), below)
+        return SynsetGroup(np.asarray(synsets, np.int64), below)
 
-    def distances(self, left: Group, right: Group) -> NDArray[np.float64]:
+    def distances(self, left: SynsetGroup, right: SynsetGroup) -> NDArray[np.float64]:
         """From each synset on the left to each on the right; infinite where nothing subsumes both."""
         content = self._information.values
         lowest = self._subsumers(left, right)
@@ -59,7 +59,7 @@ class Taxonomy:
         common = np.intersect1d(self._information.ancestors(left), self._information.ancestors(right))
         return int(common[np.argmax(self._information.values[common])]) if len(common) else None
 
-    def _subsumers(self, left: Group, right: Group) -> NDArray[np.float64]:
+    def _subsumers(self, left: SynsetGroup, right: SynsetGroup) -> NDArray[np.float64]:
         """The largest information content among the common ancestors of each pair.
 
         Ancestors are laid over the matrix in rising order of content, so the last one written is the largest.

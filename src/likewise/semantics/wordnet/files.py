@@ -34,7 +34,7 @@ _HINT = (
 
 
 @dataclass(frozen=True, slots=True)
-class Tables:
+class WordNetTables:
     """WordNet as columns. Synsets count from 0 in file order; lists of lists are one flat column plus bounds."""
 
     part: NDArray[np.uint8]
@@ -70,7 +70,7 @@ def folder() -> Path:
     raise MissingError(f"WordNet's files were not found{where}", hint=_HINT)
 
 
-def read(place: Path | None = None, *, cache: Path | None = None) -> Tables:
+def read(place: Path | None = None, *, cache: Path | None = None) -> WordNetTables:
     """WordNet's tables, from the cache if these very files were read before."""
     place = place or folder()
     kept = (cache or _cache_folder()) / f"wordnet-{_fingerprint(place)}.npz"
@@ -83,7 +83,7 @@ def read(place: Path | None = None, *, cache: Path | None = None) -> Tables:
     return tables
 
 
-def parse(place: Path) -> Tables:
+def parse(place: Path) -> WordNetTables:
     """WordNet's tables, from its text files."""
     try:
         return _parse(place)
@@ -95,7 +95,7 @@ def parse(place: Path) -> Tables:
         raise MissingError(f"WordNet cannot be read: {error}", hint=_HINT) from None
 
 
-def _parse(place: Path) -> Tables:
+def _parse(place: Path) -> WordNetTables:
     rows = [row for part in range(len(PARTS)) for row in _synsets(place, part)]
     ids = {(part, offset): number for number, (part, offset, *_) in enumerate(rows)}
     kinds: dict[str, int] = {}
@@ -114,7 +114,7 @@ def _parse(place: Path) -> Tables:
             senses.extend(ids[part, offset] for offset in offsets)
             tagged.extend(counts.get((part, lemma, offset), 0) for offset in offsets)
             sense_bounds.append(len(senses))
-    return Tables(
+    return WordNetTables(
         part=np.array([row[0] for row in rows], np.uint8),
         offset=np.array([row[1] for row in rows], np.int32),
         words="\n".join("\t".join(row[2]) for row in rows),
@@ -205,7 +205,7 @@ def _fingerprint(place: Path) -> str:
     return digest.hexdigest()[:16]
 
 
-def _keep(tables: Tables, path: Path) -> None:
+def _keep(tables: WordNetTables, path: Path) -> None:
     """Write the cache whole or not at all; a read-only home only costs the time of parsing again."""
     arrays = {}
     for field in fields(tables):
@@ -220,12 +220,12 @@ def _keep(tables: Tables, path: Path) -> None:
         return
 
 
-def _restore(path: Path) -> Tables:
+def _restore(path: Path) -> WordNetTables:
     with path.open("rb") as file, np.load(file) as arrays:
         texts = {"words", "glosses", "kinds", "lemmas", "exceptions"}
-        return Tables(
+        return WordNetTables(
             **{
                 field.name: arrays[field.name].tobytes().decode() if field.name in texts else arrays[field.name]
-                for field in fields(Tables)
+                for field in fields(WordNetTables)
             }
         )

@@ -15,7 +15,7 @@ from likewise.semantics.text.words import STOP_WORDS
 from likewise.semantics.wordnet import files
 from likewise.semantics.wordnet.wordnet import WordNet
 
-Meaning: TypeAlias = int | str
+SenseKey: TypeAlias = int | str
 """A synset by its number, or a bare word."""
 
 NEGATIONS = frozenset({"no", "non", "not", "without"})
@@ -68,10 +68,10 @@ class Word:
 class Stand:
     """What a word says and what it denies; two words are opposites if one says what the other denies."""
 
-    own: frozenset[Meaning]
+    own: frozenset[SenseKey]
     """Its own meanings: what shares one of them is no opposite."""
-    says: frozenset[Meaning]
-    denies: frozenset[Meaning]
+    says: frozenset[SenseKey]
+    denies: frozenset[SenseKey]
 
     def opposes(self, other: Stand) -> bool:
         """Whether the two cannot both be meant."""
@@ -140,8 +140,8 @@ class Opposites:
         # Only what has an antonym can be denied; the rest would fill the memory for nothing.
         says = {sense for sense in (*poles, *manners) if sense in self._antonym}
         denies = frozenset(_follow(poles, self._antonym)) | (denied - bare)
-        own = frozenset[Meaning](bare | common)
-        return Stand(own, own if own == bare | says else frozenset[Meaning](bare | says), denies)
+        own = frozenset[SenseKey](bare | common)
+        return Stand(own, own if own == bare | says else frozenset[SenseKey](bare | says), denies)
 
     def _without_antonym(self, senses: Iterable[int]) -> Iterator[int]:
         return (sense for sense in senses if sense not in self._antonym)

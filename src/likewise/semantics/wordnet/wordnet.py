@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.semantics.wordnet import files
-from likewise.semantics.wordnet.files import PARTS, Tables
+from likewise.semantics.wordnet.files import PARTS, WordNetTables
 
 HYPERNYMS = ("@", "@i")
 """Pointers to the more general synset: of a kind, and of an instance."""
@@ -66,7 +66,7 @@ class Sense:
 class WordNet:
     """All of WordNet 3.0; made by `WordNet.load()`, which reads it once a process."""
 
-    def __init__(self, tables: Tables) -> None:
+    def __init__(self, tables: WordNetTables) -> None:
         self._tables = tables
         self._words = tables.words.split("\n")
         self._kinds = {symbol: code for code, symbol in enumerate(tables.kinds.split("\t"))}
