@@ -1,4 +1,4 @@
-"""Where compiled kernels go if the usual places cannot be written to."""
+"""Compiled kernels are kept in a folder that belongs to the present sources."""
 
 from __future__ import annotations
 
@@ -9,39 +9,74 @@ from pathlib import Path
 import pytest
 
 from likewise import _kernel_cache
-from likewise._kernel_cache import keep_kernels
+from likewise._kernel_cache import fingerprint, keep_kernels
 
 
 @pytest.fixture
-def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A package and a home that cannot be written to; root may write anywhere, so it is only said to be so."""
-    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package with a kernel that calls another file; the environment is restored afterwards."""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "")
+    monkeypatch.setattr("numba.config.CACHE_DIR", "", raising=False)
+    folder = tmp_path / "package"
+    folder.mkdir()
+    (folder / "kernel.py").write_text("@njit\ndef f(): return g()\n")
+    (folder / "part.py").write_text("@njit\ndef g(): return 1\n")
+    (folder / "other.py").write_text("x = 1\n")
+    return folder
+
+
+def chosen(package: Path) -> Path:
+    keep_kernels(package)
+    return Path(os.environ["NUMBA_CACHE_DIR"])
+
+
+def test_beside_the_source_if_possible(package: Path) -> None:
+    assert chosen(package) == package / "__pycache__" / f"likewise-kernels-{fingerprint(package)}"
+
+
+def test_a_change_in_any_compiled_file_is_a_new_folder(package: Path) -> None:
+    before = chosen(package)
+    (package / "part.py").write_text("@njit\ndef g(): return 2\n")
+    assert chosen(package) != before
+
+
+def test_a_change_elsewhere_keeps_the_folder(package: Path) -> None:
+    before = chosen(package)
+    (package / "other.py").write_text("x = 2\n")
+    assert chosen(package) == before
+
+
+def test_the_folder_that_a_user_names_holds_ours(
+    package: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(package / "mine"))
+    folder = chosen(package)
+    assert folder.parent == package / "mine"
+    assert chosen(package) == folder, "a child process finds the same"
+
+
+def test_few_old_folders_stay(package: Path) -> None:
+    for number in range(6):
+        (package / "kernel.py").write_text(f"@njit\ndef f(): return {number}\n")
+        chosen(package).mkdir(parents=True)
+    assert len(list((package / "__pycache__").iterdir())) == 4
+
+
+@pytest.fixture
+def nowhere(package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package and a home that cannot be written to; root may write anywhere, so it is only declared so."""
     monkeypatch.setattr(_kernel_cache, "_writable", lambda _: False)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    return tmp_path / f"likewise-kernels-{os.getuid()}"
+    return tmp_path / f"likewise-{os.getuid()}"
 
 
-def test_a_folder_of_this_user_alone(nowhere: Path) -> None:
-    keep_kernels(Path("/package"))
-    assert os.environ.pop("NUMBA_CACHE_DIR") == str(nowhere)
+def test_a_folder_of_this_user_alone(package: Path, nowhere: Path) -> None:
+    assert chosen(package).parent == nowhere
     assert nowhere.stat().st_mode & 0o777 == 0o700
 
 
-def test_a_folder_that_others_can_write_to_is_not_trusted(nowhere: Path) -> None:
+def test_a_folder_that_others_can_write_to_is_not_trusted(package: Path, nowhere: Path) -> None:
     nowhere.mkdir()
     nowhere.chmod(0o777)
-    keep_kernels(Path("/package"))
-    assert "NUMBA_CACHE_DIR" not in os.environ
-
-
-def test_what_the_user_named_stays(nowhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NUMBA_CACHE_DIR", "/mine")
-    keep_kernels(Path("/package"))
-    assert os.environ["NUMBA_CACHE_DIR"] == "/mine"
-    assert not nowhere.exists()
-
-
-def test_beside_the_source_if_possible(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
-    keep_kernels(tmp_path / "not" / "yet")
-    assert "NUMBA_CACHE_DIR" not in os.environ
+    keep_kernels(package)
+    assert os.environ["NUMBA_CACHE_DIR"] == ""
