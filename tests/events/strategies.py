@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from hypothesis import strategies as st
 
 from likewise.events import Event
-from likewise.events._values import parse_text
+from likewise.events.values import parse_text
 
 _ZONES = st.integers(-23 * 60, 23 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes)))
 _TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12).filter(lambda text: parse_text(text) == text)

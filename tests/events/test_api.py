@@ -15,8 +15,8 @@ def test_every_public_name_resolves() -> None:
 
 def test_examples_in_docstrings_hold() -> None:
     results = {
-        info.name: doctest.testmod(importlib.import_module(f"likewise.events.{info.name}"))
-        for info in pkgutil.iter_modules(likewise.events.__path__)
+        info.name: doctest.testmod(importlib.import_module(info.name))
+        for info in pkgutil.walk_packages(likewise.events.__path__, "likewise.events.")
     }
     assert {name: result.failed for name, result in results.items() if result.failed} == {}
     assert sum(result.attempted for result in results.values()) > 5

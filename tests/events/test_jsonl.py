@@ -13,7 +13,7 @@ from tests.events.strategies import content, events
 
 from likewise.errors import InputError, LikewiseError
 from likewise.events import BadRecord, Event, decode_line, decode_lines, encode_line
-from likewise.events._jsonl import event_of_object, parse_json
+from likewise.events.formats.jsonl import event_of_object, parse_json
 
 
 def attributes_of(line: str) -> dict[str, object]:

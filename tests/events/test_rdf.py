@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from likewise.errors import InputError
 from likewise.events import BadRecord, Event, read_events, write_events
-from likewise.events._ntriples import parse_statement
+from likewise.events.formats.ntriples import parse_statement
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 FINAL = """\

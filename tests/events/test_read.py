@@ -20,7 +20,7 @@ from tests.events.strategies import content, events
 
 from likewise.errors import InputError, LikewiseError
 from likewise.events import BadRecord, DeadLetters, Event, Value, read_events, write_events
-from likewise.events._files import line_batches
+from likewise.events.files import line_batches
 
 GOOD = b'{"id":"a","attributes":{"x":1}}\n{"id":"b","attributes":{"x":2}}\n'
 CLOUD = '{"specversion":"1.0","id":"%s","source":"/s","type":"parked","data":{"slot":4}}'

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise.events import normalise, words
-from likewise.events._plurals import _INVARIANT, _IRREGULAR, singular
+from likewise.events.plurals import _INVARIANT, _IRREGULAR, singular
 
 
 @pytest.mark.parametrize(
@@ -125,11 +125,11 @@ def test_spelling_style_does_not_matter(parts: list[str]) -> None:
 
 
 def test_long_term_is_not_kept_in_memory() -> None:
-    from likewise.events import _terms
+    from likewise.events import terms
 
-    before = _terms._cached.cache_info().currsize
+    before = terms._cached.cache_info().currsize
     assert normalise("X" * 10_000) == "x" * 10_000
-    assert _terms._cached.cache_info().currsize == before
+    assert terms._cached.cache_info().currsize == before
 
 
 def test_words_are_the_tokens_of_the_normal_form() -> None:

@@ -11,7 +11,7 @@ pytest.importorskip("pyspark")
 
 from likewise.errors import BuildError, InputError
 from likewise.events import Event
-from likewise.events._ntriples import encode_ntriples
+from likewise.events.formats.ntriples import encode_ntriples
 from likewise.pipeline.events.frame import as_events, dead_letters, events_of
 from likewise.pipeline.events.read import read_events
 from likewise.pipeline.events.table import Columns, events_from_columns

@@ -7,8 +7,7 @@ import re
 from datetime import UTC, datetime
 
 from likewise.errors import BuildError
-from likewise.events import Value
-from likewise.events._values import parse_text
+from likewise.events import Value, parse_text
 
 _LONGEST_NUMBER = 4_000  # Python refuses to read integers of more than 4,300 digits
 _UNSIGNED = r"(?:(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?"

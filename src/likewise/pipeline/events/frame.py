@@ -17,8 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from likewise.errors import BuildError
-from likewise.events import BadRecord, Event, Value
-from likewise.events._encode import written_moment
+from likewise.events import BadRecord, Event, Value, written_moment
 from likewise.matching import Encoded, Matcher
 
 if TYPE_CHECKING:

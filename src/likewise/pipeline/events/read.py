@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from likewise.errors import BuildError, InputError
-from likewise.events import BadRecord, Event, decode_lines
+from likewise.events import BadRecord, Event, OnError, decode_lines
 from likewise.events import read_events as read_source
-from likewise.events._records import OnError
 from likewise.pipeline.events.csv import Table
 from likewise.pipeline.events.csv_scan import csv_events
 from likewise.pipeline.events.frame import EVENTS_SCHEMA, as_events, batch_of, instants

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import BinaryIO
 
 from likewise.errors import InputError
-from likewise.events._cloudevents import encode_cloudevent
-from likewise.events._encode import encode_line
-from likewise.events._event import Event
-from likewise.events._files import open_target
-from likewise.events._ntriples import encode_ntriples
-from likewise.events._turtle import encode_turtle
+from likewise.events.event import Event
+from likewise.events.files import open_target
+from likewise.events.formats.cloudevents import encode_cloudevent
+from likewise.events.formats.json_text import encode_line
+from likewise.events.formats.ntriples import encode_ntriples
+from likewise.events.formats.turtle import encode_turtle
 
 __all__ = ["write_events"]
 

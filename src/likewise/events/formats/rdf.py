@@ -15,10 +15,10 @@ from urllib.parse import quote, unquote
 import msgspec
 
 from likewise.errors import InputError
-from likewise.events._encode import written_instant, written_moment, written_value
-from likewise.events._event import Event, Instant, Value
-from likewise.events._terms import normalise
-from likewise.events._values import check_span, check_text, parse_instant, parse_value
+from likewise.events.event import Event, Instant, Value
+from likewise.events.formats.json_text import written_instant, written_moment, written_value
+from likewise.events.terms import normalise
+from likewise.events.values import check_span, check_text, parse_instant, parse_value
 
 __all__ = ["Draft", "Node", "event_statements", "named"]
 

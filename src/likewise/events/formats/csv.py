@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import BinaryIO
 
 from likewise.errors import BuildError, InputError
-from likewise.events._event import Event, Instant, Value
-from likewise.events._files import Source, line_batches, open_source, source_name
-from likewise.events._jsonl import default_id
-from likewise.events._records import Intake, OnError
-from likewise.events._values import MAX_INTEGER, MIN_INTEGER, check_span, check_text, parse_instant, parse_text
+from likewise.events.event import Event, Instant, Value
+from likewise.events.files import Source, line_batches, open_source, source_name
+from likewise.events.formats.jsonl import default_id
+from likewise.events.records import Intake, OnError
+from likewise.events.values import MAX_INTEGER, MIN_INTEGER, check_span, check_text, parse_instant, parse_text
 
 __all__ = ["read_csv"]
 

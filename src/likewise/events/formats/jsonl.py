@@ -17,9 +17,9 @@ from typing import Annotated, Any
 import msgspec
 
 from likewise.errors import InputError
-from likewise.events._event import Event, Instant, Value, to_instant
-from likewise.events._records import Intake, OnError
-from likewise.events._values import (
+from likewise.events.event import Event, Instant, Value, to_instant
+from likewise.events.records import Intake, OnError
+from likewise.events.values import (
     FIRST,
     LAST,
     MAX_INTEGER,

@@ -13,7 +13,7 @@ from functools import lru_cache
 from unicodedata import normalize
 from urllib.parse import unquote
 
-from likewise.events._plurals import singular
+from likewise.events.plurals import singular
 
 __all__ = ["normalise", "words"]
 

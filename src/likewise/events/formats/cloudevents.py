@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from likewise.errors import InputError
-from likewise.events._encode import to_json, written_attributes, written_instant
-from likewise.events._event import Event, Value
-from likewise.events._jsonl import parse_json
-from likewise.events._values import check_span, check_text, flatten, parse_instant, parse_value
+from likewise.events.event import Event, Value
+from likewise.events.formats.json_text import to_json, written_attributes, written_instant
+from likewise.events.formats.jsonl import parse_json
+from likewise.events.values import check_span, check_text, flatten, parse_instant, parse_value
 
 __all__ = ["encode_cloudevent", "event_of_cloudevent", "unique_key"]
 

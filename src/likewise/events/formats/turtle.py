@@ -11,11 +11,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 from likewise.errors import InputError
-from likewise.events._event import Event
-from likewise.events._ntriples import finished
-from likewise.events._rdf import Draft, Node, event_statements, named
-from likewise.events._records import Intake
-from likewise.events._values import MAX_DEPTH
+from likewise.events.event import Event
+from likewise.events.formats.ntriples import finished
+from likewise.events.formats.rdf import Draft, Node, event_statements, named
+from likewise.events.records import Intake
+from likewise.events.values import MAX_DEPTH
 
 if TYPE_CHECKING:
     from rdflib import Graph

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from likewise.errors import InputError
-from likewise.events._event import Event, Instant, Value, to_datetime
-from likewise.events._values import MAX_INTEGER, MIN_INTEGER, check_text
+from likewise.events.event import Event, Instant, Value, to_datetime
+from likewise.events.values import MAX_INTEGER, MIN_INTEGER, check_text
 
 __all__ = ["encode_line"]
 

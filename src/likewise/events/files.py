@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias, cast
 
 from likewise.errors import InputError, MissingError
-from likewise.events._jsonl import MAX_LINE
+from likewise.events.formats.jsonl import MAX_LINE
 
 __all__ = ["Source", "head", "line_batches", "open_source", "open_target", "source_name"]
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from likewise.errors import InputError
-from likewise.events._event import Event
-from likewise.events._files import line_batches
-from likewise.events._jsonl import MAX_LINE
-from likewise.events._rdf import Draft, Node, event_statements
-from likewise.events._records import Intake
+from likewise.events.event import Event
+from likewise.events.files import line_batches
+from likewise.events.formats.jsonl import MAX_LINE
+from likewise.events.formats.rdf import Draft, Node, event_statements
+from likewise.events.records import Intake
 
 __all__ = ["encode_ntriples", "read_ntriples"]
 

@@ -8,13 +8,13 @@ from typing import BinaryIO
 import msgspec
 
 from likewise.errors import InputError
-from likewise.events._cloudevents import event_of_cloudevent, unique_key
-from likewise.events._event import Event
-from likewise.events._files import Source, head, line_batches, open_source, source_name
-from likewise.events._jsonl import decode_batch, default_id, event_of_object, parse_json
-from likewise.events._ntriples import parse_statement, read_ntriples
-from likewise.events._records import Intake, OnError
-from likewise.events._turtle import read_turtle
+from likewise.events.event import Event
+from likewise.events.files import Source, head, line_batches, open_source, source_name
+from likewise.events.formats.cloudevents import event_of_cloudevent, unique_key
+from likewise.events.formats.jsonl import decode_batch, default_id, event_of_object, parse_json
+from likewise.events.formats.ntriples import parse_statement, read_ntriples
+from likewise.events.formats.turtle import read_turtle
+from likewise.events.records import Intake, OnError
 
 __all__ = ["FORMATS", "read_events"]
 

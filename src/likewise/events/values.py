@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from likewise.errors import InputError
-from likewise.events._event import Instant, Value, to_instant
+from likewise.events.event import Instant, Value, to_instant
 
 __all__ = ["check_span", "check_text", "flatten", "parse_instant", "parse_text", "parse_value"]
 

@@ -1,0 +1,1 @@
+"""The formats of events, a module each."""
