@@ -92,7 +92,7 @@ def _engine_rate(folder: Path, space: str) -> float:
     import pyarrow.parquet as pq
 
     from likewise.pipeline.events.frame import events_of
-    from likewise.pipeline.worker import Recipe
+    from likewise.recipe import Recipe
 
     recipe = Recipe.of(folder / "subscriptions.lw", spaces=space, options={"approach": "approximate"})
     matcher = recipe.matcher()

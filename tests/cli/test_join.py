@@ -17,8 +17,9 @@ from typer.testing import CliRunner
 
 from likewise.cli._app import build
 from likewise.cli._input import Rejects
-from likewise.cli._tables import join_tables, read_table
+from likewise.cli._tables import read_table
 from likewise.errors import BuildError, InputError
+from likewise.pipeline import join_tables
 from likewise.semantics import write_space
 from likewise.testing import TableMeasure
 

@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("pyspark")
 
 from likewise.errors import BuildError
-from likewise.pipeline.streaming.checkpoint_lock import Claim
+from likewise.pipeline.streaming.checkpoint_lock import CheckpointLock
 
 pytestmark = pytest.mark.spark
 
@@ -39,19 +39,19 @@ def held_elsewhere(path: Path) -> Iterator[None]:
 
 def test_a_checkpoint_in_use_is_refused_and_one_that_becomes_free_is_taken(spark: Any, tmp_path: Path) -> None:
     with held_elsewhere(tmp_path / "lock"), pytest.raises(BuildError, match="another stream uses"):
-        Claim.take(spark, str(tmp_path), patience=0.2)
-    claim = Claim.take(spark, str(tmp_path))
+        CheckpointLock.take(spark, str(tmp_path), patience=0.2)
+    claim = CheckpointLock.take(spark, str(tmp_path))
     with pytest.raises(BuildError, match="another stream uses"):
-        Claim.take(spark, str(tmp_path), patience=0.2)
+        CheckpointLock.take(spark, str(tmp_path), patience=0.2)
     claim.release()
-    Claim.take(spark, str(tmp_path), patience=0).release()
+    CheckpointLock.take(spark, str(tmp_path), patience=0).release()
 
 
 def test_a_checkpoint_that_cannot_be_written_is_named(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(BuildError, match="cannot be written"):
-        Claim.take(spark, str(tmp_path / "file"))
+        CheckpointLock.take(spark, str(tmp_path / "file"))
 
 
 def test_where_there_are_no_locks_it_just_goes_on(spark: Any) -> None:
-    Claim.take(spark, "s3a://bucket/checkpoint").release()
+    CheckpointLock.take(spark, "s3a://bucket/checkpoint").release()

@@ -20,7 +20,7 @@ from tests.pipeline.traces import PATTERNS, expected, signatures, trace
 from likewise.events import Event
 from likewise.language import Profile, parse
 from likewise.matching import Matcher
-from likewise.pipeline import Columns, dead_letters, detect, match, read_events
+from likewise.pipeline import TableMapping, dead_letters, detect, match, read_events
 from likewise.pipeline.events.csv import Lines, Place, Table
 from likewise.pipeline.events.csv_kernel import (
     find_black,
@@ -35,8 +35,8 @@ from likewise.pipeline.events.frame import batch_of, events_of, instants
 from likewise.pipeline.events.timestamps import read_common
 
 HEADER = ["id", "when", "until", "tags", "temp", "place"]
-ALL = Columns(id="id", time="when", end="until", theme="tags")
-NAMELESS = Columns(time="when", kinds={"temp": "text", "place": "number"}, constants={"x": ""})
+ALL = TableMapping(id="id", time="when", end="until", theme="tags")
+NAMELESS = TableMapping(time="when", kinds={"temp": "text", "place": "number"}, constants={"x": ""})
 
 
 def rows_of(frame: Any) -> Counter[str]:
@@ -52,7 +52,7 @@ def rows_of(frame: Any) -> Counter[str]:
     return Counter(map(str, rows))
 
 
-def by_spark(spark: Any, path: Path, columns: Columns) -> Any:
+def by_spark(spark: Any, path: Path, columns: TableMapping) -> Any:
     """The same read by Spark: any option of its reader, even one that says nothing new, leaves it to Spark."""
     return read_events(spark, path, format="csv", columns=columns, options={"mode": "PERMISSIVE"})
 
@@ -131,7 +131,7 @@ CONTENTS = st.tuples(st.lists(LINES, min_size=20, max_size=60), st.sampled_from(
 )
 @given(st.lists(CONTENTS, max_size=3), st.booleans(), st.sampled_from([ALL, NAMELESS]))
 def test_any_table_is_read_as_spark_reads_it(
-    spark: Any, tmp_path_factory: pytest.TempPathFactory, contents: list[Any], packed: bool, columns: Columns
+    spark: Any, tmp_path_factory: pytest.TempPathFactory, contents: list[Any], packed: bool, columns: TableMapping
 ) -> None:
     """Several files with a header each; quotes, blanks, nulls, bad rows, odd times, BOM; whoever reads the bytes."""
     folder = tmp_path_factory.mktemp("tables")
@@ -146,7 +146,7 @@ def test_any_table_is_read_as_spark_reads_it(
     assert rows_of(mine) == rows_of(by_spark(spark, folder, columns))
 
 
-TABLE = Table(("id", "x"), Columns(id="id"))
+TABLE = Table(("id", "x"), TableMapping(id="id"))
 
 
 @settings(deadline=None)
@@ -176,7 +176,7 @@ def test_shares_and_blocks_make_the_whole(
 
 def test_kernels_are_compiled_once_for_all_lines() -> None:
     """Lines of a file and of Spark, good rows and bad, are the same to them: compiling takes seconds."""
-    table = Table(("id", "when", "x"), Columns(time="when"))
+    table = Table(("id", "when", "x"), TableMapping(time="when"))
     for text in (b"a,2020-01-01T00:00:00Z,1\nb,soon,2\nc\n", b"a,2020-01-01T00:00:00Z,1\n"):
         column = pa.array(text.splitlines(), pa.binary())
         for lines in (Lines.of_text(text)[0], Lines.of_column(column)[0], Lines.of_column(column.slice(0, 1))[0]):
@@ -190,7 +190,7 @@ def test_a_torn_quote_is_told_with_its_line(spark: Any, tmp_path: Path) -> None:
     """A cell that goes on over a line, or after its quote, is no guess of ours."""
     file = tmp_path / "x.csv"
     file.write_text('id,note\n1,"two\nlines"\n\n2,"a"b\n3,"said ""so"", he"\n4\n')
-    frame = read_events(spark, file, columns=Columns(id="id"))
+    frame = read_events(spark, file, columns=TableMapping(id="id"))
     assert events_in(frame) == [Event("3", (("note", 'said "so", he'),))]
     letters = [tuple(letter) for letter in dead_letters(frame).orderBy("line").collect()]
     torn = "a quote is not closed, or closed before its cell ends"
@@ -210,15 +210,15 @@ def test_spark_reads_what_workers_cannot(spark: Any, tmp_path: Path) -> None:
     file.write_text('id;when;note\n1;31/12/2020;"two\nlines"\n')
     (tmp_path / "days" / "day=mon").mkdir(parents=True)
     (tmp_path / "days" / "day=mon" / "x.csv").write_text("id,x\n1,2\n")
-    lines = read_events(spark, file, columns=Columns(id="id"), options={"sep": ";", "multiLine": "true"})
+    lines = read_events(spark, file, columns=TableMapping(id="id"), options={"sep": ";", "multiLine": "true"})
     assert [event.tuples[1] for event in events_in(lines)] == [("note", "two\nlines")]
-    timed = Columns(id="id", time="when", attributes=["when"], time_format="dd/MM/yyyy")
+    timed = TableMapping(id="id", time="when", attributes=["when"], time_format="dd/MM/yyyy")
     moments = read_events(spark, file, columns=timed, options={"sep": ";"})
-    folders = read_events(spark, tmp_path / "days", format="csv", columns=Columns(id="id"))
+    folders = read_events(spark, tmp_path / "days", format="csv", columns=TableMapping(id="id"))
     assert [event.tuples for event in events_in(folders)] == [(("x", 2), ("day", "mon"))]
     assert not any(map(own, (lines, moments, folders)))
     told = {"sep": ";", "pathGlobFilter": "x.*"}
-    plain = read_events(spark, file.parent, format="csv", columns=Columns(id="id"), options=told)
+    plain = read_events(spark, file.parent, format="csv", columns=TableMapping(id="id"), options=told)
     assert own(plain)
     assert dead_letters(plain).count() == 2
 
@@ -229,7 +229,7 @@ def test_times_without_a_zone_are_those_of_the_session(spark: Any, tmp_path: Pat
     file = tmp_path / "x.csv"
     times = ["2020-07-01 12:00:00", "2020-03-29T01:30:00", "2020-10-25 01:30:00", "2020-07-01T12:00:00Z"]
     file.write_text("\n".join(["id,when", *(f"{number},{time}" for number, time in enumerate(times))]))
-    columns = Columns(id="id", time="when", attributes=["id"])
+    columns = TableMapping(id="id", time="when", attributes=["id"])
     spark.conf.set("spark.sql.session.timeZone", "Europe/Dublin")
     try:
         mine, theirs = read_events(spark, file, columns=columns), by_spark(spark, file, columns)
@@ -248,7 +248,7 @@ def written(events: list[Event], path: Path) -> Path:
 @pytest.mark.spark
 def test_matches_and_detections_are_those_of_parquet_and_of_one_process(spark: Any, tmp_path: Path) -> None:
     events = trace(400)
-    csv = read_events(spark, written(events, tmp_path / "e.csv"), columns=Columns(id="id", time="time"))
+    csv = read_events(spark, written(events, tmp_path / "e.csv"), columns=TableMapping(id="id", time="time"))
     pq.write_table(pa.Table.from_batches([batch_of(events)]), tmp_path / "e.parquet")
     parquet = read_events(spark, tmp_path / "e.parquet")
     interests = "x: {type = a}\ny: {room = r1, type = b}"
@@ -270,7 +270,7 @@ def test_a_stream_of_files_has_a_header_in_each(spark: Any, tmp_path: Path) -> N
         written(events[number::3], tmp_path / "in" / f"{number}.csv")
     options = {"maxFilesPerTrigger": "1"}
     frame = read_events(
-        spark, tmp_path / "in", format="csv", columns=Columns(id="id", time="time"), stream=True, options=options
+        spark, tmp_path / "in", format="csv", columns=TableMapping(id="id", time="time"), stream=True, options=options
     )
     assert own(frame)
     rows: list[Any] = []

@@ -23,13 +23,13 @@ from likewise.events import Event
 from likewise.pipeline.detection.batch import ARROW_DETECTIONS, DetectTask, detect
 from likewise.pipeline.detection.route import RouteTask, events_of_parcels, parcels, themes
 from likewise.pipeline.events.frame import batch_of, dead_letters
-from likewise.pipeline.streaming.subscriptions import Fixed
-from likewise.pipeline.worker import Recipe
+from likewise.pipeline.streaming.subscriptions import FixedRecipe
+from likewise.recipe import Recipe
 
 
 def run(events: list[Event], *, patterns: str = PATTERNS, buckets: int, size: int, spread: bool = True) -> Counter[Any]:
     """Both steps as Spark runs them, without Spark: any batches in, a shuffle by place, rows in order of time."""
-    source = Fixed(Recipe.of(patterns))
+    source = FixedRecipe(Recipe.of(patterns))
     batches = [batch_of(events[at : at + size]) for at in range(0, len(events), size)]
     routed = pa.Table.from_batches(RouteTask(source, buckets, spread=spread)(batches))
     rows = routed.sort_by([("at", "ascending"), ("start", "ascending"), ("id", "ascending")])
@@ -110,7 +110,7 @@ def test_without_spreading_patterns_that_choose_are_exact_for_several_values_of_
 
 
 def test_only_events_that_match_a_member_go_on() -> None:
-    source = Fixed(Recipe.of("p: {type = a} as x then {type = b} as y within 3 seconds"))
+    source = FixedRecipe(Recipe.of("p: {type = a} as x then {type = b} as y within 3 seconds"))
     events = trace(200)
     routed = pa.Table.from_batches(RouteTask(source, 4)([batch_of(events)])).to_pylist()
     kinds = Counter(dict(event.tuples)["type"] for event in events)

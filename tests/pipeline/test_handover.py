@@ -14,7 +14,7 @@ from tests.pipeline.traces import trace, write_files
 
 from likewise.pipeline import match, read_events
 from likewise.pipeline.events.transfer import over_events
-from likewise.pipeline.worker import Recipe
+from likewise.recipe import Recipe
 
 INTERESTS = "x: {type = a}\ny: {room = r1}"
 

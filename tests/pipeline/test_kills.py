@@ -25,8 +25,8 @@ from likewise.events import Event
 from likewise.pipeline.events.read import read_events
 from likewise.pipeline.streaming.sinks import FileSink
 from likewise.pipeline.streaming.stream import Stream
-from likewise.pipeline.streaming.subscriptions import Fixed
-from likewise.pipeline.worker import Recipe
+from likewise.pipeline.streaming.subscriptions import FixedRecipe
+from likewise.recipe import Recipe
 
 pytestmark = pytest.mark.spark
 
@@ -36,8 +36,8 @@ from likewise.pipeline.session import spark_session
 from likewise.pipeline.events.read import read_events
 from likewise.pipeline.streaming.sinks import FileSink
 from likewise.pipeline.streaming.stream import Stream
-from likewise.pipeline.streaming.subscriptions import Fixed
-from likewise.pipeline.worker import Recipe
+from likewise.pipeline.streaming.subscriptions import FixedRecipe
+from likewise.recipe import Recipe
 from tests.pipeline.traces import PATTERNS
 
 folder, stop_at, master = pathlib.Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
@@ -56,7 +56,7 @@ events = read_events(spark, folder / "in", format="jsonl", stream=True, options=
 streams = []
 for what, text in (("detections", PATTERNS), ("matches", "a: {type = a}")):
     checkpoint, now = str(folder / "checkpoint" / what), {"availableNow": True}
-    source = Fixed(Recipe.of(text))
+    source = FixedRecipe(Recipe.of(text))
     streams.append(Stream(events, source, sink_of(what), checkpoint, trigger=now, delay="25 seconds"))
 queries = [stream.start()[0] for stream in streams]
 for stream, query in zip(streams, queries):
@@ -175,7 +175,7 @@ def test_workers_killed_in_the_middle_of_batches_lose_nothing_and_repeat_nothing
     events.append(closing(events))
     write_files(tmp_path / "in", events, size=40)
     frame = read_events(spark, tmp_path / "in", format="jsonl", stream=True, options={"maxFilesPerTrigger": "1"})
-    source, sink = Fixed(Recipe.of(PATTERNS)), FileSink(str(tmp_path / "out"))
+    source, sink = FixedRecipe(Recipe.of(PATTERNS)), FileSink(str(tmp_path / "out"))
     checkpoint, rng, killed = str(tmp_path / "checkpoint"), random.Random(1), 0
     stream = Stream(frame, source, sink, checkpoint, trigger={"availableNow": True}, delay="25 seconds")
     (query,) = stream.start()

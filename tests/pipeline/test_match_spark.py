@@ -21,7 +21,7 @@ from likewise.matching import Matcher
 from likewise.pipeline.events.frame import batch_of, encode, events_of
 from likewise.pipeline.events.transfer import unpacked
 from likewise.pipeline.matching import ScoreTask, match, shown
-from likewise.pipeline.worker import Recipe
+from likewise.recipe import Recipe
 
 SUBSCRIPTIONS = """
 warm: {temperature > 20}

@@ -17,8 +17,7 @@ import paho.mqtt.client as mqtt
 from paho.mqtt.enums import CallbackAPIVersion
 from tests.pipeline.conftest import free_port, running_mosquitto
 
-from likewise.delivery.mqtt import Address, Outgoing
-from likewise.delivery.spool import Spool
+from likewise.delivery import Address, Outgoing, Spool
 from likewise.errors import BuildError, DeliveryError, LikewiseError, MissingError
 from likewise.pipeline.events.read import decode_records
 from likewise.pipeline.streaming.mqtt_source import MqttReader, Thanks, read_mqtt

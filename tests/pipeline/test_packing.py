@@ -12,7 +12,7 @@ from likewise.events import Event
 from likewise.pipeline import EVENTS_SCHEMA, match
 from likewise.pipeline.events.frame import batch_of, events_of
 from likewise.pipeline.events.transfer import SEPARATOR, packed, unpacked
-from likewise.pipeline.worker import Recipe
+from likewise.recipe import Recipe
 
 ODD = f"left{SEPARATOR}right"
 INTERESTS = "x: {b = true}\ny: {a != one}"

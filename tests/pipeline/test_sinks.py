@@ -10,8 +10,9 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from likewise.errors import BuildError
-from likewise.pipeline.streaming.sinks import ConsoleSink, DeliveryError, FileSink, Ledger, WebhookSink
+from likewise.delivery import Ledger
+from likewise.errors import BuildError, DeliveryError
+from likewise.pipeline.streaming.sinks import ConsoleSink, FileSink, WebhookSink
 
 pytestmark = pytest.mark.spark
 
@@ -66,7 +67,7 @@ def test_a_webhook_that_comes_back_is_waited_for(rows: Any, webhook: Any, tmp_pa
 
 
 def test_a_webhook_needs_an_address() -> None:
-    with pytest.raises(BuildError, match="no address of a webhook"):
+    with pytest.raises(BuildError, match="not the address of a webhook"):
         WebhookSink("localhost:8000", ledger="x")
 
 

@@ -25,8 +25,8 @@ from likewise.pipeline.events.frame import batch_of
 from likewise.pipeline.events.read import read_events
 from likewise.pipeline.streaming.sinks import FileSink
 from likewise.pipeline.streaming.stream import Places, Stream, read_stream
-from likewise.pipeline.streaming.subscriptions import Fixed, Table
-from likewise.pipeline.worker import Recipe
+from likewise.pipeline.streaming.subscriptions import FixedRecipe, SubscriptionTable
+from likewise.recipe import Recipe
 
 pytestmark = pytest.mark.spark
 
@@ -52,7 +52,7 @@ def test_subscriptions_change_between_batches_and_poison_goes_aside(
         write_files(inbox, events[30 * number : 30 * number + 30], size=30, first=number)
         table.write_text(text)
         frame = read_stream(spark, "files", {"path": str(inbox)}, places=Places(checkpoint))
-        source = Table(str(table), Places(checkpoint).pins)
+        source = SubscriptionTable(str(table), Places(checkpoint).pins)
         run(Stream(frame, source, FileSink(out), checkpoint, letters=letters, trigger=NOW))
 
     step(0, "first: {type = a}")
@@ -125,7 +125,9 @@ def test_late_events_and_poison_become_dead_letters_beside_the_detections(
     os.utime(inbox / "0003.jsonl", (10**9 + 3, 10**9 + 3))
     frame = read_stream(spark, "files", {"path": str(inbox), **ONE_FILE}, places=Places(checkpoint))
     sink, beside = FileSink(str(tmp_path / "out")), FileSink(str(letters), format="json")
-    stream = Stream(frame, Fixed(Recipe.of(PAIR)), sink, checkpoint, letters=beside, trigger=NOW, delay="30 seconds")
+    stream = Stream(
+        frame, FixedRecipe(Recipe.of(PAIR)), sink, checkpoint, letters=beside, trigger=NOW, delay="30 seconds"
+    )
     (query,) = stream.start()
     query.awaitTermination()
     found = spark.read.parquet(str(tmp_path / "out")).drop("batch").toArrow()
@@ -158,7 +160,7 @@ def test_without_a_delay_what_an_event_completes_is_told_in_its_batch(
         told.extend((batch, rows.count(), row["events"][1]["id"]) for row in rows.collect())
 
     beside = FileSink(str(tmp_path / "letters"), format="json")
-    (query,) = Stream(frame, Fixed(Recipe.of(PAIR)), sink, checkpoint, letters=beside, trigger=NOW).start()
+    (query,) = Stream(frame, FixedRecipe(Recipe.of(PAIR)), sink, checkpoint, letters=beside, trigger=NOW).start()
     query.awaitTermination()
     with_events = [step["batchId"] for step in query.recentProgress if step["numInputRows"]]
     assert told == [(with_events[1], 1, "b1"), (with_events[2], 1, "b2")]
@@ -176,7 +178,7 @@ def test_a_clock_far_ahead_is_refused_and_does_not_move_the_watermark(
     write_files(tmp_path / "in", [reading("end", "z", 900)], size=1, first=2)
     frame = read_stream(spark, "files", {"path": str(tmp_path / "in"), **ONE_FILE}, places=Places(checkpoint))
     sink, beside = FileSink(str(tmp_path / "out")), FileSink(str(tmp_path / "letters"), format="json")
-    run(Stream(frame, Fixed(Recipe.of(PAIR)), sink, checkpoint, letters=beside, trigger=NOW, max_ahead="1 day"))
+    run(Stream(frame, FixedRecipe(Recipe.of(PAIR)), sink, checkpoint, letters=beside, trigger=NOW, max_ahead="1 day"))
     assert spark.read.parquet(str(tmp_path / "out")).count() == 1
     assert letters_of(spark, tmp_path / "letters") == {("its clock is too far ahead", "wrong")}
 
@@ -193,7 +195,7 @@ def test_patterns_are_added_changed_and_removed_in_a_stream_and_the_others_keep_
 
     kept, gone = pattern("kept", "a", "b"), pattern("gone", "a", "b")
     table.write_text(kept + gone + pattern("changed", "a", "b"))
-    source = Table(str(table), Places(checkpoint).pins)
+    source = SubscriptionTable(str(table), Places(checkpoint).pins)
     frame = read_stream(spark, "files", {"path": str(inbox)}, places=Places(checkpoint))
     (query,) = Stream(frame, source, FileSink(str(out)), checkpoint).start()
     try:
@@ -235,7 +237,7 @@ def test_a_hot_key_has_a_place_of_its_own_and_the_rest_go_elsewhere(spark: Any) 
         for number in range(400)
     ]
     text = "pair: {type = a} as x then {type = b} as y within 1 second where x.room = y.room"
-    routed = pa.Table.from_batches(RouteTask(Fixed(Recipe.of(text)), 8)([batch_of(events)])).to_pylist()
+    routed = pa.Table.from_batches(RouteTask(FixedRecipe(Recipe.of(text)), 8)([batch_of(events)])).to_pylist()
     parts: dict[str, Counter[int]] = {"hot": Counter(), "cold": Counter()}
     for row in routed:
         if row["tuples"] is not None:
@@ -256,7 +258,7 @@ def test_events_come_through_a_socket(spark: Any, tmp_path: Path, checkpoint: st
         port = str(server.getsockname()[1])
         frame = read_stream(spark, "socket", {"host": "127.0.0.1", "port": port}, places=Places(checkpoint))
         sink, letters = FileSink(str(tmp_path / "out")), FileSink(str(tmp_path / "letters"), format="json")
-        (query,) = Stream(frame, Fixed(Recipe.of("any: {type = a}")), sink, checkpoint, letters=letters).start()
+        (query,) = Stream(frame, FixedRecipe(Recipe.of("any: {type = a}")), sink, checkpoint, letters=letters).start()
         try:
             server.settimeout(60)
             client, _ = server.accept()
@@ -287,7 +289,7 @@ def test_rate_tells_a_file_over_and_over(spark: Any, tmp_path: Path, checkpoint:
     write_files(tmp_path / "in", trace(3), size=3)
     options = {"path": str(tmp_path / "in"), "format": "jsonl", "rowsPerSecond": "50"}
     frame = read_stream(spark, "rate", options, places=Places(checkpoint))
-    source = Fixed(Recipe.of("any: {type != z}"))
+    source = FixedRecipe(Recipe.of("any: {type != z}"))
     stream = Stream(frame, source, FileSink(str(tmp_path / "out")), checkpoint)
     (query,) = stream.start()
     try:
@@ -309,7 +311,7 @@ def test_with_a_heartbeat_an_absence_is_told_though_nothing_comes(spark: Any, tm
     frame = read_stream(spark, "files", {"path": str(tmp_path / "in")}, places=Places(checkpoint))
     text = "open: {type = a} as x then not {type = b} as y for 2 seconds where x.room = y.room"
     sink = FileSink(str(tmp_path / "out"))
-    (query,) = Stream(frame, Fixed(Recipe.of(text)), sink, checkpoint, heartbeat="1 second").start()
+    (query,) = Stream(frame, FixedRecipe(Recipe.of(text)), sink, checkpoint, heartbeat="1 second").start()
     try:
         found: list[Any] = []
         for _ in range(600):
@@ -338,6 +340,6 @@ def test_a_heartbeat_that_makes_no_sense_is_refused(
 ) -> None:
     (tmp_path / "in").mkdir()
     frame = read_stream(spark, "files", {"path": str(tmp_path / "in")}, places=Places(checkpoint))
-    source, sink = Fixed(Recipe.of(text)), FileSink(str(tmp_path / "out"))
+    source, sink = FixedRecipe(Recipe.of(text)), FileSink(str(tmp_path / "out"))
     with pytest.raises(BuildError, match=message):
         Stream(frame, source, sink, checkpoint, trigger=trigger, heartbeat="10 ms").start()

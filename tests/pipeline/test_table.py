@@ -10,11 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from likewise.errors import BuildError, LikewiseError
-from likewise.pipeline.streaming.subscriptions import Table, pattern_versions, read_table
-from likewise.pipeline.worker import Recipe
+from likewise.pipeline.streaming.subscriptions import SubscriptionTable, pattern_versions, read_table
+from likewise.recipe import Recipe
 
 
-def names(table: Table, batch: int | None) -> list[str]:
+def names(table: SubscriptionTable, batch: int | None) -> list[str]:
     return [each.name for each in table.recipe(batch).subscriptions]
 
 
@@ -22,10 +22,10 @@ def test_a_batch_keeps_what_it_was_given(tmp_path: Path) -> None:
     """Asked again, by any worker, a batch has the subscriptions that it had; the next has the new ones."""
     file = tmp_path / "s.lw"
     file.write_text("one: {a = b}")
-    table = Table(str(file), str(tmp_path / "pins"))
+    table = SubscriptionTable(str(file), str(tmp_path / "pins"))
     assert names(table, 0) == ["one"]
     file.write_text("two: {a = b}")
-    assert names(Table(str(file), str(tmp_path / "pins")), 0) == ["one"]
+    assert names(SubscriptionTable(str(file), str(tmp_path / "pins")), 0) == ["one"]
     assert names(table, 1) == ["two"]
     assert names(table, None) == ["two"]
 
@@ -33,7 +33,7 @@ def test_a_batch_keeps_what_it_was_given(tmp_path: Path) -> None:
 def test_a_broken_table_leaves_the_last_good_one(tmp_path: Path) -> None:
     file = tmp_path / "s.lw"
     file.write_text("one: {a = b}")
-    table = Table(str(file), str(tmp_path / "pins"))
+    table = SubscriptionTable(str(file), str(tmp_path / "pins"))
     names(table, 0)
     for broken in ("one: {a = ", "one: {a~ = b~}", ""):
         file.write_text(broken)
@@ -50,7 +50,7 @@ def test_a_broken_table_leaves_the_last_good_one(tmp_path: Path) -> None:
 
 
 def test_a_table_that_was_never_good_is_an_error(tmp_path: Path) -> None:
-    table = Table(str(tmp_path / "missing.lw"), str(tmp_path / "pins"))
+    table = SubscriptionTable(str(tmp_path / "missing.lw"), str(tmp_path / "pins"))
     with pytest.raises(LikewiseError, match="cannot be read"):
         table.recipe(0)
 

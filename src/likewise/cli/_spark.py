@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from likewise.cli._input import Rejects
     from likewise.composite import Detection
     from likewise.language import Subscription
-    from likewise.pipeline.worker import Recipe
+    from likewise.recipe import Recipe
 
 
 def match_on_spark(
@@ -103,7 +103,7 @@ def partitions(master: str | None, remote: str | None) -> int:
     >>> partitions("local[3,4]", None), partitions("spark://host:7077", None)
     (3, 32)
     """
-    from likewise.pipeline.detection.places import BUCKETS
+    from likewise.composite import BUCKETS
 
     local = re.fullmatch(r"local(?:\[(\d+|\*)(?:,\d+)?\])?", remote or master or "local[*]")
     if local is None:

@@ -1,4 +1,4 @@
-"""Tables that commands read, join and write: CSV, JSON lines and Parquet, the good rows in spite of the bad."""
+"""Tables that commands read and write: CSV, JSON lines and Parquet, the good rows in spite of the bad."""
 
 from __future__ import annotations
 
@@ -10,9 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from likewise.cli._input import Rejects
 from likewise.cli._output import counted
 from likewise.errors import BuildError, InputError
@@ -20,11 +17,8 @@ from likewise.errors import BuildError, InputError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from likewise.semantics import Measure
-
 KINDS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".parquet": "parquet"}
 _HINT = "a table is .csv with a header, .jsonl with an object a line, or .parquet"
-Places = NDArray[np.int64]
 
 
 def kind_of(source: str) -> str:
@@ -168,84 +162,3 @@ def write_table(table: pa.Table, out: str) -> None:
     else:
         with Path(out).open("wb") as file:
             file.writelines(msgspec.json.encode(row) + b"\n" for row in table.to_pylist())
-
-
-def join_tables(
-    left: pa.Table,
-    right: pa.Table,
-    *,
-    on: tuple[str, str],
-    measure: Measure,
-    threshold: float | None = None,
-    best: int | None = None,
-    how: str = "inner",
-    explain: bool = False,
-    score: str = "relatedness",
-) -> pa.Table:
-    """What `join_by_meaning` gives on Spark, in this process; rows in the order of the left."""
-    import pyarrow as pa
-
-    from likewise.pipeline.joins.join import how_of, new_names
-    from likewise.pipeline.joins.sql import ARROW_WHY, reasons
-    from likewise.semantics.nearest import Bar, near_pairs
-
-    how, bar = how_of(how), Bar.of(threshold, best)
-    (mine, a), (theirs, b) = (_terms(table, name) for table, name in zip((left, right), on, strict=True))
-    pairs = near_pairs(measure, mine, theirs, bar)
-    at, pair = _spread(a, pairs.left)
-    if how in ("left_semi", "left_anti"):
-        found = np.isin(np.arange(left.num_rows), at)
-        return left.filter(pa.array(found if how == "left_semi" else ~found))
-    order = np.argsort(b, kind="stable")
-    one, place = _spread(pairs.right[pair], b[order])
-    rows, others, used = at[one], order[place], pair[one]
-    lonely = _missing(rows, left.num_rows) if how in ("left", "full") else rows[:0]
-    unasked = _missing(others, right.num_rows) if how in ("right", "full") else rows[:0]
-    added = [score, *(["why"] if explain else [])]
-    renamed = new_names(left.schema.names, right.schema.names, suffix="_right", added=added)
-    nothing = [None] * (len(lonely) + len(unasked))
-    columns = {
-        n: left[n].take(pa.array([*rows, *lonely, *[None] * len(unasked)], pa.int64())) for n in left.schema.names
-    }
-    indices = pa.array([*others, *[None] * len(lonely), *unasked], pa.int64())
-    columns |= {renamed[name]: right[name].take(indices) for name in right.schema.names}
-    columns[score] = pa.array([*pairs.relatedness[used].astype(float).tolist(), *nothing], pa.float64())
-    if explain:
-        why = [reasons(measure, mine[i], theirs[j]) for i, j in zip(pairs.left, pairs.right, strict=True)]
-        columns["why"] = pa.array([*(why[number] for number in used), *nothing], ARROW_WHY)
-    return pa.table(columns)
-
-
-def _terms(table: pa.Table, name: str) -> tuple[list[str], Places]:
-    """The distinct terms of a column in order, and the number of each row's; -1 for null."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if name not in table.schema.names:
-        known = ", ".join(table.schema.names)
-        raise BuildError(f"there is no column {name!r} to join on", hint=f"there are {known}")
-    column = table[name].combine_chunks()
-    if pa.types.is_null(column.type):
-        column = column.cast(pa.string())
-    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
-        raise BuildError(f"the column {name!r} is {column.type}, not text", hint="words are joined, not numbers")
-    terms = sorted(pc.unique(column.drop_null()).to_pylist())
-    places = pc.fill_null(pc.index_in(column, pa.array(terms, column.type)), -1)
-    return terms, np.asarray(places, np.int64)
-
-
-def _spread(wanted: Places, there: Places) -> tuple[Places, Places]:
-    """Each place of `wanted` beside each place of the same number in `there`, which is in order.
-
-    >>> [part.tolist() for part in _spread(np.array([1, -1, 0]), np.array([0, 1, 1]))]
-    [[0, 0, 2], [1, 2, 0]]
-    """
-    start, end = (np.searchsorted(there, wanted, side=side) for side in ("left", "right"))
-    sizes = np.where(wanted >= 0, end - start, 0)
-    index = np.repeat(np.arange(len(wanted)), sizes)
-    offset = np.arange(len(index)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return index, np.repeat(start, sizes) + offset
-
-
-def _missing(places: Places, count: int) -> Places:
-    return np.setdiff1d(np.arange(count), places)

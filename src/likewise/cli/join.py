@@ -57,7 +57,8 @@ def join(
         places = {"master": master, "remote": remote}
         count = _on_spark((left, right), places, out=out, as_json=as_json, rejects=rejects, options=asked)
     else:
-        from likewise.cli._tables import join_tables, read_table, write_table
+        from likewise.cli._tables import read_table, write_table
+        from likewise.pipeline import join_tables
         from likewise.semantics import measure as make
 
         if left == right == "-":

@@ -71,7 +71,7 @@ def stream(
     """
     from likewise.cli._follow import Ending, Told
     from likewise.cli._spark import session
-    from likewise.pipeline import FileSink, Stream, Table, read_stream
+    from likewise.pipeline import FileSink, Stream, SubscriptionTable, read_stream
     from likewise.pipeline.streaming.stream import Places
 
     places = Places(str(checkpoint.absolute()))
@@ -85,7 +85,7 @@ def stream(
         events = read_stream(spark, source, _pairs(given, "--from"), places=places)
         job = Stream(
             events,
-            Table(str(subscriptions.absolute()), places.pins, arguments),
+            SubscriptionTable(str(subscriptions.absolute()), places.pins, arguments),
             target,
             places.checkpoint,
             what=what,  # type: ignore[arg-type]  # checked above

@@ -2,7 +2,7 @@
 
 from likewise.composite._detection import Detection, ranked
 from likewise.composite._explain import PatternState
-from likewise.composite._plan import Plan
+from likewise.composite._plan import LeafNode, Plan
 from likewise.composite._planner import build_plan
 from likewise.composite._pool import ProfileMatcher
 from likewise.composite._reconcile import Changes, reconcile
@@ -10,19 +10,25 @@ from likewise.composite._run import Limits
 from likewise.composite._trace import Line
 from likewise.composite.detector import Detector, Refused
 from likewise.composite.relations import relation_of
+from likewise.composite.routing import BUCKETS, Rendezvous, key_digest, wanted_attributes
 
 __all__ = [
+    "BUCKETS",
     "Changes",
     "Detection",
     "Detector",
+    "LeafNode",
     "Limits",
     "Line",
     "PatternState",
     "Plan",
     "ProfileMatcher",
     "Refused",
+    "Rendezvous",
     "build_plan",
+    "key_digest",
     "ranked",
     "reconcile",
     "relation_of",
+    "wanted_attributes",
 ]

@@ -1,6 +1,6 @@
 """Matching: one event against many subscriptions."""
 
-from likewise.matching.encoding import Encoded
+from likewise.matching.encoding import Encoded, canonical
 from likewise.matching.explain import Explanation, PredicateStep
 from likewise.matching.mapping import Correspondence, Mapping
 from likewise.matching.match import Match
@@ -35,6 +35,7 @@ __all__ = [
     "PredicateStep",
     "Taxonomy",
     "Topic",
+    "canonical",
     "certainty",
     "default_threshold",
     "is_approximate",

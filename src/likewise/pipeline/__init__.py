@@ -3,16 +3,17 @@
 from likewise.pipeline.detection.batch import DETECTIONS_SCHEMA, detect
 from likewise.pipeline.events.frame import EVENTS_SCHEMA, as_events, dead_letters
 from likewise.pipeline.events.read import decode_records, read_events
-from likewise.pipeline.events.table import Columns, events_from_columns
+from likewise.pipeline.events.table import TableMapping, events_from_columns
 from likewise.pipeline.joins.join import join_by_meaning
 from likewise.pipeline.joins.sql import register_related
+from likewise.pipeline.joins.tables import join_tables
 from likewise.pipeline.matching import MATCHES_SCHEMA, match
 from likewise.pipeline.session import DEFAULT_MASTER, spark_session, watch
 from likewise.pipeline.spaces.build import SpaceOptions, Summary, build_space
 from likewise.pipeline.spaces.corpora import FORMATS, Corpus, Format
 from likewise.pipeline.streaming.sinks import ConsoleSink, FileSink, MqttSink, Sink, WebhookSink
 from likewise.pipeline.streaming.stream import Stream, read_stream
-from likewise.pipeline.streaming.subscriptions import Table
+from likewise.pipeline.streaming.subscriptions import SubscriptionTable
 
 __all__ = [
     "DEFAULT_MASTER",
@@ -20,7 +21,6 @@ __all__ = [
     "EVENTS_SCHEMA",
     "FORMATS",
     "MATCHES_SCHEMA",
-    "Columns",
     "ConsoleSink",
     "Corpus",
     "FileSink",
@@ -29,8 +29,9 @@ __all__ = [
     "Sink",
     "SpaceOptions",
     "Stream",
+    "SubscriptionTable",
     "Summary",
-    "Table",
+    "TableMapping",
     "WebhookSink",
     "as_events",
     "build_space",
@@ -39,6 +40,7 @@ __all__ = [
     "detect",
     "events_from_columns",
     "join_by_meaning",
+    "join_tables",
     "match",
     "read_events",
     "read_stream",

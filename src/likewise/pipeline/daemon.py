@@ -62,14 +62,14 @@ def rehearse() -> int:
     from likewise.pipeline.detection.route import RouteTask
     from likewise.pipeline.events.frame import batch_of
     from likewise.pipeline.matching import ScoreTask
-    from likewise.pipeline.streaming.subscriptions import Fixed
-    from likewise.pipeline.worker import Recipe
+    from likewise.pipeline.streaming.subscriptions import FixedRecipe
+    from likewise.recipe import Recipe
 
     kinds = "ab" * 64
     events = [Event(str(at), (("kind", kind), ("key", "k")), (), at, at) for at, kind in enumerate(kinds)]
     batch = batch_of(events)
     list(ScoreTask(Recipe.of("one: {kind = a}"))([batch]))
-    pair = Fixed(Recipe.of("pair: {kind = a} as x then first {kind = b} as y within 1 s where x.key = y.key"))
+    pair = FixedRecipe(Recipe.of("pair: {kind = a} as x then first {kind = b} as y within 1 s where x.key = y.key"))
     return sum(found.num_rows for found in DetectTask(pair, 1)(RouteTask(pair, 1)([batch])))
 
 

@@ -15,7 +15,7 @@ from likewise.errors import BuildError
 from likewise.matching import EventScores, Match, Matcher
 from likewise.pipeline.events.frame import encode, events_of, written
 from likewise.pipeline.events.transfer import Batches, over_events
-from likewise.pipeline.worker import Interests, Recipe
+from likewise.recipe import Interests, Recipe
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -1,6 +1,6 @@
 """Detection on Spark: a stateless step lets through what matches a member, a keyed step runs the detector.
 
-Both steps use the matcher and the detector that run everywhere else. Events meet where `Route` says; there they
+Both steps use the matcher and the detector that run everywhere else. Events meet where `Rendezvous` says; there they
 are taken in the order of event time, whatever the order in which they came. In a batch job a place is a partition:
 one detector for each pattern takes all keys of it, column by column.
 """
@@ -16,17 +16,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from likewise.composite import Detection, Detector
+from likewise.composite import BUCKETS, Detection, Detector, Rendezvous
 from likewise.errors import BuildError
 from likewise.events import Instant
 from likewise.language import Composite
-from likewise.pipeline.detection.places import BUCKETS, Route
 from likewise.pipeline.detection.route import BATCH_SCHEMA, MOMENT, Members, RouteTask, events_of_parcels
 from likewise.pipeline.events.frame import FLAW
 from likewise.pipeline.events.refusals import microseconds, refused
 from likewise.pipeline.events.transfer import over_events
-from likewise.pipeline.streaming.subscriptions import Fixed, Source, Table
-from likewise.pipeline.worker import Interests, Recipe
+from likewise.pipeline.streaming.subscriptions import FixedRecipe, RecipeSource, SubscriptionTable
+from likewise.recipe import Interests, Recipe
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -52,7 +51,7 @@ ARROW_DETECTIONS: Final = pa.schema(
 
 def detect(
     events: DataFrame,
-    patterns: Interests | Table,
+    patterns: Interests | SubscriptionTable,
     *,
     space: str | Path | Sequence[str | Path] = (),
     measure: str | None = None,
@@ -76,17 +75,19 @@ def detect(
     on with the clock, so that what must not happen is told though nothing comes. Subscriptions to single events among
     the patterns are only there to be referred to. Other arguments are those of `match`.
     """
-    if isinstance(patterns, Table):
-        source: Source = patterns
+    if isinstance(patterns, SubscriptionTable):
+        source: RecipeSource = patterns
     else:
         options = {"approach": approach, "threshold": threshold, **options}
-        source = Fixed(Recipe.of(patterns, measure=measure, spaces=space, options=options))
-    ways = Ways(delay=delay, buckets=buckets, spread=spread, max_ahead=max_ahead, letters=letters, heartbeat=heartbeat)
+        source = FixedRecipe(Recipe.of(patterns, measure=measure, spaces=space, options=options))
+    ways = DetectOptions(
+        delay=delay, buckets=buckets, spread=spread, max_ahead=max_ahead, letters=letters, heartbeat=heartbeat
+    )
     return detect_with(events, source, ways)
 
 
 @dataclass(frozen=True, slots=True)
-class Ways:
+class DetectOptions:
     """How detection is laid out; see `detect`."""
 
     delay: str = "0 seconds"
@@ -97,12 +98,12 @@ class Ways:
     heartbeat: str | None = None
 
 
-def detect_with(events: DataFrame, source: Source, ways: Ways | None = None) -> DataFrame:
+def detect_with(events: DataFrame, source: RecipeSource, ways: DetectOptions | None = None) -> DataFrame:
     """The same, with everything said in a source of recipes."""
-    ways = ways or Ways()
+    ways = ways or DetectOptions()
     if not events.isStreaming:
-        source = Fixed(source.recipe(None))
-    if isinstance(source, Fixed):
+        source = FixedRecipe(source.recipe(None))
+    if isinstance(source, FixedRecipe):
         if not source.value.patterns:
             raise BuildError("there is no pattern to detect", hint="single events are for match")
         source.value.check()
@@ -115,7 +116,7 @@ def detect_with(events: DataFrame, source: Source, ways: Ways | None = None) -> 
     return _detect_batch(events, source, ways)
 
 
-def _detect_batch(events: DataFrame, source: Source, ways: Ways) -> DataFrame:
+def _detect_batch(events: DataFrame, source: RecipeSource, ways: DetectOptions) -> DataFrame:
     from pyspark.sql import functions as F  # noqa: N812
 
     ahead = microseconds(ways.max_ahead)
@@ -146,7 +147,7 @@ class Meeting:
     """One pattern in one partition of a batch job; a detector is made when the first event comes."""
 
     recipe: Recipe
-    route: Route
+    route: Rendezvous
     place: int
     detector: Detector | None = None
     last: Instant = field(default=-(1 << 62))
@@ -181,7 +182,7 @@ class Meeting:
 class DetectTask:
     """Runs detectors over the rows of a partition, which come in the order of event time."""
 
-    source: Source
+    source: RecipeSource
     places: int = BUCKETS
     spread: bool = True
 

@@ -16,18 +16,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from likewise.composite import Plan, build_plan
-from likewise.composite._conditions import Side
+from likewise.composite import BUCKETS, LeafNode, Rendezvous, build_plan, key_digest, wanted_attributes
 from likewise.composite._flat_rows import uncollected
-from likewise.composite._plan import LeafNode
 from likewise.events import Event, Value, normalise
-from likewise.matching import Matcher
-from likewise.matching.encoding import canonical
-from likewise.pipeline.detection.places import BUCKETS, Route, digest
+from likewise.matching import Matcher, canonical
 from likewise.pipeline.events.frame import TEXTS, encode, events_of, instants, parsed
 from likewise.pipeline.events.refusals import Flaw, sort_out
-from likewise.pipeline.streaming.subscriptions import Source, Versions
-from likewise.pipeline.worker import Recipe, once
+from likewise.pipeline.streaming.subscriptions import RecipeSource, Versions
+from likewise.recipe import Recipe, once
 
 # Events on their way from the worker that matched them to the one that detects: the tuples of each as one text.
 #
@@ -184,7 +180,7 @@ class Keys:
         self._names = dictionary(self._tuples[0])
         self._made: dict[tuple[str, int], Pairs] = {}
 
-    def places(self, events: Numbers, route: Route, leaf: LeafNode) -> Pairs:
+    def places(self, events: Numbers, route: Rendezvous, leaf: LeafNode) -> Pairs:
         """Where events go that match a member whose attributes are said exactly."""
         if route.attribute is None:
             return events, np.zeros_like(events)
@@ -194,7 +190,7 @@ class Keys:
         bare = events[~self._mask(owner)[events]]
         return np.concatenate((owner[mine], bare)), np.concatenate((place[mine], np.zeros_like(bare)))
 
-    def mapped(self, matcher: Matcher, handle: int, events: Numbers, *, route: Route, leaf: LeafNode) -> Pairs:
+    def mapped(self, matcher: Matcher, handle: int, events: Numbers, *, route: Rendezvous, leaf: LeafNode) -> Pairs:
         """Where they go if another attribute may have answered for the key, which only the mapping tells."""
         pairs: list[tuple[int, int]] = []
         for at, event in zip(events.tolist(), events_of(self._batch.take(pa.array(events))), strict=True):
@@ -234,7 +230,7 @@ def _codes(column: pa.DictionaryArray) -> Numbers:
 
 @lru_cache(maxsize=1 << 16)
 def _digest_of(text: str, kind: str) -> int:
-    return digest(canonical(parsed(text, kind)))
+    return key_digest(canonical(parsed(text, kind)))
 
 
 MOMENT: Final = pa.timestamp("us", tz="UTC")
@@ -276,7 +272,7 @@ class Members:
 
     matcher: Matcher
     leaves: list[list[tuple[int, LeafNode]]]
-    routes: list[Route]
+    routes: list[Rendezvous]
     wanted: list[frozenset[str] | None]
 
     @classmethod
@@ -295,31 +291,17 @@ class Members:
                 users.setdefault((leaf.profile, leaf.options), []).append((number, leaf))
         for profile, options in users:
             matcher.add(profile, options=options)
-        routes = [Route.of(plan, buckets=buckets, spread=spread) for plan in plans]
+        routes = [Rendezvous.of(plan, buckets=buckets, spread=spread) for plan in plans]
         exact = dict(recipe.options).get("approach") in (None, "exact")
         wanted = [wanted_attributes(plan) if exact else None for plan in plans]
         return cls(matcher, list(users.values()), routes, wanted)
-
-
-def wanted_attributes(plan: Plan) -> frozenset[str] | None:
-    """All attributes that a pattern speaks of, if it says exactly what it means."""
-    out = set()
-    for leaf in plan.leaves:
-        if leaf.options.approach not in (None, "exact"):
-            return None
-        for predicate in leaf.profile.predicates:
-            if predicate.attribute_approximate or predicate.value_approximate:
-                return None
-            out.add(normalise(predicate.attribute))
-    sides = (side for condition in plan.conditions for side in (condition.left, condition.right))
-    return frozenset(out | {side.attribute for side in sides if isinstance(side, Side)})
 
 
 @dataclass(frozen=True, slots=True)
 class RouteTask:
     """Lets through the events that match a member, once for each place where they are awaited."""
 
-    source: Source
+    source: RecipeSource
     buckets: int = BUCKETS
     spread: bool = True
     max_ahead: int | None = None
@@ -357,7 +339,7 @@ class RouteTask:
                 yield pa.RecordBatch.from_arrays([*head, *columns], schema=_STREAM if self.streaming else _BATCH)
         yield self._ticks(members, versions, pc.min_max(ends).as_py())
 
-    def _head(self, route: Route, number: int, landing: Landing, versions: Versions) -> list[pa.Array]:
+    def _head(self, route: Rendezvous, number: int, landing: Landing, versions: Versions) -> list[pa.Array]:
         count = len(landing.event)
         if self.streaming:
             names = [pa.repeat(route.pattern, count), pa.repeat(versions.live[route.pattern], count)]

@@ -14,16 +14,15 @@ from pyspark.sql import Row
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from likewise.composite import Detection, Detector
+from likewise.composite import Detection, Detector, Rendezvous
 from likewise.errors import BuildError
 from likewise.events import Event, Instant
-from likewise.pipeline.detection.batch import Ways, make_detector, member_rows
-from likewise.pipeline.detection.places import Route
+from likewise.pipeline.detection.batch import DetectOptions, make_detector, member_rows
 from likewise.pipeline.detection.route import STREAM_SCHEMA, Members, RouteTask, batch_number, split, tuples_of
 from likewise.pipeline.events.frame import FLAW
 from likewise.pipeline.events.refusals import interval, letter, microseconds, over_records
-from likewise.pipeline.streaming.subscriptions import Source, Versions
-from likewise.pipeline.worker import Recipe
+from likewise.pipeline.streaming.subscriptions import RecipeSource, Versions
+from likewise.recipe import Recipe
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -155,11 +154,11 @@ REFUSED: Final = "refused"
 """The name under which Spark's progress tells how many events a batch refused."""
 
 
-class Parts(NamedTuple):
+class BatchContext(NamedTuple):
     """What a batch is processed with."""
 
     recipe: Recipe
-    routes: dict[str, Route]
+    routes: dict[str, Rendezvous]
     versions: Versions
 
 
@@ -170,7 +169,7 @@ class DetectProcessor(StatefulProcessor):
     what time alone decides waits for the watermark.
     """
 
-    def __init__(self, source: Source, ways: Ways) -> None:
+    def __init__(self, source: RecipeSource, ways: DetectOptions) -> None:
         self._source = source
         self._ways = ways
         # Spark reads the delay, in more ways of writing than ours.
@@ -180,7 +179,7 @@ class DetectProcessor(StatefulProcessor):
         """Open the state."""
         self._handle = handle
         self._state = handle.getValueState("detector", STATE)
-        self._batch: Parts | None = None
+        self._batch: BatchContext | None = None
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
         """Take the events of a batch, then go as far as the watermark allows."""
@@ -218,12 +217,14 @@ class DetectProcessor(StatefulProcessor):
     def close(self) -> None:
         """Nothing is held outside the state."""
 
-    def _parts(self) -> Parts:
+    def _parts(self) -> BatchContext:
         if self._batch is None:
             number = batch_number()
             recipe = self._source.recipe(number)
             routes = Members.of(recipe, buckets=self._ways.buckets, spread=self._ways.spread).routes
-            self._batch = Parts(recipe, {route.pattern: route for route in routes}, self._source.versions(number))
+            self._batch = BatchContext(
+                recipe, {route.pattern: route for route in routes}, self._source.versions(number)
+            )
         return self._batch
 
     def _current(self, pattern: str, version: str) -> bool:
@@ -310,7 +311,7 @@ def _late_by(routed: DataFrame, delay: str) -> DataFrame:
         raise BuildError(f"the delay {delay!r} is not a length of time", hint="such as `90 seconds`") from None
 
 
-def detect_stream(events: DataFrame, source: Source, ways: Ways) -> DataFrame:
+def detect_stream(events: DataFrame, source: RecipeSource, ways: DetectOptions) -> DataFrame:
     """Detections of a stream, with the columns of a batch job."""
     from pyspark.sql import functions as F  # noqa: N812
 

@@ -33,7 +33,7 @@ from likewise.pipeline.events.csv_kernel import (
     write_rows,
 )
 from likewise.pipeline.events.frame import ARROW_SCHEMA, KINDS, TEXTS
-from likewise.pipeline.events.table import BOOLEANS, MOMENT, NUMBER, UNEVEN_ROW, Columns, reasons
+from likewise.pipeline.events.table import BOOLEANS, MOMENT, NUMBER, UNEVEN_ROW, TableMapping, reasons
 from likewise.pipeline.events.timestamps import read_moments, zone_named
 
 # The cells of some lines of CSV: where each is among the bytes, and the columns, records and names made of them.
@@ -213,14 +213,14 @@ class Table:
     """What a worker must know of a CSV table: its columns by place, what they are for, and the zone of bare times."""
 
     names: tuple[str, ...]
-    columns: Columns
+    columns: TableMapping
     zone: str = "UTC"
     separator: str = ","
 
     def events(self, lines: Lines, place: Place) -> Iterator[pa.RecordBatch]:
         """The events of lines, and after them those lines that are none.
 
-        >>> table = Table(("id", "temp", "place"), Columns(id="id"))
+        >>> table = Table(("id", "temp", "place"), TableMapping(id="id"))
         >>> lines, _ = Lines.of_text(b"e1,3.5,Galway\\ne2,,\\n")
         >>> good, bad = table.events(lines, Place("x.csv", lambda: 2))
         >>> [(each["name"], each["value"], each["kind"]) for each in good.column("attributes").to_pylist()[0]]

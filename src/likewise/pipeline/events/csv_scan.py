@@ -18,7 +18,7 @@ import pyarrow as pa
 from likewise.pipeline.events.csv import Lines, Place, Table, decoded
 from likewise.pipeline.events.frame import EVENTS_SCHEMA
 from likewise.pipeline.events.scan import Part, local_sizes, task_rows
-from likewise.pipeline.events.transfer import Batches, Origin, Step, remember
+from likewise.pipeline.events.transfer import Batches, EventOrigin, Step, remember
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -35,7 +35,7 @@ _PACKED: Final = (".bz2", ".deflate", ".gz", ".lz4", ".snappy", ".zst", ".zstd")
 def csv_events(lines: DataFrame, table: Table, *, stream: bool) -> DataFrame:
     """The events of a table of text lines (`value`), made in the workers."""
     rows, step = _whole_files(lines, table, stream=stream) or (_as_rows(lines), LineStep(table))
-    return remember(rows.mapInArrow(Decoded(step), EVENTS_SCHEMA), Origin(lambda: (rows, step)))
+    return remember(rows.mapInArrow(Decoded(step), EVENTS_SCHEMA), EventOrigin(lambda: (rows, step)))
 
 
 def _whole_files(lines: DataFrame, table: Table, *, stream: bool) -> tuple[DataFrame, Step] | None:

@@ -22,9 +22,9 @@ from likewise.pipeline.events.csv import Table
 from likewise.pipeline.events.csv_scan import csv_events
 from likewise.pipeline.events.frame import EVENTS_SCHEMA, as_events, batch_of, instants
 from likewise.pipeline.events.scan import parquet_origin
-from likewise.pipeline.events.table import Columns, events_from_columns
+from likewise.pipeline.events.table import TableMapping, events_from_columns
 from likewise.pipeline.events.timestamps import zone_named
-from likewise.pipeline.events.transfer import Origin, remember
+from likewise.pipeline.events.transfer import EventOrigin, remember
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -54,7 +54,7 @@ def read_events(
     *,
     format: str = "auto",
     stream: bool = False,
-    columns: Columns | None = None,
+    columns: TableMapping | None = None,
     stamp: bool = False,
     options: dict[str, str] | None = None,
 ) -> DataFrame:
@@ -88,7 +88,7 @@ def read_events(
 def decode_records(records: DataFrame, *, format: str = "jsonl", stamp: bool = False) -> DataFrame:
     """Events from a DataFrame with the columns `record` (bytes), `source` and `received` (a timestamp)."""
     rows, decoder = records.select("record", "source", "received"), Decoder(format, stamp)
-    return remember(rows.mapInArrow(decoder, EVENTS_SCHEMA), Origin(lambda: (rows, decoder)))
+    return remember(rows.mapInArrow(decoder, EVENTS_SCHEMA), EventOrigin(lambda: (rows, decoder)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class _Reader:
             F.col("_metadata.file_modification_time").alias("received"),
         )
 
-    def parquet(self, columns: Columns | None) -> DataFrame:
+    def parquet(self, columns: TableMapping | None) -> DataFrame:
         base = self._base()
         if self.stream:
             # A stream must know its columns beforehand; those of the files that are there are taken.
@@ -130,11 +130,11 @@ class _Reader:
         # Options may mean anything to the reader of Spark.
         return as_events(rows) if self.stream or self.options else remember(as_events(rows), parquet_origin(rows))
 
-    def csv(self, columns: Columns | None) -> DataFrame:
+    def csv(self, columns: TableMapping | None) -> DataFrame:
         if columns is None:
             raise BuildError(
                 "a CSV file needs to know which columns make an event",
-                hint="give columns=Columns(id=…, time=…, attributes=[…])",
+                hint="give columns=TableMapping(id=…, time=…, attributes=[…])",
             )
         from pyspark.sql import functions as F  # noqa: N812
 
@@ -152,7 +152,7 @@ class _Reader:
         rows = reader.schema(schema).csv(self.path).select("*", F.col("_metadata.file_name").alias(SOURCE))
         return events_from_columns(rows, columns, broken=BROKEN, source=SOURCE)
 
-    def _own_csv(self, columns: Columns, names: list[str]) -> Table | None:
+    def _own_csv(self, columns: TableMapping, names: list[str]) -> Table | None:
         """How workers read the table; nothing where only Spark's reader knows how."""
         options = {key.lower(): value for key, value in self.options.items() if key.lower() not in FILE_OPTIONS}
         separators = {options.pop(name) for name in SEPARATOR_OPTIONS if name in options} or {","}

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from likewise.pipeline.events.frame import ARROW_SCHEMA, EVENTS_SCHEMA, TEXTS, tidy
-from likewise.pipeline.events.transfer import Batches, Origin, Step
+from likewise.pipeline.events.transfer import Batches, EventOrigin, Step
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -33,9 +33,9 @@ Part = tuple[str, int, int]
 """A file, and which share of how many of it."""
 
 
-def parquet_origin(table: DataFrame) -> Origin:
+def parquet_origin(table: DataFrame) -> EventOrigin:
     """How workers read the events of a table of Parquet files themselves."""
-    return Origin(partial(_rows, table))
+    return EventOrigin(partial(_rows, table))
 
 
 def _rows(table: DataFrame) -> tuple[DataFrame, Step] | None:

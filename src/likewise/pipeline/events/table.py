@@ -23,7 +23,7 @@ UNEVEN_ROW: Final = "the row has another number of cells"
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class TableMapping:
     """Which columns make an event.
 
     `attributes` are names of columns, or a mapping from columns to attribute names; without it, every column
@@ -65,7 +65,7 @@ class Columns:
 
 
 def events_from_columns(
-    table: DataFrame, columns: Columns, *, broken: str | None = None, source: str | None = None
+    table: DataFrame, columns: TableMapping, *, broken: str | None = None, source: str | None = None
 ) -> DataFrame:
     """Events from a table of cells; the whole work is done by Spark's own expressions.
 
@@ -107,7 +107,7 @@ def _row(present: Sequence[str]) -> Column:
     return F.to_json(F.struct(*(F.col(f"`{name}`") for name in present)))
 
 
-def _id(columns: Columns) -> Column:
+def _id(columns: TableMapping) -> Column:
     from pyspark.sql import functions as F  # noqa: N812
 
     # A row without an id is known by what it says, so that reading it twice gives the same id.
@@ -116,7 +116,7 @@ def _id(columns: Columns) -> Column:
     return F.col(f"`{columns.id}`").cast("string")
 
 
-def _moment(name: str | None, columns: Columns) -> Column:
+def _moment(name: str | None, columns: TableMapping) -> Column:
     from pyspark.sql import functions as F  # noqa: N812
 
     if name is None:
@@ -128,7 +128,7 @@ def _moment(name: str | None, columns: Columns) -> Column:
     return F.try_to_timestamp(F.col(f"`{name}`"), F.lit(columns.time_format))
 
 
-def _theme(columns: Columns) -> Column:
+def _theme(columns: TableMapping) -> Column:
     from pyspark.sql import functions as F  # noqa: N812
 
     if isinstance(columns.theme, str):
@@ -137,7 +137,7 @@ def _theme(columns: Columns) -> Column:
     return F.array(*(F.lit(tag) for tag in columns.theme)).cast("array<string>")
 
 
-def _attributes(table: DataFrame, columns: Columns, present: Sequence[str]) -> Column:
+def _attributes(table: DataFrame, columns: TableMapping, present: Sequence[str]) -> Column:
     from pyspark.sql import functions as F  # noqa: N812
 
     types = dict(table.dtypes)
@@ -187,7 +187,7 @@ def _kind_of_type(type: str) -> str | None:
     return {"boolean": "boolean", "timestamp": "time"}.get(type)
 
 
-def reasons(columns: Columns) -> list[str]:
+def reasons(columns: TableMapping) -> list[str]:
     """What a row can lack to be an event, the first that holds being told."""
     told = ["the event has no attributes"]
     if columns.id is not None:
@@ -196,7 +196,7 @@ def reasons(columns: Columns) -> list[str]:
     return [*told, "the event ends before it starts"]
 
 
-def _reason(columns: Columns, broken: str | None) -> Column:
+def _reason(columns: TableMapping, broken: str | None) -> Column:
     from pyspark.sql import functions as F  # noqa: N812
 
     tests = [F.size("_attributes") == 0]

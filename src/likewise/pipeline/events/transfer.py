@@ -1,6 +1,6 @@
 """How events get to the workers: straight from where they are read, or as rows that Spark hands over.
 
-A frame that comes right from `read_events` remembers how a worker can read its events itself (its `Origin`). What
+A frame that comes right from `read_events` remembers how a worker can read its events itself (its `EventOrigin`). What
 works on such events then reads, decodes and goes on in one step of one worker, and no event becomes a row of Spark's in
 between. Whoever filters or joins the events has made another frame, which is handed over packed as rows.
 """
@@ -103,13 +103,13 @@ _REMEMBERED: Final = "_likewise_origin"
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class EventOrigin:
     """Rows that Spark reads, and the step that makes events of them in a worker; `rows` may find it cannot be done."""
 
     rows: Callable[[], tuple[DataFrame, Step] | None]
 
 
-def remember(events: DataFrame, origin: Origin) -> DataFrame:
+def remember(events: DataFrame, origin: EventOrigin) -> DataFrame:
     """The same frame, which knows where its events come from. What is made from it does not."""
     vars(events)[_REMEMBERED] = origin
     return events
@@ -130,7 +130,7 @@ def over_events(events: DataFrame, step: Step, schema: str, *, timed: bool = Fal
 
 def origin_of(events: DataFrame) -> tuple[DataFrame, Step] | None:
     """The rows from which workers can make the events themselves, and how; nothing if they cannot."""
-    origin: Origin | None = vars(events).get(_REMEMBERED)
+    origin: EventOrigin | None = vars(events).get(_REMEMBERED)
     # What is held in memory need not be read again.
     return None if origin is None or events.is_cached else origin.rows()
 

@@ -73,7 +73,7 @@ def how_of(how: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class JoinSide:
     """One table, with columns added for the keys that it is joined by."""
 
     frame: DataFrame
@@ -203,10 +203,10 @@ def join_by_meaning(
     """
     pairs, same = pairs_of(on), pairs_of(equal)
     tags = (None, None) if themes is None else pairs_of(themes)[0]
-    mine = Side(left, tuple(a for a, _ in pairs), tuple(a for a, _ in same), tags[0], "left")
-    theirs = Side(right, tuple(b for _, b in pairs), tuple(b for _, b in same), tags[1], "right")
+    mine = JoinSide(left, tuple(a for a, _ in pairs), tuple(a for a, _ in same), tags[0], "left")
+    theirs = JoinSide(right, tuple(b for _, b in pairs), tuple(b for _, b in same), tags[1], "right")
     bar = Bar.of(threshold, best, themed=themes is not None)
-    join = Join(mine, theirs, Meaning.of(measure, space, **options), bar, how_of(how), explain)
+    join = MeaningJoin(mine, theirs, Meaning.of(measure, space, **options), bar, how_of(how), explain)
     join.check()
     added = [] if join.half else [score, *(["why"] if explain else ())]
     renamed = {}
@@ -220,11 +220,11 @@ def join_by_meaning(
 
 
 @dataclass(frozen=True)
-class Join:
+class MeaningJoin:
     """Two sides, what is near enough, and how to put it together."""
 
-    left: Side
-    right: Side
+    left: JoinSide
+    right: JoinSide
     meaning: Meaning
     bar: Bar
     how: str
@@ -355,7 +355,7 @@ class Join:
         return pairs.join(reasons, keys)
 
 
-def _combinations(side: Side) -> DataFrame:
+def _combinations(side: JoinSide) -> DataFrame:
     keys = [*side.keys, *side.same]
     return side.keyed().select(*keys).dropna("any").distinct()
 

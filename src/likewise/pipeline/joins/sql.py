@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from likewise.errors import BuildError
 from likewise.pipeline.events.frame import distinct_themes
-from likewise.pipeline.worker import once, space_paths
+from likewise.recipe import once, space_paths
 from likewise.semantics import Competitors, Measure, Space, measure, needs_space, pairwise
 from likewise.semantics.nearest import Theme
 

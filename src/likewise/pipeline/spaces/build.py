@@ -120,7 +120,7 @@ class _Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Postings:
+class PostingWriter:
     """Writes the terms that come in sorted chunks."""
 
     writer: SpaceWriter
@@ -358,7 +358,7 @@ def _write(
         _write_rejected(facts[REJECTED], writer.folder / REJECTED_FILE)
     report("sorting terms")
     partitions = 1 + concepts.postings // _POSTINGS_A_PARTITION
-    postings = Postings(writer, concepts, options.weighting, min_df=options.min_df, prune=options.prune)
+    postings = PostingWriter(writer, concepts, options.weighting, min_df=options.min_df, prune=options.prune)
     postings.write(_sorted_postings(index, partitions))
     report("sealing")
     words = counted.get("words", 0)

@@ -26,7 +26,7 @@ _mine: set[str] = set()
 """What this process holds. It must not even open such a file again: closed, it would be unlocked."""
 
 
-class Claim:
+class CheckpointLock:
     """The lock of one checkpoint; without a path it locks nothing."""
 
     def __init__(self, path: str | None = None, file: Any = None) -> None:
@@ -34,7 +34,7 @@ class Claim:
         self._file = file
 
     @classmethod
-    def take(cls, spark: SparkSession, checkpoint: str, *, patience: float = PATIENCE) -> Claim:
+    def take(cls, spark: SparkSession, checkpoint: str, *, patience: float = PATIENCE) -> CheckpointLock:
         """Wait for the checkpoint to be free and take it; over Spark Connect, and on an object store, just go on."""
         jvm = getattr(spark, "_jvm", None)
         if jvm is None or "://" in checkpoint:
@@ -55,7 +55,7 @@ class Claim:
         return claim
 
     @classmethod
-    def _try(cls, jvm: Any, path: str) -> Claim | None:
+    def _try(cls, jvm: Any, path: str) -> CheckpointLock | None:
         from py4j.protocol import Py4JJavaError
 
         if path in _mine:

@@ -18,8 +18,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 
-from likewise.delivery.mqtt import Address, Joined, joining
-from likewise.delivery.spool import Message, Spool
+from likewise.delivery import Address, Joined, Message, Spool, joining
 from likewise.errors import BuildError
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ class MqttSource(DataSource):
         return MqttReader(self.options)
 
 
-class Part(InputPartition):
+class MessagePartition(InputPartition):
     """Some messages; they travel with the partition, so that workers need not see the spool."""
 
     def __init__(self, messages: list[Message]) -> None:
@@ -109,12 +108,12 @@ class MqttReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             time.sleep(_QUIET)
         self._last = spool.durable
 
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[Part]:
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[MessagePartition]:
         """The messages of a batch, the same whenever asked."""
         messages = list(self._open().read(start["count"], end["count"]))
-        return [Part(messages[at : at + _PART]) for at in range(0, len(messages), _PART)]
+        return [MessagePartition(messages[at : at + _PART]) for at in range(0, len(messages), _PART)]
 
-    def read(self, partition: Part) -> Iterator[pa.RecordBatch]:  # type: ignore[override]
+    def read(self, partition: MessagePartition) -> Iterator[pa.RecordBatch]:  # type: ignore[override]
         """The messages of one partition, as Arrow columns."""
         columns = list(zip(*partition.messages, strict=True))
         arrays = [pa.array(list(column), field.type) for column, field in zip(columns, _ARROW, strict=True)]

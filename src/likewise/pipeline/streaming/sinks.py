@@ -7,19 +7,15 @@ the whole batch is out, so only a batch that was cut off in the middle is sent t
 
 from __future__ import annotations
 
-import http.client
 import itertools
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 import pyarrow as pa
 
+from likewise.delivery import Ledger, Outgoing, Webhook, name_of
 from likewise.errors import BuildError, DeliveryError
 
 if TYPE_CHECKING:
@@ -62,27 +58,6 @@ class ConsoleSink:
             print(_encode({"batch": batch, **row}).decode(), flush=True)
 
 
-class Ledger:
-    """Remembers in a file which batch was delivered last; batches come in order."""
-
-    def __init__(self, path: str | Path) -> None:
-        self._path = Path(path)
-
-    def has(self, batch: int) -> bool:
-        """Whether this batch is out already."""
-        try:
-            return batch <= int(self._path.read_text())
-        except (FileNotFoundError, ValueError):
-            return False
-
-    def add(self, batch: int) -> None:
-        """Note a batch; the file is replaced whole, so a crash leaves the old note or the new one."""
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        part = self._path.with_suffix(".part")
-        part.write_text(str(batch))
-        part.replace(self._path)
-
-
 @dataclass(frozen=True, slots=True)
 class MqttSink:
     """One message for each row, QoS 1, on the topic with `{column}` filled in from the row.
@@ -97,8 +72,6 @@ class MqttSink:
     patience: float = 60.0
 
     def __call__(self, rows: DataFrame, batch: int) -> None:
-        from likewise.delivery.mqtt import Outgoing, name_of
-
         ledger = Ledger(self.ledger)
         if ledger.has(batch):
             return
@@ -131,32 +104,19 @@ class WebhookSink:
     headers: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if not self.url.startswith(("http://", "https://")):
-            raise BuildError(f"{self.url!r} is no address of a webhook", hint="such as http://localhost:8000/hook")
+        self._hook()
 
     def __call__(self, rows: DataFrame, batch: int) -> None:
         ledger = Ledger(self.ledger)
         if ledger.has(batch):
             return
+        hook = self._hook()
         for part, chunk in enumerate(_chunks(in_order(rows), self.size)):
-            self._post(_encode(chunk), key=f"{batch}-{part}")
+            hook.post(_encode(chunk), key=f"{batch}-{part}")
         ledger.add(batch)
 
-    def _post(self, body: bytes, *, key: str) -> None:
-        headers = {"Content-Type": "application/json", "Idempotency-Key": key, **self.headers}
-        request = urllib.request.Request(self.url, data=body, headers=headers, method="POST")
-        end = time.monotonic() + self.patience
-        for tried in itertools.count(1):
-            try:
-                with urllib.request.urlopen(request, timeout=30):
-                    return
-            except (OSError, http.client.HTTPException) as error:
-                # A receiver that refuses what it was sent will refuse it again; one that is down may come back.
-                refused = isinstance(error, urllib.error.HTTPError) and error.code < 500 and error.code != 429
-                pause = min(2.0**tried / 10, 10.0)
-                if refused or time.monotonic() + pause > end:
-                    raise DeliveryError(f"{self.url} did not take part {key}: {error}") from error
-                time.sleep(pause)
+    def _hook(self) -> Webhook:
+        return Webhook(self.url, self.patience, self.headers)
 
 
 def in_order(rows: DataFrame) -> list[dict[str, Any]]:

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from likewise.errors import BuildError
-from likewise.pipeline.detection.batch import Ways, detect_with
+from likewise.pipeline.detection.batch import DetectOptions, detect_with
 from likewise.pipeline.events.frame import dead_letters
 from likewise.pipeline.events.read import decode_records, read_events
 from likewise.pipeline.matching import match_with
-from likewise.pipeline.streaming.checkpoint_lock import Claim
+from likewise.pipeline.streaming.checkpoint_lock import CheckpointLock
 from likewise.pipeline.streaming.sinks import Sink
-from likewise.pipeline.streaming.subscriptions import Fixed, Source, Table
+from likewise.pipeline.streaming.subscriptions import FixedRecipe, RecipeSource, SubscriptionTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -85,7 +85,7 @@ def _socket(spark: SparkSession, options: dict[str, str], places: Places) -> Dat
 
 
 def _mqtt(spark: SparkSession, options: dict[str, str], places: Places) -> DataFrame:
-    from likewise.delivery.mqtt import name_of
+    from likewise.delivery import name_of
     from likewise.pipeline.streaming.mqtt_source import read_mqtt
 
     topics = _need(options, "topic", "mqtt").split(",")
@@ -126,7 +126,7 @@ _READERS: dict[str, Callable[[Any, dict[str, str], Places], DataFrame]] = {
 class MatchBatch:
     """Matches one micro-batch with the subscriptions pinned to it; run again it does the same again."""
 
-    source: Source
+    source: RecipeSource
     sink: Sink
     letters: Sink | None = None
     explain: bool = True
@@ -179,7 +179,7 @@ class Stream:
     """
 
     events: DataFrame
-    source: Fixed | Table
+    source: FixedRecipe | SubscriptionTable
     sink: Sink
     checkpoint: str
     what: Literal["matches", "detections"] | None = None
@@ -198,7 +198,7 @@ class Stream:
     def start(self) -> list[StreamingQuery]:
         """Start the stream: matches, or detections if `what` says so or the subscriptions are patterns."""
         place = self.checkpoint if "://" in self.checkpoint else str(Path(self.checkpoint).absolute())
-        claim = Claim.take(self.events.sparkSession, place)
+        claim = CheckpointLock.take(self.events.sparkSession, place)
         try:
             query = self._start(Places(place))
         except BaseException:
@@ -215,11 +215,11 @@ class Stream:
         return self._query(self.events, MatchBatch(self.source, self.sink, self.letters, self.explain), places.query)
 
     def _guess(self) -> str:
-        recipe = self.source.value if isinstance(self.source, Fixed) else self.source.current()
+        recipe = self.source.value if isinstance(self.source, FixedRecipe) else self.source.current()
         return "detections" if recipe.patterns else "matches"
 
     def _detections(self, places: Places) -> StreamingQuery:
-        ways = Ways(
+        ways = DetectOptions(
             delay=self.delay, spread=self.spread, max_ahead=self.max_ahead, letters=True, heartbeat=self.heartbeat
         )
         found = detect_with(self.events, self.source, ways)

@@ -17,10 +17,10 @@ import msgspec
 
 from likewise.errors import BuildError, LikewiseError
 from likewise.language import Subscription, parse
-from likewise.pipeline.worker import Recipe, once
+from likewise.recipe import Recipe, once
 
 
-class Source(Protocol):
+class RecipeSource(Protocol):
     """Where a task finds the subscriptions for its batch."""
 
     def recipe(self, batch: int | None) -> Recipe:
@@ -62,7 +62,7 @@ _SWEPT = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Fixed:
+class FixedRecipe:
     """Subscriptions that stay as they are."""
 
     value: Recipe
@@ -77,7 +77,7 @@ class Fixed:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class SubscriptionTable:
     """A file of subscriptions (text, or JSON lines with `name` and `subscription`), or a folder with such or Parquet.
 
     `pins` is a folder of the stream's own; it and the table must be seen by driver and workers alike. A table that

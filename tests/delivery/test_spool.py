@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from likewise.delivery.spool import Spool
+from likewise.delivery import Spool
 
 
 def message(number: int) -> tuple[str, bytes, int]:

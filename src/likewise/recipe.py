@@ -1,7 +1,7 @@
-"""What a worker process needs to match: made once from a small recipe, then kept as long as the process lives.
+"""How to build the same engine anywhere: subscriptions, measure, spaces and options as one small value.
 
-Spaces travel as paths and are memory-mapped by every process, so all of a machine share one copy; they are never
-pickled. The recipe is all that goes over the wire.
+A recipe can be sent to any process. Spaces travel as paths and are memory-mapped there, so all processes of a machine
+share one copy. What a process builds from a recipe is kept as long as the process lives.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from likewise.matching import Matcher
 from likewise.semantics import Competitors, Space, measure, space_path
 
 Interests: TypeAlias = str | Path | Subscription | Iterable[Subscription]
-"""Subscriptions: as text, as the path of a file, or ready."""
+"""Subscriptions: as text, as the path of a file, as texts by name, as a list of texts, or ready."""
 
 Made = TypeVar("Made")
 

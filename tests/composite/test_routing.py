@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from likewise.composite import build_plan
+from likewise.composite.routing import Rendezvous, key_attributes
 from likewise.events import Event
 from likewise.language import parse
-from likewise.pipeline.detection.places import Route, key_attributes
 
 
-def route(text: str, *, buckets: int = 8) -> Route:
+def route(text: str, *, buckets: int = 8) -> Rendezvous:
     (pattern,) = parse(f"p: {text}")
-    return Route.of(build_plan(pattern), buckets=buckets)
+    return Rendezvous.of(build_plan(pattern), buckets=buckets)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """Where the events of a pattern meet: the rendezvous of 001, as keys of a shuffle.
 
 A pattern whose members are all bound by equality (`a.room = b.room`) can be detected room by room, so its key
-is the room. Any other pattern has one meeting place, named after itself.
+is the room. Any other pattern has one meeting place, named after itself. Spark routes by it, and so may any other
+place that spreads a pattern over several nodes.
 """
 
 from __future__ import annotations
@@ -12,10 +13,18 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Final
 
-from likewise.composite import Plan
 from likewise.composite._conditions import Side, values_of
 from likewise.composite._instance import Filled, Token
-from likewise.composite._plan import DisjunctionNode, GateNode, JointNode, LeafNode, SequenceNode, SilenceNode, TimeNode
+from likewise.composite._plan import (
+    DisjunctionNode,
+    GateNode,
+    JointNode,
+    LeafNode,
+    Plan,
+    SequenceNode,
+    SilenceNode,
+    TimeNode,
+)
 from likewise.composite._pool import mapped_values
 from likewise.events import Event, normalise
 from likewise.matching import Match
@@ -28,7 +37,7 @@ _KEYED = (LeafNode, SequenceNode, JointNode, DisjunctionNode)
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class Rendezvous:
     """How one pattern's events are sent to their meeting places; `attribute` is by role, None if there is one place."""
 
     pattern: str
@@ -37,7 +46,7 @@ class Route:
     clocked: bool
 
     @classmethod
-    def of(cls, plan: Plan, *, buckets: int = BUCKETS, spread: bool = True) -> Route:
+    def of(cls, plan: Plan, *, buckets: int = BUCKETS, spread: bool = True) -> Rendezvous:
         """The route of a plan; all meet in one place if nothing is to be spread."""
         clocked = any(isinstance(node, SilenceNode | TimeNode) for node in plan.nodes)
         attribute = None if clocked or not spread else key_attributes(plan)
@@ -54,15 +63,15 @@ class Route:
 
     def place(self, value: Any) -> int:
         """The bucket of a canonical value."""
-        return digest(value) % self.buckets
+        return key_digest(value) % self.buckets
 
     @property
     def offset(self) -> int:
         """Where its places begin among the partitions of a job, so that patterns with one place do not share one."""
-        return digest(self.pattern) % (1 << 31)
+        return key_digest(self.pattern) % (1 << 31)
 
     def owns(self, place: int, events: Iterable[tuple[str, Event]]) -> bool:
-        """Whether a detection belongs here: with several common keys, only the first place tells of it."""
+        """Whether a detection belongs here: with several common keys, only the first place reports it."""
         if self.attribute is None or self.buckets == 1:
             return True
         sets = [
@@ -76,8 +85,8 @@ class Route:
 
 
 @lru_cache(maxsize=1 << 16)
-def digest(value: Any) -> int:
-    """A number of a value, the same in every process."""
+def key_digest(value: Any) -> int:
+    """A number for a canonical value, the same in every process."""
     return int.from_bytes(blake2b(repr(value).encode(), digest_size=8).digest(), "little")
 
 
@@ -120,3 +129,17 @@ def key_values(leaf: LeafNode, event: Event, match: Match | None, attribute: str
 
 def _own_values(event: Event, attribute: str) -> Iterator[Any]:
     return (canonical(value) for name, value in event.tuples if normalise(name) == attribute)
+
+
+def wanted_attributes(plan: Plan) -> frozenset[str] | None:
+    """All attributes that a pattern looks at; None where any may matter, since its words are approximate."""
+    out = set()
+    for leaf in plan.leaves:
+        if leaf.options.approach not in (None, "exact"):
+            return None
+        for predicate in leaf.profile.predicates:
+            if predicate.attribute_approximate or predicate.value_approximate:
+                return None
+            out.add(normalise(predicate.attribute))
+    sides = (side for condition in plan.conditions for side in (condition.left, condition.right))
+    return frozenset(out | {side.attribute for side in sides if isinstance(side, Side)})
