@@ -22,6 +22,7 @@ EVENTS = "".join(
 def files(tmp_path: Path) -> Path:
     (tmp_path / "events.jsonl").write_text(EVENTS)
     (tmp_path / "interest.lw").write_text("a: {type = presence}\n")
+    (tmp_path / "other.lw").write_text("a: {type = presence}\n")
     (tmp_path / "folder").mkdir()
     return tmp_path
 
@@ -42,8 +43,9 @@ def likewise(folder: Path, *arguments: str, out: object = subprocess.PIPE) -> su
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["detect", "events.jsonl", "interest.lw", "--snapshot", "folder"], "folder: Is a directory"),
-        (["detect", "events.jsonl", "interest.lw", "--snapshot", "interest.lw"], "interest.lw: this is not a snapshot"),
+        (["detect", "events.jsonl", "interest.lw", "--snapshot", "folder"], "--snapshot folder is a folder"),
+        (["detect", "events.jsonl", "interest.lw", "--snapshot", "interest.lw"], "are the same file: interest.lw"),
+        (["detect", "events.jsonl", "interest.lw", "--snapshot", "other.lw"], "other.lw: this is not a snapshot"),
         (["detect", "events.jsonl", "interest.lw", "--chart", "line.png"], "charts are not written as '.png'"),
         (["detect", "events.jsonl", "interest.lw", "--until", "tomorrow"], "'tomorrow' is not a time"),
         (["match", "events.jsonl", "interest.lw", "--chart", "why.pdf"], "charts are not written as '.pdf'"),
@@ -109,9 +111,10 @@ def test_one_bad_record_never_loses_the_good_ones(files: Path) -> None:
         assert "mixed.jsonl:1: not valid JSON" in done.stderr
         assert "JSON has no such numbers" in done.stderr
         assert done.stdout
-        kept = likewise(files, *arguments, "--dead-letter", "bad.jsonl")
+        letters = files / f"{arguments[0]}.jsonl"
+        kept = likewise(files, *arguments, "--dead-letters", letters.name)
         assert kept.returncode == 0, kept.stderr
-        assert json.loads((files / "bad.jsonl").read_text())["line"] == 1
+        assert json.loads(letters.read_text())["line"] == 1
 
 
 def test_subscriptions_in_another_encoding_are_refused_everywhere(files: Path) -> None:

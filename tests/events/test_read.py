@@ -196,7 +196,7 @@ def test_no_dead_letter_means_no_file(tmp_path: Path) -> None:
 
 
 def test_dead_letters_that_cannot_be_written_are_an_own_error(tmp_path: Path) -> None:
-    with DeadLetters(tmp_path) as letters, pytest.raises(InputError, match="cannot write dead letters"):
+    with DeadLetters(tmp_path) as letters, pytest.raises(InputError, match="cannot be written"):
         ids(b"{\n", on_error=letters)
 
 

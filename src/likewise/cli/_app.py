@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pkgutil
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Annotated
 
@@ -18,6 +19,8 @@ from likewise.cli._output import errors
 from likewise.cli._trouble import explained
 
 USAGE = 2
+INTERRUPTED = 130
+"""The exit code after Ctrl-C, as shells have it."""
 
 PANELS = {
     "Subscribe": ("check", "match", "detect", "tune"),
@@ -54,19 +57,28 @@ def build() -> typer.Typer:
 
 def main() -> None:
     """Run the command; a user's mistake is one clear message and exit code 2."""
+    sys.exit(run())
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run the command with these arguments, or with those of the process, and return its exit code."""
     try:
-        build()()
+        code = build()(arguments, standalone_mode=False)
     except SystemExit as end:
         # The reader of our output went away (`likewise … | head`), for which Typer exits with 1: nothing is wrong.
-        sys.exit(0 if isinstance(end.__context__, BrokenPipeError) else end.code)
-    except KeyboardInterrupt:
-        sys.exit(130)
+        code = 0 if isinstance(end.__context__, BrokenPipeError) else end.code
     except Exception as error:
+        if type(error).__name__ == "NoArgsIsHelpError":
+            error.show()  # type: ignore[attr-defined]  # Typer's own, which it does not export
+            return USAGE
         told = explained(error)
         if told is None:
             raise
         errors.print(f"error: {told}", style="red", highlight=False, markup=False, soft_wrap=True)
-        sys.exit(USAGE)
+        code = USAGE
+    if code == INTERRUPTED:
+        errors.print("stopped")
+    return code if isinstance(code, int) else 0
 
 
 def _package_path() -> list[str]:

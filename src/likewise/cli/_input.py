@@ -24,9 +24,10 @@ _USAGE = 2
 
 
 class Rejects:
-    """Bad records: kept in a file of dead letters where one is given, else told; `conclude` makes them count.
+    """Bad records: kept in a file of dead letters if one is given, else reported; `conclude` makes them count.
 
     Without such a file they are lost, so the command ends with exit code 2; the good ones are worked on all the same.
+    Events that detection refuses for their time are counted by reason and reported once, at the end.
     """
 
     def __init__(self, dead_letter: Path | None = None) -> None:
@@ -35,6 +36,7 @@ class Rejects:
         self._path = dead_letter
         self._letters = None if dead_letter is None else DeadLetters(dead_letter)
         self._faults = 0
+        self._refusals: Counter[str] = Counter()
         self.count = 0
 
     @property
@@ -50,6 +52,12 @@ class Rejects:
         else:
             self.fault(record.error())
 
+    def refuse(self, record: BadRecord) -> None:
+        """Take one event that is well written and comes at the wrong time."""
+        self._refusals[record.reason] += 1
+        if self._letters is not None:
+            self(record)
+
     def fault(self, error: LikewiseError) -> None:
         """Tell what is wrong with one of the user's things."""
         self._faults += 1
@@ -64,13 +72,15 @@ class Rejects:
                 errors.print(f"{counted(self.count, 'bad record')} in {self._path}", markup=False, soft_wrap=True)
         if self._faults > _SHOWN:
             errors.print(f"… and {self._faults - _SHOWN:,} more", style="red")
-        if self._faults:
-            if self.count and self._letters is None:
-                errors.print("hint: --dead-letter FILE keeps bad records, with their reasons")
+        _report_refusals(self._refusals)
+        lost = self._letters is None and (self.count or self._refusals)
+        if lost:
+            errors.print("hint: --dead-letters FILE keeps bad records, with their reasons")
+        if self._faults or lost:
             raise typer.Exit(_USAGE)
 
 
-def tell_refusals(refusals: Counter[str]) -> None:
+def _report_refusals(refusals: Counter[str]) -> None:
     """Say how many events detection could not take, by reason, and what would help."""
     if not refusals:
         return

@@ -6,13 +6,11 @@ import contextlib
 import os
 import re
 import sys
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from likewise.cli._input import tell_refusals
 from likewise.cli._output import counted, errors, output, print_json
 
 if TYPE_CHECKING:
@@ -74,10 +72,9 @@ def detect_on_spark(
         frame = read_events(spark, path)
         found = detect(frame, patterns, **options)
         count = _write(found, out) if out is not None else _tell_detections(found, as_json=as_json)
-        refusals = _reject(refused(frame), rejects)
+        _reject(refused(frame), rejects)
     if not as_json:
         errors.print(counted(count, "detection"))
-    tell_refusals(refusals)
     rejects.conclude()
 
 
@@ -225,16 +222,11 @@ def _detection(row: Row) -> Detection:
     )
 
 
-def _reject(letters: DataFrame, rejects: Rejects) -> Counter[str]:
-    """Hand over what is no event, and count by reason what detection could not take."""
+def _reject(letters: DataFrame, rejects: Rejects) -> None:
+    """Hand over what is no event, and what detection could not take."""
     from likewise.events import BadRecord
     from likewise.pipeline.events.refusals import DETECTOR
 
-    refusals: Counter[str] = Counter()
     for row in letters.toLocalIterator():
-        if row["source"] == DETECTOR:
-            refusals[row["reason"]] += 1
-            if not rejects.keeps:
-                continue
-        rejects(BadRecord(row["source"], row["line"], row["reason"], (row["record"] or "").encode()))
-    return refusals
+        take = rejects.refuse if row["source"] == DETECTOR else rejects
+        take(BadRecord(row["source"], row["line"], row["reason"], (row["record"] or "").encode()))

@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlparse
+from urllib.request import url2pathname
 
 import pyarrow as pa
 
-from likewise.cli._tables import column_names, json_object, kind_of, uneven
+from likewise.cli._tables import CLOSE, OPEN, column_names, is_open, json_object, kind_of, uneven
 from likewise.errors import BuildError, InputError, LikewiseError
 
 if TYPE_CHECKING:
@@ -63,6 +65,7 @@ def _csv_table(spark: SparkSession, source: str, path: str) -> SparkTable:
 
     # As RFC 4180 has it: a quote written twice is one, and a cell in quotes may go on over the end of a line.
     reader = spark.read.options(escape='"', multiLine=True, columnNameOfCorruptRecord=_BAD, mode="PERMISSIVE")
+    _refuse_open(spark, source, path)
     first = reader.csv(path).head()
     header = column_names([cell or "" for cell in first or ()], source)
     schema = StructType([StructField(name, StringType()) for name in (*header, _BAD)])
@@ -72,6 +75,18 @@ def _csv_table(spark: SparkSession, source: str, path: str) -> SparkTable:
     good = frame.where(F.col(_BAD).isNull() & read).drop(_BAD)
     aside = frame.where(F.col(_BAD).isNotNull() & read).select(F.col(_BAD).alias("record"))
     return SparkTable(source, good, aside.mapInArrow(CsvFlaws(len(header)), "reason string, record binary"))
+
+
+def _refuse_open(spark: SparkSession, source: str, path: str) -> None:
+    """Spark takes a quoted text without an end to the end of the file, and does not say so."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    quotes = F.length("value") - F.length(F.replace("value", F.lit('"'), F.lit("")))
+    counts = spark.read.text(path).groupBy(F.input_file_name().alias("file")).agg((F.sum(quotes) % 2).alias("odd"))
+    for row in counts.where("odd = 1").collect():
+        local = Path(url2pathname(urlparse(row["file"]).path))
+        if not local.is_file() or is_open(local.read_bytes()):
+            raise InputError(OPEN, source=source, hint=CLOSE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 from likewise.cli._input import Rejects
 from likewise.cli._output import counted
 from likewise.errors import BuildError, InputError
+from likewise.files import whole_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 KINDS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".parquet": "parquet"}
+OPEN, CLOSE = "this quoted text has no end", 'close it with "'
 _HINT = "a table is .csv with a header, .jsonl with an object a line, or .parquet"
 
 
@@ -80,6 +82,22 @@ def uneven(cells: int, width: int) -> str:
     return f"{counted(cells, 'cell')} where the header has {width:,}"
 
 
+def is_open(record: bytes) -> bool:
+    """Whether a quoted cell begins in a record of CSV and does not end, so that it swallowed what follows.
+
+    >>> is_open(b'a,"b\\nc,d'), is_open(b'5" pipe,"b"')
+    (True, False)
+    """
+    if b'"' not in record:
+        return False
+    try:
+        for _ in csv.reader(io.StringIO(record.decode("utf-8", errors="replace"), newline=""), strict=True):
+            pass
+    except csv.Error as error:
+        return "unexpected end of data" in str(error)
+    return False
+
+
 def json_object(line: bytes) -> dict[str, Any]:
     """The object that a line is, else an `InputError`."""
     import msgspec
@@ -101,9 +119,12 @@ def _csv_table(text: bytes, source: str, rejects: Rejects) -> pa.Table:
     header = column_names(next(reader, []), source)
     rows: list[list[str | None]] = []
     lines.take()
+    first = reader.line_num + 1
     for cells in reader:
-        record = lines.take()
-        if len(cells) == len(header):
+        record, line, first = lines.take(), first, reader.line_num + 1
+        if is_open(record):
+            rejects(BadRecord(source, line, OPEN, record, hint=CLOSE))
+        elif len(cells) == len(header):
             # As Spark reads them, so that one text is one term wherever its table was written.
             rows.append([cell.replace("\r\n", "\n") or None for cell in cells])
         elif cells:
@@ -153,12 +174,12 @@ def write_table(table: pa.Table, out: str) -> None:
     import pyarrow.parquet as pq
 
     kind = kind_of(out)
-    if kind == "parquet":
-        pq.write_table(table, out)
-    elif kind == "csv":
-        if "why" in table.schema.names:
-            raise BuildError("CSV has no room for reasons", hint="--out with .jsonl or .parquet")
-        pa_csv.write_csv(table, out)
-    else:
-        with Path(out).open("wb") as file:
+    if kind == "csv" and "why" in table.schema.names:
+        raise BuildError("CSV has no room for reasons", hint="--out with .jsonl or .parquet")
+    with whole_file(out) as file:
+        if kind == "parquet":
+            pq.write_table(table, file)
+        elif kind == "csv":
+            pa_csv.write_csv(table, file)
+        else:
             file.writelines(msgspec.json.encode(row) + b"\n" for row in table.to_pylist())

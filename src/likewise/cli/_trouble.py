@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from likewise.errors import InputError, LikewiseError, MissingError
 
@@ -30,6 +31,8 @@ def explained(error: BaseException) -> LikewiseError | None:
     """
     if isinstance(error, LikewiseError):
         return error
+    if hasattr(error, "format_message"):
+        return _of_the_command_line(error)
     if isinstance(error, OSError):
         return _of_the_system(error)
     if isinstance(error, ModuleNotFoundError):
@@ -37,6 +40,15 @@ def explained(error: BaseException) -> LikewiseError | None:
     if type(error).__module__.split(".")[0] in {"py4j", "pyspark"}:
         return _of_spark(error)
     return None
+
+
+def _of_the_command_line(error: Any) -> LikewiseError:
+    """A wrong option or argument in one line, with the command whose help knows better."""
+    context = getattr(error, "ctx", None)
+    path = "likewise" if context is None else context.command_path
+    message = error.format_message()
+    message = message[:1].lower() + message[1:]
+    return LikewiseError(message.rstrip("."), hint=f"see `{path} --help`")
 
 
 def _of_the_system(error: OSError) -> LikewiseError:

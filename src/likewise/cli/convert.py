@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain, islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from likewise.cli._guard import guard
 from likewise.cli._input import Rejects, event_batches
+from likewise.cli._options import DeadLetters
 from likewise.cli._output import counted, errors, print_json
 from likewise.errors import BuildError, InputError
 
@@ -43,7 +44,7 @@ def convert(
     ] = None,
     theme: Annotated[list[str] | None, typer.Option(help="A theme tag of every event; may be repeated.")] = None,
     divider: Annotated[str | None, typer.Option(help="What stands between cells; seen from the header.")] = None,
-    dead_letter: Annotated[Path | None, typer.Option(help="Bad rows go here and the good ones go on.")] = None,
+    dead_letters: DeadLetters = None,
     as_json: Annotated[bool, typer.Option("--json", help="The count as one JSON line.")] = False,
 ) -> None:
     """Make events of a CSV table, or write events in another format.
@@ -55,9 +56,8 @@ def convert(
     """
     from likewise.events import write_events
 
-    if out != "-" and Path(out).exists() and source != "-" and Path(source).exists() and Path(out).samefile(source):
-        raise BuildError(f"{out} cannot be read and written at once", hint="give --out another name")
-    rejects = Rejects(dead_letter)
+    guard(reads={"FILE": source}, writes={"--out": out, "--dead-letters": dead_letters})
+    rejects = Rejects(dead_letters)
     options: dict[str, Any] = {"id": id, "time": time, "end": end, "divider": divider, "theme": theme or ()}
     options |= {"attributes": _names(keep), "constants": dict(_pair(each) for each in add or ())}
     events: Iterator[Event]

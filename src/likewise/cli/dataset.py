@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from likewise.cli._guard import guard
 from likewise.cli._output import output, print_json
 
 app = typer.Typer(help="Make the data sets of the experiments.", no_args_is_help=True)
@@ -43,6 +44,7 @@ def thematic(
     from likewise.evaluation.dataset_files import write_thematic
     from likewise.evaluation.thematic_dataset import DatasetRecipe, build_thematic, describe
 
+    guard(reads={"--data": data}, makes={"--out": out})
     recipe = DatasetRecipe(
         seed=seed,
         events=events,

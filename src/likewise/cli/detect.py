@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from likewise.cli._input import Rejects, by_spaces, event_batches, read_subscriptions, spaces_for, tell_refusals
+from likewise.cli._guard import guard
+from likewise.cli._input import Rejects, by_spaces, event_batches, read_subscriptions, spaces_for
+from likewise.cli._options import DeadLetters
 from likewise.cli._output import counted, errors, output, print_json
 from likewise.errors import BuildError, InputError, ParseError
+from likewise.files import write_whole
 
 if TYPE_CHECKING:
     from likewise.composite import Detection, Detector
@@ -49,7 +51,7 @@ def detect(
     rank: Annotated[bool, typer.Option("--rank", help="Print the surest detections first, at the end.")] = False,
     chart: Annotated[Path | None, typer.Option(help="Write a timeline of the first detections as HTML.")] = None,
     snapshot: Annotated[Path | None, typer.Option(help="Go on from this snapshot, and write it at the end.")] = None,
-    dead_letter: Annotated[Path | None, typer.Option(help="Bad and late events go here.")] = None,
+    dead_letters: DeadLetters = None,
     spark: Annotated[bool, typer.Option("--spark", help="Run on Spark: for more than one machine can hold.")] = False,
     master: Annotated[str | None, typer.Option(help="Spark master, e.g. `local[2,4]` or `spark://host:7077`.")] = None,
     remote: Annotated[str | None, typer.Option(help="Spark Connect address, e.g. `sc://host:15002`.")] = None,
@@ -60,9 +62,12 @@ def detect(
 
     Example: `likewise detect homes.jsonl examples/patterns/homes.lw --explain --state`
     """
-    if events == patterns == "-":
-        raise BuildError("events and patterns cannot both come from stdin", hint="give one of them as a file")
-    rejects = Rejects(dead_letter)
+    guard(
+        reads={"EVENTS": events, "PATTERNS": patterns},
+        writes={"--chart": chart, "--snapshot": snapshot, "--dead-letters": dead_letters},
+        makes={"--out": out},
+    )
+    rejects = Rejects(dead_letters)
     interests = read_subscriptions(patterns, rejects)
     spaces = space or spaces_for(interests)
     if spark or master or remote or out:
@@ -89,12 +94,10 @@ def detect(
 
         check_chart(chart, endings=(".html",))
     last = None if until is None else _instant(until)
-    refusals: Counter[str] = Counter()
     detector = _detector(
         interests,
         snapshot=snapshot,
-        refused=None if dead_letter is None else rejects,
-        refusals=refusals,
+        rejects=rejects,
         two_step=two_step,
         matcher=_matcher(measure, spaces),
         lateness=_duration(lateness),
@@ -114,8 +117,8 @@ def detect(
 
         write_timeline(shown, chart, states=detector.state())
     if snapshot is not None:
-        _keep(snapshot, detector.snapshot())
-    _conclude(detector, refusals, state=state, as_json=as_json, spaces=spaces)
+        write_whole(snapshot, detector.snapshot())
+    _conclude(detector, state=state, as_json=as_json, spaces=spaces)
     rejects.conclude()
 
 
@@ -134,8 +137,7 @@ def _detector(
     interests: list[Subscription],
     *,
     snapshot: Path | None,
-    refused: Any,
-    refusals: Counter[str],
+    rejects: Rejects,
     two_step: bool,
     **options: Any,
 ) -> Detector:
@@ -143,9 +145,7 @@ def _detector(
     from likewise.composite.two_step import TwoStepDetector
 
     def refuse(one: Refused) -> None:
-        refusals[one.reason] += 1
-        if refused is not None:
-            refused(_bad_record(one))
+        rejects.refuse(_bad_record(one))
 
     matcher: Matcher = options["matcher"]
     kind = TwoStepDetector if two_step else Detector
@@ -163,13 +163,6 @@ def _restored(kind: type[Detector], snapshot: Path, **options: Any) -> Detector:
     except InputError as error:
         hint = "give the file that --snapshot wrote, or one that is not there yet"
         raise InputError(error.message, source=str(snapshot), hint=hint) from None
-
-
-def _keep(snapshot: Path, state: bytes) -> None:
-    """Replace the snapshot as a whole: one that was cut short would lose what all runs before it held."""
-    beside = snapshot.with_name(snapshot.name + ".part")
-    beside.write_bytes(state)
-    beside.replace(snapshot)
 
 
 def _bad_record(refused: Any) -> Any:
@@ -198,7 +191,7 @@ def _print(detection: Detection, *, explain: bool, as_json: bool) -> None:
         output.print(line, markup=False, soft_wrap=True)
 
 
-def _conclude(detector: Detector, refusals: Counter[str], *, state: bool, as_json: bool, spaces: list[str]) -> None:
+def _conclude(detector: Detector, *, state: bool, as_json: bool, spaces: list[str]) -> None:
     from likewise.composite._report import state_lines, state_plain
 
     states = detector.state()
@@ -211,7 +204,6 @@ def _conclude(detector: Detector, refusals: Counter[str], *, state: bool, as_jso
         total = sum(one.detected for one in states)
         told = f"{counted(total, 'detection')} of {counted(len(states), 'pattern')}{by_spaces(spaces)}"
         errors.print(told, markup=False, soft_wrap=True)
-    tell_refusals(refusals)
 
 
 def _matcher(name: str | None, spaces: list[str]) -> Matcher:

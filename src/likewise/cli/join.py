@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from likewise.cli._guard import guard
 from likewise.cli._input import Rejects
-from likewise.cli._output import errors, output, print_json
+from likewise.cli._options import DeadLetters
+from likewise.cli._output import counted, errors, output, print_json
 from likewise.cli._spaces import open_spaces
 from likewise.errors import BuildError
 
@@ -36,7 +38,7 @@ def join(
     space: Annotated[list[str] | None, typer.Option(help="Space by name or path; may be repeated.")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Add `why`: the concepts that carry the score.")] = False,
     score: Annotated[str, typer.Option(help="What the column of scores is called.")] = "relatedness",
-    dead_letter: Annotated[Path | None, typer.Option(help="Bad records go here and the good ones go on.")] = None,
+    dead_letters: DeadLetters = None,
     spark: Annotated[bool, typer.Option("--spark", help="Run on Spark: for more than one machine can hold.")] = False,
     master: Annotated[str | None, typer.Option(help="Spark master, e.g. `local[2,4]` or `spark://host:7077`.")] = None,
     remote: Annotated[str | None, typer.Option(help="Spark Connect address, e.g. `sc://host:15002`.")] = None,
@@ -47,29 +49,40 @@ def join(
 
     Example: `likewise join sensors.csv catalogue.csv --on device=name --best 1`
     """
+    on_spark = bool(spark or master or remote)
+    guard(
+        reads={"LEFT": left, "RIGHT": right},
+        writes={"--dead-letters": dead_letters, "--out": None if on_spark else out},
+        makes={"--out": out if on_spark else None},
+    )
     mine, _, theirs = on.partition("=")
     names = (mine, theirs or mine)
     options: dict[str, Any] = {"threshold": threshold, "best": best, "how": how, "explain": explain, "score": score}
-    rejects = Rejects(dead_letter)
-    if spark or master or remote:
+    rejects = Rejects(dead_letters)
+    if on_spark:
         spaces = [str(each.path) for each in _spaces(measure, space)]
         asked = {**options, "on": names, "measure": measure, "space": spaces}
         places = {"master": master, "remote": remote}
-        count = _on_spark((left, right), places, out=out, as_json=as_json, rejects=rejects, options=asked)
+        count = _on_spark(
+            (left, right),
+            places,
+            out=out,
+            as_json=as_json,
+            rejects=rejects,
+            options=asked,
+        )
     else:
         from likewise.cli._tables import read_table, write_table
         from likewise.pipeline import join_tables
         from likewise.semantics import measure as make
 
-        if left == right == "-":
-            raise BuildError("both tables cannot come from stdin", hint="give one of them as a file")
         made = make(measure, spaces=_spaces(measure, space))
         tables = [read_table(source, rejects) for source in (left, right)]
         found = join_tables(*tables, on=names, measure=made, **options)
         count = found.num_rows
         write_table(found, out) if out is not None else _show(_rows(found), found.schema.names, as_json=as_json)
     if not as_json:
-        errors.print(f"{count:,} rows" + (f" in {out}" if out else ""), markup=False)
+        errors.print(counted(count, "row") + (f" in {out}" if out else ""), markup=False)
     rejects.conclude()
 
 

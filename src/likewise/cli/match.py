@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from likewise.cli._guard import guard
 from likewise.cli._input import Rejects, by_spaces, event_batches, read_subscriptions, spaces_for
+from likewise.cli._options import DeadLetters
 from likewise.cli._output import counted, errors, output, print_json
 from likewise.cli.vocabulary import read_vocabulary
 from likewise.errors import BuildError
@@ -39,7 +41,7 @@ def match(
     background: Annotated[
         Path | None, typer.Option(help="Words of the stream to rank by, as `likewise vocabulary` writes them.")
     ] = None,
-    dead_letter: Annotated[Path | None, typer.Option(help="Bad records go here and the good ones go on.")] = None,
+    dead_letters: DeadLetters = None,
     spark: Annotated[bool, typer.Option("--spark", help="Run on Spark: for more than one machine can hold.")] = False,
     master: Annotated[str | None, typer.Option(help="Spark master, e.g. `local[2,4]` or `spark://host:7077`.")] = None,
     remote: Annotated[str | None, typer.Option(help="Spark Connect address, e.g. `sc://host:15002`.")] = None,
@@ -59,15 +61,18 @@ def match(
 
     Example: `likewise match events.jsonl subscriptions.lw --explain`
     """
-    if events == subscriptions == "-":
-        raise BuildError("events and subscriptions cannot both come from stdin", hint="give one of them as a file")
+    guard(
+        reads={"EVENTS": events, "SUBSCRIPTIONS": subscriptions, "--background": background},
+        writes={"--chart": chart, "--dead-letters": dead_letters},
+        makes={"--out": out},
+    )
     if rank is not None and (chart or explain):
         raise BuildError("--rank gives neither a chart nor explanations", hint="leave out --chart and --explain")
     if chart is not None:
         from likewise.evaluation.charts import check_chart
 
         check_chart(chart)
-    rejects = Rejects(dead_letter)
+    rejects = Rejects(dead_letters)
     interests = read_subscriptions(subscriptions, rejects)
     spaces = space or spaces_for(interests, approach)
     options: dict[str, Any] = {"approach": approach, "threshold": threshold, "top_k": top}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from likewise.cli._guard import guard
 from likewise.cli._output import errors, output, print_json
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def build(
     from likewise.pipeline import Corpus, SpaceOptions
     from likewise.semantics import space_path
 
+    guard(reads={"--corpus": None if corpus == "wordnet" else corpus}, makes={"--out": space_path(out)})
     found = Corpus.find(corpus, format=format, title_field=title_field, text_field=text_field)  # type: ignore[arg-type]
     options = SpaceOptions(
         weighting=weighting,  # type: ignore[arg-type]  # both are checked by name at run time

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from likewise.cli._guard import guard
 from likewise.cli._output import counted, errors, print_json
 from likewise.errors import BuildError
 
@@ -48,7 +50,12 @@ def stream(
         bool, typer.Option(help="Spread a bound pattern by its key; not, if events have several values of it.")
     ] = True,
     dead_letter: Annotated[
-        Path | None, typer.Option(help="Folder for records that are no events and for late events, with the reason.")
+        Path | None,
+        typer.Option(
+            "--dead-letters",
+            "--dead-letter",
+            help="Folder for records that are no events and for late events, with the reason.",
+        ),
     ] = None,
     master: Annotated[str | None, typer.Option(help="Spark master, e.g. `local[2,4]` or `spark://host:7077`.")] = None,
     remote: Annotated[str | None, typer.Option(help="Spark Connect address, e.g. `sc://host:15002`.")] = None,
@@ -74,15 +81,21 @@ def stream(
     from likewise.pipeline import FileSink, Stream, SubscriptionTable, read_stream
     from likewise.pipeline.streaming.stream import Places
 
+    asked, wanted = _pairs(given, "--from"), _pairs(to, "--to")
+    guard(
+        reads={"SUBSCRIPTIONS": subscriptions, "--from path": asked.get("path")},
+        makes={"--checkpoint": checkpoint, "--to path": wanted.get("path"), "--dead-letters": dead_letter},
+    )
+    _check_source(source, asked)
     places = Places(str(checkpoint.absolute()))
-    target = _sink(sink, _pairs(to, "--to"), places.ledger)
+    target = _sink(sink, wanted, places.ledger)
     arguments: dict[str, Any] = {"spaces": space or (), "options": {"approach": approach, "threshold": threshold}}
     _check(what, subscriptions)
     trigger = _trigger(every, once=once)
     ending, told = Ending(), Told(log=checkpoint / "failure.txt")
     with ending.heeded(), ending.without_jvm(), session(master, remote) as spark:
         ending.heed()
-        events = read_stream(spark, source, _pairs(given, "--from"), places=places)
+        events = read_stream(spark, source, asked, places=places)
         job = Stream(
             events,
             SubscriptionTable(str(subscriptions.absolute()), places.pins, arguments),
@@ -111,6 +124,21 @@ def _check(what: str | None, subscriptions: Path) -> None:
         raise BuildError(f"a stream gives no {what!r}", hint="matches or detections")
     if not subscriptions.exists():
         raise BuildError(f"there are no subscriptions at {subscriptions}", hint="give a file or a folder")
+
+
+def _check_source(source: str, options: dict[str, str]) -> None:
+    """What is wrong with a source is reported before Spark starts."""
+    from likewise.pipeline.streaming.stream import SOURCES
+
+    needed = {"files": ("path",), "rate": ("path",), "socket": ("port",), "mqtt": ("broker", "topic")}
+    if source not in SOURCES:
+        raise BuildError(f"there is no source {source!r}", hint=f"one of {', '.join(SOURCES)}")
+    for name in needed[source]:
+        if not options.get(name):
+            raise BuildError(f"the source {source} needs {name}", hint=f"give --from {name}=…")
+    path = options.get("path", "")
+    if "path" in needed[source] and "://" not in path and not glob(path):
+        raise BuildError(f"there is nothing at --from path={path}", hint="give a folder or a file that is there")
 
 
 def _trigger(every: str | None, *, once: bool) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from likewise.cli import dataset
+from likewise.cli._guard import guard
 from likewise.cli._output import output, print_json
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ def aarhus(*, out: Out, data: Data = None, as_json: Json = False) -> None:
 def _write(events: Iterable[Event], out: Path, *, as_json: bool) -> None:
     from likewise.events import write_events
 
+    guard(reads={}, makes={"--out": out})
     out.parent.mkdir(parents=True, exist_ok=True)
     count = write_events(events, out)
     if as_json:

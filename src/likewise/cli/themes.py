@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from likewise.cli._guard import guard
 from likewise.cli._input import Rejects, event_batches
+from likewise.cli._options import DeadLetters
 from likewise.cli._output import errors, output, print_json
 from likewise.cli._spaces import open_spaces
 from likewise.errors import BuildError
@@ -34,7 +35,7 @@ def themes(
     subscription: Annotated[str | None, typer.Option(help="Text of a subscription, instead of events.")] = None,
     space: Annotated[str | None, typer.Option(help="Space by name or path.")] = None,
     limit: Annotated[int, typer.Option("-n", "--limit", min=1, help="So many tags.")] = 8,
-    dead_letter: Annotated[Path | None, typer.Option(help="Bad records go here and the good ones go on.")] = None,
+    dead_letters: DeadLetters = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
 ) -> None:
     """Suggest theme tags for events or a subscription, and say why.
@@ -45,7 +46,8 @@ def themes(
 
     if (events is None) == (subscription is None):
         raise BuildError("give an event file or --subscription, one of them", hint="likewise themes events.jsonl")
-    rejects = Rejects(dead_letter)
+    guard(reads={"EVENTS": events}, writes={"--dead-letters": dead_letters})
+    rejects = Rejects(dead_letters)
     terms = _event_terms(events, rejects) if events is not None else _subscription_terms(subscription or "")
     (opened,) = open_spaces([space] if space else None)
     _tell(suggest_themes(opened, terms, limit=limit), opened.name, len(terms), as_json=as_json)

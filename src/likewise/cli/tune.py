@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
+from likewise.cli._guard import guard
 from likewise.cli._input import Rejects, event_batches, read_subscriptions
+from likewise.cli._options import DeadLetters
 from likewise.cli._output import errors, output, print_json
 
 
@@ -26,7 +28,7 @@ def tune(
     chart: Annotated[
         list[Path] | None, typer.Option(help="Precision and recall as .html, .png or .svg; may be repeated.")
     ] = None,
-    dead_letter: Annotated[Path | None, typer.Option(help="Bad records go here and the good ones go on.")] = None,
+    dead_letters: DeadLetters = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document instead of a table.")] = False,
 ) -> None:
     """Find the threshold and approach that fit your own labels.
@@ -39,11 +41,13 @@ def tune(
     from likewise.evaluation.tuning import candidates, usage
     from likewise.evaluation.tuning import tune as search
 
-    if events == subscriptions == "-":
-        raise BuildError("events and subscriptions cannot both come from stdin", hint="give one of them as a file")
+    guard(
+        reads={"EVENTS": events, "SUBSCRIPTIONS": subscriptions, "--labels": labels},
+        writes={"--chart": chart, "--dead-letters": dead_letters},
+    )
     for path in chart or ():
         check_chart(path)
-    rejects = Rejects(dead_letter)
+    rejects = Rejects(dead_letters)
     interests = read_subscriptions(subscriptions, rejects)
     judged = read_labels(labels)
     happened = [event for batch in event_batches(events, rejects) for event in batch]

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from likewise.cli._guard import guard
 from likewise.cli._input import Rejects, event_batches, read_text
+from likewise.cli._options import DeadLetters
 from likewise.cli._output import errors, output, print_json
-from likewise.errors import InputError
+from likewise.files import write_whole
 
 if TYPE_CHECKING:
     from likewise.semantics import Competitors
@@ -25,7 +27,7 @@ def vocabulary(
     *,
     out: Annotated[Path | None, typer.Option(help="File to write, for `likewise match --background`.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="Keep so many terms, those that most events say.")] = 2000,
-    dead_letter: Annotated[Path | None, typer.Option(help="Bad records go here and the good ones go on.")] = None,
+    dead_letters: DeadLetters = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
 ) -> None:
     """Collect the words of a stream: the background to rank by.
@@ -37,11 +39,12 @@ def vocabulary(
     """
     from likewise.semantics import Competitors
 
-    rejects = Rejects(dead_letter)
+    guard(reads={"EVENTS": events}, writes={"--out": out, "--dead-letters": dead_letters})
+    rejects = Rejects(dead_letters)
     said = (event for batch in event_batches(events, rejects) for event in batch)
     words = Competitors.from_events(said, limit=limit)
     if out is not None:
-        _write(out, words)
+        write_whole(out, words.to_text())
     if as_json:
         terms = {} if out is not None else {"terms": list(words.terms)}
         print_json({"version": words.version, "count": len(words.terms), **terms})
@@ -57,10 +60,3 @@ def read_vocabulary(path: Path) -> Competitors:
     from likewise.semantics import Competitors
 
     return Competitors.from_text(read_text(path), source=str(path))
-
-
-def _write(path: Path, words: Competitors) -> None:
-    try:
-        path.write_text(words.to_text(), encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror}", source=str(path)) from None

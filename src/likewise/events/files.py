@@ -15,6 +15,7 @@ from typing import Any, BinaryIO, TypeAlias, cast
 
 from likewise.errors import InputError, MissingError
 from likewise.events.formats.jsonl import MAX_LINE
+from likewise.files import whole_file
 
 __all__ = ["Source", "head", "line_batches", "open_source", "open_target", "source_name"]
 
@@ -56,18 +57,14 @@ def open_source(source: Source, *, name: str) -> Iterator[BinaryIO]:
 
 @contextmanager
 def open_target(target: Path | str | BinaryIO) -> Iterator[BinaryIO]:
-    """Where to write: a file made anew, standard output (`-`), or a stream that stays open."""
+    """Where to write: a file that is replaced as a whole, standard output (`-`), or a stream that stays open."""
     if not isinstance(target, Path | str):
         yield target
     elif str(target) == "-":
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
     else:
-        try:
-            file = open(target, "wb")  # noqa: SIM115 (closed below; only opening is guarded)
-        except OSError as error:
-            raise InputError(f"cannot be written: {error.strerror}", source=str(target)) from error
-        with file:
+        with whole_file(target) as file:
             yield file
 
 

@@ -11,6 +11,7 @@ from typing import BinaryIO, TypeAlias
 import msgspec
 
 from likewise.errors import InputError
+from likewise.files import named_errors
 
 __all__ = ["BadRecord", "DeadLetters", "OnError"]
 
@@ -43,7 +44,8 @@ OnError: TypeAlias = Callable[[BadRecord], None]
 class DeadLetters:
     """A file of bad records, one JSON line each: source, line, reason, record.
 
-    Give it as `on_error`; the file is made with the first bad record, so no file means no bad record.
+    Give it as `on_error`; the file is made with the first bad record, so no file means no bad record. A second run
+    appends: what an earlier one kept is never lost.
 
     >>> with DeadLetters("bad.jsonl") as letters:
     ...     letters.count
@@ -58,12 +60,12 @@ class DeadLetters:
     def __call__(self, record: BadRecord) -> None:
         text = record.raw.decode("utf-8", errors="backslashreplace")
         letter = {"source": record.source, "line": record.line, "reason": record.reason, "record": text}
-        try:
+        with named_errors(self.path):
             if self._file is None:
-                self._file = self.path.open("wb")
+                self._file = _appended(self.path)
             self._file.write(msgspec.json.encode(letter) + b"\n")
-        except OSError as error:
-            raise InputError(f"cannot write dead letters: {error.strerror}", source=str(self.path)) from error
+            # Whoever ends the command in the middle finds every letter in the file.
+            self._file.flush()
         self.count += 1
 
     def __enter__(self) -> DeadLetters:
@@ -75,6 +77,19 @@ class DeadLetters:
         if self._file is not None:
             self._file.close()
             self._file = None
+
+
+def _appended(path: Path) -> BinaryIO:
+    """The file, ready for another line, even where its last one was cut short."""
+    cut = False
+    if path.is_file() and path.stat().st_size:
+        with path.open("rb") as before:
+            before.seek(-1, 2)
+            cut = before.read(1) != b"\n"
+    file = path.open("ab")
+    if cut:
+        file.write(b"\n")
+    return file
 
 
 @dataclass(slots=True)
