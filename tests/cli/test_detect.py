@@ -193,3 +193,26 @@ def test_allen_relations_on_a_real_home(homes: str) -> None:
     found = counts(homes, "allen.lw")
     assert found["bath-with-open-bedroom"] == 157
     assert found["going-out"] == 7
+
+
+@pytest.mark.parametrize("lateness", ["0 s", "30 s"])
+def test_a_snapshot_leaves_time_open(tmp_path: Path, lateness: str) -> None:
+    """What comes in the next file at the last moment of this one, or late, is as in one file."""
+
+    def line(kind: str, clock: str) -> str:
+        return json.dumps({"id": kind, "time": f"2024-01-01T{clock}Z", "attributes": {"k": kind}})
+
+    (tmp_path / "p.lw").write_text("p: {k = A} as a and {k = B} as b within 1 s\n")
+    second = "10:00:00" if lateness == "0 s" else "09:59:59"
+    parts = [line("A", "10:00:00"), line("B", second)]
+    options = [str(tmp_path / "p.lw"), "--lateness", lateness, "--snapshot"]
+    (tmp_path / "whole.jsonl").write_text("\n".join(parts))
+    until = ["--until", "2024-01-01T11:00:00"]
+    whole = run(str(tmp_path / "whole.jsonl"), *options, str(tmp_path / "whole.bin"), *until)
+    assert "a = A, b = B" in whole
+    found = ""
+    for number, part in enumerate(parts):
+        (tmp_path / f"{number}.jsonl").write_text(part)
+        last = until if number else []
+        found += run(str(tmp_path / f"{number}.jsonl"), *options, str(tmp_path / "parts.bin"), *last)
+    assert found == whole

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from brute_instances import (
@@ -19,12 +19,17 @@ from brute_instances import (
     Step,
     aliases,
     allen,
+    below,
+    binds,
     children,
     compare,
     counted_inside,
     joined,
+    longest,
+    merged,
     nth,
     rows,
+    smallest,
     top,
     values,
 )
@@ -47,7 +52,6 @@ class Trace:
         threshold: float = 0.0,
         relate: Callable[[str, str], float] | None = None,
         known: Mapping[str, m.Subscription] | None = None,
-        outer: Trace | None = None,
     ) -> None:
         self.composite = composite
         self.events = events
@@ -57,7 +61,6 @@ class Trace:
         self.threshold = threshold
         self.relate = relate
         self.known = known or {}
-        self.outer = outer
         self.consumed: dict[int, Step] = {}
 
     def detections(self, after: int | None = None, origin: int | None = None) -> list[Found]:
@@ -83,23 +86,27 @@ class Trace:
         dup = getattr(self.composite.root, "duplicates", None)
         return [c for c, _ in self._select(found, self.composite.root, dup, lambda _: INF, False)]
 
-    def found(self, node: m.Pattern, after: int, origin: int, free: bool) -> list[Found]:
-        """Every instance of `node`, activated at `after`; `free` ones do not care for consumption."""
+    def found(self, node: m.Pattern, after: int, origin: int, free: bool | str) -> list[Found]:
+        """Every instance of `node`, activated at `after`; `free` ones do not care for consumption.
+
+        What is counted has happened, consumed or not: only the choice of duplicates cares.
+        """
         name = type(node).__name__.lower()
         out: list[Found] = getattr(self, f"_{name}")(node, after, origin, free)
+        out = self._together(node, out)
         out = [f for f in out if f.p > 0 and f.time <= self.horizon]
         if not free:
             out = [f for f in out if not self._taken(f, f.step)]
         return sorted(out, key=lambda f: f.order)
 
-    def _lone(self, node: m.Pattern, after: int, origin: int, free: bool, hold: float = INF) -> list[Found]:
+    def _lone(self, node: m.Pattern, after: int, origin: int, free: bool | str, hold: float = INF) -> list[Found]:
         """A part for which no other waits: still one may want only the first or the n-th of its duplicates."""
         found = self.found(node, after, origin, free)
         dup = getattr(node, "duplicates", None)
         return [f for f, _ in self._select(found, node, dup, lambda c: c.time + hold, free)]
 
-    def _reference(self, node: m.Reference, after: int, origin: int, free: bool) -> list[Found]:
-        """A name: what its pattern would detect if it were started here; only those outside can take from it."""
+    def _reference(self, node: m.Reference, after: int, origin: int, free: bool | str) -> list[Found]:
+        """A name: what its pattern would detect if it were started here, whatever those outside take."""
         target = self.known[node.name]
         assert node.alias
         if isinstance(target.body, m.Profile):
@@ -112,7 +119,6 @@ class Trace:
             threshold=0.1 if target.options.threshold is None else target.options.threshold,
             relate=self.relate,
             known=self.known,
-            outer=None if free else self,
         )
         out = []
         for f in inner.detections(after, origin):
@@ -124,7 +130,7 @@ class Trace:
             out.append(replace(f, roles=roles, p=f.p * p))
         return out
 
-    def _member(self, node: m.Member, after: int, origin: int, free: bool) -> list[Found]:
+    def _member(self, node: m.Member, after: int, origin: int, free: bool | str) -> list[Found]:
         out = []
         for rank, e in enumerate(self.events):
             start, end = e.span
@@ -133,7 +139,7 @@ class Trace:
                 out.append(replace(f, p=f.p * self._bound(node, [], f.roles)))
         return out
 
-    def _timeevent(self, node: m.TimeEvent, after: int, origin: int, free: bool) -> list[Found]:
+    def _timeevent(self, node: m.TimeEvent, after: int, origin: int, free: bool | str) -> list[Found]:
         step, shift = (node.every, 0) if node.every is not None else (DAY, node.at)
         assert step is not None
         assert shift is not None
@@ -146,7 +152,7 @@ class Trace:
 
     # operators
 
-    def _sequence(self, node: m.Sequence, after: int, origin: int, free: bool) -> list[Found]:
+    def _sequence(self, node: m.Sequence, after: int, origin: int, free: bool | str) -> list[Found]:
         steps: list[m.Pattern] = []
         guards: list[tuple[int, m.Negation]] = []
         for part in node.parts:
@@ -179,7 +185,48 @@ class Trace:
                         p *= 1 - j.p * self._bound(node, [roles], j.roles)
             out.append(joined(prefix, time, phase, p))
 
+        def breaking(part: m.Pattern, prefix: list[Found], low: int, start: int) -> list[int]:
+            """When something happened for sure that must not, as far as these parts decide it."""
+            roles = tuple(r for f in prefix for r in f.roles)
+            asked = set().union(*(binds(b) for b in self.composite.where if binds(b) & aliases(part)))
+            inside = {top(a) for a, _, _ in roles}
+            later = set().union(*(aliases(step) for step in steps[len(prefix) :]))
+            if asked & later - inside:
+                return []
+            return [
+                j.time for j in self._lone(part, low, start, True) if j.p * self._bound(node, [roles], j.roles) == 1
+            ]
+
+        def forbidden(parts: list[Found]) -> bool:
+            """Whether the last of these comes after something that must not come before it."""
+            k, last = len(parts) - 2, parts[-1]
+            low = parts[-2].time if k >= 0 else after
+            least = low if k >= 0 else last.first - within - 1
+            return any(
+                least < time < last.first
+                for place, guard in guards
+                if place == k
+                for time in breaking(guard.part, parts, low, low if k >= 0 else origin)
+            )
+
+        def broken(prefix: list[Found]) -> float:
+            """The moment at which something breaks what waits after these parts."""
+            k, low = len(prefix) - 1, prefix[-1].time
+            times: list[float] = [
+                time for place, guard in guards if place == k for time in breaking(guard.part, prefix, low, low)
+            ]
+            step = steps[k + 1] if k + 1 < len(steps) else None
+            if isinstance(step, m.Negation):
+                over = low + (step.within or 0)
+                if over <= prefix[0].time + within:
+                    times += [time for time in breaking(step.part, prefix, low, low) if time <= over]
+                    if not times and k + 2 < len(steps):
+                        times.append(broken([*prefix, Found(over, 1, over, low, over, (), 1.0)]))
+            return min(times, default=INF)
+
         def extend(prefix: list[Found], until: float, k: int) -> None:
+            if prefix:
+                until = min(until, broken(prefix)) if k < len(steps) else until
             if k == len(steps):
                 finish(prefix, until)
                 return
@@ -200,9 +247,12 @@ class Trace:
             candidates = []
             for c in self.found(step, low, low if prefix else origin, free):
                 p = c.p * (self._bound(node, [roles], c.roles) if prefix else 1.0)
-                if c.time <= min(deadline, until) and p > 0:
+                if c.time <= min(deadline, until) and p > 0 and not forbidden([*prefix, c]):
                     candidates.append(replace(c, p=p))
-            hold = (lambda _: deadline) if prefix else (lambda c: c.time + within)
+
+            def hold(c: Found) -> float:
+                return min(deadline if prefix else c.time + within, broken([*prefix, c]))
+
             for c, new_until in self._select(candidates, step, getattr(step, "duplicates", None), hold, free):
                 extend([*prefix, c], new_until, k + 1)
 
@@ -210,7 +260,12 @@ class Trace:
         return out
 
     def _conjunction(
-        self, node: m.Conjunction | m.Relation, after: int, origin: int, free: bool, relation: m.Allen | None = None
+        self,
+        node: m.Conjunction | m.Relation,
+        after: int,
+        origin: int,
+        free: bool | str,
+        relation: m.Allen | None = None,
     ) -> list[Found]:
         parts = (node.left, node.right) if isinstance(node, m.Relation) else node.parts
         guards = [p for p in parts if isinstance(p, m.Negation) and p.within is None]
@@ -220,7 +275,11 @@ class Trace:
         for part in positive:
             found = self.found(part, after, origin, free)
             dup = getattr(part, "duplicates", None)
-            chosen.append(self._select(found, part, dup, lambda c: c.time + within, free))
+            breaks = self._breaks(node, guards, after, origin) if len(positive) == 1 else _never
+            found = [f for f in found if breaks(f) > f.time]
+            chosen.append(
+                self._select(found, part, dup, lambda c, breaks=breaks: min(c.time + within, breaks(c)), free)
+            )
         out = []
         for combination in itertools.product(*chosen):
             fs = [f for f, _ in combination]
@@ -242,23 +301,63 @@ class Trace:
             out.append(joined(fs, time, phase, p))
         return out
 
-    def _relation(self, node: m.Relation, after: int, origin: int, free: bool) -> list[Found]:
+    def _breaks(
+        self, node: m.Conjunction | m.Relation, guards: list[m.Negation], after: int, origin: int
+    ) -> Callable[[Found], float]:
+        """When something breaks a single part that waits for its window to be over."""
+        within = INF if node.within is None else node.within
+        found = [j for guard in guards for j in self._lone(guard.part, after, origin, True)]
+
+        def breaks(f: Found) -> float:
+            times = [
+                j.time
+                for j in found
+                if abs(j.time - f.time) <= within and j.p * self._bound(node, [f.roles], j.roles) == 1
+            ]
+            return min(times, default=INF)
+
+        return breaks
+
+    def _relation(self, node: m.Relation, after: int, origin: int, free: bool | str) -> list[Found]:
         return self._conjunction(node, after, origin, free, node.relation)
 
-    def _disjunction(self, node: m.Disjunction, after: int, origin: int, free: bool) -> list[Found]:
+    def _disjunction(self, node: m.Disjunction, after: int, origin: int, free: bool | str) -> list[Found]:
         groups: dict[object, list[Found]] = {}
         for part in node.parts:
             for f in self._lone(part, after, origin, free):
                 groups.setdefault((f.time, f.phase, f.ranks), []).append(f)
-        out = []
-        for group in groups.values():
-            best = max(group, key=lambda f: f.p)
-            out.append(replace(best, p=1 - math.prod(1 - f.p for f in group)))
-        return out
+        ways = [[replace(f, reading=f.p) for f in group] if len(group) > 1 else group for group in groups.values()]
+        if self._asked_at(node) is not None:
+            return [f for group in ways for f in group]
+        return [merged(group) for group in ways]
 
-    def _exclusiveor(self, node: m.ExclusiveOr, after: int, origin: int, free: bool) -> list[Found]:
+    def _asked_at(self, node: m.Disjunction) -> m.Pattern | None:
+        """The largest operator with a condition that tells the branches apart: up to there they are not one."""
+        above = [
+            place
+            for b in self.composite.where
+            if (place := smallest(self.composite.root, binds(b))) is not node
+            and binds(b) & aliases(node)
+            and any(node is one for one in below(place))
+        ]
+        return max(above, key=lambda place: len(list(below(place))), default=None)
+
+    def _together(self, node: m.Pattern, found: list[Found]) -> list[Found]:
+        """The ways to read the same events become one where all conditions about them are decided."""
+        ors = [one for one in below(node) if isinstance(one, m.Disjunction) and self._asked_at(one) is node]
+        if not ors:
+            return found
+        names = set().union(*(aliases(one) for one in ors))
+        groups: dict[object, list[Found]] = {}
+        for f in found:
+            if f.p > 0:
+                others = tuple((a, rank, e.end) for a, rank, e in f.roles if top(a) not in names)
+                groups.setdefault((f.step, f.ranks, others), []).append(f)
+        return [merged(group) for group in groups.values()]
+
+    def _exclusiveor(self, node: m.ExclusiveOr, after: int, origin: int, free: bool | str) -> list[Found]:
         assert node.within is not None
-        each = [self._lone(part, after, origin, free, node.within) for part in node.parts]
+        each = [self._lone(part, after, origin, free or "counted", node.within) for part in node.parts]
         out = []
         for k, found in enumerate(each):
             for f in found:
@@ -269,7 +368,7 @@ class Trace:
                 out.append(replace(f, time=f.time + node.within, phase=1, p=p))
         return out
 
-    def _negation(self, node: m.Negation, after: int, origin: int, free: bool) -> list[Found]:
+    def _negation(self, node: m.Negation, after: int, origin: int, free: bool | str) -> list[Found]:
         assert node.within is not None
         blockers = self._lone(node.part, after, origin, True)
         anchors = [(origin, 1.0, -1)] + [(j.time, j.p, k) for k, j in enumerate(blockers)]
@@ -282,24 +381,46 @@ class Trace:
             out.append(Found(time, 1, time, moment, time, (), p))
         return out
 
-    def _selection(self, node: m.Selection, after: int, origin: int, free: bool) -> list[Found]:
-        return [f for group in self._counted(node, after, origin, free) for f in nth(node, group)]
+    def _selection(self, node: m.Selection, after: int, origin: int, free: bool | str) -> list[Found]:
+        return _once(f for group in self._counted(node, after, origin, free) for fs in nth(node, group) for f in fs)
 
-    def _counted(self, node: m.Selection | m.Repetition, after: int, origin: int, free: bool) -> list[list[Found]]:
-        """What is counted together: a member that is set equal to itself is counted for each of its values."""
+    def _counted(
+        self, node: m.Selection | m.Repetition, after: int, origin: int, free: bool | str
+    ) -> list[list[list[Found]]]:
+        """What is counted together: a member that is set equal to itself is counted for each of its values.
+
+        Each is counted once, with all ways to read its events.
+        """
+        open_ors = [
+            one
+            for one in below(node)
+            if isinstance(one, m.Disjunction)
+            and (at := self._asked_at(one)) is not None
+            and not any(at is inner for inner in below(node.part))
+        ]
+        names = set().union(*(aliases(one) for one in open_ors))
         groups: dict[object, list[Found]] = {}
-        for f in self._lone(node.part, after, origin, free):
-            key = [
-                tuple(v for a, _, e in f.roles if top(a) == b.left.alias for v in values(e, b.left.attribute))
+        for f in self._lone(node.part, after, origin, free or "counted"):
+            keys = [
+                {v for a, _, e in f.roles if top(a) == b.left.alias for v in values(e, b.left.attribute)} or {None}
                 for b in self.composite.where
                 if b.left == b.right and not b.approximate and b.left.alias in aliases(node.part)
                 if not counted_inside(node.part, b.left.alias)
             ]
-            groups.setdefault(tuple(key), []).append(f)
-        return list(groups.values())
+            for key in itertools.product(*keys):
+                groups.setdefault(key, []).append(f)
+        out = []
+        for group in groups.values():
+            ways: dict[object, list[Found]] = {}
+            for number, f in enumerate(group):
+                others = tuple((a, rank, e.end) for a, rank, e in f.roles if top(a) not in names)
+                ways.setdefault((f.step, f.ranks, others) if names else number, []).append(f)
+            out.append(list(ways.values()))
+        return out
 
-    def _repetition(self, node: m.Repetition, after: int, origin: int, free: bool) -> list[Found]:
-        return [f for group in self._counted(node, after, origin, free) for f in rows(node, group)]
+    def _repetition(self, node: m.Repetition, after: int, origin: int, free: bool | str) -> list[Found]:
+        make = longest if node.longest else rows
+        return _once(f for group in self._counted(node, after, origin, free) for f in make(node, group))
 
     # instance selection [003 table 2] and binding predicates
 
@@ -309,7 +430,7 @@ class Trace:
         node: m.Pattern,
         duplicates: m.Duplicates | None,
         hold: Callable[[Found], float],
-        free: bool,
+        free: bool | str,
     ) -> list[tuple[Found, float]]:
         keep = duplicates.keep if duplicates else m.Keep.ALL
         if keep is m.Keep.ALL:
@@ -326,7 +447,7 @@ class Trace:
             held: Found | None = None
             count = 0
             for f in group:
-                if held is not None and (f.time > hold(held) or (not free and self._taken(held, f.step))):
+                if held is not None and (f.time > hold(held) or (free is not True and self._taken(held, f.step))):
                     held, count = None, 0
                 if held is None:
                     count += 1
@@ -336,8 +457,7 @@ class Trace:
         return sorted(out, key=lambda pair: pair[0].order)
 
     def _taken(self, held: Found, step: Step) -> bool:
-        here = any(self.consumed.get(r, (INF, 0, 0)) < step for r in held.ranks)
-        return here or (self.outer is not None and self.outer._taken(held, step))
+        return any(self.consumed.get(r, (INF, 0, 0)) < step for r in held.ranks)
 
     def _class(self, node: m.Pattern, f: Found) -> object:
         key = []
@@ -370,17 +490,21 @@ class Trace:
         return p
 
     def _holds(self, b: m.Binding, roles: dict[str, tuple[object, ...]]) -> float:
-        left = [e for a, _, e in roles[b.left.alias] if top(a) == b.left.alias and values(e, b.left.attribute)]
-        if not left:
-            return 0.0
+        left = [e for a, _, e in roles[b.left.alias] if top(a) == b.left.alias]
         if not isinstance(b.right, m.Field):
             return min(self._best(b, values(e, b.left.attribute), [b.right]) for e in left)
-        right = [e for a, _, e in roles[b.right.alias] if top(a) == b.right.alias and values(e, b.right.attribute)]
-        if not right:
-            return 0.0
+        right = [e for a, _, e in roles[b.right.alias] if top(a) == b.right.alias]
         return min(
             self._best(b, values(x, b.left.attribute), values(y, b.right.attribute)) for x in left for y in right
         )
 
     def _best(self, b: m.Binding, left: list[object], right: list[object]) -> float:
-        return max(compare(b, x, y, self.relate) for x in left for y in right)
+        return max((compare(b, x, y, self.relate) for x in left for y in right), default=0.0)
+
+
+def _never(_: Found) -> float:
+    return INF
+
+
+def _once(found: Iterable[Found]) -> list[Found]:
+    return list(dict.fromkeys(found))

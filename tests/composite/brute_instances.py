@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
 from likewise.events import Event
 from likewise.language import _model as m
@@ -26,6 +26,7 @@ class Found:
     end: int
     roles: tuple[tuple[str, int | None, Event], ...]
     p: float
+    reading: float = 1.0
 
     @property
     def ranks(self) -> tuple[int, ...]:
@@ -92,7 +93,37 @@ def joined(parts: list[Found], time: int, phase: int, p: float) -> Found:
         max(f.end for f in parts),
         roles,
         p,
+        math.prod(f.reading for f in parts),
     )
+
+
+def merged(ways: list[Found]) -> Found:
+    """One instance for all ways to read the same events; what they have in common counts once."""
+    if len(ways) == 1:
+        return ways[0]
+    best = min(ways, key=lambda f: (-f.p, f.order))
+    common = max(f.p / f.reading for f in ways)
+    return replace(best, p=common * (1 - math.prod(1 - f.p / common for f in ways)), reading=1.0)
+
+
+def below(node: m.Pattern) -> Iterator[m.Pattern]:
+    """A pattern and all that stands in it."""
+    yield node
+    for child in children(node):
+        yield from below(child)
+
+
+def binds(b: m.Binding) -> set[str]:
+    """The members that a condition speaks of."""
+    return {b.left.alias} | ({b.right.alias} if isinstance(b.right, m.Field) else set())
+
+
+def smallest(node: m.Pattern, names: set[str]) -> m.Pattern:
+    """The smallest part with all these members."""
+    for child in children(node):
+        if names <= aliases(child):
+            return smallest(child, names)
+    return node
 
 
 def allen(a: Found, b: Found) -> m.Allen:
@@ -115,26 +146,55 @@ def allen(a: Found, b: Found) -> m.Allen:
     return {1: m.Allen.AFTER, 0: m.Allen.MET_BY, -1: m.Allen.OVERLAPPED_BY}[sign(a.start, b.end)]
 
 
-def nth(node: m.Selection, found: list[Found]) -> list[Found]:
+def nth(node: m.Selection, found: list[list[Found]]) -> list[list[Found]]:
     if node.within is None:
         return found[node.index - 1 : node.index]
     out = []
     while found:
-        run = [f for f in found if f.time <= found[0].time + node.within]
+        run = [fs for fs in found if fs[0].time <= found[0][0].time + node.within]
         out += run[node.index - 1 : node.index]
         found = found[len(run) :]
     return out
 
 
-def rows(node: m.Repetition, found: list[Found]) -> list[Found]:
+def rows(node: m.Repetition, found: list[list[Found]]) -> list[Found]:
     within = INF if node.within is None else node.within
     out = []
     for i in range(len(found)):
         for size in range(node.least, min(node.most or len(found), len(found) - i) + 1):
             run = found[i : i + size]
-            in_a_row = all(a.time < b.first for a, b in itertools.pairwise(run))
-            if in_a_row and run[-1].time - run[0].time <= within:
-                out.append(joined(run, run[-1].time, run[-1].phase, math.prod(f.p for f in run)))
+            if _in_a_row(run) and run[-1][0].time - run[0][0].time <= within:
+                out += [_row(fs, run[-1][0].time, run[-1][0].phase) for fs in itertools.product(*run)]
+    return out
+
+
+def _in_a_row(run: list[list[Found]]) -> bool:
+    return all(a[0].time < b[0].first for a, b in itertools.pairwise(run))
+
+
+def _row(fs: tuple[Found, ...], time: int, phase: int) -> Found:
+    return joined(list(fs), time, phase, math.prod(f.p for f in fs))
+
+
+def longest(node: m.Repetition, found: list[list[Found]]) -> list[Found]:
+    """From the left: as many as follow one another in the window, then on from the next."""
+    assert node.within is not None
+    out = []
+    while found:
+        over = found[0][0].time + node.within
+        size = 1
+        while size < min(node.most or len(found), len(found)):
+            if found[size][0].time > over or not _in_a_row(found[size - 1 : size + 1]):
+                break
+            size += 1
+        run, found = found[:size], found[size:]
+        time, phase = over, 1
+        if size == node.most:
+            time, phase = run[-1][0].time, run[-1][0].phase
+        elif found and found[0][0].time <= over:
+            time, phase = found[0][0].time, found[0][0].phase
+        if size >= node.least:
+            out += [_row(fs, time, phase) for fs in itertools.product(*run)]
     return out
 
 

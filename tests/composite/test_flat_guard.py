@@ -49,7 +49,7 @@ def guarded(draw: st.DrawFn) -> Composite:
     where = [
         Binding(Field(left, attribute), Operator.EQ, Field(right, attribute))
         for attribute in attributes
-        for left, right in (draw(st.permutations(pair)) for pair in pairwise("abc"[:size] + "n"))
+        for left, right in (draw(st.permutations(pair)) for pair in (*pairwise("abc"[:size]), "an"))
     ]
     within = draw(st.sampled_from((2, 3, 5, 8)))
     return Composite(Sequence(tuple(parts), within), tuple(where), draw(st.sampled_from((None, unique))))
@@ -122,27 +122,26 @@ def test_going_over_to_the_general_path_loses_nothing(
 
 
 def test_what_was_decided_stays_so_on_the_general_path() -> None:
-    """B2 broke A1, C3; it is no longer kept when the pattern goes over, since B5 breaks all that B2 still may."""
+    """B2 broke A1, which is gone; nothing is kept of any B, since each breaks all that it may."""
     c, d = "{kind = C} as c", "{kind = D} as d"
     [pattern] = parse(f"p: {{kind = A}} as a then not {{kind = B}} as b then {c} then {d} within 20 us")
     compiled = Detector([pattern])
     assert compiled.publish_batch(events("A1 B2 C3 B4 B5 B6")) == []
     assert compiled._flat is not None
-    assert [e.id for row in compiled._flat.kept("p") if row.member == 3 for e in row.events] == ["B5", "B6"]
+    assert compiled._flat.kept("p") == []
     general = Detector.restore(compiled.snapshot(), compiled=False)
     again = Detector.restore(general.snapshot(), compiled=False)
     for detector in (compiled, general, again):
         assert detector.publish_batch(events("D7")) == []
-        assert detector.state()[0].stops == {"b happened": 1}
 
 
-def test_of_one_time_one_that_is_sure_is_enough() -> None:
+def test_what_is_sure_is_not_kept() -> None:
     [pattern] = parse("p: {kind = A} as a then not {kind = B} as b within 50 us")
     detector = Detector([pattern])
     flood = [event("B", 2, id=f"b{i}") for i in range(100)]
     assert detector.publish_batch([event("A", 1), *flood]) == []
     assert detector._flat is not None
-    assert len(detector._flat.kept("p")) == 2
+    assert [row.events[0].id for row in detector._flat.kept("p")] == ["A1"]
     assert detector.advance(100) == []
 
 
@@ -220,7 +219,7 @@ def test_a_flood_of_what_must_not_happen_is_not_kept() -> None:
     rest = [event("B", time, id=str(time), room="x") for time in range(2, 2000)]
     assert compiled.publish_batch([event("A", 1, room="x"), *rest, event("A", 2000, room="x")]) == []
     assert compiled._flat is not None
-    assert len(compiled._flat.kept("p")) == 2 + 2
+    assert [row.events[0].id for row in compiled._flat.kept("p")] == ["A2000"]
     assert [e.id for one in compiled.advance(9000) for e in one.members] == ["A2000"]
 
 

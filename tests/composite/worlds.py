@@ -179,7 +179,20 @@ def _pattern(draw: st.DrawFn, names: _Names, depth: int, *, keep: _Keeps = _SOME
     if plain:
         kinds = ["sequence", "conjunction"]
     elif depth:
-        kinds += ["sequence", "sequence", "guarded", "conjunction", "or", "xor", "not", "nth", "times", "allen", "time"]
+        kinds += [
+            "sequence",
+            "sequence",
+            "guarded",
+            "conjunction",
+            "or",
+            "xor",
+            "not",
+            "nth",
+            "times",
+            "longest",
+            "allen",
+        ]
+        kinds += ["time"]
     kind = draw(st.sampled_from(kinds))
     return _BUILD[kind](draw, names, depth - 1, keep)
 
@@ -232,6 +245,9 @@ _BUILD = {
     ),
     "times": lambda draw, names, depth, keep: Repetition(
         _pattern(draw, names, depth), draw(st.integers(1, 2)), draw(st.integers(2, 3)), draw(_MAYBE)
+    ),
+    "longest": lambda draw, names, depth, keep: Repetition(
+        _pattern(draw, names, depth), draw(st.integers(1, 2)), draw(st.sampled_from((None, 2, 3))), draw(_WITHIN), True
     ),
     "allen": lambda draw, names, depth, keep: Relation(
         _member(draw, names, keep=_KEEP),

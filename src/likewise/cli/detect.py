@@ -50,7 +50,10 @@ def detect(
     state: Annotated[bool, typer.Option("--state", help="Show what each pattern holds, and why it stopped.")] = False,
     rank: Annotated[bool, typer.Option("--rank", help="Print the surest detections first, at the end.")] = False,
     chart: Annotated[Path | None, typer.Option(help="Write a timeline of the first detections as HTML.")] = None,
-    snapshot: Annotated[Path | None, typer.Option(help="Go on from this snapshot, and write it at the end.")] = None,
+    snapshot: Annotated[
+        Path | None,
+        typer.Option(help="Go on from this snapshot, and write it at the end; time stays open."),
+    ] = None,
     dead_letters: DeadLetters = None,
     spark: Annotated[bool, typer.Option("--spark", help="Run on Spark: for more than one machine can hold.")] = False,
     master: Annotated[str | None, typer.Option(help="Spark master, e.g. `local[2,4]` or `spark://host:7077`.")] = None,
@@ -107,7 +110,7 @@ def detect(
         compiled=not (_is_small(events) and snapshot is None and limit == LIMIT),
     )
     shown: list[Detection] = []
-    found: Iterable[Detection] = _detections(detector, events, last, rejects)
+    found: Iterable[Detection] = _detections(detector, events, last, rejects, closes=snapshot is None)
     for detection in ranked(found) if rank else found:
         if len(shown) < 50:
             shown.append(detection)
@@ -173,10 +176,14 @@ def _bad_record(refused: Any) -> Any:
     return BadRecord(source="<detector>", line=None, reason=refused.reason, raw=raw)
 
 
-def _detections(detector: Detector, source: str, until: int | None, rejects: Rejects) -> Iterator[Detection]:
+def _detections(
+    detector: Detector, source: str, until: int | None, rejects: Rejects, *, closes: bool
+) -> Iterator[Detection]:
+    """All that the events bring about; `closes` ends event time with the last of them, as nothing follows."""
     for batch in event_batches(source, rejects, size=BATCH):
         yield from detector.publish_batch(batch)
-    yield from detector.flush()
+    if closes:
+        yield from detector.flush()
     if until is not None:
         yield from detector.advance(until)
 

@@ -16,14 +16,24 @@ if TYPE_CHECKING:
     from likewise.composite._state import Dump, Load
 
 
+class Guarded(Process):
+    """A process with parts that must not happen."""
+
+    __slots__ = ()
+
+    def broken_by(self, blockers: Blockers, instance: Instance) -> None:
+        """Something that must not happen did for sure: whatever that breaks can go."""
+        raise NotImplementedError
+
+
 class Blockers:
     """Instances of a negated part in order of time, kept for as long as a window can reach back to them."""
 
-    __slots__ = ("_after", "_by_key", "_found", "_owner", "_process", "_refs", "_window", "absence")
+    __slots__ = ("_after", "_by_key", "_found", "_owner", "_process", "_refs", "_window", "absence", "number")
 
     def __init__(
         self,
-        owner: Process,
+        owner: Guarded,
         absence: Absence,
         slot: int,
         *,
@@ -32,6 +42,7 @@ class Blockers:
         fresh: bool = True,
     ) -> None:
         self.absence = absence
+        self.number = slot
         self._owner = owner
         self._window = window
         self._refs = 0
@@ -40,11 +51,21 @@ class Blockers:
         self._by_key: dict[Any, deque[Instance]] = {}
         moment = owner.after if after is None else after
         origin = owner.origin if after is None else after
-        self._process = owner.run.spawn(absence.node, parent=self, slot=slot, after=moment, origin=origin, fresh=fresh)
+        self._process = owner.run.spawn(
+            absence.node,
+            parent=self,
+            slot=slot,
+            after=moment,
+            origin=origin,
+            consumption=owner.consumption,
+            fresh=fresh,
+        )
 
     def accept(self, _slot: Any, instance: Instance) -> None:
         """One more that breaks the silence."""
         self._add(instance)
+        if instance.probability == 1.0:
+            self._owner.broken_by(self, instance)
         run, found = self._owner.run, self._found
         # No limit takes them out while anyone asks for them: that would let a false detection through.
         if self._window is not None:
@@ -94,10 +115,16 @@ class Blockers:
                     break
         return product
 
+    def breaks(self, roles: tuple[Filled, ...], instance: Instance) -> bool:
+        """Whether a sure instance is one that is meant for sure."""
+        conditions = self.absence.conditions
+        return not conditions or self._owner.factor(conditions, roles + instance.roles) == 1.0
+
     def _bound(self, roles: tuple[Filled, ...], instance: Instance, alike: bool) -> float:
         """How surely it is one that is meant."""
         absence = self.absence
-        plain = alike and is_plain(instance.roles) and len(self._keys(instance)) == 1
+        join = absence.join
+        plain = alike and join is not None and len(self._keys(instance)) == 1 and is_plain(instance.roles, join[0])
         conditions = absence.rest if plain else absence.conditions
         return self._owner.factor(conditions, roles + instance.roles) if conditions else 1.0
 
@@ -109,7 +136,7 @@ class Blockers:
         if UNFILLED in keys:
             return self._found, False
         if len(keys) == 1 and UNFILLED not in self._by_key:
-            return self._by_key.get(keys[0], ()), is_plain(roles)
+            return self._by_key.get(keys[0], ()), is_plain(roles, self.absence.join[1])
         found = {id(one): one for key in (*keys, UNFILLED) for one in self._by_key.get(key, ())}
         return list(found.values()), False
 
@@ -140,10 +167,6 @@ class Blockers:
         """Stop collecting."""
         self._process.close()
 
-    def size(self) -> int:
-        """How many instances wait below; those that are here wait for nothing."""
-        return self._process.size()
-
     def dump(self, dump: Dump) -> Any:
         """The state as plain values."""
         return [[dump.instance(one) for one in self._found], self._process.dump(dump)]
@@ -156,6 +179,27 @@ class Blockers:
         self._process.load(process, load)
 
 
+class Anchor:
+    """A silence that began at a moment, and the probability that it did and still lasts."""
+
+    __slots__ = ("alive", "moment", "number", "owner", "probability")
+
+    def __init__(self, owner: SilenceProcess, moment: Instant, probability: float) -> None:
+        self.owner = owner
+        self.number = owner.run.ticket()
+        self.moment = moment
+        self.probability = probability
+        self.alive = True
+
+    def leave(self) -> None:
+        """It is over."""
+        self.alive = False
+        del self.owner.anchors[self]
+        self.owner.run.let_go(self)
+
+    give_up = leave
+
+
 class SilenceProcess(Process):
     """`not E for t`: counted from the start and anew from every E; once per silence."""
 
@@ -164,49 +208,52 @@ class SilenceProcess(Process):
     node: SilenceNode
 
     def begin(self, *, fresh: bool) -> None:
-        # Each anchor: the moment it began, and the probability that it did and still lasts.
-        self.anchors: dict[int, list[Any]] = {}
+        self.anchors: dict[Anchor, None] = {}
         self.child = self.spawn(self.node.part, slot=0, fresh=fresh)
         if fresh:
             self._anchor(self.origin, 1.0)
 
     def _anchor(self, moment: Instant, probability: float) -> None:
-        if self.run.limits.instances <= len(self.anchors):
-            self.anchors.pop(next(iter(self.anchors)))
-            self.run.dropped += 1
-        number = self.run.ticket()
-        self.anchors[number] = [moment, probability]
-        self.wake(moment + self.node.within, number)
+        if self.run.room(self):
+            self._enter(Anchor(self, moment, probability))
+
+    def _enter(self, anchor: Anchor) -> None:
+        self.anchors[anchor] = None
+        self.run.hold(anchor)
+        self.wake(anchor.moment + self.node.within, anchor)
 
     def handle(self, inbox: list[tuple[Any, Instance]]) -> None:
         for _, instance in inbox:
-            for number, anchor in list(self.anchors.items()):
-                anchor[1] *= 1.0 - instance.probability
-                if anchor[1] == 0.0:
-                    del self.anchors[number]
+            for anchor in list(self.anchors):
+                anchor.probability *= 1.0 - instance.probability
+                if anchor.probability == 0.0:
+                    anchor.leave()
             self._anchor(instance.time, instance.probability)
 
     def fire(self, item: Any) -> None:
-        anchor = self.anchors.pop(item, None)
-        if anchor is None:
+        anchor: Anchor = item
+        if not anchor.alive:
             return
-        now = self.run.now
+        anchor.leave()
+        now, sure = self.run.now, anchor.probability
         self.emit(
-            Instance(self.node.id, time=now, phase=TIMERS, first=now, start=anchor[0], end=now, probability=anchor[1])
+            Instance(self.node.id, time=now, phase=TIMERS, first=now, start=anchor.moment, end=now, probability=sure)
         )
 
     def close(self) -> None:
         super().close()
+        for anchor in list(self.anchors):
+            anchor.leave()
         self.child.close()
 
-    def size(self) -> int:
-        return len(self.anchors) + self.child.size()
-
     def dump(self, dump: Dump) -> Any:
-        return [list(self.anchors.values()), self.child.dump(dump)]
+        anchors = [[anchor.number, anchor.moment, anchor.probability] for anchor in self.anchors]
+        return [anchors, self.child.dump(dump)]
 
     def load(self, state: Any, load: Load) -> None:
         anchors, child = state
-        for moment, probability in anchors:
-            self._anchor(moment, probability)
+        for number, moment, probability in anchors:
+            anchor = Anchor(self, moment, probability)
+            anchor.number = number
+            self._enter(anchor)
         self.child.load(child, load)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from likewise.composite._instance import Instance
+from likewise.composite._instance import Instance, changed, merged
 from likewise.composite._plan import DisjunctionNode, ExclusiveNode
 from likewise.composite._process import TIMERS, Process
-from likewise.events import Instant
 
 if TYPE_CHECKING:
     from likewise.composite._state import Dump, Load
@@ -28,24 +27,14 @@ class DisjunctionProcess(Process):
         for _, instance in sorted(inbox, key=lambda entry: entry[0]):
             groups.setdefault(instance.ranks, []).append(instance)
         for group in groups.values():
-            self.emit(self._merged(group))
-
-    def _merged(self, group: list[Instance]) -> Instance:
-        if len(group) == 1:
-            return group[0]
-        best = max(group, key=lambda instance: instance.probability)
-        none = 1.0
-        for instance in group:
-            none *= 1.0 - instance.probability
-        return changed(best, time=best.time, phase=best.phase, probability=1.0 - none)
+            ways = [_way(instance) for instance in group] if len(group) > 1 else group
+            for instance in ways if self.node.apart is not None else (merged(ways),):
+                self.emit(instance)
 
     def close(self) -> None:
         super().close()
         for child in self.children:
             child.close()
-
-    def size(self) -> int:
-        return sum(child.size() for child in self.children)
 
     def dump(self, dump: Dump) -> Any:
         return [child.dump(dump) for child in self.children]
@@ -53,6 +42,33 @@ class DisjunctionProcess(Process):
     def load(self, state: Any, load: Load) -> None:
         for child, entry in zip(self.children, state, strict=True):
             child.load(entry, load)
+
+
+def _way(instance: Instance) -> Instance:
+    """One of several ways to read the same events."""
+    probability = instance.probability
+    return changed(instance, time=instance.time, phase=instance.phase, probability=probability, reading=probability)
+
+
+class Alone:
+    """An instance of one part that waits until it is known that none of the others came near."""
+
+    __slots__ = ("alive", "instance", "number", "owner", "part")
+
+    def __init__(self, owner: ExclusiveProcess, part: int, instance: Instance) -> None:
+        self.owner = owner
+        self.number = owner.run.ticket()
+        self.part = part
+        self.instance = instance
+        self.alive = True
+
+    def leave(self) -> None:
+        """It waits no longer."""
+        self.alive = False
+        self.owner.pending.pop(self, None)
+        self.owner.run.let_go(self)
+
+    give_up = leave
 
 
 class ExclusiveProcess(Process):
@@ -65,7 +81,7 @@ class ExclusiveProcess(Process):
     def begin(self, *, fresh: bool) -> None:
         self.children = [self.spawn(part, slot=k, fresh=fresh) for k, part in enumerate(self.node.parts)]
         self.recent: list[tuple[int, Instance]] = []
-        self.pending: dict[int, tuple[int, Instance]] = {}
+        self.pending: dict[Alone, None] = {}
 
     def handle(self, inbox: list[tuple[Any, Instance]]) -> None:
         horizon = self.run.now - 2 * self.node.within
@@ -74,70 +90,60 @@ class ExclusiveProcess(Process):
         for k, instance in inbox:
             # What came keeps others from being alone for as long as they wait: no limit takes it out.
             self.recent.append((k, instance))
-            if self._room():
-                self._wait(k, instance)
+            for waiting in list(self.pending):
+                if self._beside(waiting.part, waiting.instance, k, instance) == 1.0:
+                    waiting.leave()
+            if self._factor(k, instance) > 0.0 and self.run.room(self):
+                self._wait(Alone(self, k, instance))
 
-    def _room(self) -> bool:
-        """Whether one more may wait; at the limit the policy decides."""
-        if len(self.pending) < self.run.limits.instances:
-            return True
-        self.run.dropped += 1
-        if self.run.limits.policy != "drop oldest":
-            return False
-        del self.pending[next(iter(self.pending))]
-        return True
+    def _wait(self, waiting: Alone) -> None:
+        self.pending[waiting] = None
+        self.run.hold(waiting)
+        self.wake(waiting.instance.time + self.node.within, waiting)
 
-    def _wait(self, k: int, instance: Instance) -> None:
-        number = self.run.ticket()
-        self.pending[number] = (k, instance)
-        self.wake(instance.time + self.node.within, number)
+    def _beside(self, k: int, instance: Instance, other: int, came: Instance) -> float:
+        """How surely what came keeps an instance from being alone."""
+        if other == k or abs(came.time - instance.time) > self.node.within:
+            return 0.0
+        return came.probability * self.factor(self.node.conditions, instance.roles + came.roles)
+
+    def _factor(self, k: int, instance: Instance) -> float:
+        """The probability that it is alone, by all that came."""
+        probability = 1.0
+        for other, came in self.recent:
+            probability *= 1.0 - self._beside(k, instance, other, came)
+        return probability
 
     def fire(self, item: Any) -> None:
-        waiting = self.pending.pop(item, None)
-        if waiting is None:
+        waiting: Alone = item
+        if not waiting.alive:
             return
-        k, instance = waiting
-        probability = instance.probability
-        for other, blocker in self.recent:
-            if other != k and abs(blocker.time - instance.time) <= self.node.within:
-                bound = self.factor(self.node.conditions, instance.roles + blocker.roles)
-                probability *= 1.0 - blocker.probability * bound
-        self.emit(changed(instance, time=self.run.now, phase=TIMERS, probability=probability))
+        waiting.leave()
+        k, instance = waiting.part, waiting.instance
+        probability = instance.probability * self._factor(k, instance)
+        now, reading = self.run.now, instance.reading
+        self.emit(changed(instance, time=now, phase=TIMERS, probability=probability, reading=reading))
 
     def close(self) -> None:
         super().close()
+        for waiting in list(self.pending):
+            waiting.leave()
         for child in self.children:
             child.close()
-
-    def size(self) -> int:
-        return len(self.pending) + sum(child.size() for child in self.children)
 
     def dump(self, dump: Dump) -> Any:
         return [
             [[k, dump.instance(instance)] for k, instance in self.recent],
-            [[k, dump.instance(instance)] for k, instance in self.pending.values()],
+            [[waiting.number, waiting.part, dump.instance(waiting.instance)] for waiting in self.pending],
             [child.dump(dump) for child in self.children],
         ]
 
     def load(self, state: Any, load: Load) -> None:
         recent, pending, children = state
         self.recent = [(k, load.known(instance)) for k, instance in recent]
-        for k, instance in pending:
-            self._wait(k, load.known(instance))
+        for number, k, instance in pending:
+            waiting = Alone(self, k, load.known(instance))
+            waiting.number = number
+            self._wait(waiting)
         for child, entry in zip(self.children, children, strict=True):
             child.load(entry, load)
-
-
-def changed(instance: Instance, *, time: Instant, phase: int, probability: float) -> Instance:
-    """The same events, known at another time or with another probability."""
-    return Instance(
-        instance.node,
-        time=time,
-        phase=phase,
-        first=instance.first,
-        start=instance.start,
-        end=instance.end,
-        probability=probability,
-        roles=instance.roles,
-        parts=instance.parts,
-    )

@@ -80,7 +80,7 @@ class Chooser:
         entry = self._entries[key] = _Entry()
         entry.count, entry.held, entry.hold = 1, instance, hold
 
-    def release(self, instance: Instance, waiting: Waiting) -> None:
+    def release(self, instance: Instance, waiting: object) -> None:
         """The instance waits no longer: forget its class, so that it costs nothing."""
         if self._part.keep.keep is Keep.ALL:
             return

@@ -45,9 +45,9 @@ class Side:
         return False
 
     def values(self, filled: Iterable[Filled]) -> list[list[Weighted]]:
-        """The values of each event that fills one of the roles and has the attribute."""
+        """The values of each event that fills one of the roles."""
         roles, attribute = self.roles, self.attribute
-        return [found for one in filled if one.role in roles and (found := values_of(one, attribute))]
+        return [values_of(one, attribute) for one in filled if one.role in roles]
 
     def keys(self, filled: Iterable[Filled]) -> tuple[Any, ...]:
         """The same values, all together, as they compare."""
@@ -103,6 +103,14 @@ class Condition:
         )
 
     @property
+    def equated(self) -> tuple[Side, ...]:
+        """What it sets equal, each as it stands in the event: by these values duplicates are told apart."""
+        right = self.right
+        if not isinstance(right, Side) or self.operator is not Operator.EQ or self.approximate:
+            return ()
+        return Side(self.left.roles, self.left.attribute), Side(right.roles, right.attribute)
+
+    @property
     def counts(self) -> bool:
         """Whether it sets an attribute equal to itself: a repeated member is then counted for each of its values."""
         return self.joins and self.left == self.right
@@ -145,7 +153,7 @@ class Condition:
         if len(left) == 1 == len(right):
             [(x, wx)], [(y, wy)] = left, right
             return wx * wy * self._compare(x, y, relate)
-        return max([wx * wy * self._compare(x, y, relate) for x, wx in left for y, wy in right])
+        return max([wx * wy * self._compare(x, y, relate) for x, wx in left for y, wy in right], default=0.0)
 
     def _compare(self, x: Value, y: Value, relate: Relate | None) -> float:
         if self.approximate:
@@ -238,9 +246,12 @@ def keys_of(filled: Iterable[Filled], sides: tuple[Side, ...]) -> tuple[Any, ...
     return () if any(side.filled(filled) for side in sides) else (UNFILLED,)
 
 
-def is_plain(filled: Iterable[Filled]) -> bool:
-    """Whether all events say what they mean in the pattern's own words: then equal keys are equal for sure."""
-    for one in filled:  # noqa: SIM110  (asked of every instance: no generator)
+def is_plain(filled: Iterable[Filled], sides: tuple[Side, ...]) -> bool:
+    """Whether equal keys are equal for sure: all events speak in the pattern's own words, and each has one value."""
+    for one in filled:
         if one.mapped is not None:
             return False
+        for side in sides:
+            if one.role in side.roles and len(keys_at(one, side.attribute)) != 1:
+                return False
     return True

@@ -2,168 +2,358 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from itertools import product
+from typing import TYPE_CHECKING, Any, Final
+from zlib import crc32
 
-from likewise.composite._conditions import key_of
-from likewise.composite._instance import Instance, joined
+from likewise.composite._conditions import Side
+from likewise.composite._instance import Instance, joined, readings
 from likewise.composite._plan import RepetitionNode, SelectionNode
-from likewise.composite._process import Process
+from likewise.composite._process import TIMERS, Process
 from likewise.events import Instant
 
 if TYPE_CHECKING:
     from likewise.composite._state import Dump, Load
 
+_SLOTS: Final = 1024
+_FOREVER: Final = 1 << 62
+
+
+def _groups(inbox: list[tuple[Any, Instance]], ways: frozenset[str]) -> Iterable[list[Instance]]:
+    """What is counted once: an instance, with all ways to read its events."""
+    if not ways:
+        return ([instance] for _, instance in inbox)
+    return readings((instance for _, instance in inbox), ways)
+
+
+def _keys(instance: Instance, sides: tuple[Side, ...]) -> Iterable[Any]:
+    """The keys that it is counted for: of several values each is one."""
+    if not sides:
+        return ((),)
+    return product(*[dict.fromkeys(side.keys(instance.roles) or (None,)) for side in sides])
+
+
+class Count:
+    """How often a key was counted, and when its window opened."""
+
+    __slots__ = ("count", "key", "number", "opened", "owner")
+
+    def __init__(self, owner: SelectionProcess, key: Any, opened: Instant) -> None:
+        self.owner = owner
+        self.key = key
+        self.opened = opened
+        self.number = owner.run.ticket()
+        self.count = 0
+
+    def give_up(self) -> None:
+        """Make room: what comes of this key is no longer counted, as it would be counted from the wrong one on."""
+        self.owner.forget(self)
+        self.owner.blind(self.key, self.opened)
+
 
 class SelectionProcess(Process):
-    """Counts instances since activation, or in windows that open with an instance.
+    """Counts instances since activation, or in windows that open with an instance; the one opened last at the end."""
 
-    Of each key it knows the count and when its window opened, the one that opened last at the end.
-    """
-
-    __slots__ = ("child", "counts")
+    __slots__ = ("_blind", "child", "counts")
 
     node: SelectionNode
 
     def begin(self, *, fresh: bool) -> None:
-        self.counts: dict[Any, tuple[int, Instant]] = {}
+        self.counts: dict[Any, Count] = {}
+        # Until when keys that share a slot are not counted, since one of them had to make room.
+        self._blind: dict[int, Instant] = {}
         self.child = self.spawn(self.node.part, slot=0, fresh=fresh)
 
     def handle(self, inbox: list[tuple[Any, Instance]]) -> None:
-        for _, instance in inbox:
-            self._count(key_of(instance.roles, self.node.key), instance)
+        for ways in _groups(inbox, self.node.ways):
+            # It is counted for each of its values, and found if it is the i-th for any.
+            places = [self._count(key, ways) for key in _keys(ways[0], self.node.key)]
+            for instance in ways if self.node.index in places else ():
+                self.emit(instance)
         if self.done:
             self.child.close()
 
-    def _count(self, key: Any, instance: Instance) -> None:
-        counts, within = self.counts, self.node.within
-        count, opened = counts.get(key, (0, instance.time))
-        if within is not None and instance.time > opened + within:
-            del counts[key]
-            count, opened = 0, instance.time
-        counts[key] = (count + 1, opened)
-        if count + 1 == self.node.index:
-            self.emit(instance)
-        self._trim(instance.time)
+    def _count(self, key: Any, ways: list[Instance]) -> int:
+        """Count it for one key, and say which one it is; 0 if there is no room to count."""
+        time, within = ways[0].time, self.node.within
+        known = self.counts.get(key)
+        if known is not None and within is not None and time > known.opened + within:
+            self.forget(known)
+            known = None
+        if known is None:
+            known = self._open(key, time)
+            if known is None:
+                return 0
+        known.count += 1
+        if within is not None:
+            self._trim(time - within)
+        return known.count
 
-    def _trim(self, now: Instant) -> None:
-        """Forget windows that are over, and the oldest counts beyond the limit."""
-        counts, within, limit = self.counts, self.node.within, self.run.limits.instances
-        while len(counts) > 1:
-            oldest = next(iter(counts))
-            over = within is not None and now > counts[oldest][1] + within
-            if not over and len(counts) <= limit:
+    def _open(self, key: Any, time: Instant) -> Count | None:
+        if self.node.key:
+            if self._blind and self._blind.get(_slot(key), -_FOREVER) >= time:
+                self.run.dropped += 1
+                self.blind(key, time)
+                return None
+            if not self.run.room(self):
+                self.blind(key, time)
+                return None
+        made = Count(self, key, time)
+        self._enter(made)
+        return made
+
+    def _enter(self, count: Count) -> None:
+        self.counts[count.key] = count
+        if self.node.key:
+            self.run.hold(count)
+
+    def forget(self, count: Count) -> None:
+        """It is counted no longer."""
+        del self.counts[count.key]
+        self.run.let_go(count)
+
+    def blind(self, key: Any, opened: Instant) -> None:
+        """Count nothing of a key for as long as a window that opened at a moment, or forever without one."""
+        slot, within = _slot(key), self.node.within
+        until = _FOREVER if within is None else opened + within
+        self._blind[slot] = max(until, self._blind.get(slot, until))
+
+    def _trim(self, before: Instant) -> None:
+        """Forget windows that are over."""
+        while len(self.counts) > 1:
+            oldest = next(iter(self.counts.values()))
+            if oldest.opened >= before:
                 break
-            self.run.dropped += not over
-            del counts[oldest]
+            self.forget(oldest)
 
     @property
     def done(self) -> bool:
         """Whether there is nothing more to count."""
         node = self.node
-        return node.within is None and not node.key and self.counts.get((), (0, 0))[0] >= node.index
+        return node.within is None and not node.key and () in self.counts and self.counts[()].count >= node.index
 
     def close(self) -> None:
         super().close()
+        for count in self.counts.values():
+            self.run.let_go(count)
         self.child.close()
 
-    def size(self) -> int:
-        return self.child.size()
-
     def dump(self, dump: Dump) -> Any:
-        child = None if self.done else self.child.dump(dump)
-        if self.node.key:
-            return [[[key, *entry] for key, entry in self.counts.items()], None, child]
-        return [*self.counts.get((), (0, None)), child]
+        counts = [[count.key, count.count, count.opened, count.number] for count in self.counts.values()]
+        return [counts, sorted(self._blind.items()), None if self.done else self.child.dump(dump)]
 
     def load(self, state: Any, load: Load) -> None:
-        counts, opened, child = state
-        if self.node.key:
-            # What was written before there were keys begins anew.
-            counts = counts if isinstance(counts, list) else []
-            self.counts = {load.key(key): (count, moment) for key, count, moment in counts}
-        elif opened is not None:
-            self.counts = {(): (counts, opened)}
+        counts, blind, child = state
+        for key, number, opened, ticket in counts:
+            count = Count(self, load.key(key), opened)
+            count.count, count.number = number, ticket
+            self._enter(count)
+        self._blind = dict(blind)
         if self.done:
             self.child.close()
         else:
             self.child.load(child, load)
 
 
+def _slot(key: Any) -> int:
+    """One of few numbers for a key, the same in every process; equal keys have the same."""
+    if isinstance(key, str):
+        return crc32(key.encode()) % _SLOTS
+    if isinstance(key, tuple):
+        out = 0
+        for part in key:
+            out = (31 * out + _slot(part)) % _SLOTS
+        return out
+    return hash(key) % _SLOTS
+
+
+class Row:
+    """Instances of one key that follow one another; a `spoiled` one lost some and is the longest no more."""
+
+    __slots__ = ("alive", "items", "key", "opened", "spoiled")
+
+    def __init__(self, key: Any, opened: Instant) -> None:
+        self.key = key
+        self.opened = opened
+        self.items: list[Counted] = []
+        self.spoiled = False
+        self.alive = True
+
+
+class Counted:
+    """An instance in a row, with all ways to read its events."""
+
+    __slots__ = ("number", "owner", "row", "ways")
+
+    def __init__(self, owner: RepetitionProcess, row: Row, ways: list[Instance]) -> None:
+        self.owner = owner
+        self.number = owner.run.ticket()
+        self.row = row
+        self.ways = ways
+
+    def give_up(self) -> None:
+        """Make room: the oldest of all is the first of its row."""
+        if self.owner.node.longest:
+            self.owner.spoil(self.row)
+        else:
+            self.row.items.remove(self)
+            self.owner.run.let_go(self)
+
+
 class RepetitionProcess(Process):
     """The instances of the present rows, as far back as one more can reach; the row that grew last is at the end."""
 
-    __slots__ = ("child", "held", "rows")
+    __slots__ = ("child", "rows", "said")
 
     node: RepetitionNode
 
     def begin(self, *, fresh: bool) -> None:
-        self.rows: dict[Any, list[Instance]] = {}
-        self.held = 0
+        self.rows: dict[Any, Row] = {}
+        self.said: set[tuple[int, ...]] = set()
         self.child = self.spawn(self.node.part, slot=0, fresh=fresh)
 
     def handle(self, inbox: list[tuple[Any, Instance]]) -> None:
-        for _, instance in inbox:
-            key = key_of(instance.roles, self.node.key)
-            row = self.rows.pop(key, [])
-            self.held -= len(row)
-            if row and row[-1].time >= instance.first:
-                row = []
-            row.append(instance)
-            row = self._reach(row)
-            self.rows[key] = row
-            self.held += len(row)
-            self._trim(instance.time)
-            self._found(row)
+        for ways in _groups(inbox, self.node.ways):
+            for key in _keys(ways[0], self.node.key):
+                self._take(key, ways)
 
-    def _reach(self, row: list[Instance]) -> list[Instance]:
-        """What one more can still be in a row with."""
-        most, within, now = self.node.most, self.node.within, row[-1].time
-        keep = min(len(row) if most is None else most, self.run.limits.instances)
-        if most is None and keep < len(row):
-            self.run.dropped += len(row) - keep
-        if keep < len(row):
-            row = row[-keep:]
-        if within is not None and now - row[0].time > within:
-            row = [one for one in row if now - one.time <= within]
-        return row
+    def step(self) -> None:
+        self.said.clear()
+        super().step()
+
+    def _take(self, key: Any, ways: list[Instance]) -> None:
+        row = self.rows.pop(key, None)
+        if row is not None and row.items and row.items[-1].ways[0].time >= ways[0].first:
+            # It does not come after the last one: here the row ends.
+            self._over(row, self.run.phase)
+            row = None
+        if row is None:
+            row = Row(key, ways[0].time)
+            if self.node.longest:
+                assert self.node.within is not None  # or it would have been refused
+                self.wake(row.opened + self.node.within, row)
+        self.rows[key] = row
+        if self.node.longest:
+            self._grow(row, ways)
+        else:
+            self._slide(row, ways)
+            self._trim(ways[0].time)
+
+    # every row
+
+    def _slide(self, row: Row, ways: list[Instance]) -> None:
+        """All rows that end with this instance; then it waits for the next."""
+        most, within, now = self.node.most, self.node.within, ways[0].time
+        keep = 0
+        while within is not None and keep < len(row.items) and now - row.items[keep].ways[0].time > within:
+            keep += 1
+        self._cut(row, keep)
+        for size in range(self.node.least, len(row.items) + 2):
+            items = row.items[len(row.items) + 1 - size :]
+            self._found([*(item.ways for item in items), ways], now, ways[0].phase)
+        # One more reaches back to all but one of the largest row.
+        if most is not None:
+            self._cut(row, len(row.items) + 2 - most)
+        if most == 1:
+            return
+        if self.run.room(self):
+            self._enter(Counted(self, row, ways))
+        else:
+            self._cut(row, len(row.items))
+
+    def _enter(self, counted: Counted) -> None:
+        counted.row.items.append(counted)
+        self.run.hold(counted)
+
+    def _cut(self, row: Row, count: int) -> None:
+        """Let go of the first of a row."""
+        for counted in row.items[: max(0, count)]:
+            self.run.let_go(counted)
+        del row.items[: max(0, count)]
 
     def _trim(self, now: Instant) -> None:
-        """Forget rows that are over, and the oldest beyond the limit."""
-        rows, within, limit = self.rows, self.node.within, self.run.limits.instances
-        while len(rows) > 1:
-            oldest = next(iter(rows))
-            over = within is not None and now - rows[oldest][-1].time > within
-            if not over and self.held <= limit:
+        """Forget rows that are over or empty."""
+        within = self.node.within
+        while self.rows:
+            oldest = next(iter(self.rows.values()))
+            if oldest.items and (within is None or now - oldest.items[-1].ways[0].time <= within):
                 break
-            self.run.dropped += 0 if over else len(rows[oldest])
-            self.held -= len(rows.pop(oldest))
+            self._cut(oldest, len(oldest.items))
+            del self.rows[oldest.key]
 
-    def _found(self, row: list[Instance]) -> None:
-        last = row[-1]
-        for size in range(self.node.least, len(row) + 1):
-            run = tuple(row[-size:])
+    def _found(self, row: list[list[Instance]], time: Instant, phase: int) -> None:
+        for run in product(*row):
+            if self.node.ways and not self.run.build():
+                return
+            # Under several keys the same row may be found again.
+            if self.node.key:
+                told = tuple([id(instance) for instance in run])
+                if told in self.said:
+                    continue
+                self.said.add(told)
             probability = 1.0
             for instance in run:
                 probability *= instance.probability
-            self.emit(joined(self.node.id, run, time=last.time, phase=last.phase, probability=probability))
+            self.emit(joined(self.node.id, run, time=time, phase=phase, probability=probability))
+
+    # the longest row
+
+    def _grow(self, row: Row, ways: list[Instance]) -> None:
+        if row.spoiled:
+            self.run.dropped += 1
+            return
+        if not self.run.room(self):
+            if self.alive:
+                self.spoil(row)
+            return
+        if not row.spoiled:
+            self._enter(Counted(self, row, ways))
+        if len(row.items) == self.node.most:
+            del self.rows[row.key]
+            self._over(row, ways[0].phase)
+
+    def spoil(self, row: Row) -> None:
+        """Some of it is lost: nothing is said of it, nor of another that begins before it is over."""
+        row.spoiled = True
+        self._cut(row, len(row.items))
+
+    def _over(self, row: Row, phase: int) -> None:
+        """A row is at its end."""
+        row.alive = False
+        if self.node.longest and len(row.items) >= self.node.least:
+            self._found([item.ways for item in row.items], self.run.now, phase)
+        self._cut(row, len(row.items))
+
+    def fire(self, item: Any) -> None:
+        row: Row = item
+        if row.alive:
+            del self.rows[row.key]
+            self._over(row, TIMERS)
 
     def close(self) -> None:
         super().close()
+        for row in self.rows.values():
+            self._cut(row, len(row.items))
         self.child.close()
 
-    def size(self) -> int:
-        return self.held + self.child.size()
-
     def dump(self, dump: Dump) -> Any:
-        rows = [[dump.instance(instance) for instance in row] for row in self.rows.values()]
-        return [rows if self.node.key else [one for row in rows for one in row], self.child.dump(dump)]
+        rows = [
+            [row.key, row.opened, row.spoiled, [[one.number, [*map(dump.instance, one.ways)]] for one in row.items]]
+            for row in self.rows.values()
+        ]
+        return [rows, self.child.dump(dump)]
 
     def load(self, state: Any, load: Load) -> None:
         rows, child = state
-        if not self.node.key:
-            rows = [rows] if rows else []
-        for row in rows:
-            known = [load.known(instance) for instance in (row if isinstance(row, list) else [row])]
-            self.rows[key_of(known[-1].roles, self.node.key)] = known
-            self.held += len(known)
+        for key, opened, spoiled, items in rows:
+            row = self.rows[load.key(key)] = Row(load.key(key), opened)
+            row.spoiled = spoiled
+            for number, ways in items:
+                counted = Counted(self, row, [load.known(way) for way in ways])
+                counted.number = number
+                self._enter(counted)
+            if self.node.longest:
+                assert self.node.within is not None
+                self.wake(opened + self.node.within, row)
         self.child.load(child, load)

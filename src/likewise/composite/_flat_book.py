@@ -144,7 +144,8 @@ class FlatBook:
         became = (0, 0, 0, 0)
         # In the order of the columns, as assigning them by name would cost more than all the rest.
         guard = -1 if shape.guard is None else first + len(shape.roles)
-        row = (shape.within, started, shape.threshold, *became, *asked, -1, -1, 0, 0, 0, 0, guard, shape.after)
+        ends = (guard, shape.after, shape.spread)
+        row = (shape.within, started, shape.threshold, *became, *asked, -1, -1, 0, 0, 0, 0, *ends)
         self._tables.patterns[index] = row
 
     def _predicate(self, role: Role) -> int:

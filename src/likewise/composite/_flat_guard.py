@@ -1,7 +1,8 @@
 """What must not happen, on the compiled path: it waits beside the others, who look when they are whole [003 table 1].
 
-A pattern has at most one such profile. Its events wait at a place of their own, by the key of all, for as long as
-any instance that they may break. After the last member a timer says that the window is over and nothing came.
+A pattern has at most one such profile. A sure event breaks what waits under its key at once. Doubtful ones wait at a
+place of their own, by the key of all, for as long as any instance that they may break. After the last member a timer
+says that the window is over and nothing came.
 """
 
 # ruff: noqa: PLR0917  (compiled functions are not called by keyword)
@@ -9,16 +10,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from likewise.composite._flat_store import find, inner, join, note, outer, pop, remove
+from likewise.composite._flat_store import find, inner, join, note, outer, pop, push, remove
 from likewise.composite._flat_tables import (
     BEYOND,
     BLOCKED,
+    BROKEN,
     FOUND,
     HEAP,
     LATER,
     NEED_ENTRIES,
     NEED_FOUND,
-    NONE,
     ONE,
     OVER,
     REPLACED,
@@ -30,39 +31,25 @@ from likewise.composite._flat_tables import (
 
 @inner
 def watch(t: Any, hit: Any, now: int, rank: int) -> bool:
-    """Keep an event that must not happen, if anyone waits whom it breaks and no sure one of this time does so already.
+    """An event that must not happen: all that it surely breaks goes when this moment is over; a doubtful one is kept.
 
-    No limit takes it out again: forgetting one would let a false detection through.
+    No limit takes that out again: forgetting one would let a false detection through.
     """
     p = t.patterns[t.places[hit.place].pattern]
-    head = t.buckets[find(t.buckets, p.first + p.after, hit.k0, hit.k1, hit.k2)].head
-    if head == -1 or t.entries[head].time >= now:
+    entry = wide(t.buckets[find(t.buckets, p.first + p.after, hit.k0, hit.k1, hit.k2)].head)
+    if entry == -1 or t.entries[entry].time >= now:
         return False
-    if not _make_way(t, hit, now):
-        return False
-    t.ranks[join(t, hit, now, hit.sure, now + p.within), 0] = rank
-    return True
-
-
-@inner
-def _make_way(t: Any, hit: Any, now: int) -> bool:
-    """Take out what a later one does as well; False if that is the new one itself.
-
-    All that waits asks from the time of its member to now or later. So whom an earlier event breaks, a later one that
-    is over breaks too: before a sure one none is needed, and of each time one sure one is enough.
-    """
-    before = wide(t.buckets[find(t.buckets, wide(hit.place), hit.k0, hit.k1, hit.k2)].tail)
-    if before != -1 and t.entries[before].time == now and t.entries[before].probability == 1.0:
-        return False
-    while before != -1 and t.entries[before].time >= now:
-        before = wide(t.entries[before].prev)
-    if before != -1 and t.entries[before].probability == 1.0:
-        older = wide(t.entries[before].prev)
-        while older != -1:
-            following = wide(t.entries[older].prev)
-            remove(t, older, NONE, now)
-            older = following
-    return True
+    if hit.sure < 1.0:
+        t.ranks[join(t, hit, now, hit.sure, now + p.within), 0] = rank
+        return True
+    while entry != -1 and t.entries[entry].time < now:
+        e = t.entries[entry]
+        if not e.flag & (REPLACED | BROKEN):
+            e.flag |= BROKEN
+            e.until = now
+            push(t, entry, now)
+        entry = wide(e.next)
+    return False
 
 
 @inner
@@ -95,10 +82,9 @@ def _finish(t: Any, entry: int, until: int, event: int) -> None:
     quiet = silence(t, p.guard, b.k0, b.k1, b.k2, e.time, until + 1)
     e.flag |= SPENT
     sure = e.probability * quiet
-    if quiet == 0.0 or sure < p.threshold:
+    if sure < p.threshold:
         members = wide(p.members)
-        level = members if quiet == 0.0 else BEYOND
-        if note(t, wide(e.place), members, level, BLOCKED if quiet == 0.0 else UNSURE, until):
+        if note(t, wide(e.place), members, BEYOND, UNSURE, until):
             for k in range(members):
                 t.furthest[pattern, k] = t.ranks[entry, k]
         return
@@ -116,12 +102,15 @@ def expire(t: Any, now: int, event: int) -> bool:
         e = t.entries[entry]
         if e.serial == serial:
             p = t.patterns[t.places[e.place].pattern]
-            if p.guard >= 0 and p.after == p.members - 1 and e.place == p.first + p.after:
+            if p.guard >= 0 and p.after == p.members - 1 and e.place == p.first + p.after and not e.flag & BROKEN:
                 if t.scalars[FOUND] + 1 >= len(t.found):
                     t.scalars[NEED_ENTRIES], t.scalars[NEED_FOUND] = 0, 64
                     return False
                 _finish(t, entry, until, event)
         pop(t)
         if e.serial == serial:
-            remove(t, entry, LATER if e.flag & REPLACED else OVER, until)
+            why = OVER
+            if e.flag & (REPLACED | BROKEN):
+                why = LATER if e.flag & REPLACED else BLOCKED
+            remove(t, entry, why, until)
     return True

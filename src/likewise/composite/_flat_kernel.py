@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 
 from likewise.composite._flat_guard import expire, silence, tell, watch
-from likewise.composite._flat_store import enter, find, hold, inner, note, outer
+from likewise.composite._flat_store import enter, find, hold, inner, outer
 from likewise.composite._flat_tables import (
-    BLOCKED,
     BUCKETS,
     EVENT,
     FIRST,
@@ -36,7 +35,7 @@ from likewise.composite._flat_tables import (
     Tables,
     wide,
 )
-from likewise.composite._flat_verdict import came_furthest, decide, write
+from likewise.composite._flat_verdict import decide, write
 
 
 @inner
@@ -63,13 +62,8 @@ def _follow(t: Any, hit: Any, event: int, now: int, rank: int, limit: int) -> bo
             if p.guard >= 0 and p.after == slot - 1:
                 quiet *= silence(t, p.guard, hit.k0, hit.k1, hit.k2, e.time, now)
             if final:
-                row = t.scalars[FOUND]
                 write(t, entry, slot, rank)
-                if quiet > 0.0:
-                    tell(t, event, pattern, sure * quiet, now, ZERO)
-                elif note(t, wide(hit.place), wide(p.members), wide(p.members), BLOCKED, now):
-                    came_furthest(t, pattern, row)
-                    waits = True
+                tell(t, event, pattern, sure * quiet, now, ZERO)
             else:
                 held = hold(t, hit, entry, now, rank, sure, e.deadline, limit)
                 if held != -1:
@@ -85,8 +79,8 @@ def _follow(t: Any, hit: Any, event: int, now: int, rank: int, limit: int) -> bo
 
 
 @inner
-def _combine(t: Any, hit: Any, event: int, now: int, rank: int) -> None:
-    """Every combination of an event with one of each other member of a conjunction."""
+def _combine(t: Any, hit: Any, event: int, now: int, rank: int, most: int) -> None:
+    """Every combination of an event with one of each other member of a conjunction, up to `most` rows."""
     pattern = t.places[hit.place].pattern
     p = t.patterns[pattern]
     heads, slots, chosen = NOTES, NOTES + MOST_MEMBERS, NOTES + 2 * MOST_MEMBERS
@@ -95,6 +89,8 @@ def _combine(t: Any, hit: Any, event: int, now: int, rank: int) -> None:
         if p.first + slot != hit.place:
             s[heads + others] = t.buckets[find(t.buckets, wide(p.first + slot), hit.k0, hit.k1, hit.k2)].head
             s[slots + others] = slot
+            if s[heads + others] == -1:
+                return
             others += 1
     at = 0
     s[chosen] = s[heads]
@@ -115,6 +111,9 @@ def _combine(t: Any, hit: Any, event: int, now: int, rank: int) -> None:
         if not clash:
             sure = hit.sure
             row = t.scalars[FOUND]
+            if row >= most:
+                p.dropped += 1
+                return
             t.found_ranks[row, hit.place - p.first] = rank
             for k in range(others):
                 t.found_ranks[row, s[slots + k]] = t.ranks[s[chosen + k], 0]
@@ -196,7 +195,7 @@ def _sort(hits: Any, count: int) -> None:
 
 
 @inner
-def _room(t: Any, low: int, high: int) -> bool:
+def _room(t: Any, low: int, high: int, limit: int) -> bool:
     """Whether all that the hits of one pattern may bring has room; if not, how much it may be."""
     entries, found = 0, 0
     for at in range(low, high):
@@ -207,10 +206,13 @@ def _room(t: Any, low: int, high: int) -> bool:
             product = 1
             for place in range(p.first, p.first + p.members):
                 if place != hit.place:
-                    product *= t.buckets[find(t.buckets, wide(place), hit.k0, hit.k1, hit.k2)].size + 1
-            found += product
-        elif hit.place in (p.first, p.guard):
+                    product *= t.buckets[find(t.buckets, wide(place), hit.k0, hit.k1, hit.k2)].size
+                    product = min(product, abs(limit))
+            found = min(found + product, abs(limit))
+        elif hit.place == p.first:
             entries += 1
+        elif hit.place == p.guard:
+            entries += t.buckets[find(t.buckets, p.first + p.after, hit.k0, hit.k1, hit.k2)].size + 1
         elif hit.place == p.first + p.members - 1 and not (p.guard >= 0 and p.after == p.members - 1):
             found += t.buckets[find(t.buckets, hit.place - 1, hit.k0, hit.k1, hit.k2)].size
         else:
@@ -244,7 +246,7 @@ def _step(t: Any, low: int, high: int, event: int, now: int, rank: int, limit: i
             if held and t.places[hit.place].keep == FIRST:
                 continue
             if p.joint:
-                _combine(t, hit, event, now, rank)
+                _combine(t, hit, event, now, rank, begin + abs(limit))
             kept |= enter(t, hit, now, rank, limit)
     if t.scalars[FOUND] > begin:
         kept |= decide(t, t.hits[low], begin, now, rank)
@@ -304,7 +306,7 @@ def detect(
             pattern, high = places[hits[low].place].pattern, low + 1
             while high < count and places[hits[high].place].pattern == pattern:
                 high += 1
-            if not _room(t, low, high):
+            if not _room(t, low, high, limit):
                 scalars[EVENT], scalars[GROUP], scalars[PAUSED] = event, low, 1
                 return -1
             if _step(t, low, high, event, now, base + event, limit):

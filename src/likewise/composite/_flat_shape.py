@@ -59,6 +59,11 @@ class Shape(NamedTuple):
         return self.roles if self.guard is None else (*self.roles, self.guard)
 
     @property
+    def spread(self) -> bool:
+        """Whether an event may have different keys in different roles."""
+        return any(role.attributes != self.roles[0].attributes for role in self.roles)
+
+    @property
     def deferred(self) -> bool:
         """Whether it is known only when its window is over."""
         return self.guard is not None and self.after == len(self.roles) - 1
@@ -74,7 +79,7 @@ def shape_of(subscription: Subscription, known: Mapping[str, Subscription]) -> S
     within = root.within if isinstance(root, Sequence | Conjunction) else None
     absent = _absent(root)
     roles = None if absent is None else _roles(_all_parts(parts) if absent else parts, options, known)
-    joined = None if roles is None else _joined(roles, composite.where)
+    joined = None if roles is None else _joined(roles, composite.where, absent or None, joint=joint)
     if absent is None or joined is None:
         return None
     members, guard = joined, None
@@ -158,22 +163,45 @@ def _enough(within: int | None, roles: tuple[Role, ...], joint: bool) -> bool:
     return within is None or within >= (0 if joint else len(roles) - 1)
 
 
-def _joined(roles: tuple[Role, ...], where: tuple[Binding, ...]) -> tuple[Role, ...] | None:
-    """The roles with what joins them, if conditions are equalities and each tells the same of all members."""
-    groups: list[set[tuple[int, str]]] = []
+def _joined(
+    roles: tuple[Role, ...], where: tuple[Binding, ...], absent: int | None, *, joint: bool
+) -> tuple[Role, ...] | None:
+    """The roles with what joins them, if conditions are equalities and each tells the same of all members.
+
+    The members must be joined without the one that is `absent`, which joins nothing, and in a sequence each member by
+    those before it: then all that waits under a key has that key for sure.
+    """
+    found: list[set[tuple[int, str]]] = []
     places = {role.name: k for k, role in enumerate(roles)}
     for binding in where:
         sides = _equality(binding, places)
         if sides is None or any(_by_meaning(roles[k], attribute) for k, attribute in sides):
             return None
+        found.append(sides)
+    groups = _connected(found)
+    members = [k for k in range(len(roles)) if k != absent]
+    if len(groups) > MOST_KEYS or any(sorted(k for k, _ in group) != list(range(len(roles))) for group in groups):
+        return None
+    # A sequence grows member by member, a conjunction meets when all are there; an absence is decided where it stands.
+    grown = [members] if joint else [members[:size] for size in range(2, len(members) + 1)]
+    if absent is not None:
+        grown.append([*members[:absent], absent])
+    for some in grown:
+        among = [sides for sides in found if all(k in some for k, _ in sides)]
+        if len(some) > 1 and [len(group) for group in _connected(among)] != [len(some)] * len(groups):
+            return None
+    keys = [dict(group) for group in groups]
+    return tuple(role._replace(attributes=tuple(key[k] for key in keys)) for k, role in enumerate(roles))
+
+
+def _connected(found: list[set[tuple[int, str]]]) -> list[set[tuple[int, str]]]:
+    """What is equal by any chain of equalities."""
+    groups: list[set[tuple[int, str]]] = []
+    for sides in found:
         touched = [group for group in groups if group & sides]
         groups = [group for group in groups if not group & sides]
         groups.append(sides.union(*touched))
-    whole = all(sorted(k for k, _ in group) == list(range(len(roles))) for group in groups)
-    if not whole or len(groups) > MOST_KEYS:
-        return None
-    keys = [dict(group) for group in groups]
-    return tuple(role._replace(attributes=tuple(key[k] for key in keys)) for k, role in enumerate(roles))
+    return groups
 
 
 def _equality(binding: Binding, places: Mapping[str, int]) -> set[tuple[int, str]] | None:

@@ -12,6 +12,7 @@ from likewise.composite._flat_book import Facts, FlatBook
 from likewise.composite._flat_rows import Past
 from likewise.composite._flat_store import hold, join, push, rehash
 from likewise.composite._flat_tables import (
+    BROKEN,
     BUCKETS,
     FOUND,
     FREE,
@@ -143,6 +144,6 @@ class FlatStock(FlatBook):
         t.ranks[entry, : len(row.ranks)] = row.ranks
         t.entries["flag"][entry], t.entries["blocker"][entry] = row.flag, row.blocker
         t.entries["quiet"][entry] = row.quiet
-        if row.flag & REPLACED and row.until is not None:
+        if row.flag & (REPLACED | BROKEN) and row.until is not None:
             t.entries["until"][entry] = row.until
             push(t, entry, row.until)

@@ -10,6 +10,8 @@ import numpy as np
 from numba import njit
 
 from likewise.composite._flat_tables import (
+    BLOCKED,
+    BROKEN,
     BUCKETS,
     FIRST,
     FREE,
@@ -182,7 +184,7 @@ def remove(t: Any, entry: int, why: int, now: int) -> None:
     else:
         t.entries[e.newer].older = e.older
     p.held -= 1
-    if why == LIMIT and roles > 1 and t.places[e.place].keep == FIRST:
+    if why in (LIMIT, BLOCKED) and roles > 1 and t.places[e.place].keep == FIRST:
         _unblock(t, entry, roles)
     _leave(t, entry)
 
@@ -292,7 +294,7 @@ def enter(t: Any, hit: Any, now: int, rank: int, limit: int) -> bool:
     if t.places[hit.place].keep == LAST and before != -1:
         e = t.entries[before]
         # The one before stays for others of this very time.
-        if e.serial == serial and not e.flag & REPLACED:
+        if e.serial == serial and not e.flag & (REPLACED | BROKEN):
             e.flag |= REPLACED
             e.until = now
             push(t, before, now)

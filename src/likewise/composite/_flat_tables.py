@@ -18,6 +18,9 @@ LAST: Final = 2
 
 SPENT: Final = 1
 REPLACED: Final = 2
+BROKEN: Final = 4
+"""What an entry may be: followed by another, or to go when the moment is over, as a later duplicate came or as what
+must not happen did."""
 
 NONE: Final[Any] = np.int64(-1)
 ZERO: Final[Any] = np.int64(0)
@@ -117,11 +120,13 @@ PATTERN: Final = np.dtype(
         ("member", "i4"),
         ("guard", "i4"),
         ("after", "i4"),
+        ("spread", "i4"),
     ],
     align=True,
 )
 """What a pattern asks for, what became of it, and how far its furthest came: with so many `roles`, the last of them
-`member`, waiting at `level` till `time`. `guard` is the place of what must not happen after member `after`, or -1."""
+`member`, waiting at `level` till `time`. `guard` is the place of what must not happen after member `after`, or -1;
+`spread` says that an event may wait under different keys in different places."""
 
 PREDICATE: Final = np.dtype([("seen", "i8"), ("head", "i4")], align=True)
 POSTING: Final = np.dtype([("place", "i4"), ("next", "i4")], align=True)

@@ -92,9 +92,43 @@ def _takes(t: Any, row: int, members: int, rank: int) -> bool:
 
 
 @inner
+def _consume_anywhere(t: Any, hit: Any, row: int, now: int) -> None:
+    """The same where an event may wait under several keys: look at all that began to wait since the earliest."""
+    p = t.patterns[t.places[hit.place].pattern]
+    members, earliest, blocks = wide(p.members), wide(t.found_ranks[row, 0]), False
+    for k in range(members):
+        earliest = min(earliest, t.found_ranks[row, k])
+        blocks = blocks or (k > 0 and not p.joint and t.places[p.first + k].keep == FIRST)
+    start = wide(p.newest)
+    while start != -1 and t.entries[start].older != -1:
+        older = wide(t.entries[start].older)
+        if not blocks and t.ranks[older, filled(t, older) - 1] < earliest:
+            break
+        start = older
+    for place in range(p.first, p.first + members):
+        entry = start
+        while entry != -1:
+            following = wide(t.entries[entry].newer)
+            if t.entries[entry].place == place:
+                holds = False
+                for k in range(filled(t, entry)):
+                    holds = holds or _takes(t, row, members, t.ranks[entry, k])
+                if holds:
+                    if entry == start:
+                        start = following
+                    remove(t, entry, CONSUMED, now)
+                elif _takes(t, row, members, t.entries[entry].blocker):
+                    t.entries[entry].blocker = -1
+            entry = following
+
+
+@inner
 def _consume(t: Any, hit: Any, row: int, now: int, rank: int) -> None:
     """A detection takes its events: nothing else may wait with them."""
     p = t.patterns[t.places[hit.place].pattern]
+    if p.spread:
+        _consume_anywhere(t, hit, row, now)
+        return
     members, latest = wide(p.members), wide(-1)
     for k in range(members):
         if t.found_ranks[row, k] != rank:

@@ -13,7 +13,7 @@ from likewise.composite._choice import Chooser
 from likewise.composite._instance import Instance
 from likewise.composite._plan import GateNode
 from likewise.composite._process import Process
-from likewise.composite._scope import Scope, outside
+from likewise.composite._scope import Consumption, outside
 
 if TYPE_CHECKING:
     from likewise.composite._state import Dump, Load
@@ -22,27 +22,29 @@ if TYPE_CHECKING:
 class GateProcess(Process):
     """One activation of a part with rules of its own."""
 
-    __slots__ = ("child", "chooser", "scope")
+    __slots__ = ("child", "chooser", "inner")
 
     node: GateNode
 
     def begin(self, *, fresh: bool) -> None:
         self.chooser = Chooser(self.node.part)
-        self.scope = Scope(self.run, free=self.node.free) if self.node.unique else None
+        self.inner = self.consumption
+        if self.node.named:
+            self.inner = Consumption(unique=self.node.unique, outer=self.consumption)
         self.child = self.run.spawn(
             self.node.part.node,
             parent=self,
             slot=0,
             after=self.after,
             origin=self.origin,
+            consumption=self.inner,
             fresh=fresh,
-            within=self.scope,
         )
 
     def handle(self, inbox: list[tuple[Any, Instance]]) -> None:
         for _, instance in inbox:
             if self._passes(instance):
-                shown = instance if self.scope is None else outside(instance)
+                shown = outside(instance) if self.node.named else instance
                 shown.probability *= self.factor(self.node.conditions, shown.roles)
                 self.emit(shown)
         if len(self.chooser) > self.run.limits.instances:
@@ -53,18 +55,15 @@ class GateProcess(Process):
         hold = None if self.node.hold is None else instance.time + self.node.hold
         if not self.chooser.admit(instance, hold) or instance.probability < self.node.threshold:
             return False
-        if self.scope is not None:
+        if self.node.unique:
             if instance.taken:
                 return False
-            self.scope.consume(instance)
+            self.inner.consume(instance)
         return True
 
     def close(self) -> None:
         super().close()
         self.child.close()
-
-    def size(self) -> int:
-        return self.child.size()
 
     def dump(self, dump: Dump) -> Any:
         return [self.child.dump(dump), self.chooser.dump(dump)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 from likewise.events import Event, Instant, Value
@@ -45,10 +46,11 @@ class Instance:
     """Whatever an operator found; `time` is when it is known, `phase` 1 if a timer completed it.
 
     `first` is the time of its earliest event, by which a sequence tells what came after what;
-    `start` and `end` are the interval that its events span.
+    `start` and `end` are the interval that its events span. `reading` is the probability of the branches of `or` by
+    which its events are read, where there are other ways to read the same events.
     """
 
-    __slots__ = ("_ranks", "end", "first", "node", "parts", "phase", "probability", "roles", "start", "time")
+    __slots__ = ("_ranks", "end", "first", "node", "parts", "phase", "probability", "reading", "roles", "start", "time")
 
     def __init__(
         self,
@@ -62,6 +64,7 @@ class Instance:
         probability: float,
         roles: tuple[Filled, ...] = (),
         parts: tuple[Instance, ...] = (),
+        reading: float = 1.0,
     ) -> None:
         self.node = node
         self.time = time
@@ -72,6 +75,7 @@ class Instance:
         self.probability = probability
         self.roles = roles
         self.parts = parts
+        self.reading = reading
         self._ranks: tuple[int, ...] | None = None
 
     @property
@@ -103,6 +107,9 @@ def roles_of(parts: tuple[Instance, ...]) -> tuple[Filled, ...]:
 
 def joined(node: int, parts: tuple[Instance, ...], *, time: Instant, phase: int, probability: float) -> Instance:
     """The instance that parts make together."""
+    reading = 1.0
+    for part in parts:
+        reading *= part.reading
     return Instance(
         node,
         time=time,
@@ -113,4 +120,49 @@ def joined(node: int, parts: tuple[Instance, ...], *, time: Instant, phase: int,
         probability=probability,
         roles=roles_of(parts),
         parts=parts,
+        reading=reading,
     )
+
+
+def changed(instance: Instance, *, time: Instant, phase: int, probability: float, reading: float) -> Instance:
+    """The same events, known at another time or with another probability."""
+    return Instance(
+        instance.node,
+        time=time,
+        phase=phase,
+        first=instance.first,
+        start=instance.start,
+        end=instance.end,
+        probability=probability,
+        roles=instance.roles,
+        parts=instance.parts,
+        reading=reading,
+    )
+
+
+def readings(found: Iterable[Instance], roles: frozenset[str]) -> list[list[Instance]]:
+    """Instances that differ only in how they read the events of these roles, together."""
+    groups: dict[Any, list[Instance]] = {}
+    for instance in found:
+        others = tuple([(one.role, one.token.rank, one.token.time) for one in instance.roles if one.role not in roles])
+        groups.setdefault((instance.ranks, others), []).append(instance)
+    return list(groups.values())
+
+
+def merged(ways: list[Instance]) -> Instance:
+    """One instance for all ways to read the same events: read as is most likely, with 1 - prod(1 - p) over the ways.
+
+    What all ways have in common counts once. Of equally likely ones the names of the roles decide.
+    """
+    if len(ways) == 1:
+        return ways[0]
+    best = min(ways, key=_likely)
+    common = max([way.probability / way.reading for way in ways])
+    none = 1.0
+    for way in ways:
+        none *= 1.0 - way.probability / common
+    return changed(best, time=best.time, phase=best.phase, probability=common * (1.0 - none), reading=1.0)
+
+
+def _likely(instance: Instance) -> tuple[object, ...]:
+    return -instance.probability, instance.order

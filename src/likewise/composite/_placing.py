@@ -22,14 +22,44 @@ def place(condition: Condition, node: plan.Node) -> None:
             place(condition, child)
     elif isinstance(node, plan.LeafNode | plan.ExclusiveNode):
         node.conditions.append(condition)
+        _tell_apart(condition, node)
     elif isinstance(node, plan.SequenceNode):
         _in_sequence(condition, node)
+        _tell_apart(condition, node)
     elif isinstance(node, plan.JointNode):
         _in_joint(condition, node)
+        _tell_apart(condition, node)
     elif isinstance(node, plan.DisjunctionNode):
         raise _refusal(condition, "stand in different branches of `or` and are never there together")
     else:
         raise _refusal(condition, "are not events with attributes")
+
+
+def _tell_apart(condition: Condition, node: plan.Node) -> None:
+    """Branches of `or` below that the condition speaks of stay apart up to here, the same events or not."""
+    pending = list(node.children)
+    while pending:
+        child = pending.pop()
+        if not condition.roles & child.roles or (isinstance(child, plan.GateNode) and child.named):
+            continue
+        if isinstance(child, plan.DisjunctionNode) and (child.apart is None or node.depth < child.apart.depth):
+            child.apart = node
+        pending += child.children
+
+
+def settle(node: plan.Node) -> list[plan.DisjunctionNode]:
+    """Say where branches that stay apart come together; gives those that do so further up."""
+    pending: list[plan.DisjunctionNode] = []
+    for child in node.children:
+        if not (isinstance(child, plan.GateNode) and child.named):
+            pending += settle(child)
+    if isinstance(node, plan.DisjunctionNode) and node.apart is not None:
+        pending.append(node)
+    node.merges = frozenset().union(*[one.roles for one in pending if one.apart is node])
+    pending = [one for one in pending if one.apart is not node]
+    if isinstance(node, plan.SelectionNode | plan.RepetitionNode):
+        node.ways = frozenset().union(*[one.roles for one in pending])
+    return pending
 
 
 def _counts_here(condition: Condition, node: plan.Node) -> bool:
@@ -55,6 +85,9 @@ def _at_gate(condition: Condition, node: plan.GateNode) -> None:
 def _in_sequence(condition: Condition, node: plan.SequenceNode) -> None:
     places = [k for k, step in enumerate(node.steps) if condition.roles & step.node.roles]
     if (guard := _guard_of(condition, node.guards)) is not None:
+        if any(isinstance(node.steps[k], plan.Absence) for k in places):
+            raise _refusal(condition, "both must not happen, so they cannot be compared")
+        _check_visible(condition, node.steps)
         _bind(condition, guard, node)
         return
     for k in places:
@@ -67,10 +100,11 @@ def _in_sequence(condition: Condition, node: plan.SequenceNode) -> None:
 
 
 def _in_joint(condition: Condition, node: plan.JointNode) -> None:
-    if (guard := _guard_of(condition, node.guards)) is not None:
+    guard = _guard_of(condition, node.guards)
+    _check_visible(condition, node.parts)
+    if guard is not None:
         _bind(condition, guard, node)
         return
-    _check_visible(condition, node.parts)
     node.conditions.append(condition)
     if condition.joins and isinstance(condition.right, Side):
         _tie(condition.left, condition.right, node)
@@ -102,6 +136,8 @@ def _check_visible(condition: Condition, steps: Iterable[plan.Step]) -> None:
 
 def _bind(condition: Condition, step: plan.Step, node: plan.Node) -> None:
     step.conditions.append(condition)
+    if isinstance(step, plan.Absence):
+        step.asks |= condition.roles - step.node.roles
     step.join = _widened(step.join, _join(condition, step.node), node)
     known = set() if step.join is None or max(map(len, step.join)) > 1 else {step.join[0][0], step.join[1][0]}
     step.rest = [one for one in step.conditions if not (one.joins and {one.left, one.right} == known)]
@@ -152,11 +188,5 @@ def _refusal(condition: Condition, why: str) -> BuildError:
 
 def complete(part: plan.Part, conditions: Iterable[Condition]) -> None:
     """Find what tells duplicates of a part apart."""
-    sides = [
-        side
-        for condition in conditions
-        if condition.joins
-        for side in (condition.left, condition.right)
-        if isinstance(side, Side) and side.roles == part.node.visible
-    ]
+    sides = [side for condition in conditions for side in condition.equated if side.roles == part.node.visible]
     part.key = tuple(dict.fromkeys(sides))

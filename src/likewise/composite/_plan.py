@@ -14,14 +14,19 @@ from likewise.language import Allen, Consumption, Duplicates, Duration, Keep, Op
 class Node:
     """One operator or leaf; `free` ones stand under a negation, where nothing is consumed.
 
-    `roles` are all below it, `hidden` those that nothing above may speak of, as they must not happen.
+    What is consumed has happened all the same: `lasting` ones stand under a negation, a count or `xor` and keep it.
+
+    `roles` are all below it, `hidden` those that nothing above may speak of, as they must not happen. `merges` are
+    those of branches of `or` about which all is decided here: from here on, the same events are one instance.
     """
 
     id: int
     depth: int
     free: bool
+    lasting: bool = False
     roles: frozenset[str]
     hidden: frozenset[str] = frozenset()
+    merges: frozenset[str] = frozenset()
     text: str = ""
 
     @property
@@ -64,6 +69,8 @@ class Absence:
     conditions: list[Condition] = field(default_factory=list)
     join: Join | None = None
     rest: list[Condition] = field(default_factory=list)
+    asks: frozenset[str] = frozenset()
+    """The roles beside its own that its conditions speak of."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -120,9 +127,10 @@ class JointNode(Node):
 
 @dataclass(slots=True, kw_only=True)
 class DisjunctionNode(Node):
-    """Any of several."""
+    """Any of several; up to `apart`, conditions may tell its branches apart."""
 
     parts: tuple[Node, ...]
+    apart: Node | None = field(default=None, repr=False, compare=False)
 
     @property
     def children(self) -> tuple[Node, ...]:
@@ -156,12 +164,13 @@ class SilenceNode(Node):
 
 @dataclass(slots=True, kw_only=True)
 class SelectionNode(Node):
-    """The i-th, for each value of the `key` where there is one."""
+    """The i-th, for each value of the `key` where there is one; `ways` are roles that differ between readings."""
 
     part: Node
     index: int
     within: Duration | None
     key: tuple[Side, ...] = ()
+    ways: frozenset[str] = frozenset()
 
     @property
     def children(self) -> tuple[Node, ...]:
@@ -170,13 +179,15 @@ class SelectionNode(Node):
 
 @dataclass(slots=True, kw_only=True)
 class RepetitionNode(Node):
-    """Several in a row, for each value of the `key` where there is one."""
+    """Several in a row, or only the `longest` row, for each value of the `key` where there is one."""
 
     part: Node
     least: int
     most: int | None
     within: Duration | None
+    longest: bool = False
     key: tuple[Side, ...] = ()
+    ways: frozenset[str] = frozenset()
 
     @property
     def children(self) -> tuple[Node, ...]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any, Final
@@ -10,7 +11,7 @@ from typing import Any, Final
 from likewise.composite import _plan as plan
 from likewise.composite._checks import check_keep, check_length, check_relation, check_sequence, check_time
 from likewise.composite._conditions import Condition, Side
-from likewise.composite._placing import complete, place
+from likewise.composite._placing import complete, place, settle
 from likewise.errors import BuildError
 from likewise.events import normalise
 from likewise.language import (
@@ -40,6 +41,9 @@ from likewise.language import (
 )
 
 DAY: Final = 86_400_000_000
+MOST_NODES: Final = 10_000
+MOST_NAMES: Final = 50
+"""How many parts a pattern may have with all that it is built from by name, and how deep names may be nested."""
 _ALL: Final = Duplicates()
 
 
@@ -79,6 +83,7 @@ class Planner:
         self._scope: dict[str, set[str]] = {}
         self._unnamed = 0
         self._near = False
+        self._counts = 0
 
     def part(self, composite: Composite, *, options: Options, depth: int = 0, free: bool = False) -> plan.Part:
         """A whole composite with its conditions."""
@@ -93,6 +98,7 @@ class Planner:
             condition = self._condition(binding)
             self.conditions.append(condition)
             place(condition, node)
+        settle(node)
         self._options, self._scope = saved
         part = plan.Part(node=node, keep=keep)
         self.parts.append(part)
@@ -116,6 +122,12 @@ class Planner:
 
     def _register(self, node: plan.Node) -> plan.Node:
         node.id = len(self.nodes)
+        node.lasting = node.free or self._counts > 0
+        if node.id == MOST_NODES:
+            raise BuildError(
+                f"the pattern has more than {MOST_NODES:,} parts",
+                hint="a name that is used twice counts twice, with all that it is built from",
+            )
         self.nodes.append(node)
         return node
 
@@ -201,6 +213,8 @@ class Planner:
                 f"no subscription is named {reference.name!r}",
                 hint=f"did you mean {close[0]!r}?" if close else "define it before the pattern that uses it",
             )
+        if len(self.stack) > MOST_NAMES:
+            raise BuildError(f"names are nested more than {MOST_NAMES} deep", hint="build the pattern from fewer names")
         alias = reference.alias or self._again(reference.name)
         if isinstance(target.body, Profile):
             return self._leaf(target.body, self._role(alias), target.options, depth, free)
@@ -217,12 +231,13 @@ class Planner:
     def _expanded(self, target: Subscription, alias: str, depth: int, free: bool) -> plan.Node:
         assert isinstance(target.body, Composite)
         unique = target.body.consumption is Consumption.UNIQUE
-        parts, conditions, saved = len(self.parts), len(self.conditions), (self._prefix, self._near)
+        parts, conditions = len(self.parts), len(self.conditions)
+        saved = self._prefix, self._near, self._counts
         self.stack.append(target.name)
-        self._prefix, self._near = f"{self._prefix}{alias}.", self._near or free
+        self._prefix, self._near, self._counts = f"{self._prefix}{alias}.", self._near or free, 0
         # What is consumed inside is consumed even where the whole must not happen.
         inner = self.part(target.body, options=target.options, depth=depth + 1, free=free and not unique)
-        self._prefix, self._near = saved
+        self._prefix, self._near, self._counts = saved
         self.stack.pop()
         self._scope.setdefault(alias, set()).update(inner.node.visible)
         # Whoever uses the name does not change what its duplicates are.
@@ -234,6 +249,13 @@ class Planner:
         del self.conditions[conditions:]
         threshold = _threshold(target.options)
         return self._gate(inner, depth=depth, free=free, named=True, unique=unique, threshold=threshold)
+
+    @contextmanager
+    def _counting(self) -> Iterator[None]:
+        """What is built meanwhile counts even if it is consumed."""
+        self._counts += 1
+        yield
+        self._counts -= 1
 
     # operators
 
@@ -311,7 +333,8 @@ class Planner:
         if exclusive.within is None:
             raise BuildError("`xor` needs a window", hint="add `within`: only then the other is known to be absent")
         check_length(exclusive.within, "`xor`", least=0)
-        parts = tuple(self._child(pattern, depth, free, hold=exclusive.within) for pattern in exclusive.parts)
+        with self._counting():
+            parts = tuple(self._child(pattern, depth, free, hold=exclusive.within) for pattern in exclusive.parts)
         node = plan.ExclusiveNode(id=0, depth=depth, free=free, roles=frozenset(), parts=parts, within=exclusive.within)
         return _with_roles(node, [])
 
@@ -328,7 +351,8 @@ class Planner:
         if selection.index < 1:
             raise BuildError(f"there is no instance number {selection.index}", hint="instances count from 1")
         check_length(selection.within, "the i-th")
-        part = self._child(selection.part, depth, free)
+        with self._counting():
+            part = self._child(selection.part, depth, free)
         node = plan.SelectionNode(
             id=0,
             depth=depth,
@@ -347,8 +371,11 @@ class Planner:
             )
         if repetition.most is None and repetition.within is None:
             raise BuildError("a repetition without an end needs a window", hint="add `within` or a largest count")
+        if repetition.longest and repetition.within is None:
+            raise BuildError("the longest repetition is known only when a window is over", hint="add `within`")
         check_length(repetition.within, "a repetition", least=0)
-        part = self._child(repetition.part, depth, free)
+        with self._counting():
+            part = self._child(repetition.part, depth, free)
         node = plan.RepetitionNode(
             id=0,
             depth=depth,
@@ -358,6 +385,7 @@ class Planner:
             least=repetition.least,
             most=repetition.most,
             within=repetition.within,
+            longest=repetition.longest,
         )
         return _with_roles(node, [])
 

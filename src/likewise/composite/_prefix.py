@@ -20,9 +20,12 @@ class Prefix:
     __slots__ = (
         "absent",
         "alive",
+        "broken",
         "child",
         "chooser",
+        "chosen",
         "deadline",
+        "guarded",
         "home",
         "keys",
         "level",
@@ -49,11 +52,17 @@ class Prefix:
         self.until: Instant | None = None
         self.alive = True
         self.spent = False
+        # Why it goes when the moment is over, if something broke it.
+        self.broken: str | None = None
+        # Of which part it takes the place among duplicates.
+        self.chosen = parts[-1]
         self.child: Process | None = None
         self.chooser: Chooser | None = None
         self.home: Chooser | None = None
         self.keys: tuple[Any, ...] = ()
         self.plain = False
+        # By which absences and keys it is found when something breaks it.
+        self.guarded: list[tuple[int, Any]] = []
         self.absent: dict[int, Blockers] = {}
 
     @property
@@ -66,6 +75,16 @@ class Prefix:
         if self.alive and self.until is None:
             self.until = time
             self.owner.run.wake(time, TERMINATORS, self.owner, self)
+
+    def breaks(self, time: Instant, why: str) -> None:
+        """What must not happen did: a next step of the same time may still join."""
+        if self.alive and self.until is None:
+            self.broken = why
+            self.replace(time)
+
+    def give_up(self) -> None:
+        """Make room for another."""
+        self.owner.drop(self, "the limit was reached")
 
     def consume(self) -> None:
         """One of the events was taken by a detection."""

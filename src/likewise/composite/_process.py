@@ -11,13 +11,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from likewise.composite._conditions import Condition, Side
-from likewise.composite._instance import Filled, Instance, Token, Weighted
+from likewise.composite._instance import Filled, Instance, Token, Weighted, merged, readings
 from likewise.composite._plan import JointNode, LeafNode, Node, Part, SequenceNode, TimeNode
 from likewise.events import Event, Instant
 
 if TYPE_CHECKING:
     from likewise.composite._run import Run
-    from likewise.composite._scope import Scope
+    from likewise.composite._scope import Consumption
     from likewise.composite._state import Dump, Load
 
 EVENTS: Final = 0
@@ -36,19 +36,22 @@ class Parent(Protocol):
 class Process:
     """One activation of a node; it emits instances to its parent."""
 
-    __slots__ = ("after", "alive", "due", "inbox", "marked", "node", "origin", "parent", "run", "slot")
+    __slots__ = (
+        "after", "alive", "consumption", "due", "found", "inbox", "marked", "node", "origin", "parent", "run", "slot",
+    )  # fmt: skip
 
     node: Node
 
     def __init__(
         self,
-        run: Run | Scope,
+        run: Run,
         node: Node,
         *,
         parent: Parent,
         slot: Any,
         after: Instant,
         origin: Instant,
+        consumption: Consumption,
         fresh: bool = True,
     ) -> None:
         self.run = run
@@ -57,6 +60,8 @@ class Process:
         self.slot = slot
         self.after = after
         self.origin = origin
+        self.consumption = consumption
+        self.found: list[Instance] = []
         self.inbox: list[tuple[Any, Instance]] = []
         self.due: list[Any] = []
         self.marked = False
@@ -70,7 +75,9 @@ class Process:
         """Activate a part, from now on or from this process's own start."""
         moment = self.after if after is None else after
         origin = self.origin if after is None else after
-        return self.run.spawn(node, parent=self, slot=slot, after=moment, origin=origin, fresh=fresh)
+        return self.run.spawn(
+            node, parent=self, slot=slot, after=moment, origin=origin, consumption=self.consumption, fresh=fresh
+        )
 
     def accept(self, slot: Any, instance: Instance) -> None:
         """Take an instance of a part; it is handled when this step comes to this depth."""
@@ -94,6 +101,10 @@ class Process:
             due, self.due = self.due, []
             for item in due:
                 self.fire(item)
+        if self.found:
+            found, self.found = self.found, []
+            for ways in readings(found, self.node.merges):
+                self.parent.accept(self.slot, merged(ways))
 
     def handle(self, inbox: list[tuple[Any, Instance]]) -> None:
         """Act on instances of the parts, in order."""
@@ -106,8 +117,11 @@ class Process:
 
     def emit(self, instance: Instance) -> None:
         """Hand an instance on, unless it is impossible or made of what is consumed."""
-        if instance.probability > 0.0 and (self.node.free or not instance.taken):
-            self.parent.accept(self.slot, instance)
+        if instance.probability > 0.0 and (self.node.lasting or not instance.taken):
+            if self.node.merges:
+                self.found.append(instance)
+            else:
+                self.parent.accept(self.slot, instance)
 
     def wake(self, time: Instant, item: Any) -> None:
         """Ask for a timer; one of this very moment rings within the step."""
@@ -129,10 +143,6 @@ class Process:
     def close(self) -> None:
         """Stop: nothing below can contribute any more."""
         self.alive = False
-
-    def size(self) -> int:
-        """How many instances are held here and below."""
-        return 0
 
     def dump(self, dump: Dump) -> Any:  # noqa: ARG002
         """The state as plain values."""
@@ -193,7 +203,7 @@ class LeafProcess(Process):
         end, node = token.time, self.node
         if end <= self.after:
             return
-        filled = (Filled(node.role, self.run.scoped(token), probability, mapped),)
+        filled = (Filled(node.role, self.consumption.token(token), probability, mapped),)
         if self.awaited is not None and not self.awaited(self.slot, filled):
             return
         sure = probability * self.factor(node.conditions, filled) if node.conditions else probability

@@ -11,7 +11,7 @@ from likewise.composite._conditions import key_of, values_of
 from likewise.composite._flat_book import Facts
 from likewise.composite._flat_shape import Shape
 from likewise.composite._flat_stock import Kept
-from likewise.composite._flat_tables import REPLACED, SPENT
+from likewise.composite._flat_tables import BROKEN, REPLACED, SPENT
 from likewise.composite._instance import Filled, Instance, Token
 from likewise.composite._joint import Held, JointProcess
 from likewise.composite._plan import LeafNode, Node, Part
@@ -99,7 +99,6 @@ class _Resumed:
         instance.probability = row.probability
         held, hold = Held(process, row.member, instance), None if within is None else instance.time + within
         process._enter(held, hold)
-        self._run.held += 1
         if row.flag & REPLACED:
             held.replace(row.until or 0)
         else:
@@ -119,13 +118,17 @@ class _Resumed:
         prefix.home = process.chooser if row.member == 0 else None if owner is None else owner.chooser
         process.held[row.member][prefix] = None
         process._enter(prefix)
-        self._run.keep(prefix, prefix.roles, free=False)
-        self._run.held += 1
+        process.consumption.keep(prefix, prefix.roles, free=False)
+        self._run.hold(prefix)
         process._activate(prefix)
         if self._shape.guard is not None and row.member > self._shape.after:
             self._past_the_guard(process, prefix, row)
-        if row.flag & REPLACED:
+        if row.flag & BROKEN and self._shape.guard is not None:
+            prefix.broken = f"{self._shape.guard.name} happened"
+        if row.flag & (REPLACED | BROKEN):
             prefix.replace(row.until or 0)
+        if row.flag & REPLACED:
+            pass
         elif row.member == 0:
             _choose(process.chooser, steps[0], parts[0], prefix, deadline)
         if row.blocker != -1:

@@ -19,11 +19,11 @@ from likewise.composite._joint import Held, JointProcess
 from likewise.composite._plan import Node, Plan
 from likewise.composite._prefix import Prefix
 from likewise.composite._process import EVENTS, LeafProcess, Parent, Process, TimeProcess
-from likewise.composite._scope import Scope
+from likewise.composite._scope import Consumption
 from likewise.composite._sequence import SequenceProcess
 from likewise.composite._timers import Timers, new_lanes
 from likewise.events import Event, Instant
-from likewise.language import Consumption
+from likewise.language import Consumption as Consume
 
 if TYPE_CHECKING:
     from likewise.composite._pool import Answer, Pool
@@ -56,18 +56,15 @@ class Limits:
     policy: Literal["drop oldest", "refuse"] = "drop oldest"
 
 
-class Holder(Protocol):
-    """Something that waits with events in it."""
+class Waits(Protocol):
+    """Something that is held and counts against the limit."""
 
     def __hash__(self) -> int: ...
 
-    @property
-    def standing(self) -> tuple[int, int]:
-        """Which part it waits with, and since when: the order in which holders are told."""
-        ...
+    number: int
 
-    def consume(self) -> None:
-        """A detection took one of them."""
+    def give_up(self) -> None:
+        """Make room for another."""
         ...
 
 
@@ -104,7 +101,6 @@ class Run:
         self.relate = relate
         self.now: Instant = 0
         self.phase = EVENTS
-        self.held = 0
         self.dropped = 0
         self.detected = 0
         self.record = Record()
@@ -118,8 +114,10 @@ class Run:
         self._marked: list[list[Process]] = [[] for _ in range(max(node.depth for node in plan.nodes) + 1)]
         self._deepest = -1
         self._tickets = 0
-        self._unique = plan.consumption is Consumption.UNIQUE
-        self._holders: dict[int, dict[Holder, None]] = {}
+        self._built = 0
+        self._consumption = Consumption(unique=plan.consumption is Consume.UNIQUE)
+        # All that is held, the oldest first.
+        self._waiting: dict[Waits, None] = {}
 
     @property
     def clock(self) -> Instant:
@@ -129,7 +127,15 @@ class Run:
     def start(self, moment: Instant, *, fresh: bool = True) -> None:
         """Activate the whole pattern: it sees `moment` and all later."""
         self.started = moment
-        self.root = self.spawn(self.plan.root.node, parent=self, slot=0, after=moment - 1, origin=moment, fresh=fresh)
+        self.root = self.spawn(
+            self.plan.root.node,
+            parent=self,
+            slot=0,
+            after=moment - 1,
+            origin=moment,
+            consumption=self._consumption,
+            fresh=fresh,
+        )
 
     def spawn(
         self,
@@ -139,19 +145,20 @@ class Run:
         slot: Any,
         after: Instant,
         origin: Instant,
+        consumption: Consumption,
         fresh: bool = True,
-        within: Run | Scope | None = None,
     ) -> Process:
-        """A process for a node, in the scope of an inner pattern where one is given."""
-        return self.processes[type(node).__name__](
-            self if within is None else within, node, parent=parent, slot=slot, after=after, origin=origin, fresh=fresh
+        """A process for a node."""
+        kind = self.processes[type(node).__name__]
+        return kind(
+            self, node, parent=parent, slot=slot, after=after, origin=origin, consumption=consumption, fresh=fresh
         )
 
     # steps
 
     def begin_step(self, now: Instant, phase: int) -> None:
         """Everything until `end_step` happens at once."""
-        self.now, self.phase = now, phase
+        self.now, self.phase, self._built = now, phase, 0
 
     @property
     def idle(self) -> bool:
@@ -161,16 +168,12 @@ class Run:
     def take(self, event: Event, rank: int, told: Iterable[Told]) -> list[Instance]:
         """A step: an event for those who wait for it, one token for all roles that it may fill."""
         end: Any = event.end if event.end is not None else event.start
-        self.now, self.phase = end, EVENTS
+        self.now, self.phase, self._built = end, EVENTS, 0
         token = Token(event, rank, end)
         for leaves, probability, mapped in told:
             for leaf in leaves:
                 leaf.receive(token, probability, mapped)
         return self.end_step() if self._deepest >= 0 or self._found else _NOTHING
-
-    def scoped(self, token: Token) -> Token:
-        """The token as this run sees it: as it is."""
-        return token
 
     def mark(self, process: Process) -> None:
         """A process has something to do in this step."""
@@ -208,20 +211,12 @@ class Run:
         if instance.probability < self.plan.threshold:
             self.note(Stop(instance.node, 1 << 16, "below the threshold", instance.roles, instance.time))
             return False
-        if self._unique:
+        if self._consumption.unique:
             if instance.taken:
                 return False
-            self._consume(instance)
+            self._consumption.consume(instance)
         self.detected += 1
         return True
-
-    def _consume(self, instance: Instance) -> None:
-        taken = [filled.token for filled in instance.roles if filled.token.rank >= 0]
-        for token in taken:
-            token.taken = True
-        holders = {holder: None for token in taken for holder in self._holders.get(token.rank, ())}
-        for holder in sorted(holders, key=_standing) if len(holders) > 1 else holders:
-            holder.consume()
 
     # what processes ask for
 
@@ -242,33 +237,32 @@ class Run:
         """Insert a timer or a terminator into the temporal pool."""
         self._timers.insert(time, phase, self, process, item)
 
-    def room(self, process: SequenceProcess | JointProcess) -> bool:
+    def room(self, process: Process) -> bool:
         """Whether one more may wait; at the limit the policy decides."""
-        if self.held >= self.limits.instances:
-            self.dropped += 1
-            if self.limits.policy != "drop oldest" or not process.give_up():
-                return False
-        self.held += 1
-        return True
+        if len(self._waiting) < self.limits.instances:
+            return True
+        self.dropped += 1
+        if self.limits.policy != "drop oldest":
+            return False
+        next(iter(self._waiting)).give_up()
+        # What goes may take with it whoever asks.
+        return process.alive
 
-    def let_go(self, count: int) -> None:
-        """So many wait no longer."""
-        self.held -= count
+    def hold(self, waits: Waits) -> None:
+        """It waits from now on."""
+        self._waiting[waits] = None
 
-    def keep(self, holder: Holder, roles: tuple[Filled, ...], *, free: bool) -> None:
-        """Remember who waits with which events, so that consumption finds them."""
-        if self._unique and not free:
-            for filled in roles:
-                self._holders.setdefault(filled.token.rank, {})[holder] = None
-
-    def unkeep(self, holder: Holder, roles: tuple[Filled, ...]) -> None:
+    def let_go(self, waits: Waits) -> None:
         """It waits no longer."""
-        for filled in roles if self._unique else ():
-            holders = self._holders.get(filled.token.rank)
-            if holders is not None:
-                holders.pop(holder, None)
-                if not holders:
-                    del self._holders[filled.token.rank]
+        self._waiting.pop(waits, None)
+
+    def build(self) -> bool:
+        """Whether one more combination may be built in this step; there are as many as may be held."""
+        self._built += 1
+        if self._built <= self.limits.instances:
+            return True
+        self.dropped += 1
+        return False
 
     # what became of instances
 
@@ -298,7 +292,17 @@ class Run:
 
     def size(self) -> int:
         """How many instances are held."""
-        return 0 if self.root is None else self.root.size()
+        return len(self._waiting)
+
+    def loaded(self, tickets: int) -> None:
+        """All that waits is back from a snapshot: in the order of its age, and new tickets are new."""
+        self._tickets = tickets
+        self._waiting = dict.fromkeys(sorted(self._waiting, key=_age))
+
+    @property
+    def tickets(self) -> int:
+        """How many were given out."""
+        return self._tickets
 
 
 def deliver(hits: Sequence[Answer], event: Event, rank: int) -> list[Detection]:
@@ -319,5 +323,5 @@ def _number(run: Run) -> int:
     return run.number
 
 
-def _standing(holder: Holder) -> tuple[int, int]:
-    return holder.standing
+def _age(waits: Waits) -> int:
+    return waits.number

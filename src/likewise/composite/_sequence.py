@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from likewise.composite._absence import Blockers
+from likewise.composite._absence import Blockers, Guarded
 from likewise.composite._choice import Chooser, chooser_for
 from likewise.composite._conditions import UNFILLED, is_plain, keys_of
-from likewise.composite._instance import Filled, Instance, joined
+from likewise.composite._instance import Filled, Instance, joined, roles_of
 from likewise.composite._plan import Absence, LeafNode, Part, SequenceNode
 from likewise.composite._prefix import Prefix
-from likewise.composite._process import TERMINATORS, TIMERS, LeafProcess, Process, lacks, needed
+from likewise.composite._process import TERMINATORS, TIMERS, LeafProcess, lacks, needed
 from likewise.composite._sequence_state import dump_sequence, load_sequence
 from likewise.events import Instant
 from likewise.language import Keep
@@ -22,10 +22,12 @@ if TYPE_CHECKING:
     from likewise.composite._state import Dump, Load
 
 
-class SequenceProcess(Process):
+class SequenceProcess(Guarded):
     """Prefixes by how many steps they have filled."""
 
-    __slots__ = ("blockers", "children", "chooser", "chooses", "held", "index", "leaves", "needed")
+    __slots__ = (
+        "blockers", "children", "chooser", "chooses", "forbids", "held", "index", "leaves", "needed", "watched",
+    )  # fmt: skip
 
     node: SequenceNode
 
@@ -36,6 +38,11 @@ class SequenceProcess(Process):
         self.index: list[dict[Any, dict[Prefix, None]]] = [{} for _ in steps]
         self.leaves: dict[int, LeafProcess] = {}
         self.blockers: dict[int, Blockers] = {}
+        # Of each absence that what came before it decides: the prefixes that it breaks, by key.
+        self.watched: dict[int, dict[Any, dict[Prefix, None]]] = {}
+        # Of each step, the absences before it that are decided when it comes.
+        self.forbids: list[list[int]] = [[] for _ in steps]
+        self._decided()
         first = steps[0]
         assert isinstance(first, Part)
         self.chooser = Chooser(first)
@@ -46,6 +53,23 @@ class SequenceProcess(Process):
                 # They count for as long before the first step as that may wait for the last.
                 assert self.node.within is not None
                 self.blockers[k] = Blockers(self, guard, k, fresh=fresh, window=2 * self.node.within)
+
+    def _decided(self) -> None:
+        """Find out when each absence is decided: by what came before it, by the step after it, or later."""
+        node, known = self.node, frozenset[str]()
+        for k, step in enumerate(node.steps):
+            if isinstance(step, Absence):
+                self.watched[-1 - k] = {}
+            for g, guard in enumerate(node.guards):
+                if guard.after == k - 1:
+                    if guard.asks <= known and k:
+                        self.watched[g] = {}
+                    elif guard.asks <= known | step.node.roles:
+                        self.forbids[k].append(g)
+            known |= step.node.roles
+        for g, guard in enumerate(node.guards):
+            if guard.after == len(node.steps) - 1:
+                self.watched[g] = {}
 
     # what comes in
 
@@ -66,6 +90,8 @@ class SequenceProcess(Process):
     def _begin_with(self, instance: Instance) -> None:
         within = self.node.within
         deadline = None if within is None else instance.time + within
+        if self.forbids[0] and self._forbidden(0, (instance,), {}):
+            return
         if self.chooser.admit(instance, deadline):
             self._advance(instance, None, instance.probability, deadline)
         if len(self.chooser) > self.run.limits.instances:
@@ -93,7 +119,7 @@ class SequenceProcess(Process):
         if UNFILLED in keys:
             return list(self.held[k - 1]), False
         if len(keys) == 1 and UNFILLED not in index:
-            return list(index.get(keys[0], ())), is_plain(instance.roles)
+            return list(index.get(keys[0], ())), is_plain(instance.roles, join[0])
         found = dict(index.get(UNFILLED, {}))
         for key in keys:
             found.update(index.get(key, {}))
@@ -116,14 +142,38 @@ class SequenceProcess(Process):
             if self.factor(joins, owner.roles + instance.roles) > 0.0:
                 self.run.stopped(self.node, k, "a condition failed", owner, instance)
             return
+        if self.forbids[k] and self._forbidden(k, (*owner.parts, instance), owner.absent):
+            return
         if owner.chooser is None:
             owner.chooser = chooser_for(step)
         if owner.chooser is None or owner.chooser.admit(instance, owner.deadline):
             self._advance(instance, owner, instance.probability * factor, owner.deadline)
 
+    def _forbidden(self, k: int, parts: tuple[Instance, ...], absent: dict[int, Blockers]) -> bool:
+        """Whether something that must not happen before a step did, for sure: then the step displaces nothing."""
+        roles, step = roles_of(parts), parts[-1]
+        for g in self.forbids[k]:
+            low, within = parts[k - 1].time if k else 0, self.node.within
+            if not k:
+                assert within is not None
+                low = step.first - within - 1
+            blockers = absent[g] if k else self.blockers[g]
+            if blockers.factor(roles, low=low, high=step.first, closed=False) == 0.0:
+                self.run.blocked(self.node, self.node.guards[g].node, parts, step.time)
+                return True
+        return False
+
     # going on
 
-    def _advance(self, instance: Instance, owner: Prefix | None, probability: float, deadline: Instant | None) -> None:
+    def _advance(
+        self,
+        instance: Instance,
+        owner: Prefix | None,
+        probability: float,
+        deadline: Instant | None,
+        *,
+        home: Chooser | None = None,
+    ) -> None:
         parts = (*owner.parts, instance) if owner else (instance,)
         if owner is not None:
             owner.spent = True
@@ -133,6 +183,8 @@ class SequenceProcess(Process):
             return
         prefix = Prefix(self, parts=parts, probability=probability, deadline=deadline)
         prefix.home = (self.chooser if self.chooses else None) if owner is None else owner.chooser
+        if home is not None and owner is not None:
+            prefix.home, prefix.chosen = home, owner.chosen
         if owner is not None:
             # Before room is made: that may take the owner, and with the last who asks all that it was asked for.
             prefix.absent = {k: blockers.shared() for k, blockers in owner.absent.items()}
@@ -140,22 +192,23 @@ class SequenceProcess(Process):
             self._refused(prefix)
             return
         if prefix.home is not None:
-            prefix.home.waits(instance, prefix)
+            prefix.home.waits(prefix.chosen, prefix)
         self._activate(prefix)
 
     def _refused(self, prefix: Prefix) -> None:
         """There is no room: it asks for nothing, and a duplicate may come in its place."""
         if prefix.home is not None:
-            prefix.home.release(prefix.parts[-1], prefix)
+            prefix.home.release(prefix.chosen, prefix)
         for blockers in prefix.absent.values():
             blockers.release()
 
     def _hold(self, prefix: Prefix) -> bool:
         if not self.run.room(self):
             return False
+        self.run.hold(prefix)
         self.held[prefix.level][prefix] = None
         self._enter(prefix)
-        self.run.keep(prefix, prefix.roles, free=self.node.free)
+        self.consumption.keep(prefix, prefix.roles, free=self.node.lasting)
         return True
 
     def _enter(self, prefix: Prefix) -> None:
@@ -163,7 +216,7 @@ class SequenceProcess(Process):
         step = self._next(prefix)
         if step is not None and step.join is not None:
             prefix.keys = keys = keys_of(prefix.roles, step.join[1])
-            prefix.plain = len(keys) == 1 and keys[0] is not UNFILLED and is_plain(prefix.roles)
+            prefix.plain = len(keys) == 1 and keys[0] is not UNFILLED and is_plain(prefix.roles, step.join[1])
             index = self.index[prefix.level]
             for key in keys:
                 bucket = index.get(key)
@@ -217,6 +270,27 @@ class SequenceProcess(Process):
             prefix.absent[k] = shared.shared()
         else:
             prefix.absent[k] = Blockers(self, absence, k, after=prefix.parts[-1].time, fresh=fresh).shared()
+        watched = self.watched.get(k)
+        if watched is not None:
+            keys = (None,) if absence.join is None else keys_of(prefix.roles, absence.join[1])
+            for key in keys:
+                watched.setdefault(key, {})[prefix] = None
+            prefix.guarded += [(k, key) for key in keys]
+
+    def broken_by(self, blockers: Blockers, instance: Instance) -> None:
+        """Prefixes that wait for what comes after an absence go when the moment is over that broke it."""
+        watched = self.watched.get(blockers.number)
+        if not watched:
+            return
+        join, found = blockers.absence.join, dict[Prefix, None]()
+        keys = (None,) if join is None else (*keys_of(instance.roles, join[0]), UNFILLED)
+        for key in watched if UNFILLED in keys[:-1] else keys:
+            found.update(watched.get(key, ()))
+        why = f"{min(blockers.absence.node.roles)} happened"
+        for prefix in found:
+            mine = prefix.absent.get(blockers.number) is blockers and prefix.parts[-1].time < instance.time
+            if mine and blockers.breaks(prefix.roles, instance):
+                prefix.breaks(self.run.now, why)
 
     def _window(self, absence: Absence) -> int | None:
         return self.node.within if absence.within is None else absence.within
@@ -232,11 +306,11 @@ class SequenceProcess(Process):
             return
         step = self._next(prefix)
         if step is None:
-            prefix.spent = True
-            # Replaced at this very moment: the later duplicate is the last.
+            # Not if it is broken or, at this very moment, replaced: the later duplicate is the last.
             if prefix.until is None:
+                prefix.spent = True
                 self._complete(prefix.parts, prefix.probability, self.run.now, TIMERS, prefix.absent)
-        elif isinstance(step, Absence) and (prefix.until is None or self.run.now <= prefix.until):
+        elif isinstance(step, Absence) and not prefix.broken and (prefix.until is None or self.run.now <= prefix.until):
             self._silent(prefix, step)
 
     def _silent(self, prefix: Prefix, step: Absence) -> None:
@@ -244,15 +318,15 @@ class SequenceProcess(Process):
         blockers = prefix.absent[-1 - (prefix.level + 1)]
         probability = blockers.factor(prefix.roles, low=time, high=now, closed=True)
         if probability == 0.0:
-            why = f"{min(step.node.roles)} happened"
-            self.drop(prefix, why, release=False)
+            self.drop(prefix, f"{min(step.node.roles)} happened")
             return
         silence = Instance(
             step.node.id, time=now, phase=TIMERS, first=now, start=time, end=now, probability=probability
         )
-        self._advance(silence, prefix, probability, prefix.deadline)
-        # It fires once; the duplicates' slot stays taken for as long as the window lasts.
-        self.drop(prefix, None, release=False)
+        # It fires once; whatever goes on from it has its place among the duplicates.
+        home, prefix.home = prefix.home, None
+        self._advance(silence, prefix, probability, prefix.deadline, home=home)
+        self.drop(prefix, None)
 
     def _complete(
         self, parts: tuple[Instance, ...], probability: float, time: Instant, phase: int, absent: dict[int, Blockers]
@@ -281,43 +355,32 @@ class SequenceProcess(Process):
     def expire(self, item: Any) -> None:
         prefix: Prefix = item
         replaced = prefix.until is not None and prefix.until <= self.run.now
-        self.drop(prefix, "replaced by a later duplicate" if replaced else "the window was over")
+        self.drop(prefix, (prefix.broken or "replaced by a later duplicate") if replaced else "the window was over")
 
-    def drop(self, prefix: Prefix, why: str | None, *, release: bool = True) -> None:
+    def drop(self, prefix: Prefix, why: str | None) -> None:
         """A prefix can no longer contribute: take out all that waits for it."""
         if not prefix.alive:
             return
         prefix.alive = False
         del self.held[prefix.level][prefix]
-        self.run.let_go(1)
-        self.run.unkeep(prefix, prefix.roles)
+        self.run.let_go(prefix)
+        self.consumption.unkeep(prefix, prefix.roles)
         if why is not None and not prefix.spent:
             self.run.stopped(self.node, prefix.level + 1, why, prefix, None)
         self._unindex(prefix)
         if prefix.child is not None:
             prefix.child.close()
-        if release and prefix.home is not None:
-            prefix.home.release(prefix.parts[-1], prefix)
+        if prefix.home is not None:
+            prefix.home.release(prefix.chosen, prefix)
         for blockers in prefix.absent.values():
             blockers.release()
         if not self.held[prefix.level] and (leaf := self.leaves.get(prefix.level + 1)) is not None:
             leaf.rest()
 
     def _unindex(self, prefix: Prefix) -> None:
-        index = self.index[prefix.level]
-        for key in prefix.keys:
-            bucket = index[key]
-            del bucket[prefix]
-            if not bucket:
-                del index[key]
-
-    def give_up(self) -> bool:
-        """Drop the one that waits longest, to make room."""
-        waiting = [next(iter(level)) for level in self.held if level]
-        oldest = min(waiting, key=_age, default=None)
-        if oldest is not None:
-            self.drop(oldest, "the limit was reached")
-        return oldest is not None
+        _take_out(self.index[prefix.level], prefix.keys, prefix)
+        for k, key in prefix.guarded:
+            _take_out(self.watched[k], (key,), prefix)
 
     def _spare(self, blockers: Blockers) -> None:
         """Without a window they gather while someone waits: sooner than one that is asked for, whoever asks goes."""
@@ -340,12 +403,6 @@ class SequenceProcess(Process):
         for blockers in self.blockers.values():
             blockers.close()
 
-    def size(self) -> int:
-        own = sum(len(level) for level in self.held)
-        below = sum(prefix.child.size() for level in self.held for prefix in level if prefix.child is not None)
-        watched = sum(blockers.size() for blockers in self.blockers.values())
-        return own + below + watched + sum(child.size() for child in self.children)
-
     # snapshots
 
     def dump(self, dump: Dump) -> Any:
@@ -359,5 +416,9 @@ def _last_step_first(entry: tuple[Any, Instance]) -> int:
     return -int(entry[0][0])
 
 
-def _age(prefix: Prefix) -> int:
-    return prefix.number
+def _take_out(index: dict[Any, dict[Prefix, None]], keys: tuple[Any, ...], prefix: Prefix) -> None:
+    for key in keys:
+        bucket = index[key]
+        del bucket[prefix]
+        if not bucket:
+            del index[key]

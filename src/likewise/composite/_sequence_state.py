@@ -28,6 +28,9 @@ def dump_sequence(process: SequenceProcess, dump: Dump) -> Any:
 def _dump_prefix(process: SequenceProcess, prefix: Prefix, dump: Dump) -> Any:
     return {
         "id": dump.waiting(prefix),
+        "number": prefix.number,
+        "broken": prefix.broken,
+        "chosen": dump.instance(prefix.chosen),
         "home": dump.chooser(prefix.home),
         "parts": [dump.instance(part) for part in prefix.parts],
         "p": prefix.probability,
@@ -68,6 +71,8 @@ def _load_shared(process: SequenceProcess, k: int, state: Any, load: Load) -> No
 def _load_prefix(process: SequenceProcess, entry: Any, load: Load, choosers: list[tuple[Chooser, Any]]) -> None:
     parts = tuple(load.known(part) for part in entry["parts"])
     prefix = Prefix(process, parts=parts, probability=entry["p"], deadline=entry["deadline"])
+    prefix.number = entry["number"]
+    prefix.chosen = load.known(entry["chosen"])
     load.define_waiting(entry["id"], prefix)
     number, entries = entry["chooser"]
     step = process._next(prefix)
@@ -77,10 +82,11 @@ def _load_prefix(process: SequenceProcess, entry: Any, load: Load, choosers: lis
     prefix.home = load.chooser(entry["home"])
     process.held[prefix.level][prefix] = None
     process._enter(prefix)
-    process.run.keep(prefix, prefix.roles, free=process.node.free)
-    process.run.held += 1
+    process.consumption.keep(prefix, prefix.roles, free=process.node.lasting)
+    process.run.hold(prefix)
     process._activate(prefix, fresh=False)
     if entry["until"] is not None:
+        prefix.broken = entry["broken"]
         prefix.replace(entry["until"])
     for k, (number, blockers) in entry["absent"].items():
         _load_absent(int(k), prefix, number, blockers, load)

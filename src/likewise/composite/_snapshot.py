@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from likewise.composite.detector import Detector
 
 FORMAT: Final = "likewise-detector"
-VERSION: Final = 2
+VERSION: Final = 3
 
 
 def write(detector: Detector) -> bytes:
@@ -75,6 +75,7 @@ def _dump_run(run: Run) -> dict[str, Any]:
         "started": run.started,
         "detected": run.detected,
         "dropped": run.dropped,
+        "tickets": run.tickets,
         "root": root,
         "chooser": chooser,
         "instances": dump.instances,
@@ -134,6 +135,7 @@ def _load_run(detector: Detector, entry: dict[str, Any]) -> None:
     assert run.root is not None
     run.root.load(entry["root"], load)
     run._chooser.load(entry["chooser"], load)
+    run.loaded(entry["tickets"])
 
 
 def _load_flat(detector: Detector, entry: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from likewise.composite._instance import Filled, Instance, Token
-from likewise.composite._scope import ScopedToken
+from likewise.composite._scope import InnerToken
 from likewise.events import Event, Value
 
 if TYPE_CHECKING:
@@ -52,18 +52,18 @@ class Dump:
 
     def token(self, token: Token) -> int:
         """The number of a token; one of an inner pattern names the one outside, which has the event."""
-        if isinstance(token, ScopedToken):
-            return self._scoped(token)
+        if isinstance(token, InnerToken):
+            return self._inner(token)
         number, new = self._number(token, len(self.tokens))
         if new:
             self.tokens.append([dump_event(token.event), token.rank, token.time, token.taken])
         return number
 
-    def _scoped(self, token: ScopedToken) -> int:
+    def _inner(self, token: InnerToken) -> int:
         outer = self.token(token.outer)
         number, new = self._number(token, len(self.tokens))
         if new:
-            self.tokens.append([outer, token.free, token.own])
+            self.tokens.append([outer, token.taken])
         return number
 
     def instance(self, instance: Instance | None) -> int | None:
@@ -86,6 +86,7 @@ class Dump:
                 instance.probability,
                 roles,
                 parts,
+                instance.reading,
             ]
         )
         return number
@@ -118,14 +119,14 @@ class Load:
         self._blockers: dict[int, Blockers] = {}
 
     def _token(self, entry: Any) -> Token:
-        if len(entry) == 3:
-            outer, free, taken = entry
-            return ScopedToken(self._tokens[outer], free=free, taken=taken)
+        if len(entry) == 2:
+            outer, taken = entry
+            return InnerToken(self._tokens[outer], taken=taken)
         event, rank, time, taken = entry
         return Token(load_event(event), rank, time, taken=taken)
 
     def _instance(self, entry: Any) -> Instance:
-        node, time, phase, first, start, end, probability, roles, parts = entry
+        node, time, phase, first, start, end, probability, roles, parts, reading = entry
         return Instance(
             node,
             time=time,
@@ -136,6 +137,7 @@ class Load:
             probability=probability,
             roles=tuple(Filled(role, self._tokens[t], p, _load_mapped(mapped)) for role, t, p, mapped in roles),
             parts=tuple(self._instances[part] for part in parts),
+            reading=reading,
         )
 
     def known(self, number: int) -> Instance:

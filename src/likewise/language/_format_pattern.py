@@ -64,7 +64,7 @@ def _unbounded(pattern: Sequence | Conjunction | ExclusiveOr | Relation | Select
     if isinstance(pattern, Selection):
         return f"{_ordinal(pattern.index)} {_single(pattern.part)}"
     if isinstance(pattern, Repetition):
-        return f"{_count(pattern)} times {_single(pattern.part)}"
+        return f"{'longest ' if pattern.longest else ''}{_count(pattern)} times {_single(pattern.part)}"
     return _joined(pattern)
 
 

@@ -214,12 +214,13 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Repetition:
-    """From `least` to `most` instances in a row, `E{2..5}`; most None is unbounded."""
+    """From `least` to `most` instances in a row, `E{2..5}`; most None is unbounded, `longest` asks for maximal rows."""
 
     part: Pattern
     least: int
     most: int | None = None
     within: Duration | None = None
+    longest: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,7 +129,7 @@ class PatternReader:
 
     def _allen(self, token: Token) -> Allen:
         relation = ALLEN_FIRST[token.text]
-        if relation.value != token.text:
+        if relation.value.endswith(" by"):
             self.scanner.require("by")
         return relation
 
@@ -169,6 +169,8 @@ class PatternReader:
         if token.kind == "word" and token.text in ("first", "last", "all"):
             self.scanner.take()
             return self._duplicates(Duplicates(Keep(token.text)), token)
+        if token.kind == "word" and token.text == "longest":
+            return self._longest(token)
         if token.kind == "word" and token.text in ("at", "every"):
             return self._time(token)
         return self._primary(token)
@@ -176,6 +178,7 @@ class PatternReader:
     def _negation(self) -> Negation:
         self.scanner.take()
         part = self._operand()
+        self._time_label()
         duration = self.scanner.duration() if self.scanner.accept("for") else None
         return Negation(part, duration)
 
@@ -199,6 +202,16 @@ class PatternReader:
         if scan.accept("times") is None:
             scan.unexpected(("`times`", "`to`", "`or more times`", "an ordinal such as `3rd`"), candidates=("times",))
         return Repetition(self._operand(), count, most)
+
+    def _longest(self, token: Token) -> Repetition:
+        """`longest 2 or more times a`."""
+        self.scanner.take()
+        part = self._operand()
+        if not isinstance(part, Repetition) or part.longest:
+            self.scanner.fail(
+                "`longest` is said of a repetition", at=token.start, expected=("`longest 2 or more times a`",)
+            )
+        return replace(part, longest=True)
 
     def _at_least(self) -> Repetition:
         count = self.scanner.whole("a count")
@@ -276,6 +289,7 @@ class PatternReader:
         scan = self.scanner
         scan.take()
         inner = self.pattern()
+        self._time_label()
         self._close(")")
         found = PART.match(self.text, scan.pos)
         if found is None:
@@ -310,9 +324,12 @@ class PatternReader:
     def _timed_operand(self) -> Pattern:
         """`E1/T1`: the label of the time is not kept, since events bring their own times."""
         part = self._expression(_LEVELS["and"] + 1, claimed=False)
+        self._time_label()
+        return part
+
+    def _time_label(self) -> None:
         if self.scanner.accept("/"):
             self.scanner.name("a time label such as `T1`")
-        return part
 
     def _close(self, closer: str) -> None:
         if self.scanner.accept(closer) is None:

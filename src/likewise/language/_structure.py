@@ -34,13 +34,13 @@ def _plain(value: Any) -> Any:
 
 
 def _set_fields(node: Any) -> list[tuple[str, Any]]:
-    """Fields that say something: what is None, False for "approximate" or empty is the default."""
+    """Fields that say something: what is None, False or empty is the default."""
     named = ((one.name, getattr(node, one.name)) for one in fields(node))
     return [(name, item) for name, item in named if not (item is None or item == () or _is_plain_no(name, item))]
 
 
 def _is_plain_no(name: str, item: Any) -> bool:
-    return item is False and name.endswith("approximate")
+    return item is False and (name.endswith("approximate") or name == "longest")
 
 
 def _kind(node: Any) -> str:

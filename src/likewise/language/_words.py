@@ -7,12 +7,14 @@ from difflib import get_close_matches
 
 from likewise.language._model import APPROACHES, Allen
 
-ALLEN_FIRST: dict[str, Allen] = {relation.value.split()[0]: relation for relation in Allen}
-"""An Allen relation by its first word; `met`, `started`, … are followed by `by`."""
+ALLEN_FIRST: dict[str, Allen] = {relation.value.split()[0]: relation for relation in Allen} | {
+    "includes": Allen.CONTAINS
+}
+"""An Allen relation by its first word; `met`, `started`, … are followed by `by`. 001 says `includes` for `contains`."""
 
 JOINERS = ("then", "and", "xor", "or", *ALLEN_FIRST)
 CLAUSES = ("where", "consume", "threshold", "top", "approach", "aggregation")
-PREFIXES = ("not", "first", "last", "all", "at", "every")
+PREFIXES = ("not", "first", "last", "all", "longest", "at", "every")
 FOLLOWERS = ("within", "for", "as", "times")
 OTHERS = ("by", "duplicate", "of", "to", "more", "least")
 
