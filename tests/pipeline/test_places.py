@@ -22,15 +22,15 @@ KILLER = """
 import os, signal, sys
 from pathlib import Path
 from likewise.pipeline import Corpus, build_space, spark_session
-from likewise.pipeline.spaces import index
+from likewise.semantics.space import inversion
 
 marker = Path(sys.argv[3])
-class Fatal(index.Inversion):
+class Fatal(inversion.Inversion):
     def __call__(self, batches):
         if not marker.exists():
             marker.touch()
             os.kill(os.getpid(), signal.SIGKILL)
-        yield from index.Inversion(self.min_words)(batches)
+        yield from inversion.Inversion(self.min_words)(batches)
 
 from likewise.pipeline.spaces import build
 build.Inversion = Fatal

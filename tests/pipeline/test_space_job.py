@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from likewise.errors import BuildError, InputError, SpaceError
-from likewise.pipeline import Corpus, SpaceOptions, Summary, build_space
-from likewise.semantics import Space, write_space
+from likewise.pipeline import Corpus, build_space
+from likewise.semantics import BuildSummary, Space, SpaceOptions, write_space
 from likewise.semantics.space.format import MANIFEST, REJECTED
 
 pytestmark = pytest.mark.spark
@@ -38,7 +38,7 @@ def write_jsonl(path: Path, articles: list[tuple[str, str]] = ARTICLES, *, extra
     return path
 
 
-def build(spark: Any, source: Path | str, out: Path, **options: Any) -> Summary:
+def build(spark: Any, source: Path | str, out: Path, **options: Any) -> BuildSummary:
     return build_space(spark, Corpus.find(str(source)), out, options=SpaceOptions(**options))
 
 

@@ -14,8 +14,8 @@ from likewise.cli._output import errors, output, print_json
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from likewise.pipeline import Corpus, SpaceOptions, Summary
-    from likewise.semantics import Manifest
+    from likewise.pipeline import Corpus
+    from likewise.semantics import BuildSummary, Manifest, SpaceOptions
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON document instead of text.")]
 
@@ -51,13 +51,13 @@ def build(
 ) -> None:
     """Build a space from a corpus on Spark, whole or not at all.
 
+    WordNet is small: without `--master`, `--remote` or `--sample` it is built in this process, without Spark.
+
     Example: `likewise space build --corpus wordnet --out wordnet`
     """
-    from likewise.pipeline import Corpus, SpaceOptions
-    from likewise.semantics import space_path
+    from likewise.semantics import SpaceOptions, space_path
 
     guard(reads={"--corpus": None if corpus == "wordnet" else corpus}, makes={"--out": space_path(out)})
-    found = Corpus.find(corpus, format=format, title_field=title_field, text_field=text_field)  # type: ignore[arg-type]
     options = SpaceOptions(
         weighting=weighting,  # type: ignore[arg-type]  # both are checked by name at run time
         min_df=min_df,
@@ -65,8 +65,14 @@ def build(
         min_words=min_words,
         sample=sample,
     )
-    place = {"master": master, "remote": remote, "memory": memory}
-    summary = _build(found, space_path(out), options=options, overwrite=overwrite, place=place)
+    if corpus == "wordnet" and (format, sample, master, remote) == (None, 1.0, None, None):
+        summary = _build_wordnet(space_path(out), options=options, overwrite=overwrite)
+    else:
+        from likewise.pipeline import Corpus
+
+        found = Corpus.find(corpus, format=format, title_field=title_field, text_field=text_field)  # type: ignore[arg-type]
+        place = {"master": master, "remote": remote, "memory": memory}
+        summary = _build(found, space_path(out), options=options, overwrite=overwrite, place=place)
     if as_json:
         print_json(_summary(summary))
     else:
@@ -125,9 +131,21 @@ def info(
     output.print(f"opened in   {seconds * 1000:.1f} ms")
 
 
+def _build_wordnet(path: Path, *, options: SpaceOptions, overwrite: bool) -> BuildSummary:
+    from likewise.semantics import build_wordnet
+
+    with _progress() as progress:
+        task = progress.add_task("reading", total=None)
+
+        def report(what: str) -> None:
+            progress.update(task, description=what)
+
+        return build_wordnet(path, options=options, overwrite=overwrite, report=report)
+
+
 def _build(
     corpus: Corpus, path: Path, *, options: SpaceOptions, overwrite: bool, place: dict[str, str | None]
-) -> Summary:
+) -> BuildSummary:
     from likewise.pipeline import build_space, spark_session, watch
     from likewise.semantics import SpaceWriter
 
@@ -161,7 +179,7 @@ def _progress() -> Progress:
     return Progress(*columns, TimeElapsedColumn(), console=errors, transient=True)
 
 
-def _summary(summary: Summary) -> dict[str, Any]:
+def _summary(summary: BuildSummary) -> dict[str, Any]:
     return {
         **_listed(summary.path, summary.manifest),
         "seconds": round(summary.seconds, 3),
@@ -183,7 +201,7 @@ def _listed(path: Path, state: Manifest | Exception) -> dict[str, Any]:
     }
 
 
-def _print_summary(summary: Summary) -> None:
+def _print_summary(summary: BuildSummary) -> None:
     output.print(f"built {summary.path}", markup=False, soft_wrap=True)
     output.print(_line(summary.manifest), markup=False, soft_wrap=True)
     output.print(

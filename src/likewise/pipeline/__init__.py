@@ -9,7 +9,7 @@ from likewise.pipeline.joins.sql import register_related
 from likewise.pipeline.joins.tables import join_tables
 from likewise.pipeline.matching import MATCHES_SCHEMA, match
 from likewise.pipeline.session import DEFAULT_MASTER, spark_session, watch
-from likewise.pipeline.spaces.build import SpaceOptions, Summary, build_space
+from likewise.pipeline.spaces.build import build_space
 from likewise.pipeline.spaces.corpora import FORMATS, Corpus, Format
 from likewise.pipeline.streaming.sinks import ConsoleSink, FileSink, MqttSink, Sink, WebhookSink
 from likewise.pipeline.streaming.stream import Stream, read_stream
@@ -27,10 +27,8 @@ __all__ = [
     "Format",
     "MqttSink",
     "Sink",
-    "SpaceOptions",
     "Stream",
     "SubscriptionTable",
-    "Summary",
     "TableMapping",
     "WebhookSink",
     "as_events",

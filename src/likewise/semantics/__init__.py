@@ -17,15 +17,18 @@ from likewise.semantics.measures.pairs import pairwise
 from likewise.semantics.measures.thematic import Thematic
 from likewise.semantics.measures.thematic_euclidean import ThematicEuclidean
 from likewise.semantics.registry import measure, measure_names, needs_space, wrap_names
+from likewise.semantics.space.assembly import BuildSummary, SpaceOptions
 from likewise.semantics.space.format import Manifest
+from likewise.semantics.space.local import build_local, write_space
 from likewise.semantics.space.shelf import find_space, list_spaces, space_path, spaces_folder
 from likewise.semantics.space.space import Space, SpaceRows
 from likewise.semantics.space.vocabulary import Neighbour, Vocabulary
 from likewise.semantics.space.weighting import DEFAULT_WEIGHTING, WEIGHTINGS, Weighting
-from likewise.semantics.space.writer import SpaceWriter, write_space
+from likewise.semantics.space.writer import SpaceWriter
 from likewise.semantics.text.words import tokens
 from likewise.semantics.themes import Suggestion
 from likewise.semantics.themes import suggest as suggest_themes
+from likewise.semantics.wordnet.corpus import build_wordnet
 from likewise.semantics.wordnet.information import InformationContent
 from likewise.semantics.wordnet.opposites import Opposites
 from likewise.semantics.wordnet.thesaurus import Thesaurus
@@ -35,6 +38,7 @@ __all__ = [
     "DEFAULT_WEIGHTING",
     "DIFFERING_POWERS",
     "WEIGHTINGS",
+    "BuildSummary",
     "Coded",
     "Combined",
     "Competitors",
@@ -58,6 +62,7 @@ __all__ = [
     "Sense",
     "Shared",
     "Space",
+    "SpaceOptions",
     "SpaceRows",
     "SpaceWriter",
     "Suggestion",
@@ -69,6 +74,8 @@ __all__ = [
     "Weighting",
     "WordNet",
     "apart",
+    "build_local",
+    "build_wordnet",
     "contrasted",
     "find_space",
     "list_spaces",

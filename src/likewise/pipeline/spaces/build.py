@@ -4,219 +4,39 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
-from likewise.errors import BuildError, InputError, SpaceError
 from likewise.pipeline.failures import failures_of
 from likewise.pipeline.spaces.corpora import Corpus
-from likewise.pipeline.spaces.index import CONCEPT, POSTINGS, REJECTED, SCHEMA, SPARK_SCHEMA, TALLY, WORD, Inversion
-from likewise.semantics import DEFAULT_WEIGHTING, WEIGHTINGS, Manifest, SpaceWriter, Weighting
-from likewise.semantics.space.format import REJECTED as REJECTED_FILE
-from likewise.semantics.space.space import strongest
-from likewise.semantics.space.weighting import term_frequency
+from likewise.semantics import SpaceWriter
+from likewise.semantics.space import (
+    INDEX_SCHEMA,
+    POSTINGS,
+    SPARK_INDEX_SCHEMA,
+    BuildSummary,
+    Inversion,
+    Progress,
+    SpaceOptions,
+    assemble,
+    by_kind,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-# Puts the sorted rows of all workers together into the files of a space, chunk by chunk.
-
-
-Number = TypeVar("Number", np.int64, np.uint16)
-
-
-@dataclass(frozen=True, slots=True)
-class Concepts:
-    """All concepts in the order of their ids: by title, then by the hash of their content."""
-
-    titles: list[bytes]
-    length: NDArray[np.int64]
-    max_freq: NDArray[np.int64]
-    postings: int
-    duplicates: int
-    keys: NDArray[np.int64]
-    """Sorted content hashes, and `ids` of the concepts that have them."""
-    ids: NDArray[np.int64]
-
-    @classmethod
-    def gather(cls, tables: Iterable[pa.Table]) -> Concepts:
-        """Number the concepts; an article that came twice, title and text alike, counts once."""
-        table = _concat(tables)
-        keys = _numbers(table.column("keys"), np.int64)
-        facts = _numbers(table.column("values"), np.int64).reshape(-1, 3)
-        _, first = np.unique(keys, return_index=True)
-        titles = table.column("name").take(pa.array(first)).to_pylist()
-        order = sorted(range(len(first)), key=lambda at: (titles[at], int(keys[first[at]])))
-        chosen = first[order]
-        ids = np.empty(len(order), np.int64)
-        ids[order] = np.arange(len(order))
-        return cls(
-            titles=[titles[at] for at in order],
-            length=facts[chosen, 0],
-            max_freq=facts[chosen, 1],
-            postings=int(facts[chosen, 2].sum()),
-            duplicates=len(keys) - len(first),
-            keys=keys[first],
-            ids=ids,
-        )
-
-    def find(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The ids of content hashes."""
-        places = np.minimum(np.searchsorted(self.keys, keys), max(len(self.keys) - 1, 0))
-        if len(keys) and not np.array_equal(self.keys[places], keys):
-            raise SpaceError(
-                "postings without their concept: a worker read the corpus differently the second time",
-                hint="was the corpus changed during the build? start it again",
-            )
-        return self.ids[places]
-
-
-@dataclass(slots=True)
-class _Run:
-    """Postings of terms that stand one after another; the last term may go on in the next chunk."""
-
-    names: list[bytes] = field(default_factory=list)
-    sizes: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    keys: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    freq: NDArray[np.uint16] = field(default_factory=lambda: np.zeros(0, np.uint16))
-
-    @classmethod
-    def read(cls, table: pa.Table) -> _Run:
-        keys = table.column("keys").combine_chunks()
-        return cls(
-            names=table.column("name").to_pylist(),
-            sizes=np.diff(_offsets(keys)) // 8,
-            keys=_numbers(table.column("keys"), np.int64),
-            freq=_numbers(table.column("values"), np.uint16),
-        )
-
-    def joined(self, other: _Run) -> _Run:
-        return _Run(
-            self.names + other.names,
-            np.concatenate([self.sizes, other.sizes]),
-            np.concatenate([self.keys, other.keys]),
-            np.concatenate([self.freq, other.freq]),
-        )
-
-    def split(self) -> tuple[_Run, _Run]:
-        """All terms but the last, and the last."""
-        rows = len(self.names)
-        while rows and self.names[rows - 1] == self.names[-1]:
-            rows -= 1
-        cut = int(self.sizes[:rows].sum())
-        return (
-            _Run(self.names[:rows], self.sizes[:rows], self.keys[:cut], self.freq[:cut]),
-            _Run(self.names[rows:], self.sizes[rows:], self.keys[cut:], self.freq[cut:]),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class PostingWriter:
-    """Writes the terms that come in sorted chunks."""
-
-    writer: SpaceWriter
-    concepts: Concepts
-    weighting: Weighting
-    min_df: int = 1
-    prune: int | None = None
-
-    def write(self, tables: Iterable[pa.Table]) -> None:
-        """All chunks; refuses to go on if a posting was lost or doubled on the way."""
-        rest, seen = _Run(), 0
-        for table in tables:
-            whole, rest = rest.joined(_Run.read(table)).split()
-            seen += self._write(whole)
-        seen += self._write(rest)
-        if seen != self.concepts.postings:
-            raise SpaceError(f"{seen} postings came back, {self.concepts.postings} were counted", hint="build it again")
-
-    def _write(self, run: _Run) -> int:
-        if not run.names:
-            return 0
-        first = np.array([True, *(a != b for a, b in zip(run.names[1:], run.names, strict=False))])
-        term_of_row = np.cumsum(first) - 1
-        terms = [name for name, new in zip(run.names, first, strict=True) if new]
-        pairs = np.repeat(term_of_row, run.sizes) << 32 | self.concepts.find(run.keys)
-        # An article that came twice gives the same pair twice, with the same frequency.
-        pairs, places = np.unique(pairs, return_index=True)
-        self._write_terms(terms, term=pairs >> 32, concepts=pairs & 0xFFFFFFFF, freq=run.freq[places])
-        return len(pairs)
-
-    def _write_terms(
-        self, terms: list[bytes], *, term: NDArray[np.int64], concepts: NDArray[np.int64], freq: NDArray[np.uint16]
-    ) -> None:
-        df = np.bincount(term, minlength=len(terms))
-        frequent = df >= self.min_df
-        keep = frequent[term]
-        if self.prune is not None:
-            keep &= self._strong(df, concepts, freq)
-        sizes = np.bincount(term[keep], minlength=len(terms))
-        self.writer.add_terms(
-            [name for name, wanted in zip(terms, frequent, strict=True) if wanted],
-            df=df[frequent],
-            sizes=sizes[frequent],
-            concepts=concepts[keep],
-            freq=freq[keep],
-        )
-
-    def _strong(
-        self, df: NDArray[np.int64], concepts: NDArray[np.int64], freq: NDArray[np.uint16]
-    ) -> NDArray[np.bool_]:
-        weights = term_frequency(
-            freq,
-            weighting=self.weighting,
-            max_freq=np.minimum(self.concepts.max_freq[concepts], 65_535).astype(np.uint16),
-            length=self.concepts.length[concepts].astype(np.uint32),
-        )
-        return strongest(weights, np.concatenate([[0], np.cumsum(df)]), limit=self.prune or 0)
-
-
-def sum_by_name(tables: Iterable[pa.Table]) -> tuple[list[bytes], NDArray[np.int64]]:
-    """Names and the sums of their int64 values, from rows in any order."""
-    table = _concat(tables)
-    counted = pa.table({"name": table.column("name"), "count": _numbers(table.column("values"), np.int64)})
-    totals = counted.group_by("name").aggregate([("count", "sum")]).sort_by("name")
-    return totals.column("name").to_pylist(), totals.column("count_sum").to_numpy()
-
-
-def read_packed(blobs: Iterable[bytes]) -> Iterator[pa.Table]:
-    """The tables in Arrow messages."""
-    for blob in blobs:
-        yield pa.ipc.open_stream(blob).read_all().cast(SCHEMA)
-
-
-def _concat(tables: Iterable[pa.Table]) -> pa.Table:
-    return pa.concat_tables([SCHEMA.empty_table(), *tables]).combine_chunks()
-
-
-def _numbers(column: pa.ChunkedArray, dtype: type[Number]) -> NDArray[Number]:
-    """Byte strings of one column read through as one array of numbers."""
-    parts = []
-    for chunk in column.chunks:
-        bounds = _offsets(chunk)
-        data = chunk.buffers()[2]
-        parts.append(np.frombuffer(data, np.uint8)[bounds[0] : bounds[-1]] if data else np.zeros(0, np.uint8))
-    return np.concatenate(parts or [np.zeros(0, np.uint8)]).view(dtype)
-
-
-def _offsets(array: pa.Array) -> NDArray[np.integer]:
-    wide = pa.types.is_large_binary(array.type)
-    offsets = np.frombuffer(array.buffers()[1], np.int64 if wide else np.int32)
-    return offsets[array.offset : array.offset + len(array) + 1].astype(np.int64)
-
-
-# Packs each Arrow batch of a worker into one cell, so that results reach the driver without an object per row.
-
-
+# Small splits keep all cores busy on a compressed file; small batches keep a worker's memory low.
+_SETTINGS = {
+    "spark.sql.files.maxPartitionBytes": str(8 << 20),
+    "spark.sql.files.openCostInBytes": str(256 << 10),
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "2000",
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(16 << 20),
+}
 PACKED = pa.schema([("packed", pa.binary())])
 
 
@@ -236,59 +56,10 @@ def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             yield pa.record_batch([pa.array([sink.getvalue().to_pybytes()], pa.binary())], schema=PACKED)
 
 
-# Small splits keep all cores busy on a compressed file; small batches keep a worker's memory low.
-_SETTINGS = {
-    "spark.sql.files.maxPartitionBytes": str(8 << 20),
-    "spark.sql.files.openCostInBytes": str(256 << 10),
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "2000",
-    "spark.sql.execution.arrow.maxBytesPerBatch": str(16 << 20),
-}
-_POSTINGS_A_PARTITION = 4_000_000
-_MOST_REJECTED = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class SpaceOptions:
-    """How a space is built; all of it stands in the manifest."""
-
-    weighting: Weighting = DEFAULT_WEIGHTING
-    min_df: int = 1
-    prune: int | None = None
-    min_words: int | None = None
-    sample: float = 1.0
-
-    def __post_init__(self) -> None:
-        if self.weighting not in WEIGHTINGS:
-            raise BuildError(f"no weighting {self.weighting!r}", hint=f"one of: {', '.join(WEIGHTINGS)}")
-        if not 0 < self.sample <= 1:
-            raise BuildError(f"a sample is a part of 1, not {self.sample}", hint="e.g. --sample 0.1")
-        for name, least in (("min_df", 1), ("prune", 1), ("min_words", 1)):
-            value = getattr(self, name)
-            if value is not None and value < least:
-                raise BuildError(f"--{name.replace('_', '-')} is at least {least}, not {value}")
-
-    def parameters(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """What a build did."""
-
-    path: Path
-    manifest: Manifest
-    words: int
-    dropped: dict[str, int]
-    rejected: int
-    duplicates: int
-    seconds: float
-
-    @property
-    def words_per_second(self) -> float:
-        return self.words / self.seconds if self.seconds else 0.0
-
-
-Report = Callable[[str], None]
+def read_packed(blobs: Iterable[bytes]) -> Iterator[pa.Table]:
+    """The tables in Arrow messages."""
+    for blob in blobs:
+        yield pa.ipc.open_stream(blob).read_all().cast(INDEX_SCHEMA)
 
 
 def build_space(
@@ -298,12 +69,12 @@ def build_space(
     *,
     options: SpaceOptions | None = None,
     overwrite: bool = False,
-    report: Report = lambda _: None,
-) -> Summary:
+    report: Progress = lambda _: None,
+) -> BuildSummary:
     """Build the space of a corpus at a path, whole or not at all.
 
-    The same corpus and options give the same bytes, wherever the job runs and however it is split. `report` is told
-    what begins.
+    The same corpus and options give the same bytes, wherever the job runs and however it is split. `report` receives
+    the name of each stage as it begins.
     """
     options = options or SpaceOptions()
     options = replace(options, min_words=options.min_words or corpus.min_words)
@@ -312,7 +83,9 @@ def build_space(
         report("reading")
         index = _index(spark, corpus, options)
         try:
-            return _write(index, writer, corpus=corpus, options=options, report=report, started=started)
+            rows = _SparkRows(index)
+            summary = assemble(rows, writer, corpus=corpus.name, format=corpus.format, options=options, report=report)
+            return replace(summary, seconds=time.monotonic() - started)
         finally:
             index.unpersist()
 
@@ -321,7 +94,7 @@ def _index(spark: SparkSession, corpus: Corpus, options: SpaceOptions) -> DataFr
     from pyspark import StorageLevel
 
     articles = _sampled(corpus.read(spark), options.sample)
-    rows = articles.mapInArrow(Inversion(options.min_words or 1), SPARK_SCHEMA)
+    rows = articles.mapInArrow(Inversion(options.min_words or 1), SPARK_INDEX_SCHEMA)
     # Kept on the workers' disks: it is read three times, and memory is for the work itself.
     return rows.persist(StorageLevel.DISK_ONLY)
 
@@ -335,92 +108,26 @@ def _sampled(articles: DataFrame, part: float) -> DataFrame:
     return articles.where(f.pmod(f.xxhash64("title"), f.lit(1_000_000)) < int(part * 1_000_000))
 
 
-def _write(
-    index: DataFrame,
-    writer: SpaceWriter,
-    *,
-    corpus: Corpus,
-    options: SpaceOptions,
-    report: Report,
-    started: float,
-) -> Summary:
-    facts = _facts(index)
-    tallies = zip(*sum_by_name(facts[TALLY]), strict=True)
-    counted = {name.decode(): int(count) for name, count in tallies}
-    concepts = Concepts.gather(facts[CONCEPT])
-    dropped = {name.partition(": ")[2]: n for name, n in sorted(counted.items()) if name.startswith("dropped: ")}
-    rejected = counted.get("rejected", 0)
-    _check_corpus(corpus, concepts, dropped=dropped, rejected=rejected)
-    report("writing words")
-    writer.write_concepts(concepts.titles, length=concepts.length, max_freq=concepts.max_freq)
-    writer.write_words(*sum_by_name(facts[WORD]))
-    if rejected:
-        _write_rejected(facts[REJECTED], writer.folder / REJECTED_FILE)
-    report("sorting terms")
-    partitions = 1 + concepts.postings // _POSTINGS_A_PARTITION
-    postings = PostingWriter(writer, concepts, options.weighting, min_df=options.min_df, prune=options.prune)
-    postings.write(_sorted_postings(index, partitions))
-    report("sealing")
-    words = counted.get("words", 0)
-    extra = {"words": words, "dropped": dropped, "rejected": rejected, "duplicates": concepts.duplicates}
-    made = {"corpus": corpus.name, "format": corpus.format, **options.parameters()}
-    manifest = writer.commit(parameters=made, extra=extra)
-    return Summary(
-        writer.path,
-        manifest,
-        words=words,
-        dropped=dropped,
-        rejected=rejected,
-        duplicates=concepts.duplicates,
-        seconds=time.monotonic() - started,
-    )
+@dataclass(frozen=True, slots=True)
+class _SparkRows:
+    """The rows of an index that a Spark job holds."""
 
+    index: DataFrame
 
-def _facts(index: DataFrame) -> dict[int, list[pa.Table]]:
-    """All rows but the postings, by kind; this first action does the whole pass over the corpus, on all cores."""
-    from pyspark.sql import functions as f
+    def facts(self) -> dict[int, list[pa.Table]]:
+        """All rows but the postings; this first action does the whole pass over the corpus, on all cores."""
+        from pyspark.sql import functions as f
 
-    packed = index.where(f.col("kind") != POSTINGS).mapInArrow(pack, "packed binary").collect()
-    facts: dict[int, list[pa.Table]] = {CONCEPT: [], WORD: [], REJECTED: [], TALLY: []}
-    for table in read_packed(bytes(row.packed) for row in packed):
-        for kind, tables in facts.items():
-            tables.append(table.filter(pc.field("kind") == kind))
-    return facts
+        packed = self.index.where(f.col("kind") != POSTINGS).mapInArrow(pack, "packed binary").collect()
+        return by_kind(read_packed(bytes(row.packed) for row in packed))
 
+    def postings(self, chunks: int) -> Iterator[pa.Table]:
+        """A partition at a time, so that the driver never holds them all."""
+        from pyspark.sql import functions as f
 
-def _sorted_postings(index: DataFrame, partitions: int) -> Iterator[pa.Table]:
-    """The postings in the order of their terms, a partition at a time, so that the driver never holds them all."""
-    from pyspark.sql import functions as f
-
-    rows = index.where(f.col("kind") == POSTINGS).repartitionByRange(partitions, "name")
-    packed = rows.sortWithinPartitions("name").mapInArrow(pack, "packed binary")
-    return read_packed(bytes(row.packed) for row in packed.toLocalIterator(prefetchPartitions=True))
-
-
-def _write_rejected(tables: list[pa.Table], path: Path) -> None:
-    columns = {"title": "name", "reason": "keys"}
-    table = pa.concat_tables(tables).sort_by([("name", "ascending"), ("keys", "ascending")]).slice(0, _MOST_REJECTED)
-    texts = {
-        name: [cell.decode(errors="replace") for cell in table.column(source).to_pylist()]
-        for name, source in columns.items()
-    }
-    pq.write_table(pa.table(texts), path)
-
-
-def _check_corpus(corpus: Corpus, concepts: Concepts, *, dropped: dict[str, int], rejected: int) -> None:
-    left_out = ", ".join(f"{count} {why}" for why, count in {**dropped, "broken": rejected}.items() if count)
-    if not concepts.titles:
-        raise InputError(
-            f"no article with English words was found ({left_out or 'the corpus is empty'})",
-            source=corpus.name,
-            hint="check --format, --title-field, --text-field and --min-words",
-        )
-    if rejected > len(concepts.titles):
-        raise InputError(
-            f"{rejected} records are broken and only {len(concepts.titles)} are good: this would be a wrong space",
-            source=corpus.name,
-            hint="check --format, --title-field and --text-field",
-        )
+        rows = self.index.where(f.col("kind") == POSTINGS).repartitionByRange(chunks, "name")
+        packed = rows.sortWithinPartitions("name").mapInArrow(pack, "packed binary")
+        return read_packed(bytes(row.packed) for row in packed.toLocalIterator(prefetchPartitions=True))
 
 
 @contextlib.contextmanager

@@ -6,8 +6,7 @@ import contextlib
 import os
 import shutil
 import uuid
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
@@ -19,8 +18,6 @@ from numpy.typing import NDArray
 from likewise.errors import SpaceError
 from likewise.semantics.space.format import ARRAYS, MANIFEST, Manifest, content_id, describe_file
 from likewise.semantics.space.space import join_strings, write_counts, write_titles
-from likewise.semantics.space.weighting import DEFAULT_WEIGHTING, Weighting
-from likewise.semantics.text.words import is_word, raw_words, stem
 
 MOST = np.iinfo(np.uint16).max
 """A frequency beyond this is stored as this."""
@@ -162,43 +159,6 @@ class _Column:
         # NumPy leaves room in the header for the first dimension to grow, so rewriting it keeps its length.
         header = header_data_from_array_1_0(np.empty(0, self._dtype)) | {"shape": (self.size,)}
         write_array_header_1_0(self._stream, header)
-
-
-def write_space(
-    path: str | Path,
-    documents: Iterable[tuple[str, str]],
-    *,
-    weighting: Weighting = DEFAULT_WEIGHTING,
-    overwrite: bool = False,
-) -> Manifest:
-    """Build a space from (title, text) pairs in memory; for tests and small vocabularies.
-
-    Large corpora go through `likewise space build`, which gives the same space on Spark.
-    """
-    ordered = sorted(documents, key=lambda document: (document[0].encode(), document[1].encode()))
-    raw = [Counter(word for word in raw_words(text) if is_word(word)) for _, text in ordered]
-    postings: dict[str, dict[int, int]] = {}
-    most: list[int] = []
-    for concept, counts in enumerate(raw):
-        for word, count in counts.items():
-            row = postings.setdefault(stem(word), {})
-            row[concept] = row.get(concept, 0) + count
-        most.append(max((postings[stem(word)][concept] for word in counts), default=0))
-    words = sum(raw, Counter[str]())
-    with SpaceWriter(path, overwrite=overwrite) as writer:
-        writer.write_concepts(
-            [title.encode() for title, _ in ordered],
-            length=np.array([counts.total() for counts in raw], np.int64),
-            max_freq=np.array(most, np.int64),
-        )
-        writer.write_words([word.encode() for word in sorted(words)], np.array([words[w] for w in sorted(words)]))
-        for term in sorted(postings):
-            row = postings[term]
-            size = np.array([len(row)])
-            writer.add_terms(
-                [term.encode()], df=size, sizes=size, concepts=np.array(list(row)), freq=np.array(list(row.values()))
-            )
-        return writer.commit(parameters={"weighting": weighting})
 
 
 def _sync(path: Path) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
+from likewise.semantics.space.assembly import BuildSummary, Progress, SpaceOptions
+from likewise.semantics.space.local import build_local
 from likewise.semantics.text.words import is_word, raw_words
 from likewise.semantics.wordnet.wordnet import WordNet
 
@@ -25,6 +28,20 @@ MOST_SPECIAL = 50
 
 MOST_DEFINED = 100
 """A word that defines more synsets than this is a word of definitions (act, person), and names none of them."""
+
+
+def build_wordnet(
+    path: str | Path,
+    *,
+    options: SpaceOptions | None = None,
+    overwrite: bool = False,
+    report: Progress = lambda _: None,
+) -> BuildSummary:
+    """Build the space of WordNet in this process: the bytes that Spark gives, without Spark."""
+    said = documents(WordNet.load())
+    return build_local(
+        said, path, corpus="wordnet", format="wordnet", options=options, overwrite=overwrite, report=report
+    )
 
 
 def documents(net: WordNet) -> Iterator[tuple[str, str]]:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from likewise.pipeline.spaces import index
-from likewise.pipeline.spaces.index import CONCEPT, POSTINGS, REJECTED, TALLY, WORD, Inversion, pieces
+from likewise.semantics.space import inversion
+from likewise.semantics.space.inversion import CONCEPT, POSTINGS, REJECTED, TALLY, WORD, Inversion, pieces
 
 Article = tuple[str | None, str | None, str | None, str | None]
 
@@ -92,7 +92,7 @@ def test_a_frequency_too_large_is_cut_not_wrapped() -> None:
 
 
 def test_a_huge_article_is_counted_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index, "PIECE", 10)
+    monkeypatch.setattr(inversion, "PIECE", 10)
     rows = run([article("long", "parking garage " * 100)])
     assert {term: list(counts.values()) for term, counts in postings(rows).items()} == {
         "parking": [100],
@@ -103,7 +103,7 @@ def test_a_huge_article_is_counted_whole(monkeypatch: pytest.MonkeyPatch) -> Non
 @given(st.text(alphabet="ab ", max_size=200), st.integers(1, 20))
 def test_pieces_make_up_the_text(text: str, size: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(index, "PIECE", size)
+        patch.setattr(inversion, "PIECE", size)
         assert "".join(pieces(text)) == text
 
 
@@ -116,8 +116,8 @@ def test_batches_and_flushes_do_not_matter(texts: list[str], batch: int, flush: 
     articles = [article(f"t{at}", text) for at, text in enumerate(texts)]
     whole = run(articles)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(index, "FLUSH_WORDS", flush)
-        patch.setattr(index, "LEXICON_WORDS", lexicon)
+        patch.setattr(inversion, "FLUSH_WORDS", flush)
+        patch.setattr(inversion, "LEXICON_WORDS", lexicon)
         cut = run(articles, batch=batch)
     assert postings(cut) == postings(whole)
     assert names(cut, CONCEPT) == names(whole, CONCEPT)

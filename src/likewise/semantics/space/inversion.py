@@ -1,4 +1,4 @@
-"""Turns articles into an inverted index, batch by batch, inside a Spark worker.
+"""Turns articles into an inverted index, batch by batch, in this process or inside a Spark worker.
 
 A whole article stands in one row, so its words are counted where it is read and nothing as small as a single
 occurrence is ever shuffled: only runs of postings per term leave the worker. Every distinct word is stemmed once.
@@ -29,6 +29,9 @@ SCHEMA = pa.schema([("kind", pa.int8()), ("name", pa.binary()), ("keys", pa.bina
 """POSTINGS: stem, concept keys (int64), frequencies (uint16). CONCEPT: title, key, (words, most, distinct) as int64.
 WORD: word, nothing, count (int64). REJECTED: title, reason, nothing. TALLY: what, nothing, count (int64)."""
 
+ARTICLES = pa.schema([(name, pa.string()) for name in ("title", "text", "skip", "flaw")])
+"""What goes in: `skip` says why a record is rightly left out, `flaw` that it is damaged."""
+
 SPARK_SCHEMA = "kind tinyint, name binary, keys binary, values binary"
 
 FLUSH_WORDS = 2_000_000
@@ -46,7 +49,7 @@ class Inversion:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Rows of `SCHEMA` from batches with the columns title, text, skip and flaw."""
-        index = Index(self.min_words)
+        index = ArticleIndex(self.min_words)
         for batch in batches:
             columns = (batch.column(name).to_pylist() for name in ("title", "text", "skip", "flaw"))
             for title, text, skip, flaw in zip(*columns, strict=True):
@@ -74,7 +77,7 @@ class Lexicon(dict[str, int]):
         return number
 
 
-class Index:
+class ArticleIndex:
     """Postings of the articles since the last flush, and tallies of all."""
 
     def __init__(self, min_words: int) -> None:
