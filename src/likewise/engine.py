@@ -106,6 +106,11 @@ class Engine:
         return self.matcher.rank(self._handle(name), events, limit=limit)
 
     @property
+    def has_patterns(self) -> bool:
+        """Whether anything was ever subscribed that takes a detector."""
+        return self._detector is not None
+
+    @property
     def detector(self) -> Detector:
         """What runs the patterns; made with the first one."""
         if self._detector is None:

@@ -26,6 +26,7 @@ PANELS = {
     "Subscribe": ("check", "match", "detect", "tune"),
     "Events": ("convert", "vocabulary", "themes"),
     "What words mean": ("relate", "nearest", "space"),
+    "Live": ("serve", "publish", "subscribe", "tail", "history", "subscriptions"),
     "On Spark": ("stream", "join"),
     "See it work, and measure it": ("demo", "evaluate", "bench", "dataset"),
 }

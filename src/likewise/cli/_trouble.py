@@ -9,14 +9,21 @@ from likewise.errors import InputError, LikewiseError, MissingError
 
 _EXTRAS = {
     "altair": "charts",
+    "fastapi": "broker",
     "grpc": "spark",
+    "httpx": "broker",
+    "nicegui": "page",
     "onnxruntime": "embedding",
     "paho": "spark",
     "pandas": "spark",
+    "prometheus_client": "broker",
     "psutil": "spark",
     "py4j": "spark",
     "pyspark": "spark",
+    "sqlalchemy": "broker",
+    "structlog": "broker",
     "tokenizers": "embedding",
+    "uvicorn": "broker",
     "vl_convert": "charts",
 }
 

@@ -1,0 +1,73 @@
+"""The broker: a live service that stores events, matches them and delivers notifications.
+
+Names are loaded when they are used, so that a client needs none of the server's parts.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from likewise.broker.check import check_broker
+    from likewise.broker.client import Arrival, AsyncBrokerClient, BrokerClient
+    from likewise.broker.errors import RemoteError
+    from likewise.broker.http import create_app
+    from likewise.broker.logs import configure_logs
+    from likewise.broker.server import listen, run_broker
+    from likewise.broker.service import Broker
+    from likewise.broker.settings import (
+        DEFAULT_NAMESPACE,
+        DEFAULT_PORT,
+        BrokerSettings,
+        MqttSettings,
+        Quotas,
+        Retention,
+        default_folder,
+    )
+
+_HOMES = {
+    "DEFAULT_NAMESPACE": "settings",
+    "DEFAULT_PORT": "settings",
+    "Arrival": "client",
+    "AsyncBrokerClient": "client",
+    "Broker": "service",
+    "BrokerClient": "client",
+    "BrokerSettings": "settings",
+    "MqttSettings": "settings",
+    "Quotas": "settings",
+    "RemoteError": "errors",
+    "Retention": "settings",
+    "check_broker": "check",
+    "configure_logs": "logs",
+    "create_app": "http",
+    "default_folder": "settings",
+    "listen": "server",
+    "run_broker": "server",
+}
+
+__all__ = [
+    "DEFAULT_NAMESPACE",
+    "DEFAULT_PORT",
+    "Arrival",
+    "AsyncBrokerClient",
+    "Broker",
+    "BrokerClient",
+    "BrokerSettings",
+    "MqttSettings",
+    "Quotas",
+    "RemoteError",
+    "Retention",
+    "check_broker",
+    "configure_logs",
+    "create_app",
+    "default_folder",
+    "listen",
+    "run_broker",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

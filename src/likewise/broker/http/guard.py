@@ -1,0 +1,125 @@
+"""Who sends a request, and headers that keep browsers safe."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import cast
+from urllib.parse import urlsplit
+
+import structlog
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import HTTPConnection
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from likewise.broker.auth import OPEN, Access, access_in
+from likewise.broker.errors import AccessError
+from likewise.broker.metrics import Metrics
+from likewise.broker.problems import answer, document
+from likewise.broker.service import Broker
+from likewise.broker.settings import is_loopback
+
+logs = structlog.get_logger("likewise.http")
+_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+_API_POLICY = "default-src 'none'; frame-ancestors 'none'"
+_NUMBERED = re.compile(r"/[^/]*[0-9][^/]*")
+
+
+def broker_of(connection: HTTPConnection) -> Broker:
+    """The broker that serves a request."""
+    return cast(Broker, connection.app.state.broker)
+
+
+def access_of(connection: HTTPConnection, role: str, *, in_query: bool = False) -> Access:
+    """The access of a request, which must have a role; streams may have the token in the query."""
+    broker = broker_of(connection)
+    text = _token_text(connection, in_query=in_query)
+    if text is not None:
+        access = broker.keyring.authenticate(text)
+    elif broker.settings.open:
+        access = OPEN
+    else:
+        raise AccessError("a token is needed", hint="send the header `Authorization: Bearer TOKEN`")
+    wanted = connection.headers.get("likewise-namespace") or (
+        connection.query_params.get("namespace") if in_query else None
+    )
+    chosen = access_in(access, wanted)
+    chosen.require(role)
+    return chosen
+
+
+def _token_text(connection: HTTPConnection, *, in_query: bool) -> str | None:
+    header = connection.headers.get("authorization")
+    if header is not None:
+        scheme, _, text = header.partition(" ")
+        if scheme.lower() != "bearer" or not text.strip():
+            raise AccessError("the Authorization header is not `Bearer TOKEN`", hint="send a bearer token")
+        return text.strip()
+    # A browser's EventSource and WebSocket cannot send headers.
+    return connection.query_params.get("access_token") if in_query else None
+
+
+class Gate:
+    """Refuses requests of foreign pages where there are no tokens, adds headers, counts and logs."""
+
+    def __init__(self, app: ASGIApp, *, broker: Broker, metrics: Metrics) -> None:
+        self._app, self._broker, self._metrics = app, broker, metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        reason = self._foreign(Headers(scope=scope))
+        if reason is not None:
+            await _refuse(scope, receive, send, reason)
+            return
+        start, status = time.perf_counter(), 0
+
+        async def guarded(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                _secure(MutableHeaders(scope=message), scope["path"])
+            await send(message)
+
+        try:
+            await self._app(scope, receive, guarded)
+        finally:
+            took = time.perf_counter() - start
+            route = getattr(scope.get("route"), "path", None) or "other"
+            self._metrics.request(scope.get("method", "WS"), route, status, took)
+            if status >= 500 or (status >= 400 and status != 404):
+                logs.info("refused", method=scope.get("method"), route=route, status=status, seconds=round(took, 4))
+
+    def _foreign(self, headers: Headers) -> str | None:
+        """Without tokens, any web page could talk to this port through the user's browser."""
+        if not self._broker.settings.open or headers.get("authorization"):
+            return None
+        host = urlsplit(f"//{headers.get('host', '')}").hostname or ""
+        if not is_loopback(host):
+            return f"the host {host[:100]!r} is not this machine"
+        origin = headers.get("origin")
+        if origin is not None and urlsplit(origin).netloc != headers.get("host"):
+            return "the request comes from another site"
+        return None
+
+
+def _secure(headers: MutableHeaders, path: str) -> None:
+    for name, value in _HEADERS.items():
+        headers.setdefault(name, value)
+    if path.startswith(("/v1", "/health", "/metrics")):
+        headers.setdefault("Content-Security-Policy", _API_POLICY)
+        headers.setdefault("Cache-Control", "no-store")
+
+
+async def _refuse(scope: Scope, receive: Receive, send: Send, reason: str) -> None:
+    if scope["type"] == "websocket":
+        await receive()
+        await send({"type": "websocket.close", "code": 1008, "reason": reason})
+        return
+    await answer(document(403, "foreign", "Not from this machine", reason))(scope, receive, send)

@@ -1,0 +1,159 @@
+"""Request bodies to events: JSON, JSON lines, flat records and CloudEvents, the good ones in spite of the bad."""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+
+from likewise.errors import InputError
+from likewise.events import BadRecord, Event, decode_lines, read_events
+
+JSON: Final = "application/json"
+LINES: Final = ("application/x-ndjson", "application/jsonl", "application/json-lines", "application/ndjson")
+CLOUDEVENT: Final = "application/cloudevents+json"
+CLOUDEVENTS: Final = "application/cloudevents-batch+json"
+_HEADER = re.compile(r"ce-([a-z0-9]+)", re.IGNORECASE)
+_documents = msgspec.json.Decoder(list[msgspec.Raw]).decode
+
+
+@dataclass(slots=True)
+class Gathered:
+    """The events of a body, and what was wrong with the others."""
+
+    events: list[Event] = field(default_factory=list)
+    rejected: list[BadRecord] = field(default_factory=list)
+
+
+class FlatMapping(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a flat record becomes an event: which fields are its id, time and theme, and what the others are called."""
+
+    id: str | None = None
+    time: str | None = None
+    end: str | None = None
+    theme: tuple[str, ...] = ()
+    rename: dict[str, str] = {}
+    drop: tuple[str, ...] = ()
+    constants: dict[str, str | bool | int | float] = {}
+
+    def line(self, record: Mapping[str, Any]) -> bytes:
+        """The record as a JSON line of an event."""
+        special = {self.id, self.time, self.end, *self.drop}
+        attributes = dict(self.constants) | {
+            self.rename.get(name, name): value
+            for name, value in record.items()
+            if name not in special and value is not None
+        }
+        out: dict[str, Any] = {"attributes": attributes, "theme": self.theme}
+        if self.id is not None and record.get(self.id) is not None:
+            out["id"] = str(record[self.id])
+        for field_name, source in (("time", self.time), ("end", self.end)):
+            if source is not None and record.get(source) is not None:
+                out[field_name] = record[source]
+        return msgspec.json.encode(out)
+
+
+def gather_lines(lines: Iterable[bytes], *, first: int = 1, mapping: FlatMapping | None = None) -> Gathered:
+    """The events of JSON lines."""
+    out = Gathered()
+    if mapping is not None:
+        lines = _mapped(lines, mapping, first, out)
+    out.events = list(decode_lines(lines, source=batch_name(), first=first, on_error=out.rejected.append))
+    return out
+
+
+def gather_json(body: bytes, *, mapping: FlatMapping | None = None) -> Gathered:
+    """The event of a JSON object, or the events of an array; positions count from 1."""
+    start = body.lstrip()[:1]
+    if start != b"[":
+        if not body.strip():
+            raise InputError("the body is empty", hint='send an event such as {"attributes": {"type": "parking"}}')
+        return gather_lines((_one_line(body),), mapping=mapping)
+    try:
+        documents = _documents(body)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise InputError(f"not a JSON array: {error}", hint="send an object, an array or JSON lines") from None
+    return gather_lines([bytes(document) for document in documents], mapping=mapping)
+
+
+def gather_cloudevents(body: bytes) -> Gathered:
+    """The events of CloudEvents in structured mode, one or a batch."""
+    out = Gathered()
+    events = read_events(
+        io.BytesIO(body),
+        format="cloudevents",
+        name=batch_name(),
+        on_error=out.rejected.append,
+        unique_ids=False,
+        allow_empty=True,
+    )
+    out.events = list(events)
+    return out
+
+
+def gather_binary(headers: Iterable[tuple[str, str]], body: bytes) -> Gathered:
+    """The event of a CloudEvent in binary mode: its attributes are in the headers, its data is the body."""
+    fields: dict[str, Any] = {}
+    for name, value in headers:
+        if found := _HEADER.fullmatch(name):
+            fields[found[1].lower()] = _unquoted(value)
+        elif name.lower() == "content-type":
+            fields["datacontenttype"] = value
+    if body:
+        if "json" in str(fields.get("datacontenttype", "json")):
+            try:
+                fields["data"] = msgspec.Raw(body) if msgspec.json.decode(body) is not None else None
+            except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+                raise InputError(f"the data is not valid JSON: {error}") from None
+        elif str(fields["datacontenttype"]).startswith("text/"):
+            fields["data"] = body.decode("utf-8", "replace")
+        else:
+            fields["data_base64"] = base64.b64encode(body).decode()
+    return gather_cloudevents(msgspec.json.encode(fields))
+
+
+def is_binary_cloudevent(headers: Mapping[str, str]) -> bool:
+    """Whether the headers say that a CloudEvent is in them."""
+    return "ce-specversion" in headers or "ce-id" in headers
+
+
+def batch_name() -> str:
+    """A name that makes the ids of events without an id unique: they get this name and their number."""
+    return secrets.token_hex(6)
+
+
+def rejections(records: Sequence[BadRecord], *, most: int = 100) -> list[dict[str, Any]]:
+    """What was wrong with which event, for the answer; a few stand for many."""
+    return [
+        {"index": (record.line or 1) - 1, "reason": record.reason, **({"hint": record.hint} if record.hint else {})}
+        for record in records[:most]
+    ]
+
+
+def _mapped(lines: Iterable[bytes], mapping: FlatMapping, first: int, out: Gathered) -> Iterable[bytes]:
+    for number, line in enumerate(lines, first):
+        try:
+            record = msgspec.json.decode(line)
+            if not isinstance(record, dict):
+                raise InputError("a flat record is a JSON object")
+            yield mapping.line(record)
+        except (msgspec.MsgspecError, ValueError, RecursionError, InputError) as error:
+            reason = error.message if isinstance(error, InputError) else f"not valid JSON: {error}"
+            out.rejected.append(BadRecord("body", number, reason, line[:1000]))
+            yield b""
+
+
+def _one_line(body: bytes) -> bytes:
+    return body.replace(b"\r", b" ").replace(b"\n", b" ") if b"\n" in body else body
+
+
+def _unquoted(value: str) -> str:
+    from urllib.parse import unquote
+
+    return unquote(value)

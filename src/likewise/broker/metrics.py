@@ -1,0 +1,77 @@
+"""Prometheus metrics: requests are counted as they come, all else is read when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+if TYPE_CHECKING:
+    from likewise.broker.service import Broker
+
+_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5)
+
+
+class Metrics:
+    """The metrics of one broker."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        self._requests = Counter(
+            "likewise_requests", "Requests by route and status.", ["method", "route", "status"], registry=self._registry
+        )
+        self._seconds = Histogram(
+            "likewise_request_seconds", "Time to answer.", ["route"], buckets=_BUCKETS, registry=self._registry
+        )
+
+    def request(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count a request that has been answered."""
+        self._requests.labels(method, route, str(status)).inc()
+        self._seconds.labels(route).observe(seconds)
+
+    def render(self, broker: Broker) -> bytes:
+        """All metrics as text."""
+        state = _Once(broker)
+        self._registry.register(state)
+        try:
+            return generate_latest(self._registry)
+        finally:
+            self._registry.unregister(state)
+
+
+class _Once:
+    """The state of a broker at this moment."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    def collect(self) -> Iterator[Metric]:
+        """One family for each measure."""
+        for name, text, value in self._gauges():
+            yield GaugeMetricFamily(f"likewise_{name}", text, value=value)
+        for name, text, value in self._counters():
+            yield CounterMetricFamily(f"likewise_{name}", text, value=value)
+
+    def _gauges(self) -> Iterator[tuple[str, str, float]]:
+        broker = self._broker
+        yield "ready", "Whether the broker is ready.", float(all(v == "ok" for v in broker.checks().values()))
+        yield "backlog_records", "Records stored and not matched yet.", broker.host.backlog
+        yield "streams", "Open streams.", broker.hub.streams
+        yield "storage_failing", "Whether the database cannot store.", float(broker.log.failing is not None)
+        tenants = list(broker.host.tenants.values())
+        yield "subscriptions", "Subscriptions, also paused ones.", sum(len(tenant.book) for tenant in tenants)
+        yield "pattern_instances", "Partial instances that patterns hold.", broker.instances()
+
+    def _counters(self) -> Iterator[tuple[str, str, float]]:
+        broker = self._broker
+        yield "log_position", "Records in the log so far.", broker.log.position
+        yield "commits", "Group commits.", broker.log.commits
+        tenants = list(broker.host.tenants.values())
+        yield "events", "Events matched since the start.", sum(tenant.events for tenant in tenants)
+        found = sum(sum(tenant.found.values()) for tenant in tenants)
+        yield "notifications", "Notifications found since the start.", found
+        yield "delivered", "Notifications sent to streams.", broker.hub.delivered
+        for name, value in broker.counts.items():
+            yield name, f"{name.replace('_', ' ').capitalize()} since the start.", value

@@ -1,0 +1,65 @@
+"""Errors as problem documents (RFC 9457): what is wrong, where, and how to fix it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from starlette.responses import Response
+
+from likewise.broker import errors as broker_errors
+from likewise.errors import BuildError, InputError, LikewiseError, MissingError, ParseError, SpaceError
+
+MEDIA_TYPE = "application/problem+json"
+
+_KINDS: tuple[tuple[type[LikewiseError], int, str, str], ...] = (
+    (ParseError, 400, "parse-error", "The text is not in the subscription language"),
+    (InputError, 400, "bad-input", "The request cannot be understood"),
+    (BuildError, 422, "cannot-work", "The subscription or setting cannot work"),
+    (MissingError, 422, "missing", "Something that this needs is not there"),
+    (SpaceError, 422, "space", "The space cannot be used"),
+    (broker_errors.TooLargeError, 413, "too-large", "The body is too large"),
+    (broker_errors.QuotaError, 429, "quota", "A limit is reached"),
+    (broker_errors.BusyError, 503, "busy", "The broker is busy"),
+    (broker_errors.StorageError, 503, "storage", "The database cannot store at the moment"),
+    (broker_errors.ConflictError, 409, "conflict", "It is already there"),
+    (broker_errors.NotFoundError, 404, "not-found", "There is no such thing"),
+)
+
+
+def problem_of(error: LikewiseError) -> dict[str, Any]:
+    """The problem document of an error."""
+    if isinstance(error, broker_errors.AccessError):
+        status, kind, title = (403, "forbidden", "Not allowed") if error.known else (401, "token", "A token is needed")
+    else:
+        status, kind, title = next(
+            ((status, kind, title) for known, status, kind, title in _KINDS if isinstance(error, known)),
+            (400, "error", "The request failed"),
+        )
+    out = document(status, kind, title, error.message)
+    if error.hint:
+        out["hint"] = error.hint
+    if isinstance(error, ParseError):
+        out |= {
+            "line": error.line,
+            "column": error.column,
+            "excerpt": error.excerpt,
+            "caret": " " * (error.column - 1) + "^",
+            "expected": list(error.expected),
+            "text": str(error),
+        }
+    return out
+
+
+def document(status: int, kind: str, title: str, detail: str) -> dict[str, Any]:
+    """A problem document."""
+    return {"type": f"urn:likewise:problem:{kind}", "title": title, "status": status, "detail": detail}
+
+
+def answer(problem: dict[str, Any], headers: dict[str, str] | None = None) -> Response:
+    """The response with a problem document."""
+    status = problem["status"]
+    extra = {"Retry-After": "1"} if status in (429, 503) else {}
+    if status == 401:
+        extra["WWW-Authenticate"] = 'Bearer realm="likewise"'
+    return Response(msgspec.json.encode(problem), status, extra | (headers or {}), MEDIA_TYPE)

@@ -1,0 +1,133 @@
+"""What the log holds: events, changes of subscriptions and ticks of the clock, in one order."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Final, Literal
+
+import msgspec
+
+from likewise.events import Event, Instant, decode_line, encode_line
+
+EVENT: Final = 0
+CHANGE: Final = 1
+TICK: Final = 2
+
+ORDINALS: Final = 20
+"""Bits of a cursor that number the notifications of one block."""
+
+
+def now() -> Instant:
+    """Microseconds since 1970."""
+    return time.time_ns() // 1000
+
+
+def first_cursor(block: int) -> int:
+    """The smallest cursor of a block's notifications.
+
+    >>> first_cursor(3) >> ORDINALS
+    3
+    """
+    return block << ORDINALS
+
+
+class Record(msgspec.Struct):
+    """One entry of the log; its position is set when it is stored."""
+
+    namespace: str
+    kind: int
+    id: str
+    time: Instant | None
+    received: Instant
+    publisher: str
+    body: bytes
+    event: Event | None = None
+    position: int = 0
+
+    @classmethod
+    def of_event(cls, event: Event, *, namespace: str, publisher: str, received: Instant) -> Record:
+        """A record of an event, which gets the time of arrival if it has none."""
+        stamped = event.stamped(received)
+        body = encode_line(stamped)[:-1]
+        return cls(namespace, EVENT, stamped.id, stamped.start, received, publisher, body, stamped)
+
+    @classmethod
+    def of_change(cls, change: Change, *, namespace: str, publisher: str, received: Instant) -> Record:
+        """A record of a change of subscriptions."""
+        body = msgspec.json.encode(change)
+        return cls(namespace, CHANGE, change.action, None, received, publisher, body)
+
+    @classmethod
+    def of_tick(cls, instant: Instant, *, namespace: str, publisher: str, received: Instant) -> Record:
+        """A record that event time has come to an instant."""
+        return cls(namespace, TICK, "tick", instant, received, publisher, b"")
+
+    def to_event(self) -> Event:
+        """The event of a record."""
+        if self.event is None:
+            self.event = decode_line(self.body, source="log", number=self.position)
+        return self.event
+
+    def to_change(self) -> Change:
+        """The change of a record."""
+        return msgspec.json.decode(self.body, type=Change)
+
+
+class Block(msgspec.Struct):
+    """The records of one group commit: what engines take in one step, now and in every replay."""
+
+    number: int
+    records: list[Record]
+
+
+class HookTarget(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Where the notifications of a subscription are sent."""
+
+    url: str
+    salt: str
+    """The signing secret is derived from the broker's key and this."""
+    rotated: int = 0
+
+
+class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A subscription as its namespace keeps it."""
+
+    name: str
+    text: str
+    owner: str
+    created: Instant
+    updated: Instant
+    tags: tuple[str, ...] = ()
+    paused: bool = False
+    webhook: HookTarget | None = None
+    extra: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+class Change(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One change: all of its entries or, on an error, none."""
+
+    action: Literal["create", "replace", "delete"]
+    entries: tuple[Entry, ...] = ()
+    names: tuple[str, ...] = ()
+
+
+class Notice(msgspec.Struct, frozen=True):
+    """A notification as it is stored and sent: `body` is its JSON."""
+
+    cursor: int
+    namespace: str
+    subscription: str
+    kind: str
+    score: float
+    time: Instant | None
+    body: bytes
+
+
+class Letter(msgspec.Struct, frozen=True):
+    """Something that could not be used, and why."""
+
+    namespace: str
+    source: str
+    reason: str
+    body: bytes
+    time: Instant

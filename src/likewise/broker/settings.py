@@ -1,0 +1,136 @@
+"""The settings of a broker, checked when they are made."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from likewise.errors import BuildError
+
+DEFAULT_PORT: Final = 8420
+DEFAULT_NAMESPACE: Final = "default"
+MINUTE: Final = 60_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quotas:
+    """What one client, subscription or namespace may use."""
+
+    body_bytes: int = 8 << 20
+    events_per_second: float | None = None
+    """Per token; None sets no limit."""
+    subscriptions: int = 10_000
+    """Per namespace."""
+    subscription_bytes: int = 64 << 10
+    pattern_instances: int = 100_000
+    backlog_events: int = 100_000
+    """Events that are stored and not matched yet; publishers wait beyond this."""
+    streams: int = 5_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retention:
+    """How long the log keeps events and notifications."""
+
+    age: float | None = 7 * 86_400.0
+    """Seconds."""
+    bytes: int | None = None
+    """Size of the database."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerSettings:
+    """Where a broker keeps its data, where it listens and what it allows."""
+
+    folder: Path
+    database: str | None = None
+    """A SQLAlchemy URL; SQLite in the folder by default."""
+    host: str = "127.0.0.1"
+    port: int = DEFAULT_PORT
+    open: bool = False
+    """Serve without tokens; only on a loopback address."""
+    spaces: tuple[str, ...] = ()
+    approach: str | None = None
+    lateness: int = 0
+    """Microseconds by which events may be out of order for patterns."""
+    live_clock: bool = True
+    """Let event time go on with the clock while the stream is live and silent."""
+    snapshot_events: int = 50_000
+    snapshot_seconds: float = 300.0
+    private_webhooks: bool = False
+    mqtt: MqttSettings | None = None
+    certificate: Path | None = None
+    key: Path | None = None
+    quotas: Quotas = field(default_factory=Quotas)
+    retention: Retention = field(default_factory=Retention)
+    page: bool = True
+    demo: bool = False
+
+    def __post_init__(self) -> None:
+        if self.open and not is_loopback(self.host):
+            raise BuildError(
+                f"a broker without tokens cannot listen on {self.host}",
+                hint="leave out --open, or listen on 127.0.0.1",
+            )
+        if (self.certificate is None) != (self.key is None):
+            raise BuildError("TLS needs a certificate and its key", hint="give both --certificate and --key")
+        if self.lateness < 0:
+            raise BuildError("lateness cannot be negative", hint="0 takes events in the order they come")
+        if not 0 <= self.port <= 65_535:
+            raise BuildError(f"{self.port} is no port", hint=f"the default is {DEFAULT_PORT}")
+
+    @property
+    def url(self) -> str:
+        """The SQLAlchemy URL of the database."""
+        return self.database or f"sqlite:///{self.folder / 'broker.sqlite3'}"
+
+    @property
+    def token_file(self) -> Path:
+        """Where the first administrator's token is kept, readable by this user only."""
+        return self.folder / "admin.token"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MqttSettings:
+    """An MQTT broker beside this one: topics to read events from, and where notifications go."""
+
+    host: str = "127.0.0.1"
+    port: int = 1883
+    namespace: str = DEFAULT_NAMESPACE
+    topics: tuple[str, ...] = ()
+    """Templates such as `sensors/{building}/{room}/{type}`; `{name}` is one level and becomes an attribute."""
+    group: str | None = None
+    """Read as one of a group that shares the messages."""
+    output: str | None = None
+    """Template of the topic of notifications, such as `likewise/{subscription}`."""
+    retain: bool = False
+    username: str | None = None
+    password: str | None = field(default=None, repr=False)
+    tls: bool = False
+    client_id: str = "likewise-broker"
+
+
+def default_folder(environment: Mapping[str, str] = os.environ) -> Path:
+    """`LIKEWISE_BROKER`, or `likewise/broker` in the user's data folder."""
+    if chosen := environment.get("LIKEWISE_BROKER"):
+        return Path(chosen)
+    data = environment.get("XDG_DATA_HOME")
+    return (Path(data) if data else Path.home() / ".local" / "share") / "likewise" / "broker"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0"), is_loopback("example.org")
+    (True, True, False, False)
+    """
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

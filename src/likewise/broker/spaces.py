@@ -1,0 +1,75 @@
+"""How the broker builds engines: which spaces they read, and the same options for every namespace."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from likewise.broker.settings import BrokerSettings
+from likewise.composite import Limits, Refused
+from likewise.engine import Engine
+from likewise.errors import LikewiseError
+from likewise.semantics import Manifest, Space, find_space, list_spaces
+
+
+class EngineMaker:
+    """Makes and restores engines over the same spaces."""
+
+    def __init__(self, settings: BrokerSettings) -> None:
+        self._settings = settings
+        self._spaces: list[Space] = []
+        self.names: list[str] = []
+
+    def open(self) -> None:
+        """Open the chosen spaces; without a choice, the one on the shelf that knows most."""
+        chosen = list(self._settings.spaces) or _largest()
+        self._spaces = [find_space(name) for name in chosen]
+        self.names = [space.path.name for space in self._spaces]
+
+    def describe(self) -> list[dict[str, Any]]:
+        """The spaces, with their sizes."""
+        return [
+            {"name": space.name, "terms": space.terms, "concepts": space.concepts, "postings": space.postings}
+            for space in self._spaces
+        ]
+
+    def make(self, refuse: Callable[[Refused], None]) -> Engine:
+        """A new engine."""
+        return Engine(refuse=refuse, **self._options())
+
+    def restore(self, data: bytes, refuse: Callable[[Refused], None]) -> Engine:
+        """An engine from a snapshot."""
+        return Engine.restore(data, refuse=refuse, **self._options())
+
+    def warm(self) -> threading.Thread:
+        """Load and compile what the first event would wait for, beside the start."""
+
+        def work() -> None:
+            engine = self.make(lambda _: None)
+            sign = "~" if self._spaces else ""
+            try:
+                engine.subscribe(f"warm: {{type{sign} = start{sign}}}\nboth: {{a = 1}} then {{b = 1}} within 1 second")
+                engine.publish_batch([{"type": "start", "a": 1}] * 10)
+            except LikewiseError:
+                return  # a setting that does not work is reported when a subscription meets it
+
+        thread = threading.Thread(target=work, name="likewise-warm", daemon=True)
+        thread.start()
+        return thread
+
+    def _options(self) -> dict[str, Any]:
+        quotas = self._settings.quotas
+        options: dict[str, Any] = {
+            "lateness": self._settings.lateness,
+            "limits": Limits(quotas.pattern_instances),
+            "spaces": self._spaces,
+        }
+        if self._settings.approach is not None:
+            options["approach"] = self._settings.approach
+        return options
+
+
+def _largest() -> list[str]:
+    found = [(manifest.size, str(path)) for path, manifest in list_spaces() if isinstance(manifest, Manifest)]
+    return [max(found)[1]] if found else []

@@ -1,0 +1,84 @@
+"""`likewise subscribe`: follow subscriptions of a broker, also one made for the moment."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from likewise.cli._broker import URL, AsJson, Count, Namespace, Timeout, Token, Url, arrival_line, connect
+from likewise.cli._output import errors, output
+
+if TYPE_CHECKING:
+    from likewise.broker import BrokerClient
+
+
+def register(app: typer.Typer) -> None:
+    app.command("subscribe")(subscribe)
+
+
+def subscribe(
+    interest: Annotated[
+        list[str] | None, typer.Argument(help="A subscription's text, or names; all of them by default.")
+    ] = None,
+    *,
+    keep: Annotated[bool, typer.Option(help="Keep a subscription that was given as text.")] = False,
+    after: Annotated[str | None, typer.Option(help="Begin after this notification; 0 begins with the oldest.")] = None,
+    score: Annotated[float, typer.Option(help="Notifications of at least this score.", min=0, max=1)] = 0.0,
+    count: Count = None,
+    timeout: Timeout = None,
+    url: Url = URL,
+    token: Token = None,
+    namespace: Namespace = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print notifications as they come, until Ctrl-C, a count or a timeout.
+
+    Example: `likewise subscribe '{type~ = parking~, slots > 0}'`
+    """
+    import msgspec
+
+    with connect(url, token, namespace) as client, _followed(client, interest or [], keep=keep) as names:
+        found = client.stream(*names, after=after, score=score, timeout=timeout)
+        for number, arrival in enumerate(found, 1):
+            if as_json:
+                typer.echo(msgspec.json.encode(arrival).decode())
+            else:
+                output.print(arrival_line(arrival), markup=False, soft_wrap=True)
+            if number == count:
+                break
+
+
+@contextlib.contextmanager
+def _followed(client: BrokerClient, interest: list[str], *, keep: bool) -> Iterator[list[str]]:
+    """The names to follow; a text becomes a subscription, which goes again at the end."""
+    texts = [one for one in interest if "{" in one or "(" in one]
+    names = [one for one in interest if one not in texts]
+    made: list[str] = []
+    try:
+        for text in texts:
+            made += _subscribed(client, text)
+        for name in names:
+            client.get_subscription(name)
+        shown = ", ".join((*names, *made)) or "all subscriptions"
+        errors.print(f"following {shown}", markup=False)
+        yield [*names, *made]
+    finally:
+        if not keep:
+            for name in made:
+                with contextlib.suppress(Exception):
+                    client.unsubscribe(name)
+
+
+def _subscribed(client: BrokerClient, text: str) -> list[str]:
+    from likewise.language import Subscription, format_subscription, parse
+
+    found = parse(text)
+    given = {one.name: one for one in found}
+    if list(given) == ["s1"] and not text.lstrip().startswith("s1"):
+        one = given["s1"]
+        text = format_subscription(Subscription(f"cli-{secrets.token_hex(3)}", one.body, one.options))
+    return [one["name"] for one in client.subscribe(text)["subscriptions"]]

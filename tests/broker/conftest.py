@@ -1,0 +1,156 @@
+"""A broker for tests: in this process on a real port, or in a process of its own that can be killed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("fastapi")
+
+import uvicorn
+
+from likewise.broker import Broker, BrokerClient, BrokerSettings, create_app, listen
+from likewise.testing import tiny_space
+
+
+@dataclass
+class Running:
+    """A broker that runs in a thread of this process."""
+
+    broker: Broker
+    url: str
+    token: str | None
+    clients: list[BrokerClient] = field(default_factory=list)
+
+    def client(self, token: str | None = None, **options: Any) -> BrokerClient:
+        made = BrokerClient(self.url, token=token or self.token or "", **options)
+        self.clients.append(made)
+        return made
+
+    def settle(self) -> None:
+        """Wait until all that was published is matched and stored."""
+        deadline = time.monotonic() + 120
+        while self.broker.host.block < self.broker.log.block or self._pending():
+            assert time.monotonic() < deadline, "the broker does not come to rest"
+            time.sleep(0.005)
+
+    def _pending(self) -> bool:
+        applied = int(self.broker.database.value("applied") or 0)
+        return applied < self.broker.log.block
+
+
+@contextlib.contextmanager
+def running(settings: BrokerSettings) -> Iterator[Running]:
+    """Start a broker and stop it again."""
+    sock = listen("127.0.0.1", 0)
+    port = sock.getsockname()[1]
+    broker = Broker(replace(settings, port=port))
+    config = uvicorn.Config(create_app(broker), log_config=None, lifespan="on", ws="websockets-sansio")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]}, daemon=True)
+    thread.start()
+    deadline = time.monotonic() + 120
+    while not server.started:
+        assert thread.is_alive(), broker.trouble
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    token = None if settings.open else settings.token_file.read_text().strip()
+    found = Running(broker, f"http://127.0.0.1:{port}", token)
+    try:
+        yield found
+    finally:
+        for client in found.clients:
+            client.close()
+        server.should_exit = True
+        broker.close_streams()
+        thread.join(timeout=120)  # a first compilation of kernels holds up the rest
+        sock.close()
+        assert not thread.is_alive()
+
+
+@pytest.fixture(scope="session")
+def space(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("space")
+    return str(tiny_space(folder).path)
+
+
+@pytest.fixture
+def settings(tmp_path: Path, space: str) -> BrokerSettings:
+    return BrokerSettings(folder=tmp_path / "broker", spaces=(space,), live_clock=False, page=False)
+
+
+@pytest.fixture
+def served(settings: BrokerSettings) -> Iterator[Running]:
+    with running(settings) as found:
+        yield found
+
+
+@pytest.fixture
+def client(served: Running) -> BrokerClient:
+    return served.client()
+
+
+@dataclass
+class Process:
+    """A broker in a process of its own."""
+
+    process: subprocess.Popen[bytes]
+    url: str
+    folder: Path
+
+    def kill(self) -> None:
+        """Without a word, as a power cut would."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(timeout=10)
+
+    def stop(self) -> int:
+        """In order."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(timeout=30)
+
+
+def start_process(folder: Path, *options: str) -> Process:
+    """`likewise serve` as a user would start it, on a free port."""
+    command = [sys.executable, "-m", "likewise", "serve", "--folder", str(folder), "--port", "0", *options]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, env=os.environ | {"OMP_NUM_THREADS": "1"})
+    assert process.stderr is not None
+    url, seen = "", []
+    for raw in process.stderr:
+        line = raw.decode()
+        seen.append(line)
+        if line.startswith("likewise broker on "):
+            url = line.split()[-1]
+        if '"started"' in line:
+            break
+    else:
+        raise AssertionError("".join(seen))
+    threading.Thread(target=process.stderr.read, daemon=True).start()
+    return Process(process, url, folder)
+
+
+@pytest.fixture
+def processes() -> Iterator[Callable[..., Process]]:
+    """Starts broker processes, and ends those that are left."""
+    started: list[Process] = []
+
+    def start(folder: Path, *options: str) -> Process:
+        started.append(start_process(folder, *options))
+        return started[-1]
+
+    yield start
+    for one in started:
+        if one.process.poll() is None:
+            one.kill()
+        if one.process.stderr is not None:
+            one.process.stderr.close()
