@@ -170,7 +170,7 @@ def test_the_examples_can_be_built(path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def homes(tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = Path(os.environ.get("LIKEWISE_DATA", ROOT / ".." / "shared" / "data"))
+    folder = Path(os.environ.get("LIKEWISE_DATA", "no-data"))
     if not (folder / "streams").exists():
         pytest.skip(f"no streams at {folder}: set LIKEWISE_DATA")
     out = tmp_path_factory.mktemp("streams") / "homes.jsonl"

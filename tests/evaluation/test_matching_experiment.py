@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,12 +15,12 @@ from likewise.evaluation import matching
 from likewise.evaluation.approaches import APPROACHES, Laboratory, Trial, choose
 from likewise.evaluation.experiment import ExperimentSettings, find_experiment
 from likewise.evaluation.ranking import quality
-from likewise.evaluation.thematic_dataset import data_folder
 from likewise.evaluation.usual import Usual
 from likewise.matching import Approach, default_threshold
 
 needs_data = pytest.mark.skipif(
-    not (data_folder() / "eurovoc").is_dir(), reason="EuroVoc is not there: set LIKEWISE_DATA to the data folder"
+    not (Path(os.environ.get("LIKEWISE_DATA", "no-data")) / "eurovoc").is_dir(),
+    reason="EuroVoc is not there: set LIKEWISE_DATA to the data folder",
 )
 
 

@@ -18,7 +18,7 @@ from likewise.events import Event
 from likewise.language import Allen, parse
 
 ROOT = Path(__file__).parents[2]
-DATA = Path(os.environ.get("LIKEWISE_DATA", ROOT / ".." / "shared" / "data"))
+DATA = Path(os.environ.get("LIKEWISE_DATA", "no-data"))
 MINUTE = 60_000_000
 HOUR = 60 * MINUTE
 DAY = 24 * HOUR

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,13 +17,13 @@ from likewise.evaluation.thematic_dataset import (
     DatasetRecipe,
     ThematicDataset,
     build_thematic,
-    data_folder,
     relevant,
 )
 from likewise.language import Profile
 
 needs_data = pytest.mark.skipif(
-    not (data_folder() / "eurovoc").is_dir(), reason="EuroVoc is not there: set LIKEWISE_DATA to the data folder"
+    not (Path(os.environ.get("LIKEWISE_DATA", "no-data")) / "eurovoc").is_dir(),
+    reason="EuroVoc is not there: set LIKEWISE_DATA to the data folder",
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -134,9 +135,8 @@ def test_the_command(tmp_path: Path) -> None:
 
 
 def test_the_data_set_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from likewise.evaluation.thematic_dataset import data_folder
 
-    if not (data_folder() / "eurovoc").is_dir():
+    if not (Path(os.environ.get("LIKEWISE_DATA", "no-data")) / "eurovoc").is_dir():
         pytest.skip("EuroVoc is not there: set LIKEWISE_DATA to the data folder")
     size = ["--events", "200", "--subscriptions", "10", "--approximation", "0.5"]
     shown = CliRunner().invoke(build(), ["dataset", "thematic", "--out", str(tmp_path / "d"), *size, "--json"])

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.errors import BuildError
+from likewise.errors import BuildError, MissingError
 from likewise.evaluation.eurovoc import Eurovoc, read_eurovoc
 from likewise.evaluation.expansion import Expansion, TermRole, build_expansion, quotas, slots
 from likewise.evaluation.seeds import SeedTuples, appliances, seed_events
@@ -102,9 +102,14 @@ class ThematicDataset:
 
 
 def data_folder() -> Path:
-    """Where the data sets lie: LIKEWISE_DATA, or `shared/data` beside the project."""
+    """The folder of the experiments' data, from `LIKEWISE_DATA`."""
     given = os.environ.get("LIKEWISE_DATA")
-    return Path(given) if given else Path(__file__).resolve().parents[4] / "shared" / "data"
+    if not given:
+        raise MissingError(
+            "the experiments need their data sets, and LIKEWISE_DATA names no folder",
+            hint="set LIKEWISE_DATA or give --data; docs/evaluation.md lists the files and where to get them",
+        )
+    return Path(given)
 
 
 def build_thematic(recipe: DatasetRecipe | None = None, *, data: Path | None = None) -> ThematicDataset:

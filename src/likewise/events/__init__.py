@@ -8,6 +8,7 @@ from likewise.events.reading import read_events
 from likewise.events.records import BadRecord, DeadLetters, OnError
 from likewise.events.terms import normalise, words
 from likewise.events.values import parse_text
+from likewise.events.wordlists import words_in
 from likewise.events.writing import write_events
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "to_datetime",
     "to_instant",
     "words",
+    "words_in",
     "write_events",
     "written_moment",
 ]

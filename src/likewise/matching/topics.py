@@ -67,9 +67,9 @@ class Taxonomy:
     def default(cls, environment: Mapping[str, str] = os.environ) -> Taxonomy:
         """`LIKEWISE_TAXONOMY`, or the IPTC topics in the folder `LIKEWISE_DATA`."""
         given = environment.get("LIKEWISE_TAXONOMY")
-        data = environment.get("LIKEWISE_DATA", os.path.join("..", "shared", "data"))
-        path = Path(given) if given else Path(data) / _IPTC
-        if not path.is_file():
+        data = environment.get("LIKEWISE_DATA")
+        path = Path(given) if given else Path(data) / _IPTC if data else None
+        if path is None or not path.is_file():
             raise MissingError(
                 "the approach clustered needs a taxonomy of topics, and there is none",
                 hint="set LIKEWISE_TAXONOMY to a file: IPTC Media Topics (cv.iptc.org) as JSON, or any SKOS",

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from likewise.errors import MissingError
-from likewise.events import normalise
+from likewise.events import normalise, words_in
 from likewise.semantics.text.words import STOP_WORDS
 from likewise.semantics.wordnet import files
 from likewise.semantics.wordnet.wordnet import WordNet
@@ -18,18 +18,10 @@ from likewise.semantics.wordnet.wordnet import WordNet
 SenseKey: TypeAlias = int | str
 """A synset by its number, or a bare word."""
 
-NEGATIONS = frozenset({"no", "non", "not", "without"})
+NEGATIONS = frozenset(words_in("negations", package="likewise.semantics"))
 """Words that turn the next one into its opposite."""
 
-PARTICLES = {
-    "above": "below",
-    "after": "before",
-    "in": "out",
-    "more": "less",
-    "on": "off",
-    "over": "under",
-    "up": "down",
-}
+PARTICLES = dict(pair.split(":") for pair in words_in("opposite_particles", package="likewise.semantics"))
 """Opposites that WordNet, which has no prepositions, does not know or seldom means."""
 
 STATES = frozenset({*PARTICLES, *PARTICLES.values()})
