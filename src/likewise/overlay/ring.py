@@ -199,6 +199,14 @@ class Ring:
         """The peers in quarantine."""
         return [peer for _, peer in self._dead.values()]
 
+    def hear(self, now: int, peer: Peer) -> None:
+        """A member has said something that is not for the ring."""
+        known = self._contacts.get(peer.id)
+        if known is None or known.strikes or peer.id in self._dead:
+            self._meet(now, peer)
+        else:
+            known.heard = now
+
     def _meet(self, now: int, peer: Peer) -> None:
         """The peer itself has spoken."""
         known = self.contact(peer)

@@ -1,0 +1,131 @@
+"""The catalogue: all topics that someone in the federation wants, known to every node.
+
+An entry node matches an event against it, so what nobody wants is not sent at all. A change spreads over the rows of
+the routing tables, and neighbours compare digests with their heartbeats, so that nothing is missed for long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, Protocol
+
+from likewise.events import Event, normalise
+from likewise.language import parse_subscription
+from likewise.matching import Matcher
+from likewise.overlay.decompose import Topic
+from likewise.overlay.ids import Key
+from likewise.overlay.items import Hit, id_of
+from likewise.overlay.wire import Listed
+
+BUCKETS: Final = 64
+
+
+class Catalogue:
+    """Topics by key; of two versions of an entry the larger one is right."""
+
+    def __init__(self) -> None:
+        self.entries: dict[Key, Listed] = {}
+        self.buckets = [0] * BUCKETS
+        self.version = 0
+        self.by_text: dict[str, dict[Key, Listed]] = {}
+        self.texts: dict[Key, str] = {}
+
+    def __len__(self) -> int:
+        return sum(entry.alive for entry in self.entries.values())
+
+    @property
+    def digest(self) -> int:
+        """Equal for equal catalogues."""
+        out = 0
+        for number in self.buckets:
+            out = (out * 31 + number) & 0x7FFF_FFFF_FFFF_FFFF
+        return out
+
+    def merge(self, entries: Iterable[Listed]) -> list[Listed]:
+        """Take entries over; gives those that were new."""
+        new = []
+        for entry in entries:
+            key = entry.topic.key
+            known = self.entries.get(key)
+            if known is not None and _rank(known) >= _rank(entry):
+                continue
+            if known is not None:
+                self.buckets[key[0] % BUCKETS] ^= _mark(known)
+            self.buckets[key[0] % BUCKETS] ^= _mark(entry)
+            self.entries[key] = entry
+            self.texts[Topic(entry.topic.text).key] = entry.topic.text
+            texts = self.by_text.setdefault(entry.topic.text, {})
+            if entry.alive:
+                texts[key] = entry
+            else:
+                texts.pop(key, None)
+            if not texts:
+                del self.by_text[entry.topic.text]
+            new.append(entry)
+        self.version += bool(new)
+        return new
+
+    def differing(self, buckets: Sequence[int]) -> tuple[Listed, ...]:
+        """The entries of all buckets that another catalogue has differently."""
+        wanted = {
+            number for number, (mine, theirs) in enumerate(zip(self.buckets, buckets, strict=False)) if mine != theirs
+        }
+        return tuple(entry for key, entry in self.entries.items() if key[0] % BUCKETS in wanted)
+
+
+def _rank(entry: Listed) -> tuple[int, bool, int]:
+    return entry.version, entry.alive, len(entry.plans)
+
+
+def _mark(entry: Listed) -> int:
+    text = f"{entry.version} {entry.alive} {len(entry.plans)}"
+    return int.from_bytes(id_of(entry.topic.key, text)[:7], "big")
+
+
+class Classifier(Protocol):
+    """Says which topics an event matches."""
+
+    def __call__(self, event: Event, catalogue: Catalogue) -> tuple[Hit, ...]: ...
+
+
+class MatchingClassifier:
+    """Matches with the federation's recipe; nodes with equal catalogues may share one."""
+
+    def __init__(self, make: Callable[[], Matcher] = Matcher) -> None:
+        self._matcher = make()
+        self._handles: dict[str, int] = {}
+        self._seen: int | None = None
+
+    def __call__(self, event: Event, catalogue: Catalogue) -> tuple[Hit, ...]:
+        if self._seen != catalogue.digest:
+            self._follow(catalogue)
+        out = []
+        for match in self._matcher.match(event):
+            values = _values(event, match.mappings) if _renames(match.profile.predicates) else ()
+            out.append(Hit(Topic(str(match.subscription)).key, match.probability, values))
+        return tuple(sorted(out, key=lambda hit: hit.topic))
+
+    def _follow(self, catalogue: Catalogue) -> None:
+        for text in self._handles.keys() - catalogue.by_text.keys():
+            self._matcher.remove(self._handles.pop(text))
+        for text in catalogue.by_text.keys() - self._handles.keys():
+            wanted = parse_subscription(text)
+            self._handles[text] = self._matcher.add(wanted.body, options=wanted.options, key=text)  # type: ignore[arg-type]
+        self._seen = catalogue.digest
+
+
+def _renames(predicates: Iterable[object]) -> bool:
+    return any(getattr(predicate, "attribute_approximate", False) for predicate in predicates)
+
+
+def _values(event: Event, mappings: Iterable[object]) -> tuple[tuple[str, int, float], ...]:
+    """For approximate attributes: which tuple answers, in each mapping."""
+    places = {pair: place for place, pair in reversed(list(enumerate(event.tuples)))}
+    own = {normalise(name) for name, _ in event.tuples}
+    out: dict[tuple[str, int], float] = {}
+    for mapping in mappings:
+        for one in mapping.correspondences:  # type: ignore[attr-defined]
+            name = one.predicate.attribute
+            if one.predicate.attribute_approximate and normalise(name) not in own:
+                out.setdefault((name, places[one.tuple]), mapping.probability)  # type: ignore[attr-defined]
+    return tuple((name, place, weight) for (name, place), weight in out.items())

@@ -1,0 +1,285 @@
+"""From a subscription to its tree of members, each with the key of its rendezvous [001 sec III].
+
+A primitive profile is a topic. A pattern of sequences, conjunctions, disjunctions and Allen's relations becomes a
+binary tree: CE = [op(E1, E2)], where E is a topic or again a composite. A composite is known by its members, without
+relationship and time, so equal ones share a rendezvous. Whatever else a pattern has (negation, exclusive or, the
+n-th, repetition, choice of duplicates, unique consumption, time events) can only be decided with all of its events
+in order: it stays in one piece, at the rendezvous of all its members.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from likewise.composite import build_plan
+from likewise.language import (
+    Binding,
+    Composite,
+    Conjunction,
+    Consumption,
+    Disjunction,
+    Field,
+    Keep,
+    Member,
+    Operator,
+    Options,
+    Pattern,
+    Profile,
+    Reference,
+    Relation,
+    Sequence,
+    Subscription,
+    format_file,
+    format_subscription,
+    references,
+)
+from likewise.overlay.ids import Key, key_of
+
+NAME: Final = "p"
+"""The name of a pattern at its rendezvous: what its subscribers call it does not matter there."""
+
+
+class Topic(msgspec.Struct, frozen=True, array_like=True, tag="topic"):
+    """A primitive profile: its text, and the attribute over which it is split, if any."""
+
+    text: str
+    split: str = ""
+
+    @property
+    def key(self) -> Key:
+        """Where its events and its subscribers meet."""
+        return key_of(self.text if not self.split else f"{self.text} by {self.split}")
+
+    @property
+    def name(self) -> str:
+        """As a person would call it."""
+        return self.text.partition(": ")[2]
+
+
+class Join(msgspec.Struct, frozen=True, array_like=True):
+    """How two members stand to each other: `and`, `or`, `then`, or one of Allen's relations.
+
+    `swapped`: the first member by name is the right one. `whole`: the window holds from the first event to the last.
+    """
+
+    op: str
+    within: int | None = None
+    swapped: bool = False
+    whole: bool = False
+
+    @property
+    def text(self) -> str:
+        """The relationship as it stands in a map of subscribers."""
+        sides = "E2 {} E1" if self.swapped else "E1 {} E2"
+        window = "" if self.within is None else f" within {self.within} us{' in all' if self.whole else ''}"
+        return sides.format(self.op) + window
+
+
+class Compound(msgspec.Struct, frozen=True, array_like=True, tag="compound"):
+    """A composite event: its members in the order of their names, and how they are related.
+
+    Without a `join`, it stays in one piece. The root of a subscription has the `source` text of the whole pattern.
+    """
+
+    members: tuple[Topic | Compound, ...]
+    join: Join | None = None
+    source: str = ""
+    split: str = ""
+
+    @property
+    def name(self) -> str:
+        """Its members, without relationship and time."""
+        return f"[{', '.join(member.name for member in self.members)}]"
+
+    @property
+    def key(self) -> Key:
+        """Where its members meet; where it is split, the key of a value is derived from this one."""
+        members = ", ".join(sorted(_identity(member) for member in self.members))
+        return key_of(f"[{members}]" + (f" by {self.split}" if self.split else ""))
+
+    @property
+    def relationship(self) -> str:
+        """The key under which its subscribers are kept."""
+        return f"in one piece: {self.source}" if self.join is None else self.join.text
+
+
+def _identity(member: Topic | Compound) -> str:
+    return member.key.hex()
+
+
+def topics_of(node: Topic | Compound) -> Iterator[Topic]:
+    """The topics below, from left to right, each once."""
+    if isinstance(node, Topic):
+        yield node
+        return
+    seen: set[Key] = set()
+    for member in node.members:
+        for topic in topics_of(member):
+            if topic.key not in seen:
+                seen.add(topic.key)
+                yield topic
+
+
+def compounds_of(node: Topic | Compound) -> Iterator[Compound]:
+    """The composites of a tree, the root first."""
+    if isinstance(node, Compound):
+        yield node
+        for member in node.members:
+            yield from compounds_of(member)
+
+
+def topic_of(profile: Profile, options: Options, *, split: str = "") -> Topic:
+    """The topic of a profile with the options that decide what matches it."""
+    return Topic(format_subscription(Subscription(NAME, profile, options)), split)
+
+
+def decompose(
+    subscription: Subscription, known: Mapping[str, Subscription] | None = None, *, spread: bool = True
+) -> Topic | Compound:
+    """The tree of a subscription; `spread` splits what its members have in common by `=`.
+
+    >>> from likewise.language import parse_subscription
+    >>> tree = decompose(parse_subscription("alarm: ({kind = smoke} then {kind = heat}) and {kind = open}"))
+    >>> tree.name
+    '[[{kind = heat}, {kind = smoke}], {kind = open}]'
+    >>> tree.members[0].relationship
+    'E2 then E1'
+    """
+    known = {**(known or {}), subscription.name: subscription}
+    if isinstance(subscription.body, Profile):
+        return topic_of(subscription.body, subscription.options)
+    plan = build_plan(subscription, known)
+    source = _source(subscription, known)
+    if not is_open(subscription, known):
+        seen = dict.fromkeys(topic_of(leaf.profile, leaf.options) for leaf in plan.leaves)
+        return Compound(tuple(sorted(seen, key=_identity)), None, source)
+    split = _common_attribute(subscription) if spread else ""
+    tree = _Tree(known, split).node(subscription.body.root, subscription.options)
+    if isinstance(tree, Topic):
+        return Compound((tree,), Join("or"), source, split)
+    return Compound(tree.members, tree.join, source, split)
+
+
+def _source(subscription: Subscription, known: Mapping[str, Subscription]) -> str:
+    """The pattern and what it refers to, as text; its own name does not matter."""
+    needed: dict[str, Subscription] = {}
+
+    def collect(one: Subscription) -> None:
+        for name in references(one):
+            target = known.get(name)
+            if target is not None and name not in needed and name != subscription.name:
+                collect(target)
+                needed[name] = target
+
+    collect(subscription)
+    name = NAME
+    while name in needed:
+        name += "'"
+    return format_file([*needed.values(), Subscription(name, subscription.body, subscription.options)])
+
+
+def is_open(subscription: Subscription, known: Mapping[str, Subscription]) -> bool:
+    """Whether a detection depends on its own events alone, so that members may meet two by two."""
+    body = subscription.body
+    if isinstance(body, Profile):
+        return True
+    if body.consumption is Consumption.UNIQUE:
+        return False
+    return _open(body.root, known)
+
+
+def _open(pattern: Pattern, known: Mapping[str, Subscription]) -> bool:
+    if isinstance(pattern, Member | Reference):
+        if pattern.duplicates is not None and pattern.duplicates.keep is not Keep.ALL:
+            return False
+        return isinstance(pattern, Member) or is_open(known[pattern.name], known)
+    if isinstance(pattern, Relation):
+        return _open(pattern.left, known) and _open(pattern.right, known)
+    if isinstance(pattern, Sequence | Conjunction | Disjunction):
+        return all(_open(part, known) for part in pattern.parts)
+    return False
+
+
+class _Tree:
+    """Builds the binary tree of an open pattern."""
+
+    def __init__(self, known: Mapping[str, Subscription], split: str) -> None:
+        self.known = known
+        self.split = split
+
+    def node(self, pattern: Pattern, options: Options) -> Topic | Compound:
+        if isinstance(pattern, Member):
+            return topic_of(pattern.profile, options, split=self.split)
+        if isinstance(pattern, Reference):
+            target = self.known[pattern.name]
+            if isinstance(target.body, Profile):
+                return topic_of(target.body, target.options, split=self.split)
+            return self.node(target.body.root, target.options)
+        if isinstance(pattern, Relation):
+            left, right = self.node(pattern.left, options), self.node(pattern.right, options)
+            return self._pair(left, right, Join(pattern.relation.value, pattern.within))
+        assert isinstance(pattern, Sequence | Conjunction | Disjunction)
+        return self._chain(pattern, options)
+
+    def _chain(self, pattern: Sequence | Conjunction | Disjunction, options: Options) -> Topic | Compound:
+        """Several parts two by two, from the left: and(E3, and(E1, E2)) [001 eq 1]."""
+        op = {Sequence: "then", Conjunction: "and", Disjunction: "or"}[type(pattern)]
+        within = None if isinstance(pattern, Disjunction) else pattern.within
+        whole = within is not None and all(isinstance(part, Member) for part in pattern.parts)
+        first, *rest = (self.node(part, options) for part in pattern.parts)
+        for part in rest:
+            first = self._pair(first, part, Join(op, within, False, whole))
+        return first
+
+    def _pair(self, left: Topic | Compound, right: Topic | Compound, join: Join) -> Compound:
+        swapped = _identity(right) < _identity(left)
+        members = (right, left) if swapped else (left, right)
+        if join.op in ("and", "or"):
+            swapped = False
+        return Compound(members, Join(join.op, join.within, swapped, join.whole), "", self.split)
+
+
+def _common_attribute(subscription: Subscription) -> str:
+    """The attribute that all members share by `=`; empty if there is none, or if it has several names."""
+    body = subscription.body
+    assert isinstance(body, Composite)
+    aliases = list(_aliases(body.root))
+    if None in aliases or len(set(aliases)) < 2:
+        return ""
+    for attribute in dict.fromkeys(binding.left.attribute for binding in body.where):
+        reached = {aliases[0]}
+        pairs = [pair for pair in map(_pair_of, body.where) if pair is not None and pair[2] == attribute]
+        for _ in pairs:
+            for left, right, _name in pairs:
+                if left in reached or right in reached:
+                    reached |= {left, right}
+        if reached >= set(aliases):
+            return attribute
+    return ""
+
+
+def _pair_of(binding: Binding) -> tuple[str, str, str] | None:
+    left, right = binding.left, binding.right
+    if binding.operator is not Operator.EQ or binding.approximate or not isinstance(right, Field):
+        return None
+    if left.attribute != right.attribute or left.offset or right.offset:
+        return None
+    return left.alias, right.alias, left.attribute
+
+
+def _aliases(pattern: Any) -> Iterator[str | None]:
+    """The names of the members; None where one cannot be bound here, or must not have the attribute."""
+    if isinstance(pattern, Member):
+        approximate = any(predicate.attribute_approximate for predicate in pattern.profile.predicates)
+        yield None if approximate else pattern.alias
+    elif isinstance(pattern, Relation):
+        yield from _aliases(pattern.left)
+        yield from _aliases(pattern.right)
+    elif isinstance(pattern, Sequence | Conjunction):
+        for part in pattern.parts:
+            yield from _aliases(part)
+    else:
+        yield None

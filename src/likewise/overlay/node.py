@@ -1,0 +1,534 @@
+"""A node of the federation: an entry for publishers and subscribers, a hop, and a rendezvous, all in one.
+
+Like the ring, it has no clock, no sockets and no chance of its own: messages, calls and time come in; messages,
+deliveries and acknowledgements go out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+
+from likewise.errors import BuildError
+from likewise.events import Event, decode_line, encode_line, normalise, to_instant
+from likewise.language import Subscription
+from likewise.overlay import wire as w
+from likewise.overlay.catalogue import Catalogue, Classifier, MatchingClassifier
+from likewise.overlay.custody import Outbox, parcel_id
+from likewise.overlay.decompose import Compound, Topic, decompose
+from likewise.overlay.ids import Key
+from likewise.overlay.items import Carried, Id, Item, Report, id_of
+from likewise.overlay.keeper import Keeper
+from likewise.overlay.plane import Subscriber
+from likewise.overlay.rendezvous import Bench, Output, Rendezvous, parent_of, value_key
+from likewise.overlay.ring import SECOND, Arrival, Ring, RingSettings
+from likewise.overlay.tables import Peer
+from likewise.semantics import Measure
+
+HEARD: Final = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSettings:
+    """Times in microseconds.
+
+    `copies` is how many neighbours hold what a rendezvous holds; `slack` is how long patterns in one piece wait for
+    events that others overtook; `grace` is how long items are kept beyond their use; `spread` splits composites over
+    the attribute that their members have in common.
+    """
+
+    ring: RingSettings = field(default_factory=RingSettings)
+    copies: int = 2
+    retry: int = SECOND
+    most_retry: int = 8 * SECOND
+    slack: int = SECOND // 2
+    grace: int = 30 * SECOND
+    lease: int = 60 * SECOND
+    warm: int = SECOND
+    spread: bool = True
+    outbox: int = 100_000
+
+
+@dataclass(slots=True)
+class Own:
+    """A subscription that entered here."""
+
+    name: str
+    tree: Topic | Compound
+    source: str
+    since: int
+    version: int
+    renew_at: int
+    confirmed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """A report for a subscription that entered here; `parcel` is to be acknowledged."""
+
+    subscription: str
+    report: Report
+    parcel: Id
+    origin: Peer
+
+
+class Node:
+    """One broker of the overlay."""
+
+    def __init__(
+        self,
+        me: Peer,
+        settings: NodeSettings | None = None,
+        *,
+        classify: Classifier | None = None,
+        measure: Measure | None = None,
+        incarnation: str = "",
+    ) -> None:
+        self.settings = settings or NodeSettings()
+        self.ring = Ring(me, self.settings.ring)
+        self.bench = Bench(measure=measure, slack=self.settings.slack, grace=self.settings.grace)
+        self.keeper = Keeper(
+            self.ring, self.bench, copies=self.settings.copies, retry=self.settings.retry, emit=self._emit
+        )
+        self.outbox = Outbox(retry=self.settings.retry, most_retry=self.settings.most_retry)
+        self.catalogue = Catalogue()
+        self.classify: Classifier = MatchingClassifier() if classify is None else classify
+        self.own: dict[str, Own] = {}
+        self.deliveries: list[Delivery] = []
+        self.acknowledged: list[Id] = []
+        self.confirmed: list[str] = []
+        self.counts: Counter[str] = Counter()
+        self._incarnation = incarnation
+        self._published = 0
+        self._publications: dict[Id, set[Id]] = {}
+        self._of_parcel: dict[Id, Id] = {}
+        self._heard: dict[Id, None] = {}
+        self._in_delivery: dict[Id, Delivery] = {}
+        self._fences: dict[Key, w.Epoch] = {}
+        self._held: list[Arrival] = []
+        self._version = 0
+        self._warm_at = 0
+        self._chores_at = 0
+        self._informed = True
+        self._early: list[tuple[Id, Event]] = []
+
+    @property
+    def me(self) -> Peer:
+        """This node."""
+        return self.ring.me
+
+    @property
+    def plane(self) -> Any:
+        """The Plane of this node's topics."""
+        return self.bench.plane
+
+    @property
+    def cube(self) -> Any:
+        """The CECube of this node's composites."""
+        return self.bench.cube
+
+    # life
+
+    def start(self, now: int, gates: Iterable[Peer] = ()) -> None:
+        """Join through one of the gates, or be the first node."""
+        gates = tuple(gates)
+        self.ring.start(now, gates)
+        self._chores_at = now + SECOND
+        self._warm_at = now + self.settings.warm if gates else now
+        # A new node learns first what others want: else it would take their events for unwanted.
+        self._informed = self.ring.joined
+
+    def leave(self, now: int) -> None:
+        """Hand everything over, and leave the ring."""
+        self.keeper.leave()
+        self._pump(now)
+        self.ring.leave()
+
+    # subscribing
+
+    def subscribe(
+        self,
+        now: int,
+        subscription: Subscription,
+        *,
+        known: Mapping[str, Subscription] | None = None,
+        id: str = "",
+        version: int = 0,
+    ) -> str:
+        """Subscribe from now on; gives the id of the subscription, which a client takes along to another node."""
+        tree = decompose(subscription, known, spread=self.settings.spread)
+        self._published += 1
+        name = id or f"{self.me.id.hex()[:12]}-{self._incarnation}{self._published}-{subscription.name}"
+        source = tree.source if isinstance(tree, Compound) else ""
+        self.own[name] = Own(subscription.name, tree, source, now, version, now + self.settings.lease // 3)
+        self._renew(now, name)
+        self._pump(now)
+        return name
+
+    def _subscriber(self, name: str) -> Subscriber:
+        own = self.own[name]
+        return Subscriber(name, self.me.id, own.version, own.source, own.since, self.settings.lease)
+
+    def _renew(self, now: int, name: str) -> None:
+        own = self.own[name]
+        self._post(now, own.tree.key, w.Interest(own.tree, self._subscriber(name)))
+
+    def unsubscribe(self, now: int, name: str) -> None:
+        """End a subscription."""
+        if name not in self.own:
+            raise BuildError(f"there is no subscription {name!r} at this node", hint="unsubscribe where it entered")
+        subscriber = self._subscriber(name)
+        tree = self.own.pop(name).tree
+        self._post(now, tree.key, w.Disinterest(tree, subscriber))
+        self._pump(now)
+
+    # publishing
+
+    def publish(self, now: int, event: Event, *, id: Id | None = None) -> Id:
+        """Match an event and send it to the topics that want it; it is acknowledged when all have it."""
+        if len(self.outbox) >= self.settings.outbox:
+            self.counts["refused"] += 1
+            raise BuildError("this node has too many events under way", hint="publish more slowly, or elsewhere")
+        self._published += 1
+        # The event as others will read it.
+        ready = decode_line(encode_line(event.stamped(now)))
+        number = id or id_of("publication", self.me.id, self._incarnation, str(self._published))
+        self.counts["published"] += 1
+        if self._informed:
+            self._offer(now, number, ready)
+            self._pump(now)
+        else:
+            self._early.append((number, ready))
+        return number
+
+    def _offer(self, now: int, number: Id, ready: Event) -> None:
+        carried = Carried.of(number, ready, self.classify(ready, self.catalogue))
+        waiting = {
+            parcel
+            for to, offer in self._offers(carried)
+            if (parcel := self._post(now, to, offer)) in self.outbox.waiting
+        }
+        if waiting:
+            self._publications[number] = waiting
+            self._of_parcel |= dict.fromkeys(waiting, number)
+        else:
+            self.acknowledged.append(number)
+
+    def _offers(self, carried: Carried) -> Iterable[tuple[Key, w.Offer]]:
+        item = Item.of(carried)
+        for hit in carried.hits:
+            for key, listed in self._listed(hit.topic):
+                if not listed.topic.split:
+                    yield key, w.Offer(key, item)
+                else:
+                    yield from _split_offers(listed, item)
+
+    def _listed(self, topic: Key) -> list[tuple[Key, w.Listed]]:
+        """The topics of one text: whole, and split in several ways."""
+        text = self.catalogue.texts.get(topic)
+        return [] if text is None else list(self.catalogue.by_text.get(text, {}).items())
+
+    # parcels
+
+    def _post(self, now: int, to: Key, body: Any, source: Rendezvous | None = None) -> Id:
+        """Send a body to the root of a key, until someone has it."""
+        number = parcel_id(to, body)
+        epoch = w.NEVER if source is None else source.store.epoch
+        parcel = w.Parcel(number, body, b"" if source is None else source.key, epoch)
+        if self.outbox.add(now, to, parcel):
+            self.ring.route(now, to, parcel)
+        return number
+
+    def _emit(self, now: int, source: Rendezvous, outputs: list[Output]) -> list[Id]:
+        posted = [self._post(now, to, body, source) for to, body in outputs]
+        return [number for number in posted if number in self.outbox.waiting]
+
+    def _received(self, id: Id) -> None:
+        outgoing = self.outbox.done(id)
+        if outgoing is None:
+            return
+        self.keeper.received(id)
+        body = outgoing.parcel.body
+        if isinstance(body, w.Interest) and (own := self.own.get(body.subscriber.id)) is not None and not own.confirmed:
+            own.confirmed = True
+            self.confirmed.append(body.subscriber.id)
+        publication = self._of_parcel.pop(id, None)
+        if publication is not None:
+            rest = self._publications[publication]
+            rest.discard(id)
+            if not rest:
+                del self._publications[publication]
+                self.acknowledged.append(publication)
+
+    def acknowledge(self, delivery: Delivery) -> None:
+        """The subscriber has a report."""
+        if self._in_delivery.pop(delivery.parcel, None) is not None:
+            self._heard[delivery.parcel] = None
+            if len(self._heard) > HEARD:
+                del self._heard[next(iter(self._heard))]
+            self._receipt(delivery.origin, delivery.parcel)
+
+    def _receipt(self, origin: Peer, id: Id) -> None:
+        if origin.id == self.me.id:
+            self._received(id)
+        else:
+            self.ring.sends.append((origin, w.Receipt((id,))))
+
+    # arrivals
+
+    def _arrive(self, now: int, arrival: Arrival) -> None:
+        payload = arrival.payload
+        if isinstance(payload, w.Copy):
+            self.keeper.copy(now, arrival.origin, payload)
+        elif isinstance(payload, w.Parcel):
+            if self._is_fenced(now, arrival, payload):
+                return
+            if isinstance(payload.body, w.Notice):
+                self._deliver(arrival, payload)
+            elif now < self._warm_at and arrival.key not in self.keeper.stores:
+                # What a new neighbour knows of this key is on its way.
+                self._held.append(arrival)
+            else:
+                self._take(now, arrival, payload)
+        else:
+            self.counts["unknown"] += 1
+
+    def _take(self, now: int, arrival: Arrival, parcel: w.Parcel) -> None:
+        assert not isinstance(parcel.body, w.Notice)
+        self.keeper.take(now, arrival.key, parcel.body, (arrival.origin, parcel.id))
+        if not isinstance(parcel.body, w.Offer):
+            self._list(now, self.keeper.led[arrival.key].rendezvous)
+
+    def _is_fenced(self, now: int, arrival: Arrival, parcel: w.Parcel) -> bool:
+        """Whether the sender's rendezvous has a successor: then it must not report."""
+        if not parcel.source:
+            return False
+        known = self._fences.get(parcel.source, w.NEVER)
+        if parcel.epoch < known:
+            self.counts["fenced"] += 1
+            refusal = w.Refusal(parcel.id, parcel.source, known)
+            if arrival.origin.id != self.me.id:
+                self.ring.sends.append((arrival.origin, refusal))
+            else:
+                self._refusal_came(now, self.me, refusal)
+            return True
+        self._fences[parcel.source] = parcel.epoch
+        if len(self._fences) > HEARD:
+            del self._fences[next(iter(self._fences))]
+        return False
+
+    def _deliver(self, arrival: Arrival, parcel: w.Parcel) -> None:
+        notice = parcel.body
+        assert isinstance(notice, w.Notice)
+        if arrival.key != self.me.id:
+            return
+        if parcel.id in self._heard or notice.subscription not in self.own:
+            self._receipt(arrival.origin, parcel.id)
+            return
+        delivery = Delivery(notice.subscription, notice.report, parcel.id, arrival.origin)
+        if parcel.id not in self._in_delivery:
+            self.deliveries.append(delivery)
+        self._in_delivery[parcel.id] = delivery
+
+    # the catalogue
+
+    def _list(self, now: int, rendezvous: Rendezvous) -> None:
+        """A topic that someone wants, or that nobody wants any more, is made known to all."""
+        interests = list(rendezvous.store.interests.values())
+        topics = {interest.node for interest in interests if isinstance(interest.node, Topic)}
+        known = self.catalogue.entries.get(rendezvous.key)
+        if not topics and (known is None or not known.alive):
+            return
+        topic = known.topic if known is not None else next(iter(topics))
+        plans = tuple(plan for interest in interests for plan in interest.plans)
+        if known is not None and known.alive == bool(topics) and _same_plans(known.plans, plans):
+            return
+        version = 1 if known is None else known.version + 1
+        self._spread(now, self.catalogue.merge([w.Listed(topic, version, bool(topics), plans)]), 0)
+
+    def _spread(self, now: int, entries: list[w.Listed], depth: int) -> None:
+        """Pass changes on, over the rows of the table from `depth` on, and to the neighbours."""
+        if not entries:
+            return
+        del now
+        self.ring.digest = self.catalogue.digest
+        sent: set[Key] = set()
+        for slot, peer in self.ring.table.entries.items():
+            if slot >> 4 >= depth >= 0:
+                sent.add(peer.id)
+                self.ring.sends.append((peer, w.Topics(tuple(entries), (slot >> 4) + 1)))
+        for peer in self.ring.leaves.beside(1):
+            if peer.id not in sent:
+                self.ring.sends.append((peer, w.Topics(tuple(entries))))
+
+    def _topics_came(self, now: int, _sender: Peer, message: w.Topics) -> None:
+        new = self.catalogue.merge(message.entries)
+        if new:
+            self._spread(now, new, message.depth)
+        if message.answer and not self._informed:
+            self._informed = True
+            early, self._early = self._early, []
+            for number, event in early:
+                self._offer(now, number, event)
+
+    def _ask_topics_came(self, _now: int, sender: Peer, message: w.AskTopics) -> None:
+        if self._informed:
+            self.ring.sends.append((sender, w.Topics(self.catalogue.differing(message.buckets), -1, True)))
+
+    def _compare(self) -> None:
+        """Ask neighbours whose catalogue differs."""
+        mine = self.catalogue.digest
+        for peer in self.ring.leaves.beside(2):
+            if not self._informed or self.ring.digests.get(peer.id, mine) != mine:
+                self.ring.sends.append((peer, w.AskTopics(tuple(self.catalogue.buckets))))
+
+    # messages and time
+
+    def receive(self, now: int, sender: Peer, message: Any) -> None:
+        """A message from a peer."""
+        handler = _HANDLERS.get(type(message))
+        if handler is None:
+            self.ring.receive(now, sender, message)
+        else:
+            self.ring.hear(now, sender)
+            handler(self, now, sender, message)
+        self._pump(now)
+
+    def _receipt_came(self, _now: int, _sender: Peer, message: w.Receipt) -> None:
+        for number in message.ids:
+            self._received(number)
+
+    def _refusal_came(self, now: int, _sender: Peer, message: w.Refusal) -> None:
+        self.keeper.fenced(now, w.Fenced(message.source, message.epoch))
+        led = self.keeper.led.get(message.source)
+        if led is None:
+            # The successor has what this parcel came from.
+            self.outbox.drop(message.id)
+            return
+        outgoing = self.outbox.waiting.get(message.id)
+        if outgoing is not None and outgoing.parcel.epoch < led.rendezvous.store.epoch:
+            outgoing.parcel = msgspec.structs.replace(outgoing.parcel, epoch=led.rendezvous.store.epoch)
+            self.ring.route(now, outgoing.to, outgoing.parcel)
+
+    def _replicate_came(self, now: int, sender: Peer, message: w.Replicate) -> None:
+        self.keeper.replicate(now, sender, message)
+
+    def _replicated_came(self, _now: int, sender: Peer, message: w.Replicated) -> None:
+        self.keeper.replicated(sender, message)
+
+    def _copy_came(self, now: int, sender: Peer, message: w.Copy) -> None:
+        self.keeper.copy(now, sender, message)
+
+    def _fenced_came(self, now: int, _sender: Peer, message: w.Fenced) -> None:
+        self.keeper.fenced(now, message)
+
+    def _pump(self, now: int) -> None:
+        """Let what came in bring about what follows."""
+        ring, keeper = self.ring, self.keeper
+        if ring.version != self._version:
+            self._version = ring.version
+            if not self._informed and ring.joined:
+                self._compare()
+            keeper.review(now)
+        while ring.arrivals or keeper.routes or keeper.receipts or keeper.changed:
+            arrivals, ring.arrivals = ring.arrivals, []
+            for arrival in arrivals:
+                self._arrive(now, arrival)
+            routes, keeper.routes = keeper.routes, []
+            for key, payload in routes:
+                ring.route(now, key, payload)
+            changed, keeper.changed = keeper.changed, []
+            for rendezvous in changed:
+                self._list(now, rendezvous)
+            receipts, keeper.receipts = keeper.receipts, []
+            for origin, number in receipts:
+                self._receipt(origin, number)
+
+    @property
+    def due(self) -> int | None:
+        """When `tick` has something to do."""
+        moments = (self.ring.due, self.outbox.due, self.keeper.due, self._chores_at if self.ring.joined else None)
+        return min((moment for moment in moments if moment is not None), default=None)
+
+    def tick(self, now: int) -> None:
+        """Time has come to `now`."""
+        self.ring.tick(now)
+        self.keeper.step(now)
+        for outgoing in self.outbox.again(now):
+            self.ring.route(now, outgoing.to, outgoing.parcel)
+        if self._held and now >= self._warm_at:
+            held, self._held = self._held, []
+            for arrival in held:
+                self._arrive(now, arrival)
+        if now >= self._chores_at:
+            self._chores_at = now + SECOND
+            self._chores(now)
+        self._pump(now)
+
+    def _chores(self, now: int) -> None:
+        self.keeper.chores(now)
+        self._compare()
+        self.ring.digest = self.catalogue.digest
+        for name, own in self.own.items():
+            if now >= own.renew_at:
+                own.renew_at = now + self.settings.lease // 3
+                own.version += 1
+                self._renew(now, name)
+
+    def flush(self) -> list[tuple[Peer, Any]]:
+        """What is to be sent."""
+        if self.keeper.sends:
+            self.ring.sends += self.keeper.sends
+            self.keeper.sends = []
+        return self.ring.flush()
+
+
+def _split_offers(listed: w.Listed, item: Item) -> Iterable[tuple[Key, w.Offer]]:
+    """An event of a split topic, straight to the composites of its values."""
+    [carried] = item.parts
+    member = listed.topic.key
+    values = _values(carried, listed.topic.split)
+    for plan in listed.plans:
+        assert isinstance(plan.node, Compound)
+        for parent in parent_of(plan.node, member):
+            for value in values:
+                yield value_key(parent.key, value), w.Offer(member, item, value, (plan,))
+
+
+def _values(carried: Carried, attribute: str) -> list[str]:
+    wanted = normalise(attribute)
+    values = (value for name, value in carried.event().tuples if normalise(name) == wanted)
+    return list(dict.fromkeys(_canonical(value) for value in values))
+
+
+def _canonical(value: Any) -> str:
+    """The same for values that are equal to a condition."""
+    if isinstance(value, str):
+        return f"t{normalise(value)}"
+    if isinstance(value, bool):
+        return f"b{value}"
+    return f"n{float(value)!r}" if isinstance(value, int | float) else f"m{to_instant(value)}"
+
+
+def _same_plans(left: tuple[w.Interest, ...], right: tuple[w.Interest, ...]) -> bool:
+    return {(plan.subscriber.id, plan.subscriber.key) for plan in left} == {
+        (plan.subscriber.id, plan.subscriber.key) for plan in right
+    }
+
+
+_HANDLERS: Final[dict[type, Any]] = {
+    w.Receipt: Node._receipt_came,
+    w.Refusal: Node._refusal_came,
+    w.Replicate: Node._replicate_came,
+    w.Replicated: Node._replicated_came,
+    w.Copy: Node._copy_came,
+    w.Fenced: Node._fenced_came,
+    w.Topics: Node._topics_came,
+    w.AskTopics: Node._ask_topics_came,
+}
+
+__all__ = ["Delivery", "Node", "NodeSettings", "Own"]

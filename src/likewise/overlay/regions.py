@@ -1,0 +1,128 @@
+"""A pattern that stays in one piece: its events in their order, however they come.
+
+Events wait for a little while (`slack`) so that earlier ones can overtake them. One that comes later still is put
+where it belongs: the run goes back to its last mark and takes all events again. What it finds has the same ids as
+before, so nothing is reported twice.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from typing import Final
+
+from likewise.events import Event, Instant
+from likewise.overlay.composing import PatternRun, report_of
+from likewise.overlay.items import Carried, Id, Report
+from likewise.overlay.wire import Mark
+from likewise.semantics import Measure
+
+LENGTH: Final = 400
+"""Events after the last mark; then half of them go into the next."""
+
+
+class Region:
+    """One subscriber's pattern."""
+
+    def __init__(self, source: str, *, since: Instant, slack: int, measure: Measure | None = None) -> None:
+        self.source = source
+        self.slack = slack
+        self.late = 0
+        self._since = since
+        self._measure = measure
+        self._base: tuple[bytes, Instant] | None = None
+        self._run = self._begin()
+        self._clock: Instant = since
+        self._done: list[tuple[tuple[Instant, Instant, str, Id], Carried]] = []
+        self._waiting: list[tuple[int, tuple[Instant, Instant, str, Id], Carried]] = []
+        self._known: dict[Id, None] = {}
+        self._by_event: dict[tuple[str, Instant, Instant], Carried] = {}
+
+    def _begin(self) -> PatternRun:
+        if self._base is not None:
+            return PatternRun.restored(self.source, self._base[0], measure=self._measure)
+        run = PatternRun(self.source, measure=self._measure)
+        run.advance(self._since)
+        return run
+
+    def restore(self, mark: Mark) -> None:
+        """Go on from a mark."""
+        self._base = (mark.state, mark.clock)
+        self._run = self._begin()
+        self._clock = mark.clock
+
+    def add(self, now: int, carried: Carried) -> None:
+        """An event, to be taken when its time has come."""
+        if carried.id in self._known or carried.end <= self._since:
+            return
+        self._known[carried.id] = None
+        ready = carried.end + self.slack
+        # Events of long ago, as of a replayed file, wait from their arrival.
+        entry = (ready if ready >= now else now + self.slack, carried.order, carried)
+        insort(self._waiting, entry, key=lambda entry: entry[:2])
+
+    @property
+    def due(self) -> int | None:
+        """When `step` has something to do."""
+        timer = self._run.due
+        moments = [self._waiting[0][0]] if self._waiting else []
+        if timer is not None and all(entry[1][0] > timer for entry in self._waiting):
+            moments.append(timer + self.slack)
+        return min(moments, default=None)
+
+    def step(self, now: int) -> list[Report]:
+        """Take what is due, and let event time follow."""
+        ready = []
+        while self._waiting and self._waiting[0][0] <= now:
+            ready.append(self._waiting.pop(0)[1:])
+        ready.sort(key=lambda entry: entry[0])
+        found = []
+        for order, carried in ready:
+            if order[0] > self._clock and (not self._done or order > self._done[-1][0]):
+                found += self._take(order, carried)
+            else:
+                found += self._rewind(order, carried)
+        # An event that waits may break a silence that ends at its time.
+        moment = min((entry[1][0] - 1 for entry in self._waiting), default=now - self.slack)
+        moment = min(moment, now - self.slack)
+        if moment > self._clock and (timer := self._run.due) is not None and timer <= moment:
+            found += self._reports(self._run.advance(moment))
+            self._clock = max(self._clock, moment)
+        return found
+
+    def _take(self, order: tuple[Instant, Instant, str, Id], carried: Carried) -> list[Report]:
+        insort(self._done, (order, carried), key=lambda entry: entry[0])
+        self._by_event[carried.name, carried.start, carried.end] = carried
+        return self._reports(self._run.publish(carried))
+
+    def _rewind(self, order: tuple[Instant, Instant, str, Id], carried: Carried) -> list[Report]:
+        if self._base is not None and carried.end <= self._base[1]:
+            self.late += 1
+            return []
+        insort(self._done, (order, carried), key=lambda entry: entry[0])
+        self._by_event[carried.name, carried.start, carried.end] = carried
+        self._run = self._begin()
+        found = [report for _, event in self._done for report in self._reports(self._run.publish(event))]
+        return found + self._reports(self._run.advance(self._clock)) if self._clock > self._since else found
+
+    def mark(self, relationship: str) -> Mark | None:
+        """A mark that makes older events unnecessary, once there are many."""
+        if len(self._done) < LENGTH:
+            return None
+        half = bisect_left(self._done, self._done[LENGTH // 2][0][:1], key=lambda entry: entry[0][:1])
+        if half == 0:
+            return None
+        run = self._begin()
+        for _, carried in self._done[:half]:
+            run.publish(carried)
+        gone, self._done = self._done[:half], self._done[half:]
+        clock = gone[-1][0][0]
+        self._base = (run.snapshot(), clock)
+        return Mark(relationship, self._base[0], clock, tuple(carried.id for _, carried in gone))
+
+    def _reports(self, found: list) -> list[Report]:  # type: ignore[type-arg]
+        return [report_of(each, [self._by_event.get(_content(event)) for event in each.members]) for each in found]
+
+
+def _content(event: Event) -> tuple[str, Instant, Instant]:
+    start, end = event.span
+    return event.id, start, end

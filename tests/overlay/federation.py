@@ -1,0 +1,159 @@
+"""Federations to test with: nodes in a simulation, and what each subscription was told."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+from likewise.events import Event
+from likewise.language import Composite, Subscription, parse, parse_subscription
+from likewise.overlay import Peer, RingSettings, Simulation, Weather, key_of
+from likewise.overlay.catalogue import Catalogue, MatchingClassifier
+from likewise.overlay.items import Hit, Report
+from likewise.overlay.node import Node, NodeSettings
+from likewise.overlay.ring import SECOND
+from likewise.overlay.simulation import static_ring
+
+
+class Federation:
+    """Some nodes; a static one is a finished ring without heartbeats."""
+
+    def __init__(
+        self,
+        count: int,
+        *,
+        seed: int = 1,
+        weather: Weather | None = None,
+        static: bool = True,
+        settings: NodeSettings | None = None,
+        wire: Any = None,
+        classify: Any = None,
+        **options: Any,
+    ) -> None:
+        self.random = random.Random(seed)
+        self.sim = Simulation(seed=seed, weather=weather, wire=wire)
+        self.sim.after = self._collect
+        self.got: list[tuple[str, Report]] = []
+        self.acknowledged: set[bytes] = set()
+        self.settings = settings or NodeSettings(ring=RingSettings(heartbeat=SECOND // 2, maintain=not static))
+        self.options = options
+        # Nodes with equal catalogues match alike: one matcher serves all.
+        self.classify = classify or MatchingClassifier()
+        self.nodes: list[Node] = []
+        self.publications: dict[str, bytes] = {}
+        known = static_ring([key_of(f"node {n}") for n in range(count)], half=8) if static else None
+        for _ in range(count):
+            node = self.join(settle=known)
+            if not static:
+                self.run(50_000)
+            del node
+        self.run(0 if static else 3 * SECOND)
+
+    def _collect(self, machine: Any) -> None:
+        for delivery in machine.deliveries:
+            self.got.append((machine.own[delivery.subscription].name, delivery.report))
+            machine.acknowledge(delivery)
+        machine.deliveries.clear()
+        self.acknowledged.update(machine.acknowledged)
+        machine.acknowledged.clear()
+
+    def join(self, *, settle: Any = None) -> Node:
+        me = Peer(key_of(f"node {len(self.nodes)}"))
+        node = Node(me, self.settings, classify=self.classify, **self.options)
+        gates = [ready.me for ready in self.living if ready.ring.joined]
+        self.sim.add(node)
+        if settle is not None:
+            node.ring.settle(*settle(me.id))
+            node.start(self.sim.now)
+        else:
+            node.start(self.sim.now, self.random.sample(gates, min(3, len(gates))))
+        self.sim.touch(me.id)
+        self.nodes.append(node)
+        return node
+
+    @property
+    def living(self) -> list[Node]:
+        return [machine for machine in self.sim.living if isinstance(machine, Node) and not machine.ring.left]
+
+    def run(self, time: int) -> None:
+        self.sim.run(self.sim.now + time)
+
+    def subscribe(self, text: str | Sequence[Subscription], *, at: Node | None = None) -> list[tuple[Node, str]]:
+        subscriptions = parse(text) if isinstance(text, str) else list(text)
+        known = {each.name: each for each in subscriptions}
+        out = []
+        for each in subscriptions:
+            node = at or self.random.choice(self.living)
+            out.append((node, node.subscribe(self.sim.now, each, known=known)))
+            self.sim.touch(node.me.id)
+        return out
+
+    def publish(self, event: Event, *, at: Node | None = None) -> None:
+        node = at or self.random.choice(self.living)
+        self.publications[event.id] = node.publish(self.sim.now, event)
+        self.sim.touch(node.me.id)
+
+    def play(self, events: Sequence[Event], *, wait: int = 20 * SECOND) -> None:
+        """Publish each event at its time, anywhere, and wait."""
+        for event in events:
+            self.sim.at(max(event.span[1], self.sim.now), lambda event=event: self.publish(event))
+        self.sim.run((events[-1].span[1] if events else self.sim.now) + wait)
+
+    def told(self) -> Counter[tuple[Any, ...]]:
+        return Counter((name, *report.signature) for name, report in self.got)
+
+    def root(self, name: str) -> Node:
+        """The node nearest to the key of a name."""
+        from likewise.overlay.ids import nearness, number_of
+
+        key = number_of(key_of(name))
+        return min(self.living, key=lambda node: nearness(node.me.number, key))
+
+
+class TableClassifier:
+    """Matches by a function of profile and event."""
+
+    def __init__(self, match: Any) -> None:
+        self.match = match
+
+    def __call__(self, event: Event, catalogue: Catalogue) -> tuple[Hit, ...]:
+        scores = [(key_of(text), self.match(parse_subscription(text).body, event)) for text in catalogue.by_text]
+        return tuple(Hit(key, score) for key, score in sorted(scores) if score)
+
+
+def scaled(value: Any, factor: int) -> Any:
+    """A pattern with all its times multiplied."""
+    if isinstance(value, tuple):
+        return tuple(scaled(each, factor) for each in value)
+    if not is_dataclass(value) or isinstance(value, type):
+        return value
+    changes = {}
+    for field in fields(value):
+        inner = getattr(value, field.name)
+        if field.name in ("within", "every", "at") and isinstance(inner, int):
+            changes[field.name] = inner * factor
+        else:
+            changes[field.name] = scaled(inner, factor)
+    return replace(value, **changes)
+
+
+def moved(event: Event, *, factor: int, by: int) -> Event:
+    """An event at another time."""
+    start, end = event.span
+    return Event(event.id, event.tuples, event.theme, start * factor + by, end * factor + by)
+
+
+def signature(notification: Any) -> tuple[Any, ...]:
+    """What the engine tells, as the overlay's reports have it."""
+    if notification.detection is not None:
+        return (notification.subscription, *notification.detection.signature[1:])
+    start, end = notification.event.span
+    member = (("p", notification.event.id, start, end),)
+    return (notification.subscription, end, start, end, member, round(notification.score, 9))
+
+
+def is_composite(subscription: Subscription) -> bool:
+    return isinstance(subscription.body, Composite)

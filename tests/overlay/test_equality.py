@@ -1,0 +1,148 @@
+"""What the overlay tells is what one engine would have told, on random patterns and traces."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from federation import Federation, TableClassifier, moved, scaled, signature
+from hypothesis import HealthCheck, Phase, assume, given, settings
+from hypothesis import strategies as st
+from worlds import SimpleMatcher, composites, match, traces
+
+from likewise.composite import Detector
+from likewise.engine import Engine
+from likewise.errors import BuildError
+from likewise.events import Event
+from likewise.language import Composite, Subscription, format_file, parse
+from likewise.overlay import Weather
+from likewise.overlay.decompose import is_open
+from likewise.overlay.ring import SECOND
+
+QUIET: dict[str, Any] = {
+    "deadline": None,
+    "phases": [p for p in Phase if p is not Phase.shrink],
+    "suppress_health_check": list(HealthCheck),
+}
+
+
+def expected(subscriptions: list[Subscription], events: list[Event], *, since: int, until: int) -> Counter[Any]:
+    engine = Engine()
+    engine.subscribe(subscriptions)
+    engine.advance(since)
+    told = [notification for event in events for notification in engine.publish(event)]
+    return Counter(signature(each) for each in told + engine.advance(until))
+
+
+def build(composite: Composite, *others: Composite) -> list[Subscription]:
+    made = [Subscription(f"p{n}", scaled(each, SECOND)) for n, each in enumerate((composite, *others))]
+    try:
+        Engine().subscribe(made)
+        # Subscriptions travel as text.
+        assert [each.body for each in parse(format_file(made))] == [each.body for each in made]
+    except BuildError:
+        assume(False)
+    return made
+
+
+def timed(trace: list[Event], start: int) -> list[Event]:
+    return sorted((moved(event, factor=SECOND, by=start) for event in trace), key=lambda e: (e.end, e.start, e.id))
+
+
+@settings(max_examples=25, **QUIET)
+@given(st.lists(composites(), min_size=1, max_size=3), traces(), st.sampled_from((1, 2, 7, 30)), st.integers(0, 99))
+def test_the_overlay_tells_what_the_engine_tells(
+    patterns: list[Composite], trace: list[Event], nodes: int, seed: int
+) -> None:
+    subscriptions = build(*patterns)
+    world = Federation(nodes, seed=seed)
+    world.subscribe(subscriptions)
+    since = world.sim.now
+    world.run(5 * SECOND)
+    events = timed(trace, world.sim.now)
+    world.play(events, wait=20 * SECOND)
+    # The last moment of which the overlay can be sure.
+    until = world.sim.now - world.settings.slack
+    assert world.told() == expected(subscriptions, events, since=since, until=until)
+
+
+@settings(max_examples=15, **QUIET)
+@given(composites(), traces(doubtful=True), st.integers(0, 99))
+def test_probabilities_are_those_of_the_detector(composite: Composite, trace: list[Event], seed: int) -> None:
+    [subscription] = build(composite)
+    world = Federation(5, seed=seed, classify=TableClassifier(match))
+    world.subscribe([subscription])
+    since = world.sim.now
+    world.run(5 * SECOND)
+    events = timed(trace, world.sim.now)
+    world.play(events)
+    detector = Detector(matcher=SimpleMatcher())
+    detector.add("p0", subscription.body, subscription.options)
+    detector.advance(since)
+    found = [found for event in events for found in detector.publish(event)]
+    found += detector.advance(world.sim.now - world.settings.slack)
+    assert world.told() == Counter(each.signature for each in found)
+
+
+@settings(max_examples=12, **QUIET)
+@given(st.lists(composites(), min_size=1, max_size=3), traces(), st.integers(0, 99))
+def test_bad_weather_neither_loses_nor_doubles(patterns: list[Composite], trace: list[Event], seed: int) -> None:
+    """Loss, duplication and reordering; patterns that depend on their own events alone are told exactly."""
+    subscriptions = [each for each in build(*patterns) if is_open(each, {})]
+    assume(subscriptions)
+    weather = Weather(loss=0.05, duplication=0.1, reordering=0.2)
+    world = Federation(7, seed=seed, weather=weather, static=False)
+    world.subscribe(subscriptions)
+    since = world.sim.now
+    world.run(20 * SECOND)
+    events = timed(trace, world.sim.now)
+    world.play(events, wait=60 * SECOND)
+    assert world.told() == expected(subscriptions, events, since=since, until=world.sim.now)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_churn_loses_nothing_acknowledged_and_tells_nothing_twice(seed: int) -> None:
+    """Crashes, joins, leaves and freezes under load; rendezvous nodes among them."""
+    world = Federation(25, seed=seed, static=False)
+    subscribers = world.nodes[:3]
+    text = """
+    one: {kind = a} as a and {kind = b} as b within 6 seconds
+    two: {kind = a} as a then {kind = b} as b then {kind = c} as c within 8 s where a.room = b.room and b.room = c.room
+    three: ({kind = a} then {kind = c}) or {kind = b}
+    four: {kind = c}
+    """
+    subscriptions = list(parse(text))
+    for number, each in enumerate(subscriptions):
+        world.subscribe([each], at=subscribers[number % 3])
+    since = world.sim.now
+    world.run(6 * SECOND)
+    start = world.sim.now
+    events = [
+        Event(f"e{n:03}", (("kind", world.random.choice("abc")), ("room", world.random.choice("xy"))), (), t, t)
+        for n in range(60)
+        for t in [start + n * SECOND // 2]
+    ]
+    others = [node for node in world.nodes if node not in subscribers]
+    world.random.shuffle(others)
+    for n in range(5):
+        at = start + (3 + 5 * n) * SECOND
+        world.sim.at(at, lambda victim=others[n]: world.sim.crash(victim.me.id))
+        world.sim.at(at + SECOND, lambda: world.join() and None)
+        world.sim.at(at + 2 * SECOND, lambda sleeper=others[10 + n]: world.sim.freeze(sleeper.me.id))
+        world.sim.at(at + 5 * SECOND, lambda sleeper=others[10 + n]: world.sim.wake(sleeper.me.id))
+
+        def leave(node: Any = others[5 + n]) -> None:
+            node.leave(world.sim.now)
+            world.sim.touch(node.me.id)
+
+        world.sim.at(at + 3 * SECOND, leave)
+    world.play(events, wait=40 * SECOND)
+    told = world.told()
+    acknowledged = [event for event in events if world.publications[event.id] in world.acknowledged]
+    least = expected(subscriptions, acknowledged, since=since, until=world.sim.now)
+    most = expected(subscriptions, events, since=since, until=world.sim.now)
+    assert len(acknowledged) >= 50
+    assert [each for each, count in told.items() if count > 1] == []
+    assert least - told == Counter()
+    assert told - most == Counter()
