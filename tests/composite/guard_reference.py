@@ -1,0 +1,565 @@
+"""What a pattern means, written from the page alone: slow, small, and without state.
+
+Every operator is a function from the moment it becomes active to the list of its instances, computed over the whole
+trace. Only consumption needs history: the first moment with instances is decided, what it takes is marked, and all the
+rest is computed again. Nothing here is shared with the engine but the values of the language.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from math import inf
+from typing import NamedTuple
+
+from guard_conditions import Placed, Roles, events_of, holds, place, profile_holds, repeated_by, values_of
+from guard_relations import allen
+
+from likewise.events import Event
+from likewise.language import (
+    Binding,
+    Composite,
+    Conjunction,
+    Consumption,
+    Disjunction,
+    Duplicates,
+    ExclusiveOr,
+    Field,
+    Keep,
+    Member,
+    Negation,
+    Pattern,
+    Reference,
+    Relation,
+    Repetition,
+    Selection,
+    Subscription,
+    TimeEvent,
+)
+from likewise.language import Sequence as Steps
+
+Known = tuple[int, float]
+"""When something is known: its time and the position of the event that decides it; a timer comes after all events."""
+
+
+class Active(NamedTuple):
+    """From when on an operator is active: a moment, and the position of the first event that it sees."""
+
+    moment: int
+    position: int
+    whole: bool = False
+
+
+@dataclass(frozen=True)
+class Found:
+    """One instance: `first` is the time of its first event, `readings` are the ways to fill its roles."""
+
+    time: int
+    known: Known
+    first: int
+    start: int
+    end: int
+    readings: tuple[Roles, ...]
+    events: frozenset[int] = frozenset()
+    ticks: tuple[int, ...] = ()
+
+    @property
+    def reading(self) -> Roles:
+        """The way it is reported: of several the first by the names of its roles."""
+        return min(self.readings, key=lambda roles: [role for role, _ in roles])
+
+    @property
+    def order(self) -> tuple[object, ...]:
+        return (self.known, sorted(self.events), self.ticks)
+
+
+def joined(parts: Sequence[Found], *, time: int | None = None, known: Known | None = None) -> Found:
+    """Several instances as one."""
+    return Found(
+        max(p.time for p in parts) if time is None else time,
+        max(p.known for p in parts) if known is None else known,
+        min(p.first for p in parts),
+        min(p.start for p in parts),
+        max(p.end for p in parts),
+        tuple(sum(roles, ()) for roles in product(*(p.readings for p in parts))),
+        frozenset().union(*(p.events for p in parts)),
+        sum((p.ticks for p in parts), ()),
+    )
+
+
+def until(moment: int) -> Known:
+    """After all that happens at a moment."""
+    return (moment, inf)
+
+
+@dataclass
+class World:
+    """A trace in its order, the patterns by name, and the last moment that is seen."""
+
+    trace: Sequence[Event]
+    patterns: dict[str, Subscription]
+    horizon: int
+    memo: dict[tuple[str, Active], list[Found]] = field(default_factory=dict)
+
+    def detections(self, name: str, active: Active) -> list[Found]:
+        """What the pattern of that name detects if it starts then."""
+        if (name, active) not in self.memo:
+            body = self.patterns[name].body
+            whole = body if isinstance(body, Composite) else Composite(Member(body))
+            self.memo[name, active] = list(Running(self, whole, active).detections())
+        return self.memo[name, active]
+
+    def whole(self, name: str, *, position: int = 0) -> list[Found]:
+        """The detections of a running pattern: active from its first event, or, added later, from when it was added."""
+        moment = self.trace[max(0, position - 1)].end
+        found = self.detections(name, Active(moment, position, whole=True))
+        return [one for one in found if one.known[0] <= self.horizon]
+
+    def after(self, moment: int) -> Active:
+        later = (n for n, event in enumerate(self.trace) if event.end > moment)
+        return Active(moment, next(later, len(self.trace)))
+
+
+@dataclass
+class Prefix:
+    """The part of a sequence found so far, from when on the next is awaited, and the absences still to be decided."""
+
+    found: Found | None
+    active: Active
+    opened: int | None = None
+    pending: tuple[tuple[int, Active], ...] = ()
+    replaced: float = inf
+    deferred: tuple[tuple[int, Active, float, float], ...] = ()
+
+
+class Running:
+    """One pattern from one moment on, with what it has consumed."""
+
+    def __init__(self, world: World, composite: Composite, active: Active) -> None:
+        self.world, self.composite, self.active = world, composite, active
+        self.placed: Placed = place(composite)
+        self.consumed: dict[int, Known] = {}
+        self.memo: dict[tuple[int, Active], list[Found]] = {}
+
+    # detections and consumption
+
+    def detections(self) -> Iterator[Found]:
+        unique = self.composite.consumption is Consumption.UNIQUE
+        decided: Known = (-1, -1)
+        while later := [one for one in self.alone(self.composite.root, self.active) if one.known > decided]:
+            decided = min(one.known for one in later)
+            for one in sorted((o for o in later if o.known == decided), key=lambda o: o.order):
+                if one.events & self.consumed.keys():
+                    continue
+                yield one
+                if unique:
+                    self.consumed |= dict.fromkeys(one.events, decided)
+                    self.memo.clear()
+
+    def gone(self, one: Found, *, before: Known) -> bool:
+        """Whether one of the events had been consumed when something else came."""
+        return any(self.consumed.get(event, until(1 << 62)) < before for event in one.events)
+
+    def spent(self, one: Found) -> Known:
+        return min((self.consumed.get(event, until(1 << 62)) for event in one.events), default=until(1 << 62))
+
+    # operators
+
+    def of(self, node: Pattern, active: Active) -> list[Found]:
+        """The instances of a part, active from a moment on, in order; a member with its choice of duplicates."""
+        key = (id(node), active)
+        if key not in self.memo:
+            operator: Callable[[Pattern, Active], Iterable[Found]] = getattr(self, type(node).__name__.lower())
+            self.memo[key] = sorted(operator(node, active), key=lambda one: one.order)
+        return self.memo[key]
+
+    def member(self, node: Member, active: Active) -> Iterator[Found]:
+        for position, event in enumerate(self.world.trace):
+            if position >= active.position and profile_holds(node.profile, event):
+                roles = ((node.alias or "", event),)
+                one = Found(
+                    event.end, (event.end, position), event.end, event.start, event.end, (roles,), frozenset({position})
+                )
+                yield from self.checked(one, self.placed.alone.get(node.alias or "", ()))
+
+    def reference(self, node: Reference, active: Active) -> Iterator[Found]:
+        label = node.alias or node.name
+        for one in self.world.detections(node.name, active):
+            roles = tuple((f"{label}.{role}" if role else label, event) for role, event in one.reading)
+            yield from self.checked(replace(one, readings=(roles,)), self.placed.alone.get(label, ()))
+
+    def timeevent(self, node: TimeEvent, active: Active) -> Iterator[Found]:
+        day = 86_400_000_000
+        step, offset = (node.every, 0) if node.every is not None else (day, node.at or 0)
+        moment = active.moment - active.moment % day + offset
+        while moment <= self.world.horizon:
+            if moment > active.moment or (active.whole and moment == active.moment):
+                tick = Event("", (), (), moment, moment)
+                yield Found(
+                    moment, until(moment), moment, moment, moment, (((node.alias or "", tick),),), ticks=(moment,)
+                )
+            moment += step
+
+    def checked(self, one: Found, conditions: Iterable[object]) -> Iterator[Found]:
+        """The instance with the readings that satisfy the conditions, if there are any."""
+        readings = tuple(roles for roles in one.readings if all(holds(c, roles) for c in conditions))
+        if readings:
+            yield replace(one, readings=readings)
+
+    def disjunction(self, node: Disjunction, active: Active) -> Iterator[Found]:
+        """Either; instances of the same events are one, that may be read in several ways."""
+        found: dict[object, Found] = {}
+        for one in (one for part in node.parts for one in self.alone(part, active)):
+            same = found.setdefault((one.known, one.events), one)
+            if same is not one:
+                found[one.known, one.events] = replace(same, readings=same.readings + one.readings)
+        yield from found.values()
+
+    def negation(self, node: Negation, active: Active) -> Iterator[Found]:
+        """A silence: counted from activation and anew from every instance of the part, once each."""
+        times = [one.time for one in self.alone(node.part, active)]
+        for opened in sorted({active.moment, *times}):
+            ends = opened + (node.within or 0)
+            if ends <= self.world.horizon and not any(opened < time <= ends for time in times):
+                yield Found(ends, until(ends), ends, opened, ends, ((),), ticks=(ends,))
+
+    def selection(self, node: Selection, active: Active) -> Iterator[Found]:
+        return iter({id(one): one for one in self.selected(node, active)}.values())
+
+    def selected(self, node: Selection, active: Active) -> Iterator[Found]:
+        for row in self.rows(node.part, active):
+            opened, count = None, 0
+            for one in row:
+                if opened is None or (node.within is not None and one.time - opened > node.within):
+                    opened, count = one.time, 0
+                count += 1
+                if count == node.index:
+                    yield one
+
+    def repetition(self, node: Repetition, active: Active) -> Iterator[Found]:
+        seen = set()
+        for row in self.rows(node.part, active):
+            for first in range(len(row)):
+                for run in self.runs(row[first:], node):
+                    key = tuple(id(one) for one in run)
+                    if key not in seen:
+                        seen.add(key)
+                        yield joined(run)
+
+    def runs(self, row: Sequence[Found], node: Repetition) -> Iterator[Sequence[Found]]:
+        """The runs of consecutive instances from the first one on that are as long as asked for."""
+        for length in range(1, len(row) + 1):
+            run = row[:length]
+            if length > 1 and run[-1].first <= run[-2].time:
+                return
+            if node.within is not None and run[-1].time - run[0].time > node.within:
+                return
+            if node.least <= length <= (node.most or length):
+                yield run
+
+    def rows(self, part: Pattern, active: Active) -> Iterator[list[Found]]:
+        """The instances to count; for a member that is set equal to itself, those of each value on their own."""
+        found = self.alone(part, active)
+        fields = repeated_by(self.composite, part)
+        if not fields:
+            yield found
+            return
+        by_value: dict[object, list[Found]] = {}
+        for one in found:
+            for values in product(*(self.counted_by(f, one) for f in fields)):
+                by_value.setdefault(values, []).append(one)
+        yield from by_value.values()
+
+    def counted_by(self, wanted: Field, one: Found) -> Sequence[object]:
+        """The values that an instance is counted for; one without any event is counted all the same."""
+        return values_of(wanted, one.readings[0]) if events_of(wanted.alias, one.readings[0]) else [None]
+
+    def relation(self, node: Relation, active: Active) -> Iterator[Found]:
+        for left, right in self.together(node, (node.left, node.right), active):
+            if allen((left.start, left.end), (right.start, right.end)) is node.relation:
+                yield from self.checked(joined((left, right)), self.placed.between(node))
+
+    def exclusiveor(self, node: ExclusiveOr, active: Active) -> Iterator[Found]:
+        """One of them, with none of the others near it."""
+        within = node.within or 0
+        chosen = [self.picked(part, active, over=lambda one: until(one.time + within)) for part in node.parts]
+        for k, ones in enumerate(chosen):
+            others = [other for j, row in enumerate(chosen) if j != k for other in row]
+            for one in ones:
+                near = [other for other in others if abs(other.time - one.time) <= within]
+                for left in self.unbroken(one, [(other, self.placed.between(node)) for other in near]):
+                    yield replace(left, time=one.time + within, known=until(one.time + within))
+
+    def unbroken(self, one: Found, away: Sequence[tuple[Found, list[Binding]]]) -> Iterator[Found]:
+        """The instance with the readings that nothing breaks: the conditions on what must not happen decide."""
+        readings = tuple(
+            roles
+            for roles in one.readings
+            if not any(
+                all(holds(c, roles + other) for c in conditions)
+                for happened, conditions in away
+                for other in happened.readings
+            )
+        )
+        if readings:
+            yield replace(one, readings=readings)
+
+    # and
+
+    def conjunction(self, node: Conjunction, active: Active) -> Iterator[Found]:
+        wanted = [part for part in node.parts if not absent(part)]
+        for parts in self.together(node, wanted, active):
+            for one in self.checked(joined(parts), self.placed.between(node)):
+                if len(wanted) == len(node.parts):
+                    yield one
+                    continue
+                ends = min(part.time for part in parts) + (node.within or 0)
+                for left in self.unbroken(one, self.beside(node, parts, active)):
+                    yield replace(left, time=ends, known=until(ends))
+
+    def beside(self, node: Conjunction, parts: Sequence[Found], active: Active) -> list[tuple[Found, list[Binding]]]:
+        """What must not happen beside these parts and lies in their window, with the conditions on it."""
+        low, high = min(part.time for part in parts), max(part.time for part in parts)
+        return [
+            (other, self.placed.guards(node, part))
+            for part in node.parts
+            if absent(part)
+            for other in self.alone(part.part, active)
+            if max(high, other.time) - min(low, other.time) <= (node.within or 0)
+        ]
+
+    def together(
+        self, node: Conjunction | Relation, wanted: Sequence[Pattern], active: Active
+    ) -> Iterator[list[Found]]:
+        """One of each part, of different events, near enough, as the choice of duplicates lets them through."""
+        rows = [self.waiting(node, part, active) for part in wanted]
+        for parts in product(*rows):
+            completed = max(one.time for one in parts)
+            if self.near(node, parts) and not any(
+                self.replaced(part, one, row, before=completed)
+                for part, one, row in zip(wanted, parts, rows, strict=True)
+            ):
+                yield list(parts)
+
+    def waiting(self, node: Conjunction | Relation, part: Pattern, active: Active) -> list[Found]:
+        if duplicates_of(part).keep is Keep.LAST:
+            return self.of(part, active)
+        return self.picked(part, active, over=lambda one: self.waits_beside(node, part, one, active))
+
+    def waits_beside(self, node: Conjunction | Relation, part: Pattern, one: Found, active: Active) -> Known:
+        """The end of the window, or, for the only part, when what must not happen did."""
+        ends = [until(1 << 62 if node.within is None else one.time + node.within)]
+        if isinstance(node, Conjunction) and all(other is part or absent(other) for other in node.parts):
+            broken = [b for b in self.beside(node, (one,), active) if not any(self.unbroken(one, [b]))]
+            ends += [until(max(one.time, other.time)) for other, _ in broken]
+        return min(ends)
+
+    def replaced(self, part: Pattern, one: Found, row: Sequence[Found], *, before: int) -> bool:
+        """Whether a later duplicate came before the rest was there: a part of `and` always waits for the others."""
+        if duplicates_of(part).keep is not Keep.LAST:
+            return False
+        key = self.key(label_of(part), one)
+        later = (other for other in row[row.index(one) + 1 :] if other.time < before)
+        return any(self.key(label_of(part), other) == key for other in later)
+
+    def near(self, node: Conjunction | Relation, parts: Sequence[Found]) -> bool:
+        events = sum(len(p.events) for p in parts)
+        times = [p.time for p in parts]
+        apart = events == len(frozenset().union(*(p.events for p in parts)))
+        return apart and (node.within is None or max(times) - min(times) <= node.within)
+
+    # duplicates where no other part waits
+
+    def alone(self, part: Pattern, active: Active) -> list[Found]:
+        """The instances of a part of `or`, `not` or a count: duplicates count from activation on."""
+        return self.picked(part, active, over=lambda _: until(1 << 62))
+
+    def picked(self, part: Pattern, active: Active, *, over: Callable[[Found], Known]) -> list[Found]:
+        choice = duplicates_of(part)
+        found = self.of(part, active)
+        if choice.keep is Keep.ALL:
+            return found
+        label, out = label_of(part), []
+        kept: dict[object, tuple[Found | None, int]] = {}
+        for one in found:
+            if self.gone(one, before=one.known):
+                continue
+            key = self.key(label, one)
+            held, count = kept.get(key, (None, 0))
+            if held is not None and (self.gone(held, before=one.known) or over(held) < one.known):
+                held, count = None, 0
+            if held is None:
+                count += 1
+                if count == (choice.nth or 1):
+                    held = one
+                    out.append(one)
+            kept[key] = (held, count)
+        return out
+
+    def key(self, label: str, one: Found) -> object:
+        """Duplicates agree in the attributes that `=` conditions use."""
+        fields = self.placed.equated.get(label, ())
+        return tuple(frozenset(values_of(f, one.readings[0], typed=True)) for f in fields)
+
+    # sequence
+
+    def sequence(self, node: Steps, active: Active) -> Iterator[Found]:
+        return self.steps(node, 0, Prefix(None, active))
+
+    def steps(self, node: Steps, k: int, prefix: Prefix) -> Iterator[Found]:
+        """All ways to complete a sequence from its part k on."""
+        if k == len(node.parts):
+            assert prefix.found is not None
+            yield from self.ended(node, prefix)
+            return
+        part = node.parts[k]
+        if isinstance(part, Negation) and part.within is None:
+            yield from self.steps(node, k + 1, replace(prefix, pending=(*prefix.pending, (k, prefix.active))))
+        elif isinstance(part, Negation) and prefix.found is not None:
+            for silent in self.silent(node, k, prefix):
+                yield from self.steps(node, k + 1, silent)
+        else:
+            for extended in self.extended(node, k, prefix):
+                yield from self.steps(node, k + 1, extended)
+
+    def ended(self, node: Steps, prefix: Prefix) -> Iterator[Found]:
+        """The whole sequence, once what must stay away until the end of the window did."""
+        assert prefix.found is not None
+        assert prefix.opened is not None
+        if not prefix.pending:
+            yield prefix.found
+            return
+        ends = prefix.opened + (node.within or 0)
+        if ends >= prefix.replaced:
+            return
+        away = [happened for k, since in prefix.pending for happened in self.away(node, k, since, high=ends + 1)]
+        for left in self.unbroken(prefix.found, away):
+            yield replace(left, time=ends, known=until(ends))
+
+    def silent(self, node: Steps, k: int, prefix: Prefix) -> Iterator[Prefix]:
+        """After `not b for u`: none up to u later, and the next part comes after that."""
+        part = node.parts[k]
+        assert isinstance(part, Negation)
+        assert prefix.found is not None
+        assert prefix.opened is not None
+        ends = prefix.active.moment + (part.within or 0)
+        if ends > prefix.replaced or (node.within is not None and ends - prefix.opened > node.within):
+            return
+        away = self.away(node, k, prefix.active, high=ends + 1)
+        away += [happened for j, since in prefix.pending for happened in self.away(node, j, since, high=ends)]
+        for left in self.unbroken(prefix.found, away):
+            found = replace(left, time=ends, known=until(ends), end=ends)
+            yield replace(prefix, found=found, active=self.world.after(ends), replaced=inf, pending=())
+
+    def away(
+        self, node: Steps, k: int, since: Active, *, low: float = -inf, high: float = inf
+    ) -> list[tuple[Found, list[Binding]]]:
+        """What must not happen at an absence and did, between two times, with the conditions on it."""
+        part = node.parts[k]
+        assert isinstance(part, Negation)
+        guards = self.placed.guards(node, part)
+        return [(one, guards) for one in self.alone(part.part, since) if low <= one.time < high]
+
+    def extended(self, node: Steps, k: int, prefix: Prefix) -> list[Prefix]:
+        """The prefixes with an instance of part k, as its choice of duplicates lets them through."""
+        ways = [(w, one) for one in self.of(node.parts[k], prefix.active) for w in self.with_one(node, k, prefix, one)]
+        choice = duplicates_of(node.parts[k])
+        if choice.keep is Keep.ALL:
+            return [way for way, _ in ways]
+        groups: dict[object, list[tuple[Prefix, Found]]] = {}
+        for way, one in ways:
+            groups.setdefault(self.key(label_of(node.parts[k]), one), []).append((way, one))
+        choose = self.latest if choice.keep is Keep.LAST else self.earliest
+        return [way for group in groups.values() for way in choose(node, k, group, choice.nth or 1)]
+
+    def with_one(self, node: Steps, k: int, prefix: Prefix, one: Found) -> Iterator[Prefix]:
+        opened = one.time if prefix.opened is None else prefix.opened
+        if one.time > prefix.replaced or (node.within is not None and one.time - opened > node.within):
+            return
+        whole = one if prefix.found is None else joined((prefix.found, one), time=one.time)
+        gaps = prefix.deferred + tuple((j, since, *self.gap(node, j, one)) for j, since in prefix.pending)
+        later = [j for j, *_ in gaps if self.placed.undecided(node, node.parts[j], node.parts[k + 1 :])]
+        away = [
+            happened
+            for j, since, low, high in gaps
+            if j not in later
+            for happened in self.away(node, j, since, low=low, high=high)
+        ]
+        for found in self.checked(whole, self.placed.between(node)):
+            for left in self.unbroken(found, away):
+                deferred = tuple(gap for gap in gaps if gap[0] in later)
+                yield Prefix(left, self.world.after(one.time), opened, deferred=deferred)
+
+    def gap(self, node: Steps, k: int, one: Found) -> tuple[float, float]:
+        """Where nothing may lie before an instance: since the part before it, or in the time `within` without one."""
+        leading = all(isinstance(part, Negation) and part.within is None for part in node.parts[:k])
+        return (one.first - (node.within or 0) if leading else -inf, one.first)
+
+    def earliest(self, node: Steps, k: int, group: list[tuple[Prefix, Found]], nth: int) -> Iterator[Prefix]:
+        held: Prefix | None = None
+        count = 0
+        for way, one in group:
+            if self.gone(one, before=one.known):
+                continue
+            if held is not None and self.waits_until(node, k, held) < one.known:
+                held, count = None, 0
+            if held is None:
+                count += 1
+                if count == nth:
+                    held = way
+                    yield way
+
+    def waits_until(self, node: Steps, k: int, way: Prefix) -> Known:
+        """The end of the window, or when an event was consumed, or when an absence that follows was broken."""
+        assert way.found is not None
+        assert way.opened is not None
+        window = until(1 << 62) if node.within is None else until(way.opened + node.within)
+        return min(window, self.spent(way.found), self.broken_at(node, k, way))
+
+    def broken_at(self, node: Steps, k: int, way: Prefix) -> Known:
+        """The end of the moment at which an absence that follows was broken, whatever comes after."""
+        assert way.found is not None
+        ends = [until(1 << 62)]
+        for j in range(k + 1, len(node.parts)):
+            part = node.parts[j]
+            if not isinstance(part, Negation):
+                break
+            limit = inf if part.within is None else way.active.moment + part.within + 1
+            if not self.placed.undecided(node, part, node.parts[j + 1 :]):
+                away = self.away(node, j, way.active, high=limit)
+                broken = [b for b in away if not any(self.unbroken(way.found, [b]))]
+                ends += [until(other.time) for other, _ in broken]
+            if part.within is not None:
+                break
+        return min(ends)
+
+    def latest(self, node: Steps, k: int, group: list[tuple[Prefix, Found]], _: int) -> Iterator[Prefix]:
+        """Each one, for as long as no other has come: what is of the same time as the other still continues it."""
+        for n, (way, _found) in enumerate(group):
+            following = min((one.time for _way, one in group[n + 1 :]), default=inf)
+            if k < len(node.parts) - 1:
+                yield replace(way, replaced=following)
+                continue
+            assert way.found is not None
+            assert way.opened is not None
+            assert node.within is not None
+            ends = way.opened + node.within
+            if following > ends:
+                yield replace(way, found=replace(way.found, time=ends, known=until(ends)))
+
+
+def duplicates_of(part: Pattern) -> Duplicates:
+    chosen = part.duplicates if isinstance(part, Member | Reference) else None
+    return chosen or Duplicates()
+
+
+def label_of(part: Pattern) -> str:
+    if isinstance(part, Reference):
+        return part.alias or part.name
+    return (part.alias or "") if isinstance(part, Member | TimeEvent) else ""
+
+
+def absent(part: Pattern) -> bool:
+    """Whether a part of a sequence or an `and` must not happen at all: it has no time of its own."""
+    return isinstance(part, Negation) and part.within is None
