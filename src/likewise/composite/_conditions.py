@@ -246,8 +246,10 @@ def keys_of(filled: Iterable[Filled], sides: tuple[Side, ...]) -> tuple[Any, ...
     return () if any(side.filled(filled) for side in sides) else (UNFILLED,)
 
 
-def is_plain(filled: Iterable[Filled], sides: tuple[Side, ...]) -> bool:
-    """Whether equal keys are equal for sure: all events speak in the pattern's own words, and each has one value."""
+def is_plain(filled: tuple[Filled, ...], sides: tuple[Side, ...]) -> bool:
+    """Whether the one key of an instance is that of all its events, each in the pattern's own words."""
+    if len(filled) == 1:
+        return filled[0].mapped is None
     for one in filled:
         if one.mapped is not None:
             return False

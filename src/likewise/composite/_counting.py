@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any, Final
 from zlib import crc32
@@ -23,15 +23,18 @@ _FOREVER: Final = 1 << 62
 def _groups(inbox: list[tuple[Any, Instance]], ways: frozenset[str]) -> Iterable[list[Instance]]:
     """What is counted once: an instance, with all ways to read its events."""
     if not ways:
-        return ([instance] for _, instance in inbox)
+        return [[instance] for _, instance in inbox]
     return readings((instance for _, instance in inbox), ways)
 
 
-def _keys(instance: Instance, sides: tuple[Side, ...]) -> Iterable[Any]:
+def _keys(instance: Instance, sides: tuple[Side, ...]) -> Sequence[Any]:
     """The keys that it is counted for: of several values each is one."""
     if not sides:
         return ((),)
-    return product(*[dict.fromkeys(side.keys(instance.roles) or (None,)) for side in sides])
+    if len(sides) == 1:
+        keys = sides[0].keys(instance.roles)
+        return (keys,) if len(keys) == 1 else [(key,) for key in dict.fromkeys(keys or (None,))]
+    return list(product(*[dict.fromkeys(side.keys(instance.roles) or (None,)) for side in sides]))
 
 
 class Count:
@@ -204,22 +207,26 @@ class Counted:
 class RepetitionProcess(Process):
     """The instances of the present rows, as far back as one more can reach; the row that grew last is at the end."""
 
-    __slots__ = ("child", "rows", "said")
+    __slots__ = ("child", "rows", "said", "several")
 
     node: RepetitionNode
 
     def begin(self, *, fresh: bool) -> None:
         self.rows: dict[Any, Row] = {}
         self.said: set[tuple[int, ...]] = set()
+        self.several = False
         self.child = self.spawn(self.node.part, slot=0, fresh=fresh)
 
     def handle(self, inbox: list[tuple[Any, Instance]]) -> None:
         for ways in _groups(inbox, self.node.ways):
-            for key in _keys(ways[0], self.node.key):
+            keys = _keys(ways[0], self.node.key)
+            self.several = self.several or len(keys) > 1
+            for key in keys:
                 self._take(key, ways)
 
     def step(self) -> None:
-        self.said.clear()
+        if self.several:
+            self.said.clear()
         super().step()
 
     def _take(self, key: Any, ways: list[Instance]) -> None:
@@ -244,17 +251,14 @@ class RepetitionProcess(Process):
 
     def _slide(self, row: Row, ways: list[Instance]) -> None:
         """All rows that end with this instance; then it waits for the next."""
-        most, within, now = self.node.most, self.node.within, ways[0].time
-        keep = 0
-        while within is not None and keep < len(row.items) and now - row.items[keep].ways[0].time > within:
-            keep += 1
-        self._cut(row, keep)
-        for size in range(self.node.least, len(row.items) + 2):
-            items = row.items[len(row.items) + 1 - size :]
-            self._found([*(item.ways for item in items), ways], now, ways[0].phase)
+        most, within, now, items = self.node.most, self.node.within, ways[0].time, row.items
+        if within is not None and items and now - items[0].ways[0].time > within:
+            self._cut(row, sum([now - item.ways[0].time > within for item in items]))
+        for size in range(self.node.least, len(items) + 2):
+            self._found([*[item.ways for item in items[len(items) + 1 - size :]], ways], now, ways[0].phase)
         # One more reaches back to all but one of the largest row.
-        if most is not None:
-            self._cut(row, len(row.items) + 2 - most)
+        if most is not None and len(items) + 1 >= most:
+            self._cut(row, len(items) + 2 - most)
         if most == 1:
             return
         if self.run.room(self):
@@ -283,19 +287,25 @@ class RepetitionProcess(Process):
             del self.rows[oldest.key]
 
     def _found(self, row: list[list[Instance]], time: Instant, phase: int) -> None:
+        if not self.node.ways:
+            self._tell(tuple([ways[0] for ways in row]), time, phase)
+            return
         for run in product(*row):
-            if self.node.ways and not self.run.build():
+            if not self.run.build():
                 return
-            # Under several keys the same row may be found again.
-            if self.node.key:
-                told = tuple([id(instance) for instance in run])
-                if told in self.said:
-                    continue
-                self.said.add(told)
-            probability = 1.0
-            for instance in run:
-                probability *= instance.probability
-            self.emit(joined(self.node.id, run, time=time, phase=phase, probability=probability))
+            self._tell(run, time, phase)
+
+    def _tell(self, run: tuple[Instance, ...], time: Instant, phase: int) -> None:
+        # Under several keys the same row may be found again.
+        if self.several:
+            told = tuple([id(instance) for instance in run])
+            if told in self.said:
+                return
+            self.said.add(told)
+        probability = 1.0
+        for instance in run:
+            probability *= instance.probability
+        self.emit(joined(self.node.id, run, time=time, phase=phase, probability=probability))
 
     # the longest row
 
@@ -346,6 +356,7 @@ class RepetitionProcess(Process):
 
     def load(self, state: Any, load: Load) -> None:
         rows, child = state
+        self.several = len(rows) > 1
         for key, opened, spoiled, items in rows:
             row = self.rows[load.key(key)] = Row(load.key(key), opened)
             row.spoiled = spoiled

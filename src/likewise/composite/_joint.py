@@ -114,7 +114,7 @@ class JointProcess(Guarded):
             hold = None if within is None else instance.time + within
             if self.needed[k] and lacks(self.needed[k], instance):
                 continue
-            if len(self.held) == 1 and self._quiet((instance,)) == 0.0:
+            if self.blockers and len(self.held) == 1 and self._quiet((instance,)) == 0.0:
                 continue
             if not self.choosers[k].admit(instance, hold):
                 continue
@@ -149,6 +149,13 @@ class JointProcess(Guarded):
                 if not fitting:
                     return
                 others.append(fitting)
+        if len(others) == 1:
+            mine = set(instance.ranks)
+            for other in others[0]:
+                parts = (instance, other) if k == 0 else (other, instance)
+                if mine.isdisjoint(other.ranks) and not self._try(parts):
+                    return
+            return
         for combination in _disjoint(others, instance):
             if not self._try((*combination[:k], instance, *combination[k:])):
                 return

@@ -62,7 +62,7 @@ class Prefix:
         self.keys: tuple[Any, ...] = ()
         self.plain = False
         # By which absences and keys it is found when something breaks it.
-        self.guarded: list[tuple[int, Any]] = []
+        self.guarded: tuple[tuple[int, Any], ...] = ()
         self.absent: dict[int, Blockers] = {}
 
     @property

@@ -275,7 +275,7 @@ class SequenceProcess(Guarded):
             keys = (None,) if absence.join is None else keys_of(prefix.roles, absence.join[1])
             for key in keys:
                 watched.setdefault(key, {})[prefix] = None
-            prefix.guarded += [(k, key) for key in keys]
+            prefix.guarded += tuple([(k, key) for key in keys])
 
     def broken_by(self, blockers: Blockers, instance: Instance) -> None:
         """Prefixes that wait for what comes after an absence go when the moment is over that broke it."""
