@@ -119,7 +119,7 @@ def test_did_you_mean(text: str, word: str) -> None:
         ("{device ~ laptop}", "compares nothing by itself", 9),
         ("{= b}", "is missing", 2),
         ("{type: a device: b}", "holds a colon", 16),
-        ("{a= b", "ends too early", 6),
+        ("{a= b", "this brace is never closed", 1),
         ('{a= "b}', "has no end", 5),
         ('{"": b}', "cannot be empty", 2),
         ('"": {a= b}', "cannot be empty", 1),
@@ -187,7 +187,8 @@ def test_one_bad_subscription_does_not_lose_the_good_ones() -> None:
     """
     good, errors = parse_lenient(text, "file.lw")
     assert [one.name for one in good] == ["b", "f", "h"]
-    assert [found.line for found in errors] == [3, 4, 6, 9]
+    assert [found.line for found in errors] == [2, 4, 6, 9]
+    assert errors[0].message == "this brace of `a` is never closed"
     assert {found.source for found in errors} == {"file.lw"}
 
 

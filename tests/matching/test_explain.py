@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from likewise.charts import waterfall, waterfall_rows
 from likewise.errors import BuildError
-from likewise.evaluation.waterfall import waterfall, waterfall_rows
 from likewise.events import Event
 from likewise.language import Operator, Options, Predicate, Profile
 from likewise.matching import Aggregation, Match, Matcher, Taxonomy, Topic
@@ -108,12 +108,13 @@ def test_explained_scores_are_the_kernels(mine, theirs, how, approach, weight):
     assert why.matched == bool(found)
 
 
-def test_the_waterfall_ends_at_the_score():
+def test_a_better_answer_has_the_longer_bar():
     matcher = Matcher(MEASURE, approach="approximate")
     why = matcher.explain(PROFILE, EVENT)
     rows = waterfall_rows(why)
-    assert [row["after"] for row in rows] == pytest.approx([0.3, why.score, why.score])
-    assert rows[1]["before"] == rows[0]["after"]
+    lengths = [step.similarity for step in why.steps]
+    assert [row["similarity"] for row in rows] == pytest.approx([*lengths, why.score])
+    assert [row["running"] for row in rows] == pytest.approx([0.3, why.score, why.score])
     assert waterfall(why)["data"]["values"] == rows
 
 

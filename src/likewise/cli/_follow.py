@@ -1,20 +1,15 @@
-"""A running stream as the one who started it sees it: told batch by batch, ended by a signal, failed in one line."""
+"""A running stream as its user sees it: reported batch by batch, its failure in one line."""
 
 from __future__ import annotations
 
 import contextlib
 import itertools
-import logging
-import os
-import signal
-import subprocess
-import threading
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from likewise.cli._ending import AGAIN, Ending
 from likewise.cli._output import counted, errors
 from likewise.errors import LikewiseError
 
@@ -24,103 +19,10 @@ if TYPE_CHECKING:
     from likewise.pipeline import Stream
 
 _POLL: Final = 0.3
-_LAST_WORDS: Final = 20
-"""Seconds in which a JVM that had a signal has stopped what it does."""
 _UNPREPARED: Final = ("Python worker failed to connect back", "STREAMING_PYTHON_RUNNER_INITIALIZATION")
 """What Spark says of a Python process that takes more than ten seconds to start (no setting gives it more), or that is
 killed while it prepares a stream."""
 _TRIES: Final = 5
-_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
-AGAIN: Final = "mend it and start again: it goes on where it was"
-
-
-class Ending:
-    """Whether the end is wanted: Ctrl-C says so, and SIGTERM, which service managers send; that is no failure."""
-
-    def __init__(self) -> None:
-        self.wanted = False
-
-    @contextlib.contextmanager
-    def heeded(self) -> Iterator[None]:
-        """Signals are heeded inside, in any place; the second one does not wait."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        before = {number: signal.getsignal(number) for number in _SIGNALS}
-        self.heed()
-        logging.getLogger().addFilter(_is_news)
-        try:
-            yield
-        finally:
-            logging.getLogger().removeFilter(_is_news)
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
-    def heed(self) -> None:
-        """Take the signals, also from a Spark session, which cancels jobs at Ctrl-C as if it were asked to."""
-        if threading.current_thread() is threading.main_thread():
-            for number in _SIGNALS:
-                signal.signal(number, self._hear)
-        _hush()
-
-    def _hear(self, number: int, _: Any) -> None:
-        # An exception would come up in the middle of a talk with the JVM and break it off.
-        if self.wanted:
-            os._exit(128 + number)
-        self.wanted = True
-        os.write(2, b"stopping\n")
-        # The JVM may have had the signal too, and be gone when it is asked.
-        logging.getLogger("py4j").setLevel(logging.CRITICAL)
-
-    @contextlib.contextmanager
-    def without_jvm(self) -> Iterator[None]:
-        """What is said inside to a JVM that is gone: nothing, if the end was wanted, and otherwise one line."""
-        try:
-            yield
-        except LikewiseError:
-            raise
-        except Exception as error:
-            if not jvm_is_gone(patience=_LAST_WORDS if self.wanted else 1):
-                raise told_of(error) from error
-            if not self.wanted:
-                raise LikewiseError("Spark's JVM is gone: killed, or out of memory", hint=AGAIN) from error
-
-
-def _is_news(record: logging.LogRecord) -> bool:
-    """Py4J logs a lost connection to the JVM with all that led to it; it is told in one line."""
-    return not str(record.msg).startswith("Exception while sending command")
-
-
-def _hush() -> None:
-    """Spark's server of accumulators prints what went wrong when the JVM is gone."""
-    try:
-        from pyspark import SparkContext
-    except ImportError:  # said, with a hint, by who wants a session
-        return
-    server = getattr(SparkContext._active_spark_context, "_accumulatorServer", None)
-    if server is not None:
-        server.handle_error = lambda *_: None
-
-
-def told_of(error: Exception) -> Exception:
-    """What Spark raises, in one line; other exceptions as they are."""
-    from pyspark.errors import PySparkException
-
-    from likewise.pipeline.failures import stream_failure
-
-    return LikewiseError(stream_failure(str(error))) if isinstance(error, PySparkException) else error
-
-
-def jvm_is_gone(*, patience: float) -> bool:
-    """Whether the JVM of this process has ended, or does so within some seconds."""
-    from pyspark import SparkContext
-
-    process = getattr(SparkContext._gateway, "proc", None)
-    if process is None:
-        return False
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(timeout=patience)
-    return process.poll() is not None
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from likewise.cli._output import counted, errors
+from likewise.cli._output import counted, errors, output
 from likewise.errors import InputError, LikewiseError
 
 if TYPE_CHECKING:
@@ -136,11 +136,16 @@ def event_batches(source: str, rejects: Rejects, *, size: int = BATCH) -> Iterat
 
     columns = (SpinnerColumn(), TextColumn("{task.completed:,.0f} events"), TimeElapsedColumn())
     waiting = _events(source, rejects)
-    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as progress:
+    with Progress(*columns, console=errors, transient=True, disable=not shows_progress()) as progress:
         task = progress.add_task("events", total=None)
         while batch := list(islice(waiting, size)):
             yield batch
             progress.advance(task, len(batch))
+
+
+def shows_progress() -> bool:
+    """Whether progress can be seen and shares no line with output."""
+    return errors.is_terminal and not output.is_terminal
 
 
 def _events(source: str, rejects: Rejects) -> Iterator[Event]:

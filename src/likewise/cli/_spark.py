@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from likewise.cli._ending import cancelling
 from likewise.cli._output import counted, errors, output, print_json
 
 if TYPE_CHECKING:
@@ -88,7 +89,8 @@ def session(master: str | None, remote: str | None) -> Iterator[SparkSession]:
     settings = {"spark.sql.shuffle.partitions": str(partitions(master, remote))}
     spark = spark_session(master=master, remote=remote, settings=settings)
     try:
-        yield spark
+        with cancelling(spark):
+            yield spark
     finally:
         if mine:
             spark.stop()
@@ -160,7 +162,7 @@ def _tell(frame: DataFrame, subscriptions: Iterable[Subscription], *, as_json: b
     import msgspec
     import typer
 
-    from likewise.cli.match import show_told
+    from likewise.cli.match import show_match
     from likewise.pipeline.events.transfer import over_events
     from likewise.pipeline.matching import recipe_of
 
@@ -168,7 +170,7 @@ def _tell(frame: DataFrame, subscriptions: Iterable[Subscription], *, as_json: b
     count = 0
     for row in told.toLocalIterator():
         count += 1
-        typer.echo(row["told"]) if as_json else show_told(msgspec.json.decode(row["told"]))
+        typer.echo(row["told"]) if as_json else show_match(msgspec.json.decode(row["told"]))
     return count
 
 

@@ -167,6 +167,23 @@ def _json_rows(text: bytes, source: str, rejects: Rejects) -> Iterator[dict[str,
                 yield row
 
 
+def write_rows(rows: list[dict[str, Any]], out: str, *, nested: tuple[str, ...] = ()) -> None:
+    """Rows of plain values as a table; CSV has no room for nested columns."""
+    import pyarrow as pa
+
+    flat = kind_of(out) == "csv"
+    kept = [{name: row[name] for name in row if name not in nested} for row in rows] if flat else rows
+    write_table(pa.Table.from_pylist([_textual(row) for row in kept]), out)
+
+
+def _textual(row: dict[str, Any]) -> dict[str, Any]:
+    """Values of events are of several types, which a column cannot be: they are written as texts."""
+    for mapping in row.get("mappings", ()):
+        for pair in mapping["correspondences"]:
+            pair["value"] = str(pair["value"])
+    return row
+
+
 def write_table(table: pa.Table, out: str) -> None:
     """A table as the suffix of its path says."""
     import msgspec

@@ -9,10 +9,10 @@ import typer
 
 from likewise.cli._input import called, read_text
 from likewise.cli._output import errors, print_json
-from likewise.errors import BuildError, InputError, LikewiseError, ParseError
+from likewise.errors import BuildError, InputError, LikewiseError, MissingError, ParseError
 
 if TYPE_CHECKING:
-    from likewise.language import Subscription
+    from likewise.language import Placed, Subscription
 
 _BAD = 2
 
@@ -52,51 +52,66 @@ def check(
 
 
 def _read(name: str) -> _Report:
-    from likewise.language import circle, parse_lenient
+    from likewise.language import parse_placed
 
     source = called(name)
     try:
         text = read_text(name)
     except InputError as error:
         return _Report(source, [], [error])
-    good, mistakes = parse_lenient(text, source)
-    report = _Report(source, good, list(mistakes))
-    if not good and not mistakes:
+    placed, mistakes = parse_placed(text, source)
+    report = _Report(source, [], list(mistakes))
+    if not placed and not mistakes:
         report.errors.append(InputError("there is no subscription in it", source=source, hint="it is empty"))
-    names = circle(good)
-    if names:
-        report.errors.append(
-            InputError(
-                "patterns refer to each other in a circle: " + " → ".join(names),
-                source=source,
-                hint="a pattern can refer only to others that do not rest on it",
-            )
-        )
-    else:
-        report.errors += _unworkable(good, source)
+    refused = _refused(placed)
+    report.errors += [each.error(error.message, hint=error.hint) for each, error in refused]
+    bad = {each.subscription.name for each, _ in refused}
+    report.subscriptions = [each.subscription for each in placed if each.subscription.name not in bad]
+    report.errors.sort(key=lambda error: (getattr(error, "line", None) or 0, getattr(error, "column", 0)))
     return report
 
 
-def _unworkable(subscriptions: list[Subscription], source: str) -> list[LikewiseError]:
-    """Patterns that are well written and yet can never be decided, such as a negation without a window."""
-    from likewise.language import Composite, references
+def _refused(placed: list[Placed]) -> list[tuple[Placed, LikewiseError]]:
+    """The subscriptions that are well written and that `match` or `detect` would refuse all the same."""
+    from likewise.language import circle
 
-    known = {one.name: one for one in subscriptions}
-    patterns = [one for one in subscriptions if isinstance(one.body, Composite)]
-    if not patterns:
-        return []
+    named = circle([each.subscription for each in placed])
+    if names := dict.fromkeys(named or ()):
+        first = next(each for each in placed if each.subscription.name in names)
+        message = "patterns refer to each other in a circle: " + " → ".join(named or ())
+        hint = "a pattern can refer only to others that do not rest on it"
+        return [(first, BuildError(message, hint=hint))]
+    known = {each.subscription.name: each.subscription for each in placed}
+    found = ((each, _refusal(each.subscription, known)) for each in placed)
+    return [(each, error) for each, error in found if error is not None]
+
+
+def _refusal(subscription: Subscription, known: dict[str, Subscription]) -> LikewiseError | None:
     from likewise.composite import build_plan
     from likewise.composite._catalogue import closure
+    from likewise.language import Composite, Member, members, references
+    from likewise.matching import Matcher
+    from likewise.testing import TableMeasure
 
-    found: list[LikewiseError] = []
-    for one in patterns:
+    # A measure that knows no word: whether there is a space is nothing that a file of subscriptions can say.
+    matcher = Matcher(TableMeasure({}))
+    body = subscription.body
+    try:
+        if not isinstance(body, Composite):
+            matcher.add(body, options=subscription.options)
+            return None
+        for leaf in members(body.root):
+            if isinstance(leaf, Member):
+                matcher.add(leaf.profile)
         # What an engine must know already is not judged here.
-        if all(name in known for other in (one, *closure(one, known)) for name in references(other)):
-            try:
-                build_plan(one, known)
-            except BuildError as error:
-                found.append(InputError(error.message, source=source, hint=error.hint))
-    return found
+        scope = (subscription, *closure(subscription, known))
+        if all(name in known for other in scope for name in references(other)):
+            build_plan(subscription, known)
+    except MissingError:
+        return None
+    except LikewiseError as error:
+        return error
+    return None
 
 
 def _notes(reports: list[_Report]) -> list[str]:

@@ -234,10 +234,10 @@ def _explained(space: str, happenings: list[Happening]) -> list[Match]:
 
 
 def _report(out: Path, space: str, facts: dict[str, Any]) -> Path:
+    from likewise.charts import ReportPage, bars, histogram
     from likewise.evaluation.building import SUBSCRIPTIONS
-    from likewise.evaluation.report import Report, bars, histogram
 
-    page = Report("Likewise: the demo's report")
+    page = ReportPage("Likewise: the demo's report")
     page.text(
         f"{facts['count']:,} events of a simulated building, written by three makers in their own words, matched with "
         f"subscriptions in a fourth vocabulary by the space {Path(space).name}, on Spark in {facts['seconds']:.0f} s. "

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from likewise.cli._feed import Feed
 from likewise.cli._guard import guard
-from likewise.cli._input import Rejects, by_spaces, event_batches, read_subscriptions, spaces_for
-from likewise.cli._options import DeadLetters
+from likewise.cli._input import Rejects, by_spaces, read_subscriptions, spaces_for
+from likewise.cli._meaning import engine_options, settled, spark_options
+from likewise.cli._options import Json, Meaning, OnSpark, Reading, Timing, chosen, grouped
 from likewise.cli._output import counted, errors, output, print_json
-from likewise.errors import BuildError, InputError, ParseError
+from likewise.errors import BuildError, InputError
 from likewise.files import write_whole
 
 if TYPE_CHECKING:
@@ -21,9 +23,9 @@ if TYPE_CHECKING:
     from likewise.matching import Matcher
 
 BATCH = 10_000
-LIMIT = 100_000
 SMALL = 1 << 22
 """A file of fewer bytes is through the general path before a kernel is loaded, let alone compiled."""
+_CHARTED = 50
 
 
 def register(app: typer.Typer) -> None:
@@ -31,138 +33,120 @@ def register(app: typer.Typer) -> None:
     app.command("detect")(detect)
 
 
+@grouped
 def detect(
     events: Annotated[str, typer.Argument(help="File of events (JSON lines, CloudEvents, RDF), or - for stdin.")],
     patterns: Annotated[str, typer.Argument(help="File of patterns and of the subscriptions they refer to.")],
     *,
-    lateness: Annotated[str, typer.Option(help="How late events may come, such as `30 s` or `5 minutes`.")] = "0 s",
-    max_jump: Annotated[str, typer.Option(help="Events further ahead than this are refused.")] = "366 days",
-    limit: Annotated[int, typer.Option(min=1, help="At most so many instances held per pattern.")] = LIMIT,
-    full: Annotated[str, typer.Option(help="At the limit: `drop oldest` or `refuse`.")] = "drop oldest",
-    until: Annotated[str | None, typer.Option(help="Go on to this time after the last event (ISO 8601).")] = None,
-    measure: Annotated[str | None, typer.Option(help="Measure for `~`, such as esa; needs a space.")] = None,
-    space: Annotated[list[str] | None, typer.Option(help="Space of the measure.")] = None,
-    relatedness: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Least relatedness in `a.x ~ b.x`; usual for the measure.")
-    ] = None,
-    two_step: Annotated[bool, typer.Option("--two-step", help="Use the two-step method, to compare.")] = False,
+    timing: Timing,
+    meaning: Meaning,
+    reading: Reading,
+    where: OnSpark,
     explain: Annotated[bool, typer.Option("--explain", help="Show the trace of each detection.")] = False,
     state: Annotated[bool, typer.Option("--state", help="Show what each pattern holds, and why it stopped.")] = False,
     rank: Annotated[bool, typer.Option("--rank", help="Print the surest detections first, at the end.")] = False,
     chart: Annotated[Path | None, typer.Option(help="Write a timeline of the first detections as HTML.")] = None,
-    snapshot: Annotated[
-        Path | None,
-        typer.Option(help="Go on from this snapshot, and write it at the end; time stays open."),
-    ] = None,
-    dead_letters: DeadLetters = None,
-    spark: Annotated[bool, typer.Option("--spark", help="Run on Spark: for more than one machine can hold.")] = False,
-    master: Annotated[str | None, typer.Option(help="Spark master, e.g. `local[2,4]` or `spark://host:7077`.")] = None,
-    remote: Annotated[str | None, typer.Option(help="Spark Connect address, e.g. `sc://host:15002`.")] = None,
     out: Annotated[str | None, typer.Option(help="With --spark: write Parquet here instead of printing.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON line for each detection.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Detect situations in time: patterns over several events.
 
     Example: `likewise detect homes.jsonl examples/patterns/homes.lw --explain --state`
     """
+    meaning = settled(meaning)
     guard(
-        reads={"EVENTS": events, "PATTERNS": patterns},
-        writes={"--chart": chart, "--snapshot": snapshot, "--dead-letters": dead_letters},
+        reads={"EVENTS": events, "PATTERNS": patterns, "--background": meaning.background},
+        writes={"--chart": chart, "--snapshot": timing.snapshot, "--dead-letters": reading.dead_letters},
         makes={"--out": out},
     )
-    rejects = Rejects(dead_letters)
+    if out is not None and not where.wanted:
+        raise BuildError("--out is for --spark", hint="without Spark, `--json > FILE` keeps the detections")
+    rejects = Rejects(reading.dead_letters)
     interests = read_subscriptions(patterns, rejects)
-    spaces = space or spaces_for(interests)
-    if spark or master or remote or out:
-        from likewise.cli._spark import detect_on_spark
-
-        place: dict[str, Any] = {
-            "master": master,
-            "remote": remote,
-            "out": out,
-            "rejects": rejects,
-            "as_json": as_json,
-        }
-        asked: dict[str, Any] = {"lateness": lateness != "0 s", "max-jump": max_jump != "366 days", "until": until}
-        asked |= {"limit": limit != LIMIT, "full": full != "drop oldest", "relatedness": relatedness is not None}
-        asked |= {"two-step": two_step, "explain": explain, "state": state, "rank": rank}
-        asked |= {"chart": chart, "snapshot": snapshot}
-        _refuse_on_spark([name for name, chosen in asked.items() if chosen])
-        detect_on_spark(events, interests, **place, measure=measure, space=spaces)
+    if where.wanted:
+        asked = {"--explain": explain, "--state": state, "--rank": rank, "--chart": chart, "--follow": reading.follow}
+        _refuse_on_spark([*chosen(timing), *(name for name, wanted in asked.items() if wanted)])
+        place = {"master": where.master, "remote": where.remote, "out": out, "rejects": rejects, "as_json": as_json}
+        _detect_on_spark(events, interests, meaning, **place)
         return
-    from likewise.composite import ranked
-
+    _check_chart(chart)
+    feed = Feed(events, rejects, follow=reading.follow)
+    options = engine_options(meaning, interests)
+    detector = _detector(interests, timing, options, rejects, compiled=not _is_small(events, timing))
+    last = None if timing.until is None else _instant(timing.until)
+    found = _detections(detector, feed, last, closes=timing.snapshot is None)
+    shown = _show(found, rank=rank, explain=explain, as_json=as_json)
     if chart is not None:
-        from likewise.evaluation.charts import check_chart
-
-        check_chart(chart, endings=(".html",))
-    last = None if until is None else _instant(until)
-    detector = _detector(
-        interests,
-        snapshot=snapshot,
-        rejects=rejects,
-        two_step=two_step,
-        matcher=_matcher(measure, spaces),
-        lateness=_duration(lateness),
-        max_jump=_duration(max_jump),
-        relatedness=relatedness,
-        limits=_limits(limit, full),
-        compiled=not (_is_small(events) and snapshot is None and limit == LIMIT),
-    )
-    shown: list[Detection] = []
-    found: Iterable[Detection] = _detections(detector, events, last, rejects, closes=snapshot is None)
-    for detection in ranked(found) if rank else found:
-        if len(shown) < 50:
-            shown.append(detection)
-        _print(detection, explain=explain, as_json=as_json)
-    if chart is not None:
-        from likewise.evaluation.timeline import write_timeline
+        from likewise.charts import write_timeline
 
         write_timeline(shown, chart, states=detector.state())
-    if snapshot is not None:
-        write_whole(snapshot, detector.snapshot())
-    _conclude(detector, state=state, as_json=as_json, spaces=spaces)
+    if timing.snapshot is not None:
+        write_whole(timing.snapshot, detector.snapshot())
+    _conclude(detector, state=state, as_json=as_json, spaces=options["spaces"])
     rejects.conclude()
+    feed.conclude()
 
 
-def _is_small(source: str) -> bool:
+def _check_chart(chart: Path | None) -> None:
+    if chart is not None:
+        from likewise.charts import check_chart
+
+        check_chart(chart, endings=(".html",))
+
+
+def _is_small(source: str, timing: Timing) -> bool:
     path = Path(source)
-    return source != "-" and path.is_file() and path.stat().st_size < SMALL
+    plain = timing.snapshot is None and timing.limit == Timing().limit
+    return plain and source != "-" and path.is_file() and path.stat().st_size < SMALL
 
 
 def _refuse_on_spark(asked: list[str]) -> None:
     if asked:
-        told = ", ".join(f"--{name}" for name in asked)
-        raise BuildError(f"not on Spark: {told}", hint="leave it out, or run without --spark")
+        raise BuildError(f"not on Spark: {', '.join(asked)}", hint="leave it out, or run without --spark")
+
+
+def _detect_on_spark(events: str, interests: list[Subscription], meaning: Meaning, **options: Any) -> None:
+    from likewise.cli._spark import detect_on_spark
+
+    spaces = meaning.space or spaces_for(interests, meaning.approach)
+    detect_on_spark(events, interests, space=spaces, **spark_options(meaning), **options)
 
 
 def _detector(
-    interests: list[Subscription],
-    *,
-    snapshot: Path | None,
-    rejects: Rejects,
-    two_step: bool,
-    **options: Any,
+    interests: list[Subscription], timing: Timing, options: dict[str, Any], rejects: Rejects, *, compiled: bool
 ) -> Detector:
+    from likewise.cli._unknown import report_unknown
     from likewise.composite import Detector, Refused, reconcile
     from likewise.composite.two_step import TwoStepDetector
+    from likewise.matching import Matcher
 
-    def refuse(one: Refused) -> None:
-        rejects.refuse(_bad_record(one))
+    def refuse(refused: Refused) -> None:
+        rejects.refuse(_bad_record(refused))
 
-    matcher: Matcher = options["matcher"]
-    kind = TwoStepDetector if two_step else Detector
-    if snapshot is not None and snapshot.exists():
-        detector = _restored(kind, snapshot, matcher=matcher, measure=matcher.measure, refuse=refuse)
+    matcher = Matcher(**options)
+    report_unknown(interests, options["spaces"])
+    kind = TwoStepDetector if timing.two_step else Detector
+    if timing.snapshot is not None and timing.snapshot.exists():
+        detector = _restored(kind, timing.snapshot, matcher=matcher, measure=matcher.measure, refuse=refuse)
         if any(changes := reconcile(detector, interests)):
             errors.print(f"since the snapshot: {changes}; a changed pattern begins anew", markup=False)
         return detector
-    return kind(interests, measure=matcher.measure, refuse=refuse, **options)
+    return kind(
+        interests,
+        matcher=matcher,
+        measure=matcher.measure,
+        refuse=refuse,
+        lateness=_duration(timing.lateness),
+        max_jump=_duration(timing.max_ahead),
+        relatedness=timing.relatedness,
+        limits=_limits(timing.limit, timing.full),
+        compiled=compiled,
+    )
 
 
-def _restored(kind: type[Detector], snapshot: Path, **options: Any) -> Detector:
+def _restored(kind: type[Detector], snapshot: Path, *, matcher: Matcher, **options: Any) -> Detector:
     try:
-        return kind.restore(snapshot.read_bytes(), **options)
+        return kind.restore(snapshot.read_bytes(), matcher=matcher, **options)
     except InputError as error:
         hint = "give the file that --snapshot wrote, or one that is not there yet"
         raise InputError(error.message, source=str(snapshot), hint=hint) from None
@@ -176,16 +160,26 @@ def _bad_record(refused: Any) -> Any:
     return BadRecord(source="<detector>", line=None, reason=refused.reason, raw=raw)
 
 
-def _detections(
-    detector: Detector, source: str, until: int | None, rejects: Rejects, *, closes: bool
-) -> Iterator[Detection]:
+def _detections(detector: Detector, feed: Feed, until: int | None, *, closes: bool) -> Iterator[Detection]:
     """All that the events bring about; `closes` ends event time with the last of them, as nothing follows."""
-    for batch in event_batches(source, rejects, size=BATCH):
+    for batch in feed.batches(size=BATCH):
         yield from detector.publish_batch(batch)
     if closes:
         yield from detector.flush()
     if until is not None:
         yield from detector.advance(until)
+
+
+def _show(found: Iterable[Detection], *, rank: bool, explain: bool, as_json: bool) -> list[Detection]:
+    """Print the detections and give the first of them, for a chart."""
+    from likewise.composite import ranked
+
+    shown: list[Detection] = []
+    for detection in ranked(found) if rank else found:
+        if len(shown) < _CHARTED:
+            shown.append(detection)
+        _print(detection, explain=explain, as_json=as_json)
+    return shown
 
 
 def _print(detection: Detection, *, explain: bool, as_json: bool) -> None:
@@ -196,6 +190,16 @@ def _print(detection: Detection, *, explain: bool, as_json: bool) -> None:
         return
     for line in detection_lines(detection, trace=explain):
         output.print(line, markup=False, soft_wrap=True)
+    if explain:
+        for line in event_lines(detection):
+            output.print(line, markup=False, soft_wrap=True)
+
+
+def event_lines(detection: Detection) -> Iterator[str]:
+    """What the events of a detection say, a line each."""
+    for event in dict.fromkeys(detection.members):
+        if event.tuples:
+            yield f"    {event.id}: {', '.join(f'{name} = {value}' for name, value in event.tuples)}"
 
 
 def _conclude(detector: Detector, *, state: bool, as_json: bool, spaces: list[str]) -> None:
@@ -203,25 +207,14 @@ def _conclude(detector: Detector, *, state: bool, as_json: bool, spaces: list[st
 
     states = detector.state()
     if state and as_json:
-        print_json({"state": [state_plain(one) for one in states]})
+        print_json({"state": [state_plain(each) for each in states]})
     elif state:
         for line in state_lines(states):
             output.print(line, markup=False, soft_wrap=True)
     if not as_json:
-        total = sum(one.detected for one in states)
+        total = sum(each.detected for each in states)
         told = f"{counted(total, 'detection')} of {counted(len(states), 'pattern')}{by_spaces(spaces)}"
         errors.print(told, markup=False, soft_wrap=True)
-
-
-def _matcher(name: str | None, spaces: list[str]) -> Matcher:
-    """With the measure that was named, or with the usual one over the spaces."""
-    from likewise.cli._spaces import open_spaces
-    from likewise.matching import Matcher
-    from likewise.semantics import measure, needs_space
-
-    if name is None:
-        return Matcher(spaces=spaces)
-    return Matcher(measure(name, spaces=open_spaces(spaces)) if needs_space(name) else measure(name))
 
 
 def _limits(instances: int, policy: str) -> Any:
@@ -233,16 +226,9 @@ def _limits(instances: int, policy: str) -> Any:
 
 
 def _duration(text: str) -> int:
-    from likewise.language import Negation, parse_pattern
+    from likewise.language import parse_duration
 
-    # The language's own durations, so that the command understands what patterns do.
-    try:
-        root = parse_pattern(f"not x for {text}").root
-    except ParseError:
-        root = None
-    if not isinstance(root, Negation) or root.within is None:
-        raise BuildError(f"{text!r} is not a length of time", hint="such as `30 s`, `5 minutes` or `1 hour`")
-    return root.within
+    return parse_duration(text)
 
 
 def _instant(text: str) -> int:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from likewise.cli._feed import Feed
 from likewise.cli._guard import guard
-from likewise.cli._input import Rejects, by_spaces, event_batches, read_subscriptions, spaces_for
-from likewise.cli._options import DeadLetters
+from likewise.cli._input import Rejects, by_spaces, read_subscriptions, spaces_for
+from likewise.cli._meaning import engine_options, settled, spark_options
+from likewise.cli._options import Explaining, Json, Mappings, Meaning, OnSpark, Reading, grouped
 from likewise.cli._output import counted, errors, output, print_json
-from likewise.cli.vocabulary import read_vocabulary
 from likewise.errors import BuildError
 
 if TYPE_CHECKING:
     from likewise.engine import Engine, Notification
     from likewise.events import Event
+    from likewise.language import Subscription
     from likewise.matching import Correspondence, Explanation, Match
 
 _DRAWN = 20
@@ -25,112 +28,165 @@ _DRAWN = 20
 
 def register(app: typer.Typer) -> None:
     """Add the `match` command."""
-    app.command("match")(match)
+    app.command("match", cls=Explaining)(match)
 
 
+@grouped
 def match(
     events: Annotated[str, typer.Argument(help="File of events (JSON lines, CloudEvents, RDF), or - for stdin.")],
     subscriptions: Annotated[str, typer.Argument(help="File of subscriptions, or - for stdin.")],
     *,
-    approach: Annotated[str | None, typer.Option(help="exact, approximate, thematic, …")] = None,
-    threshold: Annotated[float | None, typer.Option(min=0, max=1, help="Least score of a match.")] = None,
-    aggregation: Annotated[str | None, typer.Option(help="cautious, geometric, product or mean.")] = None,
-    top: Annotated[int, typer.Option(min=1, help="So many mappings for each match.")] = 1,
-    distinct: Annotated[bool, typer.Option("--distinct", help="A tuple answers one predicate only.")] = False,
-    space: Annotated[list[str] | None, typer.Option(help="Space for `~`, by name or path; may be repeated.")] = None,
-    background: Annotated[
-        Path | None, typer.Option(help="Words of the stream to rank by, as `likewise vocabulary` writes them.")
-    ] = None,
-    dead_letters: DeadLetters = None,
-    spark: Annotated[bool, typer.Option("--spark", help="Run on Spark: for more than one machine can hold.")] = False,
-    master: Annotated[str | None, typer.Option(help="Spark master, e.g. `local[2,4]` or `spark://host:7077`.")] = None,
-    remote: Annotated[str | None, typer.Option(help="Spark Connect address, e.g. `sc://host:15002`.")] = None,
-    out: Annotated[str | None, typer.Option(help="With --spark: write Parquet here instead of printing.")] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Say why, and for unmatched events why not.")] = False,
+    meaning: Meaning,
+    mappings: Mappings,
+    reading: Reading,
+    where: OnSpark,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Say why, and for unmatched events why not; `--explain full` says more.")
+    ] = False,
+    explain_full: Annotated[bool, typer.Option("--explain-full", hidden=True)] = False,
     chart: Annotated[
         Path | None, typer.Option(help="Why, as a chart of bars: .html, .png or .svg, for the first 20 explanations.")
     ] = None,
     rank: Annotated[
-        int | None, typer.Option(min=1, help="The so many best events of each subscription, whatever its threshold.")
+        int | None, typer.Option(min=1, help="The best events of each subscription, this many, whatever its threshold.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON line for each match.")] = False,
+    out: Annotated[
+        str | None, typer.Option(help="Write here instead of printing: .parquet, .jsonl or .csv; on Spark, a folder.")
+    ] = None,
+    as_json: Json = False,
 ) -> None:
     """Say which events answer which subscriptions, how well, and why.
 
-    Each match is printed with its score and with what answered what; `--explain` also tells why others did not match.
+    Each match is printed with its score and with what answered what; `--explain` also says why others did not match.
 
     Example: `likewise match events.jsonl subscriptions.lw --explain`
     """
+    meaning = settled(meaning)
     guard(
-        reads={"EVENTS": events, "SUBSCRIPTIONS": subscriptions, "--background": background},
-        writes={"--chart": chart, "--dead-letters": dead_letters},
-        makes={"--out": out},
+        reads={"EVENTS": events, "SUBSCRIPTIONS": subscriptions, "--background": meaning.background},
+        writes={"--chart": chart, "--dead-letters": reading.dead_letters, "--out": None if where.wanted else out},
+        makes={"--out": out if where.wanted else None},
     )
-    if rank is not None and (chart or explain):
-        raise BuildError("--rank gives neither a chart nor explanations", hint="leave out --chart and --explain")
-    if chart is not None:
-        from likewise.evaluation.charts import check_chart
-
-        check_chart(chart)
-    rejects = Rejects(dead_letters)
+    shown = Shown(explain=explain or explain_full, full=explain_full, chart=chart, out=out, as_json=as_json)
+    _refuse_together(rank, shown, where)
+    rejects = Rejects(reading.dead_letters)
     interests = read_subscriptions(subscriptions, rejects)
-    spaces = space or spaces_for(interests, approach)
-    options: dict[str, Any] = {"approach": approach, "threshold": threshold, "top_k": top}
-    options |= {"aggregation": aggregation, "distinct": distinct}
-    options |= {"background": None if background is None else read_vocabulary(background)}
-    if spark or master or remote or out:
-        from likewise.cli._spark import match_on_spark
-
-        if chart or rank or explain:
-            raise BuildError("charts, ranks and explanations are not for Spark", hint="leave out --spark")
-
-        place: dict[str, Any] = {
-            "master": master,
-            "remote": remote,
-            "out": out,
-            "rejects": rejects,
-            "as_json": as_json,
-        }
-        match_on_spark(events, interests, space=spaces, **place, **options)
+    options = {"top_k": mappings.top, "aggregation": mappings.aggregation, "distinct": mappings.distinct}
+    if where.wanted:
+        place = {"master": where.master, "remote": where.remote, "out": out, "rejects": rejects, "as_json": as_json}
+        _match_on_spark(events, interests, meaning, **place, **options)
         return
+    engine, spaces = _engine(interests, meaning, options)
+    feed = Feed(events, rejects, follow=reading.follow)
+    if rank is not None:
+        _show_ranks(engine, [event for batch in feed.batches() for event in batch], rank, as_json)
+    else:
+        _publish(engine, feed, shown, by_spaces(spaces))
+    rejects.conclude()
+    feed.conclude()
+
+
+class Shown:
+    """What is said of matches, and where."""
+
+    def __init__(self, *, explain: bool, full: bool, chart: Path | None, out: str | None, as_json: bool) -> None:
+        self.explain, self.full, self.chart, self.out, self.as_json = explain, full, chart, out, as_json
+        self.drawn: list[Explanation] = []
+        self.rows: list[dict[str, Any]] = []
+        if chart is not None:
+            from likewise.charts import check_chart
+
+            check_chart(chart)
+
+    def take(self, notices: Sequence[Notification]) -> None:
+        """Say what was found."""
+        for notice in notices:
+            if self.out is not None:
+                self.rows.append(_as_json(notice, explain=False))
+            elif self.as_json:
+                print_json(_as_json(notice, explain=self.explain))
+            else:
+                self._print(notice)
+        if self.chart is not None:
+            room = _DRAWN - len(self.drawn)
+            self.drawn += [one.match.explain() for one in notices[:room] if one.match is not None]
+
+    def _print(self, notice: Notification) -> None:
+        if self.explain and notice.match is not None:
+            output.print(notice.match.explain().text(full=self.full), markup=False, soft_wrap=True)
+        else:
+            show_match(_as_json(notice, explain=False))
+
+    def misses(self, engine: Engine, events: list[Event]) -> None:
+        """For each event without a match the subscription that came nearest, and what it lacked."""
+        for event in events if engine.profiles else ():
+            nearest = max((engine.explain(name, event) for name in engine.profiles), key=lambda why: why.score)
+            if self.as_json:
+                print_json({"event": event.id, "explanation": nearest.as_dict()})
+            else:
+                output.print(nearest.text(full=self.full), markup=False, soft_wrap=True)
+
+    def conclude(self) -> None:
+        """Write what is written at the end."""
+        if self.chart is not None:
+            self._draw(self.chart)
+        if self.out is not None:
+            from likewise.cli._tables import write_rows
+
+            write_rows(self.rows, self.out, nested=("events", "mappings"))
+
+    def _draw(self, path: Path) -> None:
+        from likewise.charts import save, waterfalls
+
+        if not self.drawn:
+            errors.print("nothing matched, so there is no chart; --explain says why not")
+            return
+        save(waterfalls(self.drawn), path)
+        errors.print(f"{counted(len(self.drawn), 'explanation')} in {path}", markup=False, soft_wrap=True)
+
+
+def _refuse_together(rank: int | None, shown: Shown, where: OnSpark) -> None:
+    if rank is not None and (shown.chart or shown.explain or shown.out):
+        raise BuildError("--rank gives no chart, explanations or file", hint="leave out --chart, --explain and --out")
+    if where.wanted and (shown.chart or rank or shown.explain):
+        raise BuildError("charts, ranks and explanations are not for Spark", hint="leave out --spark")
+    if shown.out is not None and not where.wanted:
+        from likewise.cli._tables import kind_of
+
+        kind_of(shown.out)
+
+
+def _engine(interests: list[Subscription], meaning: Meaning, options: dict[str, Any]) -> tuple[Engine, list[str]]:
+    from likewise.cli._unknown import report_unknown
     from likewise.engine import Engine
 
-    engine = Engine(spaces=spaces, **options)
+    chosen = engine_options(meaning, interests)
+    engine = Engine(**chosen, **options)
     engine.subscribe(interests)
-    if rank is not None:
-        _show_ranks(engine, [event for batch in event_batches(events, rejects) for event in batch], rank, as_json)
-        rejects.conclude()
-        return
-    drawn: list[Explanation] = []
+    report_unknown(interests, chosen["spaces"])
+    return engine, chosen["spaces"]
+
+
+def _publish(engine: Engine, feed: Feed, shown: Shown, spaces: str) -> None:
     read = found = 0
-    for batch in event_batches(events, rejects):
-        read += len(batch)
-        told_of = engine.publish_batch(batch)
-        found += len(told_of)
-        for told in told_of:
-            print_json(_as_json(told, explain=explain)) if as_json else _show(told, explain=explain)
-        if chart is not None:
-            drawn += [told.match.explain() for told in told_of[: _DRAWN - len(drawn)] if told.match is not None]
-        if explain:
-            matched = {event.id for told in told_of for event in told.events}
-            _show_misses(engine, [event for event in batch if event.id not in matched], as_json=as_json)
-    if chart is not None:
-        _draw(chart, drawn)
-    if not as_json:
+    for batch in feed.batches():
+        notices = engine.publish_batch(batch)
+        read, found = read + len(batch), found + len(notices)
+        shown.take(notices)
+        if shown.explain:
+            matched = {event.id for notice in notices for event in notice.events}
+            shown.misses(engine, [event for event in batch if event.id not in matched])
+    shown.conclude()
+    if not shown.as_json:
         those = f"{counted(read, 'event')} with {counted(len(engine.subscriptions), 'subscription')}"
-        errors.print(f"{counted(found, 'match')} of {those}{by_spaces(spaces)}", markup=False, soft_wrap=True)
-    rejects.conclude()
+        errors.print(f"{counted(found, 'match')} of {those}{spaces}", markup=False, soft_wrap=True)
 
 
-def _draw(path: Path, explanations: list[Explanation]) -> None:
-    from likewise.evaluation.charts import save
-    from likewise.evaluation.waterfall import waterfalls
+def _match_on_spark(events: str, interests: list[Subscription], meaning: Meaning, **options: Any) -> None:
+    from likewise.cli._spark import match_on_spark
 
-    if not explanations:
-        errors.print("nothing matched, so there is no chart; --explain says why not")
-        return
-    save(waterfalls(explanations), path)
-    errors.print(f"{counted(len(explanations), 'explanation')} in {path}", markup=False, soft_wrap=True)
+    spaces = meaning.space or spaces_for(interests, meaning.approach)
+    match_on_spark(events, interests, space=spaces, **spark_options(meaning), **options)
 
 
 def _show_ranks(engine: Engine, events: list[Event], limit: int, as_json: bool) -> None:
@@ -146,42 +202,23 @@ def _show_ranks(engine: Engine, events: list[Event], limit: int, as_json: bool) 
             output.print(f"  {place}. {match.event.id}  score {match.score:.3f}", markup=False, soft_wrap=True)
 
 
-def _show(told: Notification, *, explain: bool) -> None:
-    if explain and told.match is not None:
-        output.print(told.match.explain().text(), markup=False, soft_wrap=True)
-        return
-    show_told(_as_json(told, explain=False))
-
-
-def show_told(told: dict[str, Any]) -> None:
+def show_match(plain: dict[str, Any]) -> None:
     """A match for people, from what `--json` says of it."""
-    line = f"{told['subscription']} matches {', '.join(told['events'])}  score {told['score']:.3f}"
+    line = f"{plain['subscription']} matches {', '.join(plain['events'])}  score {plain['score']:.3f}"
     output.print(line, markup=False, soft_wrap=True)
-    for mapping in told["mappings"]:
+    for mapping in plain["mappings"]:
         output.print(f"  mapping with probability {mapping['probability']:.3f}")
         for pair in mapping["correspondences"]:
-            said = f"{pair['attribute']}: {pair['value']}  similarity {pair['similarity']:.3f}"
-            output.print(f"    {pair['predicate']}  ↔  {said}", markup=False, soft_wrap=True)
+            answer = f"{pair['attribute']}: {pair['value']}  similarity {pair['similarity']:.3f}"
+            output.print(f"    {pair['predicate']}  ↔  {answer}", markup=False, soft_wrap=True)
 
 
-def _show_misses(engine: Engine, events: list[Event], *, as_json: bool) -> None:
-    """For each event without a match the subscription that came nearest, and what it lacked."""
-    if not engine.profiles:
-        return
-    for event in events:
-        nearest = max((engine.explain(name, event) for name in engine.profiles), key=lambda why: why.score)
-        if as_json:
-            print_json({"event": event.id, "explanation": nearest.as_dict()})
-        else:
-            output.print(nearest.text(), markup=False, soft_wrap=True)
-
-
-def _as_json(told: Notification, *, explain: bool) -> dict[str, Any]:
-    why = {"explanation": told.match.explain().as_dict()} if explain and told.match is not None else {}
-    if told.match is not None:
-        return why | match_plain(told.match)
-    ids = [event.id for event in told.events]
-    return {"subscription": told.subscription, "event": ids[-1], "events": ids, "score": told.score, "mappings": []}
+def _as_json(notice: Notification, *, explain: bool) -> dict[str, Any]:
+    why = {"explanation": notice.match.explain().as_dict()} if explain and notice.match is not None else {}
+    if notice.match is not None:
+        return why | match_plain(notice.match)
+    ids = [event.id for event in notice.events]
+    return {"subscription": notice.subscription, "event": ids[-1], "events": ids, "score": notice.score, "mappings": []}
 
 
 def match_plain(match: Match) -> dict[str, Any]:

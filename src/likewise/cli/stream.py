@@ -76,7 +76,8 @@ def stream(
     `likewise stream patterns.lw --source mqtt --from broker=mqtt://localhost --from topic=home/# --heartbeat 10s
     --checkpoint watching --dead-letter letters`
     """
-    from likewise.cli._follow import Ending, Told
+    from likewise.cli._ending import Ending
+    from likewise.cli._follow import Told
     from likewise.cli._spark import session
     from likewise.pipeline import FileSink, Stream, SubscriptionTable, read_stream
     from likewise.pipeline.streaming.stream import Places

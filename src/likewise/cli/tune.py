@@ -35,8 +35,9 @@ def tune(
 
     Example: `likewise tune events.jsonl subscriptions.lw --labels labels.tsv --chart tuning.html`
     """
+    from likewise.charts import check_chart, save
     from likewise.errors import BuildError
-    from likewise.evaluation.charts import check_chart, precision_recall, save
+    from likewise.evaluation.charts import precision_recall
     from likewise.evaluation.labels import read_labels
     from likewise.evaluation.tuning import candidates, usage
     from likewise.evaluation.tuning import tune as search

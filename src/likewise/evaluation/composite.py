@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Final
 
+from likewise.charts import Spec, save
 from likewise.composite import Detector
 from likewise.composite.two_step import TwoStepDetector
 from likewise.errors import BuildError
 from likewise.evaluation._composite_clock import Spent, Stopwatch, best, response
-from likewise.evaluation.charts import Spec, save
 from likewise.evaluation.experiment import Cell, Experiment, ExperimentReport, ExperimentSettings
 from likewise.events import Event
 from likewise.language import Composite, Consumption, Duplicates, Keep, Member, Operator, Predicate, Profile

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from likewise.charts import save
 from likewise.evaluation.approaches import Approach, Laboratory, Trial, choose
-from likewise.evaluation.charts import bars, save
+from likewise.evaluation.charts import bars
 from likewise.evaluation.eurovoc import read_eurovoc
 from likewise.evaluation.experiment import Experiment, ExperimentReport, ExperimentSettings, Row
 from likewise.evaluation.ranking import Quality, quality

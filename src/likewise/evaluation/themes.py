@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from likewise.charts import Spec, save
 from likewise.errors import BuildError
 from likewise.evaluation.approaches import Laboratory
-from likewise.evaluation.charts import Spec, heat_map, save
+from likewise.evaluation.charts import heat_map
 from likewise.evaluation.experiment import Experiment, ExperimentReport, ExperimentSettings, Row
 from likewise.evaluation.matching import make_laboratory
 from likewise.evaluation.ranking import max_f1

@@ -1,5 +1,9 @@
 """The subscription language: text to subscriptions and patterns, and back."""
 
+from likewise.language._durations import (
+    parse_duration,
+    write_duration,
+)
 from likewise.language._events import (
     format_event,
     parse_event,
@@ -49,9 +53,11 @@ from likewise.language._model import (
     TimeEvent,
 )
 from likewise.language._parser import (
+    Placed,
     parse,
     parse_lenient,
     parse_pattern,
+    parse_placed,
     parse_subscription,
 )
 from likewise.language._references import (
@@ -81,6 +87,7 @@ __all__ = [
     "Operator",
     "Options",
     "Pattern",
+    "Placed",
     "Predicate",
     "Profile",
     "Range",
@@ -100,10 +107,13 @@ __all__ = [
     "members",
     "ordered_literal",
     "parse",
+    "parse_duration",
     "parse_event",
     "parse_lenient",
     "parse_pattern",
+    "parse_placed",
     "parse_subscription",
     "references",
     "structure",
+    "write_duration",
 ]

@@ -46,6 +46,20 @@ def length(number: str, unit: str) -> Duration:
     return LONGEST + 1 if len(number) > 30 else round(Decimal(number) * UNITS[unit])
 
 
+def parse_duration(text: str) -> Duration:
+    """A length of time as patterns write it.
+
+    >>> parse_duration("1 hour 30 minutes")
+    5400000000
+    """
+    total = at = 0
+    while (found := PART.match(text, at)) is not None and found[2] in UNITS:
+        total, at = total + length(found[1], found[2]), found.end()
+    if not at or text[at:].strip() or total > LONGEST:
+        raise BuildError(f"{text!r} is not a length of time", hint="such as `30 s`, `5 minutes` or `1 hour`")
+    return total
+
+
 def write_duration(duration: Duration) -> str:
     """A duration in words, from days down.
 

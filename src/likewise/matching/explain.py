@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -16,6 +17,7 @@ from likewise.matching.definition import MatrixParts
 from likewise.matching.encoding import TEXT, kind_of, term_of
 from likewise.matching.mapping import best_assignments, row_probabilities
 from likewise.matching.settings import Aggregation, Settings, aggregate
+from likewise.matching.verdict import summary_lines, verdict
 from likewise.semantics import Measure, Shared, apart
 
 
@@ -62,8 +64,17 @@ class Explanation:
         """Plain values for JSON."""
         return asdict(self) | {"matched": self.matched}
 
-    def text(self) -> str:
-        """For people, one line or more for each predicate."""
+    def text(self, *, full: bool = False) -> str:
+        """For people: the verdict in words, then numbers; `full` adds the score so far and the shared concepts."""
+        return "\n".join([verdict(self), *self._details()] if full else summary_lines(self))
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.text())}</pre>"
+
+    def _details(self) -> list[str]:
         verdict = "matches" if self.matched else "does not match"
         head = f"{self.subscription} {verdict} {self.event}: score {self.score:.3f}, threshold {self.threshold:.3f}"
         lines = [f"{head} ({self.approach}, {self.aggregation})"]
@@ -71,7 +82,7 @@ class Explanation:
             lines += _lines(step, failed=number == self.failing)
         if self.failing is not None:
             lines.append(f"  why not: {self.why_not}")
-        return "\n".join(lines)
+        return lines
 
     @property
     def why_not(self) -> str:

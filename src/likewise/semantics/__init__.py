@@ -28,6 +28,7 @@ from likewise.semantics.space.writer import SpaceWriter
 from likewise.semantics.text.words import tokens
 from likewise.semantics.themes import Suggestion
 from likewise.semantics.themes import suggest as suggest_themes
+from likewise.semantics.unknown import unknown_words
 from likewise.semantics.wordnet.corpus import build_wordnet
 from likewise.semantics.wordnet.information import InformationContent
 from likewise.semantics.wordnet.opposites import Opposites
@@ -88,6 +89,7 @@ __all__ = [
     "spaces_folder",
     "suggest_themes",
     "tokens",
+    "unknown_words",
     "wrap_names",
     "write_space",
 ]

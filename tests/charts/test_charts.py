@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from likewise.charts import check_chart, save, timeline_spec
+from likewise.charts.drawing import headed
 from likewise.errors import BuildError
-from likewise.evaluation.charts import bars, check_chart, headed, save
-from likewise.evaluation.timeline import timeline_spec
+from likewise.evaluation.charts import bars
 
 pytest.importorskip("vl_convert")
 pytest.importorskip("altair")
@@ -50,7 +51,7 @@ def test_a_folder_is_no_chart(tmp_path: Path) -> None:
 def test_the_timeline_shows_utc_wherever_it_is_read() -> None:
     """Vega draws times in the reader's zone unless the scale says otherwise."""
     moment = "2026-01-01T10:00:00+00:00"
-    row = {"detection": "1", "role": "a", "what": "event", "event": "e", "probability": 1.0}
+    row = {"detection": "1", "role": "a", "what": "event", "event": "e", "label": "e: presence", "probability": 1.0}
     row |= dict.fromkeys(("active", "terminated", "start", "time"), moment)
     spec = json.dumps(timeline_spec([row]).to_dict())
     assert '"scale": {"type": "utc"}' in spec

@@ -1,4 +1,4 @@
-"""The chart of an explanation: one bar for each predicate, from the score before it to the score after it."""
+"""The chart of an explanation: one bar for each predicate, longer the better it is answered, and one for the score."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from likewise.matching import Explanation
 
 
 def waterfall_rows(explanation: Explanation) -> list[dict[str, object]]:
-    """A row for each predicate, from where the score stood to where it stands then, and one for the verdict."""
+    """A row for each predicate, as long as it is well answered, and one for the score."""
     rows: list[dict[str, object]] = []
-    before = 1.0
     for number, step in enumerate(explanation.steps):
         answer = "nothing" if step.answer is None else f"{step.answer[0]}: {step.answer[1]}"
         rows.append(
@@ -20,15 +19,13 @@ def waterfall_rows(explanation: Explanation) -> list[dict[str, object]]:
                 "predicate": step.predicate,
                 "answer": answer,
                 "similarity": step.similarity,
-                "before": before,
-                "after": step.running,
+                "running": step.running,
                 "verdict": "fails" if number == explanation.failing else "holds",
             }
         )
-        before = step.running
     verdict = "holds" if explanation.matched else "fails"
     total = {"order": len(rows), "predicate": "score", "answer": explanation.event, "similarity": explanation.score}
-    return [*rows, total | {"before": 0.0, "after": explanation.score, "verdict": verdict}]
+    return [*rows, total | {"running": explanation.score, "verdict": verdict}]
 
 
 def waterfalls(explanations: Sequence[Explanation]) -> dict[str, Any]:
@@ -38,7 +35,7 @@ def waterfalls(explanations: Sequence[Explanation]) -> dict[str, Any]:
 
 
 def waterfall(explanation: Explanation) -> dict[str, Any]:
-    """The Vega-Lite spec; draw it with `likewise.evaluation.charts`."""
+    """The Vega-Lite spec; draw it with `likewise.charts.save`."""
     verdict = "matches" if explanation.matched else "does not match"
     colour = {"domain": ["holds", "fails"], "range": ["#4c78a8", "#e45756"]}
     across = {"type": "quantitative", "scale": {"domain": [0, 1]}, "title": "score"}
@@ -52,14 +49,13 @@ def waterfall(explanation: Explanation) -> dict[str, Any]:
             {
                 "mark": {"type": "bar", "height": 20},
                 "encoding": {
-                    "x": across | {"field": "before"},
-                    "x2": {"field": "after"},
+                    "x": across | {"field": "similarity"},
                     "color": {"field": "verdict", "type": "nominal", "scale": colour, "title": None},
                 },
             },
             {
                 "mark": {"type": "text", "align": "left", "dx": 4},
-                "encoding": {"x": across | {"field": "after"}, "text": {"field": "answer"}},
+                "encoding": {"x": across | {"field": "similarity"}, "text": {"field": "answer"}},
             },
             {
                 "data": {"values": [{"threshold": explanation.threshold}]},

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from likewise.errors import MissingError
+from likewise.files import write_whole
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1c2330; --soft: #5a6478; --line: #d8dee9; --strong: #35507e; --box: #f4f6fa;
@@ -42,10 +43,10 @@ _LOOK: dict[str, Any] = {
 }
 
 
-class Report:
+class ReportPage:
     """Collects the parts of a page in order; `write` makes the file.
 
-    >>> page = Report("Findings").text("All is well.").table([{"what": "events", "count": 3}])
+    >>> page = ReportPage("Findings").text("All is well.").table([{"what": "events", "count": 3}])
     >>> "<td class=\\"number\\">3</td>" in page.html()
     True
     """
@@ -54,18 +55,18 @@ class Report:
         self._title = title
         self._parts: list[str] = []
 
-    def heading(self, text: str) -> Report:
+    def heading(self, text: str) -> ReportPage:
         self._parts.append(f"<h2>{html.escape(text)}</h2>")
         return self
 
-    def text(self, text: str) -> Report:
+    def text(self, text: str) -> ReportPage:
         """A paragraph; what stands between backticks is shown as code."""
         parts = html.escape(text).split("`")
         marked = "".join(f"<code>{part}</code>" if index % 2 else part for index, part in enumerate(parts))
         self._parts.append(f"<p>{marked}</p>")
         return self
 
-    def facts(self, facts: Mapping[str, object]) -> Report:
+    def facts(self, facts: Mapping[str, object]) -> ReportPage:
         """The few numbers that matter, side by side."""
         shown = "".join(
             f"<div><dt>{html.escape(name)}</dt><dd>{html.escape(_shown(value))}</dd></div>"
@@ -74,11 +75,11 @@ class Report:
         self._parts.append(f"<dl>{shown}</dl>")
         return self
 
-    def code(self, text: str) -> Report:
+    def code(self, text: str) -> ReportPage:
         self._parts.append(f"<pre>{html.escape(text)}</pre>")
         return self
 
-    def table(self, rows: Sequence[Mapping[str, object]]) -> Report:
+    def table(self, rows: Sequence[Mapping[str, object]]) -> ReportPage:
         columns = list(dict.fromkeys(key for row in rows for key in row))
         numeric = {column for column in columns if any(_is_number(row.get(column)) for row in rows)}
         head = "".join(f"<th{_CLASS[column in numeric]}>{html.escape(column)}</th>" for column in columns)
@@ -86,7 +87,7 @@ class Report:
         self._parts.append(f'<div class="wide"><table><tr>{head}</tr>{body}</table></div>')
         return self
 
-    def chart(self, spec: Mapping[str, Any], caption: str) -> Report:
+    def chart(self, spec: Mapping[str, Any], caption: str) -> ReportPage:
         """A Vega-Lite chart, drawn now."""
         named = html.escape(caption)
         drawing = draw(spec).replace("<svg ", f'<svg role="img" aria-label="{named}" ', 1)
@@ -103,7 +104,7 @@ class Report:
 
     def write(self, path: Path) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(self.html(), encoding="utf-8")
+        write_whole(path, self.html())
         return path
 
 

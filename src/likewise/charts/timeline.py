@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
+from likewise.charts.drawing import headed
 from likewise.composite import Detection, Line, PatternState
 from likewise.errors import MissingError
-from likewise.evaluation.charts import headed
-from likewise.events import Instant, to_datetime
+from likewise.events import Event, Instant, to_datetime
+from likewise.files import write_whole
 
 __all__ = ["timeline_data", "timeline_spec", "unfired_data", "write_timeline"]
 
@@ -22,7 +24,8 @@ def timeline_data(detections: Iterable[Detection], *, limit: int = 50) -> list[d
             break
         label = f"{number + 1}. {detection.pattern}"
         lines = [line for line in detection.trace if line.what != "condition"]
-        rows += [_row(label, line, begin=detection.start, end=detection.time) for line in lines]
+        words = {event.id: words_of(event) for event in detection.members}
+        rows += [_row(label, line, begin=detection.start, end=detection.time, words=words) for line in lines]
     return rows
 
 
@@ -38,12 +41,26 @@ def unfired_data(states: Iterable[PatternState]) -> list[dict[str, Any]]:
     return rows
 
 
-def _row(label: str, line: Line, *, begin: Instant, end: Instant) -> dict[str, Any]:
+def words_of(event: Event, *, most: int = 3) -> str:
+    """What an event says, shortly.
+
+    >>> words_of(Event.of({"type": "presence", "room": "101"}))
+    'presence, 101'
+    """
+    said = [str(value) for _, value in event.tuples]
+    return ", ".join(said[:most]) + (", …" if len(said) > most else "")
+
+
+def _row(
+    label: str, line: Line, *, begin: Instant, end: Instant, words: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, Any]:
+    event = line.event or ""
     return {
         "detection": label,
         "role": line.role,
         "what": line.what,
-        "event": line.event or "",
+        "event": event,
+        "label": f"{event}: {words[event]}" if event in words else event,
         "probability": line.probability,
         "active": _iso(line.activated if line.activated is not None else min(begin, line.time)),
         "terminated": _iso(line.terminated if line.terminated is not None else max(end, line.time)),
@@ -57,7 +74,7 @@ def _iso(instant: Instant) -> str:
 
 
 def timeline_spec(rows: list[dict[str, Any]]) -> Any:
-    """The chart: a light bar while a profile was active, a dark one for the event."""
+    """The chart, all on one time axis: a light bar while a profile was active, a dark one for the event."""
     try:
         import altair as alt
     except ImportError:
@@ -65,7 +82,7 @@ def timeline_spec(rows: list[dict[str, Any]]) -> Any:
     data: Any = {"values": rows}
     base = alt.Chart(alt.Data(**data)).encode(  # type: ignore[no-untyped-call]
         y=alt.Y("role:N", title=None, sort=None),
-        tooltip=["role:N", "event:N", "what:N", "start:N", "time:N", "probability:Q"],
+        tooltip=["role:N", "label:N", "what:N", "start:N", "time:N", "probability:Q"],
     )
     active = base.mark_bar(opacity=0.25, height=12).encode(
         # Without it the browser would show the reader's own zone.
@@ -75,10 +92,12 @@ def timeline_spec(rows: list[dict[str, Any]]) -> Any:
     happened = base.transform_filter("datum.what != 'absence' && datum.what != 'missing'")
     events = happened.mark_bar(height=12, minBandSize=2).encode(x="start:T", x2="time:T", color="what:N")
     points = base.mark_tick(thickness=3, height=16).encode(x="time:T", color=alt.Color("what:N", title=None))
-    layers = alt.layer(active, events, points).properties(width=600)
+    labels = base.mark_text(align="left", dx=6, fontSize=10).encode(x="time:T", text="label:N")
+    layers = alt.layer(active, events, points, labels).properties(width=600)
+    order = list(dict.fromkeys(row["detection"] for row in rows))
     header = alt.Header(labelAngle=0, labelOrient="top", labelAnchor="start", labelFontWeight="bold")
-    return layers.facet(row=alt.Row("detection:N", title=None, sort=None, header=header)).resolve_scale(
-        x="independent", y="independent"
+    return layers.facet(row=alt.Row("detection:N", title=None, sort=order, header=header)).resolve_scale(
+        x="shared", y="independent"
     )
 
 
@@ -89,5 +108,5 @@ def write_timeline(
     rows = timeline_data(detections, limit=limit) + unfired_data(states)
     path.parent.mkdir(parents=True, exist_ok=True)
     page = timeline_spec(rows).to_html(inline=True)
-    path.write_text(headed(page, "Detections in event time"), encoding="utf-8")
+    write_whole(path, headed(page, "Detections in event time"))
     return len(rows)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from likewise.evaluation.report import Report, bars, histogram
+from likewise.charts import ReportPage, bars, histogram
 
 
 def test_a_page_holds_its_parts_and_asks_nothing_of_the_network(tmp_path: Path) -> None:
-    page = Report("A <b>title</b>").heading("Part").text("1 < 2").code("x~ = y~")
+    page = ReportPage("A <b>title</b>").heading("Part").text("1 < 2").code("x~ = y~")
     page.table([{"name": "a", "share": 0.5, "count": 1200}])
     page.chart(bars([{"name": "a", "share": 0.5}], x="share", y="name"), "a chart")
     page.chart(histogram([0.1, 0.9], title="score", by=["a", "b"]), "another")
@@ -22,7 +22,7 @@ def test_a_page_holds_its_parts_and_asks_nothing_of_the_network(tmp_path: Path) 
 
 def test_a_page_serves_phones_and_the_night() -> None:
     """It takes the screen's width and the reader's colours; charts have no paper or ink of their own."""
-    page = Report("x").chart(bars([{"name": "a", "share": 0.5}], x="share", y="name"), 'said "so"')
+    page = ReportPage("x").chart(bars([{"name": "a", "share": 0.5}], x="share", y="name"), 'said "so"')
     text = page.html()
     assert '<meta name="viewport"' in text
     assert "prefers-color-scheme: dark" in text
@@ -32,7 +32,7 @@ def test_a_page_serves_phones_and_the_night() -> None:
 
 
 def test_numbers_stand_right_under_their_heads_and_code_is_marked() -> None:
-    page = Report("x").table([{"name": "a", "count": 1200, "share": None}]).text("run `likewise <x>`")
+    page = ReportPage("x").table([{"name": "a", "count": 1200, "share": None}]).text("run `likewise <x>`")
     assert '<th>name</th><th class="number">count</th><th>share</th>' in page.html()
     assert "run <code>likewise &lt;x&gt;</code>" in page.html()
     assert "<dt>events</dt><dd>1,200</dd>" in page.facts({"events": 1200}).html()

@@ -1,0 +1,23 @@
+"""Charts and pages: why an event matches, detections in time, and reports; shared by commands, page and evaluation."""
+
+from likewise.charts.drawing import Spec, check_chart, save
+from likewise.charts.report import ReportPage, bars, draw, histogram
+from likewise.charts.timeline import timeline_data, timeline_spec, unfired_data, write_timeline
+from likewise.charts.waterfall import waterfall, waterfall_rows, waterfalls
+
+__all__ = [
+    "ReportPage",
+    "Spec",
+    "bars",
+    "check_chart",
+    "draw",
+    "histogram",
+    "save",
+    "timeline_data",
+    "timeline_spec",
+    "unfired_data",
+    "waterfall",
+    "waterfall_rows",
+    "waterfalls",
+    "write_timeline",
+]

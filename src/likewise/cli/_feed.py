@@ -1,0 +1,63 @@
+"""The events of a command: a file, or a pipe or growing file that is answered as it comes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from likewise.cli._ending import Ending
+from likewise.cli._input import BATCH, Rejects, called, event_batches
+from likewise.cli._live import arriving, is_live, live_source
+from likewise.errors import BuildError, InputError
+
+if TYPE_CHECKING:
+    from likewise.events import Event
+
+INTERRUPTED = 130
+
+
+class Feed:
+    """Reads events in batches; what goes on without end is ended by Ctrl-C, and all that was found is kept."""
+
+    def __init__(self, source: str, rejects: Rejects, *, follow: bool = False) -> None:
+        if follow and source == "-":
+            raise BuildError("--follow takes a file", hint="a pipe is answered as it comes without it")
+        self.source = source
+        self.live = follow or is_live(source)
+        self._rejects = rejects
+        self._follow = follow
+        self._ending = Ending(say=b"")
+
+    def batches(self, *, size: int = BATCH) -> Iterator[list[Event]]:
+        """The good events; the bad ones are rejected."""
+        if not self.live:
+            yield from event_batches(self.source, self._rejects, size=size)
+            return
+        with self._ending.heeded():
+            yield from arriving(self._events(), size=size, stopped=self._stopped)
+
+    def conclude(self) -> None:
+        """The exit code of a command that was stopped, once all is written."""
+        if self._ending.wanted:
+            raise typer.Exit(INTERRUPTED)
+
+    def _stopped(self) -> bool:
+        return self._ending.wanted
+
+    def _events(self) -> Iterator[Event]:
+        from likewise.events import read_events
+
+        stream: Any = live_source(self.source, follow=self._follow, stopped=self._stopped)
+        read = 0
+        # Ids of a stream without end are not remembered.
+        with nullcontext() if self.source == "-" else stream:
+            for event in read_events(
+                stream, name=called(self.source), on_error=self._rejects, unique_ids=False, allow_empty=True
+            ):
+                read += 1
+                yield event
+        if not (read or self._rejects.count or self._stopped()):
+            raise InputError("no events in it", source=called(self.source), hint="it ended before the first event")
