@@ -37,7 +37,7 @@ def _keys(instance: Instance, sides: tuple[Side, ...]) -> Sequence[Any]:
     return list(product(*[dict.fromkeys(side.keys(instance.roles) or (None,)) for side in sides]))
 
 
-class Count:
+class KeyCount:
     """How often a key was counted, and when its window opened."""
 
     __slots__ = ("count", "key", "number", "opened", "owner")
@@ -63,7 +63,7 @@ class SelectionProcess(Process):
     node: SelectionNode
 
     def begin(self, *, fresh: bool) -> None:
-        self.counts: dict[Any, Count] = {}
+        self.counts: dict[Any, KeyCount] = {}
         # Until when keys that share a slot are not counted, since one of them had to make room.
         self._blind: dict[int, Instant] = {}
         self.child = self.spawn(self.node.part, slot=0, fresh=fresh)
@@ -78,7 +78,7 @@ class SelectionProcess(Process):
             self.child.close()
 
     def _count(self, key: Any, ways: list[Instance]) -> int:
-        """Count it for one key, and say which one it is; 0 if there is no room to count."""
+        """KeyCount it for one key, and say which one it is; 0 if there is no room to count."""
         time, within = ways[0].time, self.node.within
         known = self.counts.get(key)
         if known is not None and within is not None and time > known.opened + within:
@@ -93,7 +93,7 @@ class SelectionProcess(Process):
             self._trim(time - within)
         return known.count
 
-    def _open(self, key: Any, time: Instant) -> Count | None:
+    def _open(self, key: Any, time: Instant) -> KeyCount | None:
         if self.node.key:
             if self._blind and self._blind.get(_slot(key), -_FOREVER) >= time:
                 self.run.dropped += 1
@@ -102,22 +102,22 @@ class SelectionProcess(Process):
             if not self.run.room(self):
                 self.blind(key, time)
                 return None
-        made = Count(self, key, time)
+        made = KeyCount(self, key, time)
         self._enter(made)
         return made
 
-    def _enter(self, count: Count) -> None:
+    def _enter(self, count: KeyCount) -> None:
         self.counts[count.key] = count
         if self.node.key:
             self.run.hold(count)
 
-    def forget(self, count: Count) -> None:
+    def forget(self, count: KeyCount) -> None:
         """It is counted no longer."""
         del self.counts[count.key]
         self.run.let_go(count)
 
     def blind(self, key: Any, opened: Instant) -> None:
-        """Count nothing of a key for as long as a window that opened at a moment, or forever without one."""
+        """KeyCount nothing of a key for as long as a window that opened at a moment, or forever without one."""
         slot, within = _slot(key), self.node.within
         until = _FOREVER if within is None else opened + within
         self._blind[slot] = max(until, self._blind.get(slot, until))
@@ -149,7 +149,7 @@ class SelectionProcess(Process):
     def load(self, state: Any, load: Load) -> None:
         counts, blind, child = state
         for key, number, opened, ticket in counts:
-            count = Count(self, load.key(key), opened)
+            count = KeyCount(self, load.key(key), opened)
             count.count, count.number = number, ticket
             self._enter(count)
         self._blind = dict(blind)
@@ -171,7 +171,7 @@ def _slot(key: Any) -> int:
     return hash(key) % _SLOTS
 
 
-class Row:
+class CountedRow:
     """Instances of one key that follow one another; a `spoiled` one lost some and is the longest no more."""
 
     __slots__ = ("alive", "items", "key", "opened", "spoiled")
@@ -189,7 +189,7 @@ class Counted:
 
     __slots__ = ("number", "owner", "row", "ways")
 
-    def __init__(self, owner: RepetitionProcess, row: Row, ways: list[Instance]) -> None:
+    def __init__(self, owner: RepetitionProcess, row: CountedRow, ways: list[Instance]) -> None:
         self.owner = owner
         self.number = owner.run.ticket()
         self.row = row
@@ -212,7 +212,7 @@ class RepetitionProcess(Process):
     node: RepetitionNode
 
     def begin(self, *, fresh: bool) -> None:
-        self.rows: dict[Any, Row] = {}
+        self.rows: dict[Any, CountedRow] = {}
         self.said: set[tuple[int, ...]] = set()
         self.several = False
         self.child = self.spawn(self.node.part, slot=0, fresh=fresh)
@@ -236,7 +236,7 @@ class RepetitionProcess(Process):
             self._over(row, self.run.phase)
             row = None
         if row is None:
-            row = Row(key, ways[0].time)
+            row = CountedRow(key, ways[0].time)
             if self.node.longest:
                 assert self.node.within is not None  # or it would have been refused
                 self.wake(row.opened + self.node.within, row)
@@ -249,7 +249,7 @@ class RepetitionProcess(Process):
 
     # every row
 
-    def _slide(self, row: Row, ways: list[Instance]) -> None:
+    def _slide(self, row: CountedRow, ways: list[Instance]) -> None:
         """All rows that end with this instance; then it waits for the next."""
         most, within, now, items = self.node.most, self.node.within, ways[0].time, row.items
         if within is not None and items and now - items[0].ways[0].time > within:
@@ -270,7 +270,7 @@ class RepetitionProcess(Process):
         counted.row.items.append(counted)
         self.run.hold(counted)
 
-    def _cut(self, row: Row, count: int) -> None:
+    def _cut(self, row: CountedRow, count: int) -> None:
         """Let go of the first of a row."""
         for counted in row.items[: max(0, count)]:
             self.run.let_go(counted)
@@ -309,7 +309,7 @@ class RepetitionProcess(Process):
 
     # the longest row
 
-    def _grow(self, row: Row, ways: list[Instance]) -> None:
+    def _grow(self, row: CountedRow, ways: list[Instance]) -> None:
         if row.spoiled:
             self.run.dropped += 1
             return
@@ -323,12 +323,12 @@ class RepetitionProcess(Process):
             del self.rows[row.key]
             self._over(row, ways[0].phase)
 
-    def spoil(self, row: Row) -> None:
+    def spoil(self, row: CountedRow) -> None:
         """Some of it is lost: nothing is said of it, nor of another that begins before it is over."""
         row.spoiled = True
         self._cut(row, len(row.items))
 
-    def _over(self, row: Row, phase: int) -> None:
+    def _over(self, row: CountedRow, phase: int) -> None:
         """A row is at its end."""
         row.alive = False
         if self.node.longest and len(row.items) >= self.node.least:
@@ -336,7 +336,7 @@ class RepetitionProcess(Process):
         self._cut(row, len(row.items))
 
     def fire(self, item: Any) -> None:
-        row: Row = item
+        row: CountedRow = item
         if row.alive:
             del self.rows[row.key]
             self._over(row, TIMERS)
@@ -358,7 +358,7 @@ class RepetitionProcess(Process):
         rows, child = state
         self.several = len(rows) > 1
         for key, opened, spoiled, items in rows:
-            row = self.rows[load.key(key)] = Row(load.key(key), opened)
+            row = self.rows[load.key(key)] = CountedRow(load.key(key), opened)
             row.spoiled = spoiled
             for number, ways in items:
                 counted = Counted(self, row, [load.known(way) for way in ways])

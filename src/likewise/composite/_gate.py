@@ -13,7 +13,7 @@ from likewise.composite._choice import Chooser
 from likewise.composite._instance import Instance
 from likewise.composite._plan import GateNode
 from likewise.composite._process import Process
-from likewise.composite._scope import Consumption, outside
+from likewise.composite._scope import ConsumptionScope, outside
 
 if TYPE_CHECKING:
     from likewise.composite._state import Dump, Load
@@ -30,7 +30,7 @@ class GateProcess(Process):
         self.chooser = Chooser(self.node.part)
         self.inner = self.consumption
         if self.node.named:
-            self.inner = Consumption(unique=self.node.unique, outer=self.consumption)
+            self.inner = ConsumptionScope(unique=self.node.unique, outer=self.consumption)
         self.child = self.run.spawn(
             self.node.part.node,
             parent=self,

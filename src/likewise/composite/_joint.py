@@ -51,7 +51,7 @@ class Held:
         self.owner.drop(self, "consumed by a detection")
 
 
-class Whole:
+class WaitingWhole:
     """A combination of all parts, waiting for the time to be over in which something must not happen."""
 
     __slots__ = ("alive", "broken", "number", "owner", "parts", "probability", "roles")
@@ -98,7 +98,7 @@ class JointProcess(Guarded):
         self.index: list[dict[Side, dict[Any, dict[Held, None]]]] = [{} for _ in parts]
         for (_, part), (_, side) in self.node.joins.items():
             self.index[part][side] = {}
-        self.pending: dict[Whole, None] = {}
+        self.pending: dict[WaitingWhole, None] = {}
         self.children = [self.spawn(part.node, slot=k, fresh=fresh) for k, part in enumerate(parts)]
         within = self.node.within
         window = None if within is None else 2 * within
@@ -195,14 +195,14 @@ class JointProcess(Guarded):
         if not self.blockers:
             self._found(parts, probability, self.run.now, self.run.phase)
         elif self._quiet(parts) > 0.0:
-            whole = Whole(self, parts, probability)
+            whole = WaitingWhole(self, parts, probability)
             if self.run.room(self):
                 self._defer(whole)
             else:
                 self.undo(whole)
         return True
 
-    def _defer(self, whole: Whole) -> None:
+    def _defer(self, whole: WaitingWhole) -> None:
         assert self.node.within is not None
         self.pending[whole] = None
         self.run.hold(whole)
@@ -232,24 +232,24 @@ class JointProcess(Guarded):
             if fits and blockers.breaks(whole.roles, instance):
                 self._break(whole, self.run.now)
 
-    def _break(self, whole: Whole, time: Instant) -> None:
+    def _break(self, whole: WaitingWhole, time: Instant) -> None:
         whole.broken = time
         self.run.wake(time, TERMINATORS, self, whole)
 
-    def undo(self, whole: Whole) -> None:
+    def undo(self, whole: WaitingWhole) -> None:
         """A combination that is no more; where it is a single part, a duplicate may come in its place."""
         whole.leave()
         if len(self.held) == 1:
             self.choosers[0].release(whole.parts[0], whole)
 
     def fire(self, item: Any) -> None:
-        whole: Whole = item
+        whole: WaitingWhole = item
         if whole.alive and whole.broken is None:
             whole.leave()
             self._found(whole.parts, whole.probability * self._quiet(whole.parts), self.run.now, TIMERS)
 
     def expire(self, item: Any) -> None:
-        if isinstance(item, Whole):
+        if isinstance(item, WaitingWhole):
             if item.alive:
                 self.undo(item)
             return
@@ -315,7 +315,7 @@ class JointProcess(Guarded):
         for chooser, entries in zip(self.choosers, state["choosers"], strict=True):
             chooser.load(entries, load)
         for number, parts, probability, broken in state["pending"]:
-            whole = Whole(self, tuple(load.known(part) for part in parts), probability)
+            whole = WaitingWhole(self, tuple(load.known(part) for part in parts), probability)
             whole.number = number
             self._defer(whole)
             if broken is not None:

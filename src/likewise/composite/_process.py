@@ -17,7 +17,7 @@ from likewise.events import Event, Instant
 
 if TYPE_CHECKING:
     from likewise.composite._run import Run
-    from likewise.composite._scope import Consumption
+    from likewise.composite._scope import ConsumptionScope
     from likewise.composite._state import Dump, Load
 
 EVENTS: Final = 0
@@ -51,7 +51,7 @@ class Process:
         slot: Any,
         after: Instant,
         origin: Instant,
-        consumption: Consumption,
+        consumption: ConsumptionScope,
         fresh: bool = True,
     ) -> None:
         self.run = run

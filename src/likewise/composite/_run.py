@@ -19,7 +19,7 @@ from likewise.composite._joint import Held, JointProcess
 from likewise.composite._plan import Node, Plan
 from likewise.composite._prefix import Prefix
 from likewise.composite._process import EVENTS, LeafProcess, Parent, Process, TimeProcess
-from likewise.composite._scope import Consumption
+from likewise.composite._scope import ConsumptionScope
 from likewise.composite._sequence import SequenceProcess
 from likewise.composite._timers import Timers, new_lanes
 from likewise.events import Event, Instant
@@ -115,7 +115,7 @@ class Run:
         self._deepest = -1
         self._tickets = 0
         self._built = 0
-        self._consumption = Consumption(unique=plan.consumption is Consume.UNIQUE)
+        self._consumption = ConsumptionScope(unique=plan.consumption is Consume.UNIQUE)
         # All that is held, the oldest first.
         self._waiting: dict[Waits, None] = {}
 
@@ -145,7 +145,7 @@ class Run:
         slot: Any,
         after: Instant,
         origin: Instant,
-        consumption: Consumption,
+        consumption: ConsumptionScope,
         fresh: bool = True,
     ) -> Process:
         """A process for a node."""

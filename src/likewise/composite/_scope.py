@@ -1,4 +1,4 @@
-"""Consumption: what the detections of one pattern took, and who still waits with it.
+"""ConsumptionScope: what the detections of one pattern took, and who still waits with it.
 
 A pattern that is used by name consumes for itself: what it took is still there for the pattern that uses it, and what
 that one takes changes nothing in what the name finds.
@@ -39,10 +39,10 @@ class InnerToken(Token):
         self.asked = outer.asked
 
 
-class Consumption:
+class ConsumptionScope:
     """The tokens of one pattern, and who waits with them."""
 
-    def __init__(self, *, unique: bool, outer: Consumption | None = None) -> None:
+    def __init__(self, *, unique: bool, outer: ConsumptionScope | None = None) -> None:
         self.unique = unique
         self._outer = outer
         self._last: InnerToken | None = None

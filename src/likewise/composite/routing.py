@@ -7,7 +7,7 @@ place that spreads a pattern over several nodes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
@@ -27,6 +27,7 @@ from likewise.composite._plan import (
 )
 from likewise.composite._pool import mapped_values
 from likewise.events import Event, normalise
+from likewise.language import Consumption
 from likewise.matching import Match
 from likewise.matching.encoding import canonical
 
@@ -96,21 +97,28 @@ def key_attributes(plan: Plan) -> dict[str, str] | None:
     Two attributes are tied when a condition sets them equal; a tie that reaches every member is a key.
     """
     roles = {node.role for node in plan.nodes if isinstance(node, LeafNode)}
+    visible = roles - plan.root.node.hidden
     if not all(isinstance(node, _KEYED) or (isinstance(node, GateNode) and node.plain) for node in plan.nodes):
         return None
-    for group in _tied(plan):
+    # What must not happen joins nothing: the others must be tied without it.
+    among = _tied(plan, visible)
+    for group in _tied(plan, roles):
         attribute: dict[str, str] = {}
         for role, name in sorted(group):
             attribute.setdefault(role, name)
-        if roles <= attribute.keys():
+        joined = len(visible) == 1 or any(some <= group and visible <= {role for role, _ in some} for some in among)
+        # An event that is consumed must be so wherever it waits: under one key.
+        alone = plan.consumption is not Consumption.UNIQUE or len(set(attribute.values())) == 1
+        if joined and alone and roles <= attribute.keys():
             return attribute
     return None
 
 
-def _tied(plan: Plan) -> list[set[tuple[str, str]]]:
+def _tied(plan: Plan, roles: Set[str]) -> list[set[tuple[str, str]]]:
+    """Attributes of these roles that are equal by any chain of conditions between them."""
     groups: list[set[tuple[str, str]]] = []
     for condition in plan.conditions:
-        if condition.joins and isinstance(condition.right, Side):
+        if condition.joins and isinstance(condition.right, Side) and condition.roles <= roles:
             new = {
                 (role, normalise(side.attribute)) for side in (condition.left, condition.right) for role in side.roles
             }
