@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from likewise.composite import Detection, Detector, Limits, Refused
+from likewise.composite import Detection, Detector, HitColumns, Limits, Refused
 from likewise.errors import BuildError, InputError
 from likewise.events import Event, Instant, Value
 from likewise.language import Composite, Duration, Subscription, format_subscription, parse, parse_subscription
@@ -83,6 +83,7 @@ class Engine:
         self._limits = limits
         self._refuse = refuse
         self._handles: dict[str, int] = {}
+        self._single: set[int] = set()
         self._subscriptions: dict[str, Subscription] = {}
         self._detector: Detector | None = None
         self._nameless = 0
@@ -115,7 +116,7 @@ class Engine:
         """What runs the patterns; made with the first one."""
         if self._detector is None:
             self._detector = Detector(
-                matcher=self.matcher.sibling(),
+                matcher=self.matcher,
                 measure=self.matcher.measure,
                 lateness=self._lateness,
                 limits=self._limits,
@@ -148,7 +149,9 @@ class Engine:
         if isinstance(subscription.body, Composite):
             self.detector.remove(name)
         else:
-            self.matcher.remove(self._handles.pop(name))
+            handle = self._handles.pop(name)
+            self._single.discard(handle)
+            self.matcher.remove(handle)
         del self._subscriptions[name]
 
     def publish(self, event: Event | Mapping[str, Value | Iterable[Value]]) -> list[Notification]:
@@ -158,13 +161,19 @@ class Engine:
     def publish_batch(self, events: Sequence[Event | Mapping[str, Value | Iterable[Value]]]) -> list[Notification]:
         """Send many events through at once: what single events bring about, in their order, then what patterns find."""
         ready = [self._stamp(event) for event in events]
+        matcher = self.matcher
+        # One encoding and one scoring call, for single subscriptions and for the members of patterns.
+        encoded = matcher.encode(ready)
+        scores = matcher.score_batch(encoded)
+        found = matcher.matches_of(encoded, scores, handles=self._single)
         out = [
             Notification(str(match.subscription), (event,), match.score, match)
-            for event, matches in zip(ready, self.matcher.match_batch(ready), strict=True)
+            for event, matches in zip(ready, found, strict=True)
             for match in matches
         ]
         if self._detector is not None:
-            out += map(_notification, self._detector.publish_batch(ready))
+            hits = HitColumns(scores.event, scores.handle, matcher.probabilities(scores.handle, scores.score))
+            out += map(_notification, self._detector.publish_scored(ready, hits))
         return out
 
     def advance(self, instant: Instant) -> list[Notification]:
@@ -200,7 +209,7 @@ class Engine:
         if state["detector"] is not None:
             engine._detector = Detector.restore(
                 state["detector"],
-                matcher=engine.matcher.sibling(),
+                matcher=engine.matcher,
                 measure=engine.matcher.measure,
                 refuse=engine._refuse,
             )
@@ -231,7 +240,8 @@ class Engine:
         if isinstance(body, Composite):
             self.detector.add(name, body, subscription.options)
         else:
-            self._handles[name] = self.matcher.add(body, options=subscription.options, key=name)
+            handle = self._handles[name] = self.matcher.add(body, options=subscription.options, key=name)
+            self._single.add(handle)
         self._subscriptions[name] = subscription
 
 

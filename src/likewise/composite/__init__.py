@@ -8,15 +8,20 @@ from likewise.composite._pool import ProfileMatcher
 from likewise.composite._reconcile import Changes, reconcile
 from likewise.composite._run import Limits
 from likewise.composite._trace import Line
-from likewise.composite.detector import Detector, Refused
+from likewise.composite.composer import Composer, Refused
+from likewise.composite.detector import Detector
+from likewise.composite.hits import Hit, HitColumns, Wanted, decode_hits, encode_hits
 from likewise.composite.relations import relation_of
 from likewise.composite.routing import BUCKETS, Rendezvous, key_digest, wanted_attributes
 
 __all__ = [
     "BUCKETS",
     "Changes",
+    "Composer",
     "Detection",
     "Detector",
+    "Hit",
+    "HitColumns",
     "LeafNode",
     "Limits",
     "Line",
@@ -25,7 +30,10 @@ __all__ = [
     "ProfileMatcher",
     "Refused",
     "Rendezvous",
+    "Wanted",
     "build_plan",
+    "decode_hits",
+    "encode_hits",
     "key_digest",
     "ranked",
     "reconcile",

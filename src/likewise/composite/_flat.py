@@ -24,6 +24,7 @@ from likewise.composite._flat_tables import (
     NEVER,
     WHY,
 )
+from likewise.composite.hits import HitBook
 from likewise.events import Event, Instant
 from likewise.matching import Matcher
 
@@ -68,7 +69,7 @@ def _first(pair: tuple[Any, Detection]) -> Any:
 class FlatPatterns(FlatStock):
     """All plain patterns of a detector, with the instances that wait in them."""
 
-    def __init__(self, matcher: Matcher, columns: Columns, *, limit: int, drop: bool) -> None:
+    def __init__(self, matcher: Matcher | HitBook, columns: Columns, *, limit: int, drop: bool) -> None:
         super().__init__(matcher, columns)
         self._limit = limit if drop else -limit
         self._origins: dict[int, Origin] = {}
@@ -93,15 +94,14 @@ class FlatPatterns(FlatStock):
 
     # events as numbers
 
-    def hits(self, event: NDArray[Any], handle: NDArray[Any], score: NDArray[Any]) -> Hits:
-        """Those of the matcher's scores that belong to plain patterns, sorted by event."""
+    def hits(self, event: NDArray[Any], handle: NDArray[Any], probability: NDArray[Any]) -> Hits:
+        """Those hits that belong to plain patterns, sorted by event."""
         numbers = np.full(max(int(handle.max(initial=-1)), max(self._handles, default=-1)) + 1, -1, np.int32)
         numbers[list(self._handles)] = list(self._handles.values())
         predicate = numbers[handle]
         mine = np.flatnonzero(predicate >= 0)
         mine = mine[np.argsort(event[mine], kind="stable")]
-        sure = self._matcher.probabilities(handle[mine], score[mine])
-        return Hits(event[mine].astype(np.int64), predicate[mine], sure)
+        return Hits(event[mine].astype(np.int64), predicate[mine], probability[mine].astype(np.float64))
 
     def tidy(self) -> None:
         """Let go of tuples, keys and events that nobody needs."""

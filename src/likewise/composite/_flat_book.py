@@ -11,6 +11,7 @@ from likewise.composite._columns import Columns
 from likewise.composite._flat_shape import Role, Shape, anchor_of
 from likewise.composite._flat_tables import HIT, MOST_KEYS, NEVER, Tables, new_predicates, new_tables, widened
 from likewise.composite._pool import is_simple
+from likewise.composite.hits import HitBook
 from likewise.events import Event, Instant, Value
 from likewise.language import Options, Profile
 from likewise.matching import Aggregation, Matcher
@@ -28,7 +29,7 @@ class Facts(NamedTuple):
 class FlatBook:
     """Plain patterns by name, as rows of the tables that the kernel reads."""
 
-    def __init__(self, matcher: Matcher, columns: Columns) -> None:
+    def __init__(self, matcher: Matcher | HitBook, columns: Columns) -> None:
         self._matcher = matcher
         self._columns = columns
         self._index: dict[str, int] = {}
@@ -84,8 +85,10 @@ class FlatBook:
         asked = next((one for one in shape.roles if one.name == role), None) if shape is not None else None
         if asked is None:
             return None
-        if is_simple(asked.profile, asked.options):
+        if self._looked_up(asked):
             return 1.0
+        if isinstance(self._matcher, HitBook):
+            return None
         _, wanted = self._profiles[_profile_key(asked)]
         _, handle, score = self._matcher.score_batch(self._matcher.encode([event]))
         mine = handle == wanted
@@ -150,7 +153,7 @@ class FlatBook:
 
     def _predicate(self, role: Role) -> int:
         """The number under which a profile reports."""
-        if is_simple(role.profile, role.options):
+        if self._looked_up(role):
             return self._room(self._simple(role))
         key = _profile_key(role)
         if key not in self._profiles:
@@ -167,8 +170,14 @@ class FlatBook:
         self._users[number] = self._users.get(number, 0) + 1
         return self._room(number)
 
+    def _looked_up(self, role: Role) -> bool:
+        """Whether a dictionary answers the profile; hits that come from elsewhere tell of all."""
+        return isinstance(self._matcher, Matcher) and is_simple(role.profile, role.options)
+
     def _anchor(self, role: Role) -> Value | None:
         """A value that an event must have, unless a mean forgives its absence."""
+        if isinstance(self._matcher, HitBook):
+            return None
         forgiving = self._matcher.settings(role.profile, role.options).aggregation is Aggregation.MEAN
         return None if forgiving else anchor_of(role)
 
@@ -211,7 +220,7 @@ class FlatBook:
         return index
 
     def _unpost(self, role: Role, place: int) -> None:
-        simple = is_simple(role.profile, role.options)
+        simple = self._looked_up(role)
         number = self._simple(role) if simple else self._profiles[_profile_key(role)][0]
         heads, postings = self._tables.predicates["head"], self._tables.postings
         before, at = -1, int(heads[number])

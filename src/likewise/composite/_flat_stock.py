@@ -26,6 +26,7 @@ from likewise.composite._flat_tables import (
     free_entries,
     new_buckets,
 )
+from likewise.composite.hits import HitBook
 from likewise.events import Event, Instant
 from likewise.matching import Matcher
 
@@ -50,7 +51,7 @@ class Kept(NamedTuple):
 class FlatStock(FlatBook):
     """The tables with all that waits in them."""
 
-    def __init__(self, matcher: Matcher, columns: Columns) -> None:
+    def __init__(self, matcher: Matcher | HitBook, columns: Columns) -> None:
         super().__init__(matcher, columns)
         self._past = Past()
 

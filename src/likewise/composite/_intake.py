@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Sequence
 from operator import attrgetter
-from typing import Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
 import numpy as np
@@ -14,9 +14,16 @@ from numpy.typing import NDArray
 from likewise.errors import BuildError
 from likewise.events import Event, Instant
 
+if TYPE_CHECKING:
+    from likewise.composite.hits import Hit
+
 YEAR: Final = 366 * 86_400_000_000
 _KEPT_REFUSALS: Final = 10_000
 _start_of, _end_of = attrgetter("start"), attrgetter("end")
+
+
+Arrived: TypeAlias = "tuple[Event, tuple[Hit, ...] | None]"
+"""An event, and its hits unless they are still to be found."""
 
 
 class Refused(msgspec.Struct, frozen=True):
@@ -38,7 +45,7 @@ class Intake:
         self.seen: Instant | None = None
         self.refused: list[Refused] = []
         self._refuse = refuse or self._keep_refusal
-        self._buffer: list[tuple[Instant, Instant, str, int, Event]] = []
+        self._buffer: list[tuple[Instant, Instant, str, int, Arrived]] = []
         self._arrivals = 0
 
     # who comes in
@@ -103,21 +110,21 @@ class Intake:
 
     # who waits for late ones
 
-    def hold(self, event: Event) -> None:
-        """Let an event wait until no earlier one can come."""
+    def hold(self, event: Event, hits: tuple[Hit, ...] | None = None) -> None:
+        """Let an event wait until no earlier one can come, with its hits where they are known."""
         start, end = event.span
         self._arrivals += 1
-        heapq.heappush(self._buffer, (end, start, event.id, self._arrivals, event))
+        heapq.heappush(self._buffer, (end, start, event.id, self._arrivals, (event, hits)))
 
-    def ready(self, limit: Instant) -> list[Event]:
+    def ready(self, limit: Instant) -> list[Arrived]:
         """All that wait up to a moment, in order."""
-        out: list[Event] = []
+        out: list[Arrived] = []
         while self._buffer and self._buffer[0][0] <= limit:
             out.append(heapq.heappop(self._buffer)[-1])
         return out
 
     @property
-    def waiting(self) -> list[Event]:
+    def waiting(self) -> list[Arrived]:
         """All that wait, in order."""
         return [entry[-1] for entry in sorted(self._buffer, key=lambda entry: entry[:4])]
 

@@ -9,7 +9,7 @@ from likewise.composite._catalogue import closure
 from likewise.language import Composite, Subscription
 
 if TYPE_CHECKING:
-    from likewise.composite.detector import Detector
+    from likewise.composite.composer import Composer
 
 
 class Changes(NamedTuple):
@@ -28,7 +28,7 @@ class Changes(NamedTuple):
         return "; ".join(f"{what} {', '.join(names)}" for what, names in self._asdict().items() if names)
 
 
-def reconcile(detector: Detector, subscriptions: Iterable[Subscription]) -> Changes:
+def reconcile(detector: Composer, subscriptions: Iterable[Subscription]) -> Changes:
     """Let a detector run these and no others; a pattern also changes with what it refers to.
 
     All are built before any is touched, so one that cannot work changes nothing.
@@ -50,7 +50,7 @@ def reconcile(detector: Detector, subscriptions: Iterable[Subscription]) -> Chan
     return Changes(added, changed, removed)
 
 
-def _differs(detector: Detector, one: Subscription, listed: dict[str, Subscription]) -> bool:
+def _differs(detector: Composer, one: Subscription, listed: dict[str, Subscription]) -> bool:
     catalogue = detector._catalogue
     scope = {other.name: other for other in closure(one, listed)}
     return catalogue.running(one.name) != one or dict(catalogue.scope(one.name)) != scope

@@ -22,11 +22,11 @@ from likewise.events import Event, Instant
 from likewise.language import Keep
 
 if TYPE_CHECKING:
-    from likewise.composite.detector import Detector
+    from likewise.composite.composer import Composer
 
 
 def run_general(
-    detector: Detector, name: str, *, number: int, facts: Facts, kept: Sequence[Kept], shape: Shape
+    detector: Composer, name: str, *, number: int, facts: Facts, kept: Sequence[Kept], shape: Shape
 ) -> None:
     """Run a plain pattern on the general path, beginning with what it holds."""
     catalogue = detector._catalogue

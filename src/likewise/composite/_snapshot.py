@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 
@@ -14,17 +14,21 @@ from likewise.composite._flat_stock import Kept
 from likewise.composite._resume import run_general
 from likewise.composite._run import Limits, Run
 from likewise.composite._state import Dump, Load, dump_event, load_event
+from likewise.composite.hits import known_hits, plain_hits
 from likewise.errors import InputError
 from likewise.language import Subscription
 
 if TYPE_CHECKING:
-    from likewise.composite.detector import Detector
+    from likewise.composite._intake import Arrived
+    from likewise.composite.composer import Composer
+
+C = TypeVar("C", bound="Composer")
 
 FORMAT: Final = "likewise-detector"
 VERSION: Final = 3
 
 
-def write(detector: Detector) -> bytes:
+def write(detector: Composer) -> bytes:
     """Everything a detector knows, apart from its matcher and measure."""
     return msgspec.msgpack.encode(
         {
@@ -41,14 +45,19 @@ def write(detector: Detector) -> bytes:
             "ranks": detector._ranks,
             "numbers": detector._numbers,
             "known": [to_plain(subscription) for subscription in detector._catalogue.others],
-            "buffer": [dump_event(event) for event in detector._intake.waiting],
+            "buffer": [_dump_arrived(one) for one in detector._intake.waiting],
             "runs": [_source(detector, run.plan.name) | _dump_run(run) for run in detector._runs.values()],
             "flat": [] if detector._flat is None else _dump_flat(detector, detector._flat),
         }
     )
 
 
-def _source(detector: Detector, name: str) -> dict[str, Any]:
+def _dump_arrived(arrived: Arrived) -> list[Any]:
+    event, hits = arrived
+    return [dump_event(event), None if hits is None else plain_hits(hits)]
+
+
+def _source(detector: Composer, name: str) -> dict[str, Any]:
     """A pattern as it was added, and what it was built from."""
     catalogue = detector._catalogue
     return {
@@ -58,7 +67,7 @@ def _source(detector: Detector, name: str) -> dict[str, Any]:
     }
 
 
-def _resume(detector: Detector, entry: dict[str, Any]) -> Subscription:
+def _resume(detector: Composer, entry: dict[str, Any]) -> Subscription:
     pattern: Subscription = from_plain(entry["pattern"])
     detector._catalogue.resume(pattern, map(from_plain, entry["scope"]))
     if entry["known"]:
@@ -83,7 +92,7 @@ def _dump_run(run: Run) -> dict[str, Any]:
     }
 
 
-def _dump_flat(detector: Detector, flat: FlatPatterns) -> list[dict[str, Any]]:
+def _dump_flat(detector: Composer, flat: FlatPatterns) -> list[dict[str, Any]]:
     return [
         _source(detector, name)
         | {
@@ -95,7 +104,7 @@ def _dump_flat(detector: Detector, flat: FlatPatterns) -> list[dict[str, Any]]:
     ]
 
 
-def read(kind: type[Detector], data: bytes, **parts: Any) -> Detector:
+def read(kind: type[C], data: bytes, **parts: Any) -> C:
     """A detector from a snapshot; matcher and measure are given anew."""
     state = _decode(data)
     instances, policy = state["limits"]
@@ -117,12 +126,13 @@ def read(kind: type[Detector], data: bytes, **parts: Any) -> Detector:
     detector._numbers = state["numbers"]
     detector._now, detector._ranks = state["now"], state["ranks"]
     detector._intake.seen = state["seen"]
-    for event in map(load_event, state["buffer"]):
-        detector._intake.hold(event)
+    for plain, hits in state["buffer"]:
+        event = load_event(plain)
+        detector._intake.hold(event, None if hits is None else known_hits(event, hits))
     return detector
 
 
-def _load_run(detector: Detector, entry: dict[str, Any]) -> None:
+def _load_run(detector: Composer, entry: dict[str, Any]) -> None:
     subscription = _resume(detector, entry)
     run = detector._build(subscription, entry["number"], detector._catalogue.scope(subscription.name))
     detector._install(run)
@@ -138,7 +148,7 @@ def _load_run(detector: Detector, entry: dict[str, Any]) -> None:
     run.loaded(entry["tickets"])
 
 
-def _load_flat(detector: Detector, entry: dict[str, Any]) -> None:
+def _load_flat(detector: Composer, entry: dict[str, Any]) -> None:
     """Plain patterns go back to the compiled path, or to the general one if that is switched off."""
     subscription = _resume(detector, entry)
     name, facts, number = subscription.name, Facts(*entry["facts"]), entry["number"]

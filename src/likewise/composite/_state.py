@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from likewise.composite._instance import Filled, Instance, Token
+from likewise.composite._instance import Filled, Instance, Token, Weighted
 from likewise.composite._scope import InnerToken
 from likewise.events import Event, Value
 
@@ -73,7 +73,7 @@ class Dump:
         if id(instance) in self._numbers:
             return self._numbers[id(instance)]
         parts = [self.instance(part) for part in instance.parts]
-        roles = [[f.role, self.token(f.token), f.probability, _dump_mapped(f)] for f in instance.roles]
+        roles = [[f.role, self.token(f.token), f.probability, dump_mapped(f.mapped)] for f in instance.roles]
         number, _ = self._number(instance, len(self.instances))
         self.instances.append(
             [
@@ -135,7 +135,7 @@ class Load:
             start=start,
             end=end,
             probability=probability,
-            roles=tuple(Filled(role, self._tokens[t], p, _load_mapped(mapped)) for role, t, p, mapped in roles),
+            roles=tuple(Filled(role, self._tokens[t], p, load_mapped(mapped)) for role, t, p, mapped in roles),
             parts=tuple(self._instances[part] for part in parts),
             reading=reading,
         )
@@ -178,13 +178,15 @@ class Load:
         return tuple(self.key(part) for part in key) if isinstance(key, list | tuple) else key
 
 
-def _dump_mapped(filled: Filled) -> Any:
-    if filled.mapped is None:
+def dump_mapped(mapped: dict[str, tuple[Weighted, ...]] | None) -> Any:
+    """Values by the names that a profile gives them, as plain values."""
+    if mapped is None:
         return None
-    return [[name, [[_plain(v), w] for v, w in values]] for name, values in filled.mapped.items()]
+    return [[name, [[_plain(v), w] for v, w in values]] for name, values in mapped.items()]
 
 
-def _load_mapped(state: Any) -> dict[str, tuple[tuple[Value, float], ...]] | None:
+def load_mapped(state: Any) -> dict[str, tuple[tuple[Value, float], ...]] | None:
+    """The same back."""
     if state is None:
         return None
     return {name: tuple((_value(v), w) for v, w in values) for name, values in state}

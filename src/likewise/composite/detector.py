@@ -1,46 +1,35 @@
-"""The detector: events in, detections out, in event time."""
+"""The detector: events in, detections out. It is a composer that finds its hits with a matcher."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import ClassVar, Final
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likewise.composite._batch import take_batch
-from likewise.composite._catalogue import Catalogue
-from likewise.composite._columns import Columns
 from likewise.composite._detection import Detection
-from likewise.composite._explain import PatternState, flat_state, run_state
-from likewise.composite._flat import FlatPatterns
-from likewise.composite._flat_shape import shape_of
-from likewise.composite._intake import YEAR, Intake, Refused
-from likewise.composite._planner import build_plan
+from likewise.composite._intake import Arrived
 from likewise.composite._pool import Pool, ProfileMatcher, Variant
-from likewise.composite._process import TERMINATORS
-from likewise.composite._relate import relate_by, usual_relatedness
-from likewise.composite._run import Limits, Run, deliver
-from likewise.composite._timers import Timers
-from likewise.errors import BuildError
+from likewise.composite._run import deliver
+from likewise.composite._sources import MatchedHits
+from likewise.composite.composer import Composer
+from likewise.composite.hits import HitColumns
 from likewise.events import Event, Instant
-from likewise.language import Composite, Options, Profile, Subscription
+from likewise.language import Subscription
 from likewise.matching import Matcher
-from likewise.semantics import Measure
 
-__all__ = ["Detector", "PatternState", "Refused"]
+__all__ = ["Detector"]
 
 _CHUNK: Final = 1 << 17
 _FEW: Final = 8
 
 
-class Detector:
-    """Runs patterns over a stream of events in a single step per event [003 sec 4].
+class Detector(Composer):
+    """Runs patterns over a stream of events; a matcher says which events answer their members.
 
-    Events may come out of order by up to `lateness`; later ones are refused. Detections are the same
-    whatever the order of arrival inside that.
-
-    >>> from likewise.language import Member, Operator, Predicate, Sequence
+    >>> from likewise.language import Composite, Member, Operator, Predicate, Profile, Sequence
     >>> def kind(name):
     ...     return Member(Profile((Predicate("type", Operator.EQ, name),)), name)
     >>> detector = Detector()
@@ -52,138 +41,26 @@ class Detector:
     ('break in', ['presence', 'window'])
     """
 
-    _kind: ClassVar[type[Run]] = Run
-
     def __init__(
         self,
         patterns: Iterable[Subscription] = (),
         *,
         matcher: ProfileMatcher | None = None,
-        measure: Measure | None = None,
-        relatedness: float | None = None,
-        lateness: int = 0,
-        limits: Limits | None = None,
-        max_jump: int | None = YEAR,
         variant: Variant = "reference",
-        compiled: bool = True,
-        refuse: Callable[[Refused], None] | None = None,
+        **options: Any,
     ) -> None:
-        """`compiled` lets plain patterns take the compiled path; `variant` is the pool's [003 sec 5.2].
+        """`matcher` decides what matches a profile; `variant` is that of the pool [003 sec 5.2].
 
-        `relatedness` is where `a.x ~ b.x` begins to hold; without it, where the measure's words usually are related.
+        Other options are those of `Composer`.
         """
-        self.limits = limits or Limits()
-        self.relatedness = usual_relatedness(measure) if relatedness is None else relatedness
-        self._intake = Intake(lateness=lateness, max_jump=max_jump, refuse=refuse)
-        self._relate = relate_by(measure, self.relatedness)
-        self._timers = Timers()
-        asked = matcher if matcher is not None else Matcher()
-        columns = Columns() if isinstance(asked, Matcher) else None
-        self._pool = Pool(asked, columns, variant=variant)
-        self._runs: dict[str, Run] = {}
-        self._flat: FlatPatterns | None = None
-        self._batch_matcher: Matcher | None = None
-        if isinstance(asked, Matcher) and columns is not None and variant == "reference":
-            self._batch_matcher = asked
-            if compiled:
-                drop = self.limits.policy == "drop oldest"
-                self._flat = FlatPatterns(asked, columns, limit=self.limits.instances, drop=drop)
-        self._catalogue = Catalogue()
-        self._unstarted: list[Run] = []
-        self._numbers = 0
-        self._ranks = 0
-        self._now: Instant | None = None
-        listed = list(patterns)
-        for subscription in listed:
-            self.define(subscription)
-        # Beside patterns, profiles are there to be referred to.
-        composites = [one for one in listed if isinstance(one.body, Composite)]
-        for subscription in composites or listed:
-            self.add(subscription.name, subscription.body, subscription.options)
+        self._matcher = matcher if matcher is not None else Matcher()
+        self._variant: Variant = variant
+        self._batch_matcher = self._matcher if isinstance(self._matcher, Matcher) and variant == "reference" else None
+        super().__init__(patterns, **options)
 
-    # patterns
-
-    def define(self, subscription: Subscription) -> None:
-        """Let other patterns refer to a subscription, without running it."""
-        self._catalogue.define(subscription)
-
-    def add(self, name: str, body: Composite | Profile, options: Options | None = None) -> None:
-        """Run a pattern from now on."""
-        if self._runs_already(name):
-            raise BuildError(f"a pattern {name!r} is running already", hint="use replace, or another name")
-        subscription = Subscription(name, body, options or Options())
-        known = self._catalogue.named
-        shape = None if self._flat is None else shape_of(subscription, known)
-        self._numbers += 1
-        if self._flat is not None and shape is not None:
-            self._flat.add(name, shape, number=self._numbers, started=self._now)
-        else:
-            self._install(self._build(subscription, self._numbers, known))
-        self._catalogue.run(subscription)
-
-    def _runs_already(self, name: str) -> bool:
-        return name in self._runs or (self._flat is not None and name in self._flat)
-
-    def _build(self, subscription: Subscription, number: int, known: Mapping[str, Subscription]) -> Run:
-        plan = build_plan(subscription, known)
-        if plan.approximate and self._relate is None:
-            raise BuildError(
-                f"pattern {subscription.name!r} compares members by meaning and there is no measure",
-                hint="give the detector a measure, or compare with =",
-            )
-        return self._kind(
-            plan,
-            number=number,
-            pool=self._pool,
-            timers=self._timers,
-            relate=self._relate,
-            limits=self.limits,
-        )
-
-    def _install(self, run: Run) -> None:
-        self._pool.register(run)
-        self._runs[run.plan.name] = run
-        if self._now is None:
-            self._unstarted.append(run)
-        else:
-            run.start(self._now)
-
-    def remove(self, name: str) -> None:
-        """Stop a pattern and forget what it holds."""
-        if self._flat is not None and name in self._flat:
-            self._flat.remove(name)
-            self._catalogue.stop(name)
-            return
-        run = self._run(name)
-        run.close()
-        self._timers.forget(run)
-        self._pool.unregister(run)
-        self._unstarted = [other for other in self._unstarted if other is not run]
-        del self._runs[name]
-        self._catalogue.stop(name)
-
-    def replace(self, name: str, body: Composite | Profile, options: Options | None = None) -> None:
-        """Change a pattern; the new one begins with nothing, and if it is refused the old one stays."""
-        if not self._runs_already(name):
-            self._run(name)
-        self._build(Subscription(name, body, options or Options()), 0, self._catalogue.named)
-        self.remove(name)
-        self.add(name, body, options)
-
-    def _run(self, name: str) -> Run:
-        try:
-            return self._runs[name]
-        except KeyError:
-            running = ", ".join(self.patterns[:10]) or "none"
-            raise BuildError(f"no pattern {name!r} is running", hint=f"running: {running}") from None
-
-    @property
-    def patterns(self) -> tuple[str, ...]:
-        """The names of the running patterns."""
-        numbers = {name: run.number for name, run in self._runs.items()}
-        if self._flat is not None:
-            numbers |= {name: self._flat.number(name) for name in self._flat.names}
-        return tuple(sorted(numbers, key=numbers.__getitem__))
+    def _members(self) -> tuple[Pool, Matcher | None]:
+        columns = self._columns if isinstance(self._matcher, Matcher) else None
+        return Pool(self._matcher, columns, variant=self._variant), self._batch_matcher
 
     @property
     def active(self) -> int:
@@ -201,8 +78,7 @@ class Detector:
         if not intake.lateness:
             return self._process(event, end)
         intake.hold(event)
-        assert intake.seen is not None  # the event was
-        return self._release(intake.seen - intake.lateness, closed=False)
+        return self._released()
 
     def publish_batch(self, events: Sequence[Event]) -> list[Detection]:
         """Take many events at once; the same as one after the other, only faster."""
@@ -211,56 +87,45 @@ class Detector:
         for low in range(0, len(events), _CHUNK):
             accepted, times = intake.accept_all(events[low : low + _CHUNK], self._timers.clock)
             if not intake.lateness:
-                out += self._take(accepted, times)
+                out += self._take_events(accepted, times)
                 continue
             for event in accepted:
                 intake.hold(event)
-            if intake.seen is not None:
-                out += self._release(intake.seen - intake.lateness, closed=False)
+            out += self._released()
         return out
 
-    @property
-    def lateness(self) -> int:
-        """How much later than others an event may come."""
-        return self._intake.lateness
+    def publish_scored(self, events: Sequence[Event], scored: HitColumns) -> list[Detection]:
+        """As `publish_batch`, for events that the detector's own matcher has scored already, in the call for others.
 
-    @property
-    def max_jump(self) -> int | None:
-        """How far ahead of the others an event's clock may be."""
-        return self._intake.max_jump
-
-    @property
-    def late(self) -> int:
-        """How many events came too late."""
-        return self._intake.late
-
-    @property
-    def refused(self) -> list[Refused]:
-        """The events that were not taken, with the reason, unless someone else is told."""
-        return self._intake.refused
-
-    @property
-    def due(self) -> Instant | None:
-        """The next moment at which an event that waits for late ones, or a timer, is due; None if there is none.
-
-        Once it has passed, `advance` gives what became known and frees what can no longer contribute.
+        The profiles of the hits are handles of that matcher.
         """
-        moments = (self._intake.due, self._timers.due, None if self._flat is None else self._flat.due)
-        return min((moment for moment in moments if moment is not None), default=None)
+        matcher = self._batch_matcher
+        if matcher is None or self._intake.lateness:
+            return self.publish_batch(events)
+        accepted, times = self._intake.accept_all(events, self._timers.clock)
+        if len(accepted) < len(events):
+            # Some were refused: the others keep their scores under their new places.
+            places = {id(event): at for at, event in enumerate(accepted)}
+            place = np.array([places.get(id(event), -1) for event in events])[scored.event]
+            scored = HitColumns(place[place >= 0], scored.profile[place >= 0], scored.probability[place >= 0])
+        if not accepted:
+            return []
+        source = MatchedHits(self._pool, self._columns, matcher, self._flat, scored)
+        return take_batch(self, accepted, times, source)
 
-    def _release(self, watermark: Instant, *, closed: bool) -> list[Detection]:
-        """Everything before the watermark (and at it, if closed), in order; then the timers up to there."""
-        limit = watermark if closed else watermark - 1
-        out = self._take(self._intake.ready(limit))
-        if limit > self._timers.clock:
-            out += self._in_order(self._sweep(limit) + self._ring(limit))
-        return out
+    def _take(self, arrived: Sequence[Arrived], times: NDArray[np.int64] | None = None) -> list[Detection]:
+        return self._take_events([event for event, _ in arrived], times)
 
-    def _take(self, events: Sequence[Event], times: NDArray[np.int64] | None = None) -> list[Detection]:
+    def _take_events(self, events: Sequence[Event], times: NDArray[np.int64] | None = None) -> list[Detection]:
         """Events that are in order and accepted."""
         if self._batch_matcher is not None and len(events) > _FEW:
-            return take_batch(self, events, times)
+            return self._batch(events, times)
         return [found for event in events for found in self._process(event, event.span[1])]
+
+    def _batch(self, events: Sequence[Event], times: NDArray[np.int64] | None) -> list[Detection]:
+        assert self._batch_matcher is not None
+        source = MatchedHits(self._pool, self._columns, self._batch_matcher, self._flat)
+        return take_batch(self, events, times, source)
 
     def _process(self, event: Event, end: Instant) -> list[Detection]:
         """One event through all patterns."""
@@ -270,7 +135,7 @@ class Detector:
         if self._flat:
             plain = self._flat.one(event, end, rank=self._ranks, catalogue=self._catalogue)
             if plain is None:
-                return self._in_order(out + take_batch(self, [event], None))
+                return self._in_order(out + self._batch([event], None))
             found = plain
         self._ranks += 1
         if self._runs:
@@ -278,105 +143,3 @@ class Detector:
             if others or out:
                 return self._in_order(out + found + others)
         return found
-
-    def _in_order(self, found: list[Detection]) -> list[Detection]:
-        """What both paths found up to a moment: by time, and patterns in their order."""
-        return sorted(found, key=lambda one: (one.time, self._number_of(one))) if len(found) > 1 else found
-
-    def _start(self, moment: Instant) -> None:
-        if self._flat is not None and self._now is None:
-            self._flat.start(moment)
-        self._now = moment if self._now is None else max(self._now, moment)
-        if self._unstarted:
-            for run in self._unstarted:
-                run.start(moment)
-            self._unstarted = []
-
-    def _ring(self, limit: Instant) -> list[Detection]:
-        """All timers and terminators up to a moment, in order."""
-        out: list[Detection] = []
-        while (due := self._timers.next(limit)) is not None:
-            time, phase, run, items = due
-            run.begin_step(time, phase)
-            for process, item in items:
-                if phase == TERMINATORS:
-                    process.expire(item)
-                else:
-                    process.ring(item)
-            if not run.idle:
-                out += [Detection.of(run.plan, instance) for instance in run.end_step()]
-        self._timers.clock = max(limit, self._timers.clock)
-        return out
-
-    def advance(self, instant: Instant) -> list[Detection]:
-        """Say that all up to and including `instant` has come; timers ring up to there."""
-        if instant <= self._timers.clock:
-            return []
-        out = self._release(instant, closed=True)
-        seen = self._intake.seen
-        self._intake.seen = instant if seen is None else max(seen, instant)
-        if self._now is None or self._unstarted:
-            self._start(instant)
-            out += self._ring(instant)
-        self._now = instant if self._now is None else max(self._now, instant)
-        self._timers.clock = max(instant, self._timers.clock)
-        return out
-
-    def release(self, instant: Instant) -> list[Detection]:
-        """Take what is buffered up to and including `instant`, at which more may come; timers there do not ring yet.
-
-        >>> from likewise.language import parse
-        >>> detector = Detector(parse("any: 1st {a = 1}"), lateness=60_000_000)
-        >>> detector.publish(Event("1", (("a", 1),), (), 5, 5))
-        []
-        >>> [found.pattern for found in detector.release(5)]
-        ['any']
-        """
-        return self._take(self._intake.ready(instant))
-
-    def flush(self) -> list[Detection]:
-        """Take all that is still buffered, and ring timers up to the latest event."""
-        return [] if self._intake.seen is None else self.advance(self._intake.seen)
-
-    # what it holds
-
-    def state(self) -> list[PatternState]:
-        """What each pattern holds, and how far its instances came."""
-        self._sweep(self._timers.clock)
-        return [self._state_of(name) for name in self.patterns]
-
-    def _sweep(self, limit: Instant) -> list[Detection]:
-        """The timers of the compiled path up to a moment: all that comes after it is later."""
-        return self._flat.sweep(limit + 1, self._catalogue) if self._flat else []
-
-    def _state_of(self, name: str) -> PatternState:
-        if self._flat is not None and name in self._flat:
-            return flat_state(self._flat, name)
-        return run_state(self._runs[name])
-
-    def _number_of(self, found: Detection) -> int:
-        if self._flat is not None and found.pattern in self._flat:
-            return self._flat.number(found.pattern)
-        return self._runs[found.pattern].number
-
-    def snapshot(self) -> bytes:
-        """All state, with the patterns, as bytes of a versioned format."""
-        from likewise.composite._snapshot import write
-
-        return write(self)
-
-    @classmethod
-    def restore(
-        cls,
-        data: bytes,
-        *,
-        matcher: ProfileMatcher | None = None,
-        measure: Measure | None = None,
-        variant: Variant = "reference",
-        compiled: bool = True,
-        refuse: Callable[[Refused], None] | None = None,
-    ) -> Detector:
-        """A detector that goes on where the snapshot was taken."""
-        from likewise.composite._snapshot import read
-
-        return read(cls, data, matcher=matcher, measure=measure, variant=variant, compiled=compiled, refuse=refuse)

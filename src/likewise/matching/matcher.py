@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Container, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -311,11 +311,18 @@ class Matcher:
 
     def match_batch(self, events: Sequence[Event]) -> list[list[Match]]:
         """The matches of every event, best score first, in the order of the events."""
-        out: list[list[Match]] = [[] for _ in events]
         with self._lock:
             encoded = self.encode(events)
-            for at, handle, score in zip(*map(_plain, self.score_batch(encoded)), strict=True):
-                match = self._match(encoded, at, handle, score)
+            return self.matches_of(encoded, self.score_batch(encoded))
+
+    def matches_of(
+        self, encoded: Encoded, scores: EventScores, *, handles: Container[int] | None = None
+    ) -> list[list[Match]]:
+        """The matches that scores stand for, of these profiles or of all, best score first for every event."""
+        out: list[list[Match]] = [[] for _ in encoded.events]
+        with self._lock:
+            for at, handle, score in zip(*map(_plain, scores), strict=True):
+                match = self._match(encoded, at, handle, score) if handles is None or handle in handles else None
                 if match is not None:
                     out[at].append(match)
         for matches in out:

@@ -1,0 +1,138 @@
+"""Hits: what composing knows of matching. A hit is an event that answers a profile, and how surely.
+
+Whoever matches (a matcher in this process, the first stage of a Spark job, another node) says which event answers
+which of the composer's profiles; the composer asks nothing of words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise.composite._instance import Weighted
+from likewise.composite._state import dump_event, dump_mapped, load_event, load_mapped
+from likewise.errors import BuildError, InputError
+from likewise.events import Event
+from likewise.language import Options, Profile
+
+
+class Hit(NamedTuple):
+    """An event that answers the composer's profile of a number.
+
+    `mapped` has values by the profile's own attribute names, each with its weight, where the event uses other names.
+    """
+
+    event: Event
+    profile: int
+    probability: float = 1.0
+    mapped: dict[str, tuple[Weighted, ...]] | None = None
+
+
+class Wanted(NamedTuple):
+    """A profile that a composer wants to hear of, and how it is to be matched."""
+
+    profile: Profile
+    options: Options
+
+
+class HitBook:
+    """Stands where a matcher would: it only numbers the profiles, each once, in the order in which they are added."""
+
+    def __init__(self) -> None:
+        self.wanted: dict[int, Wanted] = {}
+        self._numbers: dict[Wanted, int] = {}
+        self._users: dict[int, int] = {}
+        self._next = 0
+
+    def add(self, profile: Profile, *, options: Options | None = None, key: Hashable = None) -> int:  # noqa: ARG002
+        """The number of a profile."""
+        wanted = Wanted(profile, options or Options())
+        number = self._numbers.get(wanted)
+        if number is None:
+            number = self._numbers[wanted] = self._next
+            self.wanted[number], self._users[number] = wanted, 0
+            self._next += 1
+        self._users[number] += 1
+        return number
+
+    def remove(self, handle: int) -> None:
+        """One pattern less wants it."""
+        self._users[handle] -= 1
+        if not self._users[handle]:
+            del self._users[handle]
+            del self._numbers[self.wanted.pop(handle)]
+
+    def activate(self, handle: int) -> None:
+        """All are active: whoever matches does not know who waits."""
+
+    def deactivate(self, handle: int) -> None:
+        """See `activate`."""
+
+    def match(self, event: Event) -> Iterable[Any]:
+        """It cannot match."""
+        raise BuildError(f"a composer does not match events ({event.id!r})", hint="give it hits, or use a Detector")
+
+
+class HitColumns(NamedTuple):
+    """Hits in columns: the number of the event in its batch, the profile, and how sure it is; sorted by event."""
+
+    event: NDArray[Any]
+    profile: NDArray[Any]
+    probability: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, hits: Sequence[Sequence[Hit]]) -> HitColumns:
+        """The hits of each event of a batch."""
+        event = np.repeat(np.arange(len(hits)), [len(found) for found in hits])
+        rows = [hit for found in hits for hit in found]
+        return cls(
+            event.astype(np.int64),
+            np.fromiter((hit.profile for hit in rows), np.int64, count=len(rows)),
+            np.fromiter((hit.probability for hit in rows), np.float64, count=len(rows)),
+        )
+
+
+def by_event(hits: Iterable[Hit]) -> Iterator[tuple[Event, tuple[Hit, ...]]]:
+    """Hits that follow one another and are of the same event, together."""
+    for _, found in groupby(hits, key=_identity):
+        group = tuple(found)
+        yield group[0].event, group
+
+
+def _identity(hit: Hit) -> tuple[Any, ...]:
+    return hit.event.id, hit.event.start, hit.event.end, hit.event.tuples
+
+
+def encode_hits(hits: Iterable[Hit]) -> bytes:
+    """Hits as bytes, each event once, for a shuffle or a network."""
+    plain = [[dump_event(event), plain_hits(found)] for event, found in by_event(hits)]
+    return msgspec.msgpack.encode(plain)
+
+
+def decode_hits(data: bytes) -> list[Hit]:
+    """The inverse of `encode_hits`.
+
+    >>> hit = Hit(Event.of({"k": "A"}, id="e"), 0, 0.5)
+    >>> decode_hits(encode_hits([hit])) == [hit]
+    True
+    """
+    try:
+        plain = msgspec.msgpack.decode(data)
+        return [hit for event, found in plain for hit in known_hits(load_event(event), found)]
+    except (msgspec.DecodeError, ValueError, TypeError) as error:
+        raise InputError(f"these are no hits: {error}", hint="they may be cut short") from None
+
+
+def plain_hits(hits: Iterable[Hit]) -> list[Any]:
+    """The hits of one event as plain values, without it."""
+    return [[hit.profile, hit.probability, dump_mapped(hit.mapped)] for hit in hits]
+
+
+def known_hits(event: Event, plain: Iterable[Any]) -> tuple[Hit, ...]:
+    """The hits of one event back."""
+    return tuple([Hit(event, profile, probability, load_mapped(mapped)) for profile, probability, mapped in plain])

@@ -1,0 +1,138 @@
+"""A composer gives from hits what a detector gives from events, however the hits come."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from test_flat import plain_patterns
+from worlds import SimpleMatcher, composites, event, gappy, traces
+from worlds import match as matches
+
+from likewise.composite import Composer, Detector, Hit, Wanted, decode_hits, encode_hits
+from likewise.engine import Engine
+from likewise.errors import BuildError, InputError
+from likewise.events import Event
+from likewise.language import Composite, parse
+from likewise.matching import Matcher
+
+EXAMPLES = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def hits_of(composer: Composer, happened: Event) -> list[Hit]:
+    """What a matcher elsewhere finds: the matcher of these tests, profile by profile."""
+    found = ((number, _sure(wanted, happened)) for number, wanted in composer.profiles.items())
+    return [Hit(happened, number, sure) for number, sure in found if sure]
+
+
+def _sure(wanted: Wanted, happened: Event) -> float:
+    if len(wanted.profile.predicates) == 1:
+        return matches(wanted.profile, happened)
+    matcher = Matcher()
+    matcher.add(wanted.profile, options=wanted.options)
+    return float(bool(matcher.match(happened)))
+
+
+def composed(composer: Composer, trace: list[Event], horizon: int) -> list[object]:
+    out = []
+    for happened in trace:
+        hits = hits_of(composer, happened)
+        out += composer.take(hits) if hits else composer.notice(happened.span[1])
+    return [one.signature for one in out + composer.advance(horizon)]
+
+
+@EXAMPLES
+@given(composites(), gappy(), st.booleans(), st.sampled_from((0, 4)))
+def test_hits_give_what_events_give(composite: Composite, trace: list[Event], compiled: bool, lateness: int) -> None:
+    composer = Composer(compiled=compiled, lateness=lateness)
+    detector = Detector(matcher=SimpleMatcher(), lateness=lateness)
+    for made in (composer, detector):
+        try:
+            made.add("p", composite)
+        except BuildError:
+            return
+    horizon = (trace[-1].end if trace else 10) + 9
+    expected = [one.signature for e in trace for one in detector.publish(e)]
+    expected += [one.signature for one in detector.advance(horizon)]
+    assert composed(composer, trace, horizon) == expected
+
+
+@EXAMPLES
+@given(plain_patterns(), traces(most=12), st.integers(0, 12))
+def test_hits_in_one_batch_through_bytes_and_a_snapshot(composite: Composite, trace: list[Event], cut: int) -> None:
+    composer, detector = Composer(), Detector()
+    for made in (composer, detector):
+        made.add("p", composite)
+    hits = [hit for happened in trace for hit in hits_of(composer, happened)]
+    assert decode_hits(encode_hits(hits)) == hits
+    found = composer.take(decode_hits(encode_hits(hits[:cut])))
+    # Hits of one event come together.
+    while cut < len(hits) and cut and hits[cut].event.id == hits[cut - 1].event.id:
+        return
+    composer = Composer.restore(composer.snapshot())
+    found += composer.take(hits[cut:])
+    assert [one.signature for one in found] == [one.signature for one in detector.publish_batch(trace)]
+
+
+def test_events_need_only_what_conditions_ask() -> None:
+    """The shuffle may leave out all that made an event a hit."""
+    composer = Composer(parse("p: {k = A, v > 1} as a then {k = B} as b within 5 us where a.room = b.room"))
+    assert composer.attributes == {"room"}
+    assert (
+        composer.take([Hit(Event("1", (("room", 7),), (), 1, 1), 0), Hit(Event("2", (("room", 8),), (), 2, 2), 1)])
+        == []
+    )
+    assert len(composer.take([Hit(Event("3", (("room", 7),), (), 3, 3), 1)])) == 1
+
+
+def test_a_hit_may_tell_what_other_words_stand_for() -> None:
+    text = "p: {k = A} as a then {k = B} as b within 5 us where a.room = b.room and a.level < b.level"
+    composer = Composer(parse(text))
+    mapped = {"room": (("x", 1.0),)}
+    first = Hit(Event("1", (("place", "x"), ("level", 1)), (), 1, 1), 0, 0.9, mapped)
+    second = Hit(event("B", 2, room="x", level=2), 1)
+    [found] = composer.take([*decode_hits(encode_hits([first])), second])
+    assert found.probability == pytest.approx(0.9)
+
+
+def test_equal_patterns_number_their_profiles_alike_and_each_once() -> None:
+    text = "p: {k = A} as a then {k = B} as b\nq: {k = B} as b or {k = A} as a"
+    first, second = Composer(parse(text)), Composer(parse(text))
+    assert first.profiles == second.profiles
+    assert len(first.profiles) == 2
+    first.remove("p")
+    assert len(first.profiles) == 2
+    first.remove("q")
+    assert not first.profiles
+
+
+def test_foreign_bytes_are_no_hits() -> None:
+    with pytest.raises(InputError, match="no hits"):
+        decode_hits(b"\xff")
+
+
+def test_the_engine_scores_once_for_single_events_and_patterns(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = Engine(threshold=0.5)
+    engine.subscribe("one: {v > 1}\np: {v > 1, kind = A} as a then {kind = B} as b within 5 s where a.room = b.room")
+    calls = []
+    score = engine.matcher.score_batch
+    monkeypatch.setattr(engine.matcher, "score_batch", lambda encoded: calls.append(1) or score(encoded))
+    events = [event("A", 1, room=1, v=2), event("B", 2, room=1, v=0), event("B", 3, room=2, v=3)]
+    told = engine.publish_batch(events)
+    assert [(one.subscription, *(e.id for e in one.events)) for one in told] == [
+        ("one", "A1"),
+        ("one", "B3"),
+        ("p", "A1", "B2"),
+    ]
+    assert len(calls) == 1
+    engine.unsubscribe("p")
+    engine.unsubscribe("one")
+    assert len(engine.matcher) == 0
+
+
+def test_members_of_patterns_are_no_single_subscriptions() -> None:
+    engine = Engine()
+    engine.subscribe("p: {v > 1} as a then {v > 5} as b within 5 s")
+    assert engine.profiles == []
+    assert engine.publish(event("A", 1, v=2)) == []
+    assert [one.subscription for one in engine.publish(event("A", 2, v=7))] == ["p"]
