@@ -161,7 +161,7 @@ def _stream(*, folder: str, batches: int, size: int, cores: int) -> dict[str, An
         # Old states are cleared away by the clock, every minute; here that would be every hundred batches.
         spark.conf.set("spark.sql.streaming.stateStore.maintenanceInterval", "5s")
         events = read_events(spark, place / "in", format="jsonl", stream=True, options={"maxFilesPerTrigger": "1"})
-        writer = detect(events, PATTERN, delay="1 minute", buckets=4).writeStream.format("noop")
+        writer = detect(events, PATTERN, lateness="1 minute", buckets=4).writeStream.format("noop")
         query = writer.option("checkpointLocation", str(place / "state")).trigger(availableNow=True).start()
         disk, busy, done, used = [], [], 0, processor_time()
         while not query.awaitTermination(1):

@@ -135,7 +135,7 @@ def _match(
         events = read_events(spark, data, format="parquet")
         # Another frame with the same rows: workers do not read its files themselves.
         given = events if direct else events.select("*")
-        found = match(given, Path(subscriptions), space=space, approach="approximate", explain=False)
+        found = match(given, Path(subscriptions), spaces=space, approach="approximate", with_explanation=False)
         count = events.count()
         with memory() as used:
             seconds, busy, found_rows = best(found, 1 if count > 1_000_000 else 6, counted=counted)

@@ -252,7 +252,7 @@ def terms_task(*, folder: str, spaces: list[str], size: int, cores: int | None) 
 
     with session(cores) as spark:
         left, right = (spark.read.text(str(_file(folder, name, size))).toDF(name) for name in ("left", "right"))
-        joins = [join_by_meaning(left, right, on=("left", "right"), threshold=0.4, space=space) for space in spaces]
+        joins = [join_by_meaning(left, right, on=("left", "right"), threshold=0.4, spaces=space) for space in spaces]
         return {"each": [_measured(spark, joined.count) for joined in joins]}
 
 
@@ -263,7 +263,7 @@ def rows_task(*, folder: str, count: int, ways: list[dict[str, Any]], cores: int
     with session(cores) as spark:
         left = _many(spark, folder, count, WORDS)
         right = spark.read.text(str(_file(folder, "right", WORDS))).toDF("name").limit(5_000)
-        joins = [join_by_meaning(left, right, on=("term", "name"), space="wordnet", **way) for way in ways]
+        joins = [join_by_meaning(left, right, on=("term", "name"), spaces="wordnet", **way) for way in ways]
         return {"each": [_measured(spark, joined.count) for joined in joins]}
 
 
@@ -272,7 +272,7 @@ def pairs_task(*, folder: str, count: int, sizes: list[int], cores: int | None) 
     from likewise.pipeline import register_related
 
     with session(cores) as spark:
-        register_related(spark, space="wordnet")
+        register_related(spark, spaces="wordnet")
         every = [_many(spark, folder, count, distinct).selectExpr("related(term, other) as r") for distinct in sizes]
         return {"each": [_measured(spark, each.write.format("noop").mode("overwrite").save) for each in every]}
 

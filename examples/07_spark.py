@@ -78,7 +78,7 @@ events.select("id", "time", F.transform("attributes", lambda a: F.concat_ws("=",
 found = match(
     events,
     "computers: {device~ = computer~} approach approximate threshold 0.3",
-    space=space,
+    spaces=space,
 )
 found.select("event_id", F.round("score", 3).alias("score"), F.col("mapping")[0]["event_value"].alias("because")).show()
 
@@ -107,7 +107,7 @@ dead_letters(read_events(spark, file)).show(truncate=False)
 
 # %%
 catalogue = spark.createDataFrame([("computer", "IT"), ("garage", "facilities")], "thing string, owner string")
-join_by_meaning(readings, catalogue, on=("device", "thing"), threshold=0.2, space=space).select(
+join_by_meaning(readings, catalogue, on=("device", "thing"), threshold=0.2, spaces=space).select(
     "id", "device", "thing", "owner", F.round("relatedness", 3).alias("relatedness")
 ).orderBy("id").show()
 

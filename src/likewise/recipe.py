@@ -20,7 +20,7 @@ from likewise.language import Composite, Options, Profile, Subscription, parse
 from likewise.matching import Matcher
 from likewise.semantics import Competitors, Space, measure, space_path
 
-Interests: TypeAlias = str | Path | Subscription | Iterable[Subscription]
+Interests: TypeAlias = str | Path | Subscription | Mapping[str, str] | Iterable[Subscription | str]
 """Subscriptions: as text, as the path of a file, as texts by name, as a list of texts, or ready."""
 
 Made = TypeVar("Made")
@@ -66,6 +66,16 @@ class Recipe:
         """Tells recipes apart, in any process."""
         content = pickle.dumps((self.subscriptions, self.measure, self.spaces, self.options))
         return hashlib.sha256(content).hexdigest()
+
+    @cached_property
+    def scoring(self) -> dict[str, str]:
+        """What scores depend on beside the subscriptions: measure, spaces by their manifests, and options."""
+        spaces = {Path(path).name: space_digest(path) for path in self.spaces}
+        return {
+            "measure": self.measure or "",
+            "spaces": ", ".join(f"{name} {digest}" for name, digest in spaces.items()),
+            "options": ", ".join(f"{name}={value!r}" for name, value in self.options),
+        }
 
     @property
     def profiles(self) -> tuple[Subscription, ...]:
@@ -135,7 +145,26 @@ def subscriptions_of(interests: Interests) -> Iterable[Subscription]:
         return _read(interests)
     if isinstance(interests, str):
         return parse(interests) if "{" in interests or "\n" in interests else _read(Path(interests))
-    return interests
+    if isinstance(interests, Mapping):
+        return _named(f"{name}: {text}" for name, text in interests.items())
+    return _named(interests)
+
+
+def _named(interests: Iterable[Subscription | str]) -> Iterable[Subscription]:
+    """Subscriptions as they are, and those of the texts among them.
+
+    >>> [each.name for each in _named(["hot: {temp > 30}", "{temp < 5}"])]
+    ['hot', 's2']
+    """
+    listed = list(interests)
+    texts = "\n".join(each for each in listed if isinstance(each, str))
+    return [each for each in listed if isinstance(each, Subscription)] + (list(parse(texts)) if texts else [])
+
+
+def space_digest(path: str) -> str:
+    """A short digest of a space's manifest, which has the checksums of all its files; empty if there is no space."""
+    manifest = Path(path) / "manifest.json"
+    return hashlib.sha256(manifest.read_bytes()).hexdigest()[:12] if manifest.exists() else ""
 
 
 def _read(path: Path) -> Iterable[Subscription]:

@@ -9,7 +9,9 @@ import pytest
 pytest.importorskip("pyspark")
 
 from likewise.errors import BuildError
-from likewise.pipeline.detection.stream import SECOND, ClockReader, beat_of
+from likewise.pipeline import microseconds
+from likewise.pipeline.detection.batch import SECOND, DetectOptions
+from likewise.pipeline.detection.stream import ClockReader
 
 
 class Watch:
@@ -63,6 +65,6 @@ def test_a_copy_in_a_worker_reads_a_batch_as_it_was() -> None:
 
 def test_a_heartbeat_is_a_second_at_least() -> None:
     with pytest.raises(BuildError, match="too short"):
-        beat_of("900 ms")
+        DetectOptions(heartbeat=microseconds("900 ms"))
     with pytest.raises(BuildError, match="not a length of time"):
-        beat_of("often")
+        microseconds("often")

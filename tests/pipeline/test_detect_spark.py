@@ -146,7 +146,7 @@ def test_what_a_batch_refuses_is_told_beside_the_detections(spark: Any) -> None:
     ]
     frame = spark.createDataFrame(pa.Table.from_batches([batch_of(events)]))
     text = "p: {type = a} as x then {type = b} as y within 10000 days"
-    found = detect(frame, text, max_ahead="1 day", letters=True)
+    found = detect(frame, text, max_ahead="1 day", dead_letters=True)
     rows = found.where("flaw is null").collect()
     assert [[member["id"] for member in row["events"]] for row in rows] == [["a", "b"]]
     letters = {(json.loads(row["record"])["id"], row["reason"]) for row in dead_letters(found).collect()}

@@ -94,16 +94,16 @@ def test_batch_and_every_split_of_a_stream_equal_the_engine(spark: Any, space: s
     assert matches
     assert {one[0] for one in found} == {"pair", "first", "unbound", "calm", "absent", "meant"}
     frame = spark.createDataFrame(pa.Table.from_batches([batch_of(trace)])).repartition(2)
-    assert matches_of(match(frame, SINGLE, space=space)) == matches
-    assert signatures(detect(frame, PATTERNS + MEANT, space=space).toArrow()) == found
+    assert matches_of(match(frame, SINGLE, spaces=space)) == matches
+    assert signatures(detect(frame, PATTERNS + MEANT, spaces=space).toArrow()) == found
     last = trace[-1].start or 0
     decided = Counter({key: count for key, count in found.items() if key[1] < last})
     for size in (121, 45):
         folder = tmp_path / str(size)
         write_files(folder / "in", trace, size=size)
         read = read_events(spark, folder / "in", format="jsonl", stream=True, options={"maxFilesPerTrigger": "1"})
-        assert matches_of(_run(match(read, SINGLE, space=space), folder, f"m{size}", spark)) == matches
-        streamed = _run(detect(read, PATTERNS + MEANT, space=space, buckets=2), folder, f"d{size}", spark)
+        assert matches_of(_run(match(read, SINGLE, spaces=space), folder, f"m{size}", spark)) == matches
+        streamed = _run(detect(read, PATTERNS + MEANT, spaces=space, buckets=2), folder, f"d{size}", spark)
         assert signatures(streamed.toArrow()) == decided
 
 
@@ -142,14 +142,14 @@ spark = spark_session(remote=sys.argv[3], settings={"spark.sql.shuffle.partition
 assert type(spark).__module__.startswith("pyspark.sql.connect"), type(spark)
 events = read_events(spark, folder / "in", format="jsonl")
 killed = events.mapInArrow(kill_once, events.schema)
-matches = matches_of(match(killed, SINGLE, space=space))
-found = signatures(detect(events, PATTERNS + MEANT, space=space).toArrow())
+matches = matches_of(match(killed, SINGLE, spaces=space))
+found = signatures(detect(events, PATTERNS + MEANT, spaces=space).toArrow())
 assert marker.exists()
 # Files that the workers read themselves.
 events.write.parquet(str(folder / "stored"))
 stored = read_events(spark, folder / "stored", format="parquet")
 assert "Range" in stored_plan(stored)
-assert matches_of(match(stored, SINGLE, space=space)) == matches
+assert matches_of(match(stored, SINGLE, spaces=space)) == matches
 print("RESULT", json.dumps([sorted(map(list, matches.elements())), sorted(map(repr, found.elements()))]))
 spark.stop()
 """

@@ -57,8 +57,8 @@ streams = []
 for what, text in (("detections", PATTERNS), ("matches", "a: {type = a}")):
     checkpoint, now = str(folder / "checkpoint" / what), {"availableNow": True}
     source = FixedRecipe(Recipe.of(text))
-    streams.append(Stream(events, source, sink_of(what), checkpoint, trigger=now, delay="25 seconds"))
-queries = [stream.start()[0] for stream in streams]
+    streams.append(Stream(events, source, sink_of(what), checkpoint, trigger=now, lateness="25 seconds"))
+queries = [stream.start() for stream in streams]
 for stream, query in zip(streams, queries):
     while True:
         try:
@@ -68,7 +68,7 @@ for stream, query in zip(streams, queries):
             # Spark gives a Python process ten seconds to start, which is not always enough on a busy machine.
             if not any(each in str(error) for each in ("failed to connect back", "RUNNER_INITIALIZATION")):
                 raise
-            (query,) = stream.start()
+            query = stream.start()
 """
 
 
@@ -177,8 +177,8 @@ def test_workers_killed_in_the_middle_of_batches_lose_nothing_and_repeat_nothing
     frame = read_events(spark, tmp_path / "in", format="jsonl", stream=True, options={"maxFilesPerTrigger": "1"})
     source, sink = FixedRecipe(Recipe.of(PATTERNS)), FileSink(str(tmp_path / "out"))
     checkpoint, rng, killed = str(tmp_path / "checkpoint"), random.Random(1), 0
-    stream = Stream(frame, source, sink, checkpoint, trigger={"availableNow": True}, delay="25 seconds")
-    (query,) = stream.start()
+    stream = Stream(frame, source, sink, checkpoint, trigger={"availableNow": True}, lateness="25 seconds")
+    query = stream.start()
     gateway = SparkContext._gateway
     assert gateway is not None
     while query.isActive:
@@ -188,7 +188,7 @@ def test_workers_killed_in_the_middle_of_batches_lose_nothing_and_repeat_nothing
         time.sleep(rng.uniform(0.2, 1.5))
         # A kill may also hit the process that prepares the stream; then it is started again, as the command does.
         if any(each in str(query.exception()) for each in ("failed to connect back", "RUNNER_INITIALIZATION")):
-            (query,) = stream.start()
+            query = stream.start()
     assert killed
     assert query.exception() is None
     found = spark.read.parquet(str(tmp_path / "out")).drop("batch").toArrow()

@@ -118,7 +118,7 @@ def test_packed_events_come_out_as_they_went_in(events: list[Event]) -> None:
 def test_without_explanations_the_matches_are_the_same(spark: Any) -> None:
     events = some_events(300)
     frame = spark.createDataFrame(batch_of(events).to_pandas(), _schema()).repartition(2)
-    plain, explained = (match(frame, SUBSCRIPTIONS, explain=explain) for explain in (False, True))
+    plain, explained = (match(frame, SUBSCRIPTIONS, with_explanation=explain) for explain in (False, True))
     assert plain.schema == explained.schema
     assert _scores(plain) == _scores(explained)
     assert plain.where("probability is not null or mapping is not null").isEmpty()

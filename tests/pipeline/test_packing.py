@@ -38,7 +38,7 @@ def test_a_text_with_the_separator_is_not_torn(spark: Any) -> None:
 @pytest.mark.spark
 def test_it_matches_as_any_other(spark: Any) -> None:
     frame = spark.createDataFrame(batch_of(EVENTS).to_pandas(), EVENTS_SCHEMA)
-    found = match(frame, INTERESTS, explain=False).collect()
+    found = match(frame, INTERESTS, with_explanation=False).collect()
     matcher = Recipe.of(INTERESTS).matcher()
     expected = [(each.subscription, event.id) for event in EVENTS for each in matcher.match(event)]
     assert sorted((row["subscription"], row["event_id"]) for row in found) == sorted(expected)

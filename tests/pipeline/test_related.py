@@ -53,7 +53,7 @@ def test_themes_choose_the_meaning_of_each_row(space: Path) -> None:
 
 @pytest.mark.spark
 def test_sql_knows_related(spark: Any, space: Path) -> None:
-    register_related(spark, space=space)
+    register_related(spark, spaces=space)
     esa = measure("esa", spaces=[Space.open(space)])
     (row,) = spark.sql("select related(a, b) as r from values ('laptop', 'computer') as t(a, b)").collect()
     assert row["r"] == pytest.approx(float(esa.matrix(["laptop"], ["computer"])[0, 0]))
@@ -63,7 +63,7 @@ def test_sql_knows_related(spark: Any, space: Path) -> None:
 @pytest.mark.spark
 def test_sql_knows_themes(spark: Any, space: Path) -> None:
     """Four arguments: each row is projected by its own themes; no theme is the whole space."""
-    register_related(spark, space=space, measure="thematic", name="related_by_theme")
+    register_related(spark, spaces=space, measure="thematic", name="related_by_theme")
     thematic = measure("thematic", spaces=[Space.open(space)])
     rows = spark.sql("""
         select tag, related_by_theme('parking', 'garage', array(tag), array('car', tag)) as themed,
@@ -81,7 +81,7 @@ def test_sql_knows_themes(spark: Any, space: Path) -> None:
 def test_three_arguments_are_refused(spark: Any, space: Path) -> None:
     from pyspark.errors import PySparkException
 
-    register_related(spark, space=space)
+    register_related(spark, spaces=space)
     with pytest.raises(PySparkException, match="two terms, and perhaps two themes"):
         spark.sql("select related('a', 'b', array('c'))").collect()
 
@@ -89,7 +89,7 @@ def test_three_arguments_are_refused(spark: Any, space: Path) -> None:
 @pytest.mark.spark
 def test_sql_says_why(spark: Any, space: Path) -> None:
     """The concepts that both terms share; their weights are parts of the score."""
-    register_related(spark, space=space)
+    register_related(spark, spaces=space)
     (row,) = spark.sql(
         "select related('laptop', 'computer') as r, why_related('laptop', 'computer') as why, "
         "why_related('laptop', null) as none"
@@ -102,7 +102,7 @@ def test_sql_says_why(spark: Any, space: Path) -> None:
 @pytest.mark.spark
 def test_columns_of_other_types_and_single_tags(spark: Any, space: Path) -> None:
     """Numbers are compared as their text; a tag is a theme of its own."""
-    register_related(spark, space=space, measure="thematic", name="related_by_theme")
+    register_related(spark, spaces=space, measure="thematic", name="related_by_theme")
     (row,) = spark.sql("""
         select related_by_theme(1, '1') as same, related_by_theme('parking', 'garage', 'car', null) as one,
             related_by_theme('parking', 'garage', array('car'), array()) as list

@@ -127,7 +127,8 @@ def test_matches_are_the_same_either_way(spark: Any, tmp_path: Path) -> None:
     frame = read_events(spark, tmp_path / "e.parquet")
     for explain in (False, True):
         ways = [
-            match(each, "x: {temperature > 4, free = true}", explain=explain) for each in (frame, frame.select("*"))
+            match(each, "x: {temperature > 4, free = true}", with_explanation=explain)
+            for each in (frame, frame.select("*"))
         ]
         mine, theirs = (sorted(map(str, each.collect())) for each in ways)
         assert mine == theirs

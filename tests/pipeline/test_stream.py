@@ -35,8 +35,7 @@ NOW = {"availableNow": True}
 
 
 def run(stream: Stream) -> None:
-    for query in stream.start():
-        query.awaitTermination()
+    stream.start().awaitTermination()
 
 
 def test_subscriptions_change_between_batches_and_poison_goes_aside(
@@ -53,7 +52,7 @@ def test_subscriptions_change_between_batches_and_poison_goes_aside(
         table.write_text(text)
         frame = read_stream(spark, "files", {"path": str(inbox)}, places=Places(checkpoint))
         source = SubscriptionTable(str(table), Places(checkpoint).pins)
-        run(Stream(frame, source, FileSink(out), checkpoint, letters=letters, trigger=NOW))
+        run(Stream(frame, source, FileSink(out), checkpoint, dead_letters=letters, trigger=NOW))
 
     step(0, "first: {type = a}")
     (inbox / "poison.jsonl").write_bytes(b"not an event\n")
@@ -81,7 +80,7 @@ def test_out_of_order_events_across_batches_give_what_the_detector_gives(
     last = closing(events)
     write_files(tmp_path / "in", [*events, last], size=40)
     frame = read_events(spark, tmp_path / "in", format="jsonl", stream=True, options=ONE_FILE)
-    found = detect(frame, PATTERNS, delay="25 seconds", buckets=2)
+    found = detect(frame, PATTERNS, lateness="25 seconds", buckets=2)
     query = found.writeStream.format("memory").queryName("detections").option("checkpointLocation", checkpoint)
     query.trigger(**NOW).start().awaitTermination()
     # Time alone decides nothing after the last event has come.
@@ -126,9 +125,9 @@ def test_late_events_and_poison_become_dead_letters_beside_the_detections(
     frame = read_stream(spark, "files", {"path": str(inbox), **ONE_FILE}, places=Places(checkpoint))
     sink, beside = FileSink(str(tmp_path / "out")), FileSink(str(letters), format="json")
     stream = Stream(
-        frame, FixedRecipe(Recipe.of(PAIR)), sink, checkpoint, letters=beside, trigger=NOW, delay="30 seconds"
+        frame, FixedRecipe(Recipe.of(PAIR)), sink, checkpoint, dead_letters=beside, trigger=NOW, lateness="30 seconds"
     )
-    (query,) = stream.start()
+    query = stream.start()
     query.awaitTermination()
     found = spark.read.parquet(str(tmp_path / "out")).drop("batch").toArrow()
     assert [[member["id"] for member in row["events"]] for row in found.to_pylist()] == [["a3", "b3"]]
@@ -160,7 +159,7 @@ def test_without_a_delay_what_an_event_completes_is_told_in_its_batch(
         told.extend((batch, rows.count(), row["events"][1]["id"]) for row in rows.collect())
 
     beside = FileSink(str(tmp_path / "letters"), format="json")
-    (query,) = Stream(frame, FixedRecipe(Recipe.of(PAIR)), sink, checkpoint, letters=beside, trigger=NOW).start()
+    query = Stream(frame, FixedRecipe(Recipe.of(PAIR)), sink, checkpoint, dead_letters=beside, trigger=NOW).start()
     query.awaitTermination()
     with_events = [step["batchId"] for step in query.recentProgress if step["numInputRows"]]
     assert told == [(with_events[1], 1, "b1"), (with_events[2], 1, "b2")]
@@ -178,7 +177,11 @@ def test_a_clock_far_ahead_is_refused_and_does_not_move_the_watermark(
     write_files(tmp_path / "in", [reading("end", "z", 900)], size=1, first=2)
     frame = read_stream(spark, "files", {"path": str(tmp_path / "in"), **ONE_FILE}, places=Places(checkpoint))
     sink, beside = FileSink(str(tmp_path / "out")), FileSink(str(tmp_path / "letters"), format="json")
-    run(Stream(frame, FixedRecipe(Recipe.of(PAIR)), sink, checkpoint, letters=beside, trigger=NOW, max_ahead="1 day"))
+    run(
+        Stream(
+            frame, FixedRecipe(Recipe.of(PAIR)), sink, checkpoint, dead_letters=beside, trigger=NOW, max_ahead="1 day"
+        )
+    )
     assert spark.read.parquet(str(tmp_path / "out")).count() == 1
     assert letters_of(spark, tmp_path / "letters") == {("its clock is too far ahead", "wrong")}
 
@@ -197,7 +200,7 @@ def test_patterns_are_added_changed_and_removed_in_a_stream_and_the_others_keep_
     table.write_text(kept + gone + pattern("changed", "a", "b"))
     source = SubscriptionTable(str(table), Places(checkpoint).pins)
     frame = read_stream(spark, "files", {"path": str(inbox)}, places=Places(checkpoint))
-    (query,) = Stream(frame, source, FileSink(str(out)), checkpoint).start()
+    query = Stream(frame, source, FileSink(str(out)), checkpoint).start()
     try:
         write_files(inbox, [reading("a1", "a", 0), reading("t1", "z", 10)], size=9, first=0)
         query.processAllAvailable()
@@ -258,7 +261,7 @@ def test_events_come_through_a_socket(spark: Any, tmp_path: Path, checkpoint: st
         port = str(server.getsockname()[1])
         frame = read_stream(spark, "socket", {"host": "127.0.0.1", "port": port}, places=Places(checkpoint))
         sink, letters = FileSink(str(tmp_path / "out")), FileSink(str(tmp_path / "letters"), format="json")
-        (query,) = Stream(frame, FixedRecipe(Recipe.of("any: {type = a}")), sink, checkpoint, letters=letters).start()
+        query = Stream(frame, FixedRecipe(Recipe.of("any: {type = a}")), sink, checkpoint, dead_letters=letters).start()
         try:
             server.settimeout(60)
             client, _ = server.accept()
@@ -291,7 +294,7 @@ def test_rate_tells_a_file_over_and_over(spark: Any, tmp_path: Path, checkpoint:
     frame = read_stream(spark, "rate", options, places=Places(checkpoint))
     source = FixedRecipe(Recipe.of("any: {type != z}"))
     stream = Stream(frame, source, FileSink(str(tmp_path / "out")), checkpoint)
-    (query,) = stream.start()
+    query = stream.start()
     try:
         for _ in range(300):
             time.sleep(0.2)
@@ -311,7 +314,7 @@ def test_with_a_heartbeat_an_absence_is_told_though_nothing_comes(spark: Any, tm
     frame = read_stream(spark, "files", {"path": str(tmp_path / "in")}, places=Places(checkpoint))
     text = "open: {type = a} as x then not {type = b} as y for 2 seconds where x.room = y.room"
     sink = FileSink(str(tmp_path / "out"))
-    (query,) = Stream(frame, FixedRecipe(Recipe.of(text)), sink, checkpoint, heartbeat="1 second").start()
+    query = Stream(frame, FixedRecipe(Recipe.of(text)), sink, checkpoint, heartbeat="1 second").start()
     try:
         found: list[Any] = []
         for _ in range(600):

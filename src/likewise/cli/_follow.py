@@ -47,7 +47,7 @@ class Told:
         """Start a stream and tell of every micro-batch until it ends, fails or is to end."""
         started = time.monotonic()
         for tried in itertools.count(1):
-            (query,) = job.start()
+            query = job.start()
             while query.isActive and not ending.wanted and (seconds is None or self.seconds < seconds):
                 self._batches(query)
                 self._greet(query)

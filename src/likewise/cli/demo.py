@@ -137,11 +137,11 @@ def _building(spark: SparkSession, space: str, out: Path, *, count: int) -> dict
     frame = read_events(spark, stream)
     started = time.perf_counter()
     with _step(f"Matching {count:,} events of three makers with subscriptions in nobody's words, on Spark"):
-        matches = _rows(match(frame, _singles(), space=space))
+        matches = _rows(match(frame, _singles(), spaces=space))
     found = _found(matches, happenings)
     _show(found)
     with _step("Detecting situations on Spark: a window broken, then presence within 10 minutes, in the same room~"):
-        detections = _rows(detect(frame, SUBSCRIPTIONS, space=space))
+        detections = _rows(detect(frame, SUBSCRIPTIONS, spaces=space))
     _show(_counted(detections))
     return {
         "count": count,

@@ -109,7 +109,7 @@ def _detect_on_spark(events: str, interests: list[Subscription], meaning: Meanin
     from likewise.cli._spark import detect_on_spark
 
     spaces = meaning.space or spaces_for(interests, meaning.approach)
-    detect_on_spark(events, interests, space=spaces, **spark_options(meaning), **options)
+    detect_on_spark(events, interests, spaces=spaces, **spark_options(meaning), **options)
 
 
 def _detector(

@@ -57,11 +57,17 @@ def join(
     )
     mine, _, theirs = on.partition("=")
     names = (mine, theirs or mine)
-    options: dict[str, Any] = {"threshold": threshold, "best": best, "how": how, "explain": explain, "score": score}
+    options: dict[str, Any] = {
+        "threshold": threshold,
+        "best": best,
+        "how": how,
+        "with_explanation": explain,
+        "score": score,
+    }
     rejects = Rejects(dead_letters)
     if on_spark:
         spaces = [str(each.path) for each in _spaces(measure, space)]
-        asked = {**options, "on": names, "measure": measure, "space": spaces}
+        asked = {**options, "on": names, "measure": measure, "spaces": spaces}
         places = {"master": master, "remote": remote}
         count = _on_spark(
             (left, right),

@@ -186,7 +186,7 @@ def _match_on_spark(events: str, interests: list[Subscription], meaning: Meaning
     from likewise.cli._spark import match_on_spark
 
     spaces = meaning.space or spaces_for(interests, meaning.approach)
-    match_on_spark(events, interests, space=spaces, **spark_options(meaning), **options)
+    match_on_spark(events, interests, spaces=spaces, **spark_options(meaning), **options)
 
 
 def _show_ranks(engine: Engine, events: list[Event], limit: int, as_json: bool) -> None:

@@ -33,8 +33,11 @@ def stream(
     space: Annotated[list[str] | None, typer.Option(help="Space for `~`, by name or path; may be repeated.")] = None,
     approach: Annotated[str | None, typer.Option(help="exact, approximate, thematic, …")] = None,
     threshold: Annotated[float | None, typer.Option(min=0, max=1, help="Least score of a match.")] = None,
-    delay: Annotated[
-        str, typer.Option(help="How late events may come for patterns, e.g. `30s`; detections wait as long.")
+    lateness: Annotated[
+        str,
+        typer.Option(
+            "--lateness", "--delay", help="How late events may come for patterns, e.g. `30s`; detections wait as long."
+        ),
     ] = "0 seconds",
     heartbeat: Annotated[
         str | None,
@@ -67,7 +70,7 @@ def stream(
     client), `rate` (path of an event file to tell over and over, rowsPerSecond). Sinks (`--to`): `console` (limit),
     `files` (path, format), `mqtt` (broker, topic, patience), `webhook` (url, size, patience, header.NAME).
 
-    Detections are told as soon as events complete them; with `--delay`, once an event is so much later, since until
+    Detections are told as soon as events complete them; with `--lateness`, once an event is so much later, since until
     then earlier ones may come. What must not happen is known when an event comes that is late enough, or with
     `--heartbeat` by the clock. Ctrl-C and SIGTERM end a stream; nothing is lost and, in files, nothing is twice.
 
@@ -79,8 +82,7 @@ def stream(
     from likewise.cli._ending import Ending
     from likewise.cli._follow import Told
     from likewise.cli._spark import session
-    from likewise.pipeline import FileSink, Stream, SubscriptionTable, read_stream
-    from likewise.pipeline.streaming.stream import Places
+    from likewise.pipeline import FileSink, Places, Stream, SubscriptionTable, read_stream
 
     asked, wanted = _pairs(given, "--from"), _pairs(to, "--to")
     guard(
@@ -103,9 +105,9 @@ def stream(
             target,
             places.checkpoint,
             what=what,  # type: ignore[arg-type]  # checked above
-            letters=None if dead_letter is None else FileSink(str(dead_letter.absolute()), "json"),
+            dead_letters=None if dead_letter is None else FileSink(str(dead_letter.absolute()), "json"),
             trigger=trigger,
-            delay=delay,
+            lateness=lateness,
             spread=spread,
             max_ahead=max_ahead,
             heartbeat=heartbeat,
@@ -149,7 +151,7 @@ def _trigger(every: str | None, *, once: bool) -> dict[str, Any]:
         return {"availableNow": True}
     if not every:
         return {}
-    from likewise.pipeline.events.refusals import microseconds
+    from likewise.pipeline import microseconds
 
     return {"processingTime": f"{(microseconds(every) or 0) // 1000} milliseconds"}
 

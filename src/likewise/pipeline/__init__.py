@@ -1,19 +1,21 @@
 """Everything that runs on Spark: corpora to spaces, events to matches, streams to detections."""
 
-from likewise.pipeline.detection.batch import DETECTIONS_SCHEMA, detect
-from likewise.pipeline.events.frame import EVENTS_SCHEMA, as_events, dead_letters
+from likewise.pipeline.check import check
+from likewise.pipeline.detection.batch import DETECTIONS_SCHEMA, LikewiseWarning, detect
+from likewise.pipeline.events.frame import EVENTS_SCHEMA, Keep, as_events, dead_letters
 from likewise.pipeline.events.read import decode_records, read_events
 from likewise.pipeline.events.table import TableMapping, events_from_columns
-from likewise.pipeline.joins.join import join_by_meaning
-from likewise.pipeline.joins.sql import register_related
+from likewise.pipeline.joins.join import Names, join_by_meaning
+from likewise.pipeline.joins.sql import Spaces, register_related
 from likewise.pipeline.joins.tables import join_tables
 from likewise.pipeline.matching import MATCHES_SCHEMA, match
+from likewise.pipeline.options import Span, Subscriptions, microseconds
 from likewise.pipeline.session import DEFAULT_MASTER, spark_session, watch
 from likewise.pipeline.spaces.build import build_space
 from likewise.pipeline.spaces.corpora import FORMATS, Corpus, Format
 from likewise.pipeline.streaming.sinks import ConsoleSink, FileSink, MqttSink, Sink, WebhookSink
-from likewise.pipeline.streaming.stream import Stream, read_stream
-from likewise.pipeline.streaming.subscriptions import SubscriptionTable
+from likewise.pipeline.streaming.stream import Places, Stream, read_stream
+from likewise.pipeline.streaming.subscriptions import FixedRecipe, SubscriptionTable
 
 __all__ = [
     "DEFAULT_MASTER",
@@ -24,15 +26,24 @@ __all__ = [
     "ConsoleSink",
     "Corpus",
     "FileSink",
+    "FixedRecipe",
     "Format",
+    "Keep",
+    "LikewiseWarning",
     "MqttSink",
+    "Names",
+    "Places",
     "Sink",
+    "Spaces",
+    "Span",
     "Stream",
     "SubscriptionTable",
+    "Subscriptions",
     "TableMapping",
     "WebhookSink",
     "as_events",
     "build_space",
+    "check",
     "dead_letters",
     "decode_records",
     "detect",
@@ -40,6 +51,7 @@ __all__ = [
     "join_by_meaning",
     "join_tables",
     "match",
+    "microseconds",
     "read_events",
     "read_stream",
     "register_related",

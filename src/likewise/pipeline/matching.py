@@ -13,8 +13,10 @@ import pyarrow as pa
 
 from likewise.errors import BuildError
 from likewise.matching import EventScores, Match, Matcher
-from likewise.pipeline.events.frame import encode, events_of, written
+from likewise.pipeline.events.frame import Keep, encode, events_of, written
+from likewise.pipeline.events.keep import Kept, keeping
 from likewise.pipeline.events.transfer import Batches, over_events
+from likewise.pipeline.options import Subscriptions, interests, named_options
 from likewise.recipe import Interests, Recipe
 
 if TYPE_CHECKING:
@@ -28,6 +30,8 @@ MATCHES_SCHEMA: Final = (
     f"event_id string, time timestamp, subscription string, score double, probability double, mapping {MAPPING}"
 )
 """A row for each match; `mapping` has an entry for every predicate, `probability` is that of the mapping."""
+
+MATCH_COLUMNS: Final = ("event_id", "time", "subscription", "score", "probability", "mapping")
 
 _CORRESPONDENCE = pa.struct(
     [
@@ -62,35 +66,58 @@ ARROW_SCORES: Final = pa.schema(
 )
 
 
+@named_options
 def match(
     events: DataFrame,
-    subscriptions: Interests,
+    subscriptions: Subscriptions,
     *,
-    space: str | Path | Sequence[str | Path] = (),
+    spaces: str | Path | Sequence[str | Path] = (),
     measure: str | None = None,
     approach: str | None = None,
     threshold: float | None = None,
-    explain: bool = True,
-    **options: Any,
+    with_explanation: bool = True,
+    keep: Keep = (),
+    aggregation: str | None = None,
+    top_k: int | None = None,
+    distinct: bool | None = None,
+    competitors: Any = None,
+    background: Any = None,
+    temperature: float | None = None,
+    attribute_weight: float | None = None,
+    taxonomy: Any = None,
 ) -> DataFrame:
     """Every match of events and subscriptions, a row each; batch and streaming DataFrames alike.
 
-    `space` are spaces by name or path: each worker maps them from that path. `explain` adds the best mapping and
-    its probability, which costs time for every match. Other options are those of `Matcher`.
+    Subscriptions are text, the path of a file, a list of texts, a mapping from names to texts, a DataFrame (columns
+    `name`, `subscription`), or ready ones. `spaces` are spaces by name or path: each worker maps them from that path.
+    `with_explanation` adds the best mapping and its probability, which costs time for every match. `keep` are columns
+    of the input that the result has too (`"*"`: all that are not the event's). Other options are those of `Matcher`.
     """
-    told = {"approach": approach, "threshold": threshold, **options}
-    return match_with(events, recipe_of(subscriptions, space=space, measure=measure, **told), explain=explain)
+    options = {
+        "approach": approach,
+        "threshold": threshold,
+        "aggregation": aggregation,
+        "top_k": top_k,
+        "distinct": distinct,
+        "competitors": competitors,
+        "background": background,
+        "temperature": temperature,
+        "attribute_weight": attribute_weight,
+        "taxonomy": taxonomy,
+    }
+    recipe = recipe_of(interests(subscriptions), spaces=spaces, measure=measure, **options)
+    return match_with(events, recipe, with_explanation=with_explanation, keep=keep)
 
 
 def recipe_of(
     subscriptions: Interests,
     *,
-    space: str | Path | Sequence[str | Path] = (),
+    spaces: str | Path | Sequence[str | Path] = (),
     measure: str | None = None,
     **options: Any,
 ) -> Recipe:
     """The recipe of a matcher, checked."""
-    return _checked(Recipe.of(subscriptions, measure=measure, spaces=space, options=options))
+    return _checked(Recipe.of(subscriptions, measure=measure, spaces=spaces, options=options))
 
 
 def _checked(recipe: Recipe) -> Recipe:
@@ -100,14 +127,23 @@ def _checked(recipe: Recipe) -> Recipe:
     return recipe
 
 
-def match_with(events: DataFrame, recipe: Recipe, *, explain: bool = True) -> DataFrame:
+def match_with(events: DataFrame, recipe: Recipe, *, with_explanation: bool = True, keep: Keep = ()) -> DataFrame:
     """The same, with everything said in a recipe."""
     recipe = _checked(recipe)
+    marked, kept = keeping(events, keep, taken=MATCH_COLUMNS)
     # One tuple for one predicate is decided only when the mapping is made.
-    explained = explain or bool(dict(recipe.options).get("distinct"))
-    if explained:
-        return over_events(events, MatchTask(recipe), MATCHES_SCHEMA)
-    return _rows_of(over_events(events, ScoreTask(recipe), SCORES_SCHEMA), recipe)
+    if with_explanation or dict(recipe.options).get("distinct"):
+        found = over_events(marked, MatchTask(recipe), MATCHES_SCHEMA, name="LikewiseMatch")
+    else:
+        found = _rows_of(over_events(marked, ScoreTask(recipe), SCORES_SCHEMA, name="LikewiseMatch"), recipe)
+    return found if kept is None else _with_kept(found, kept)
+
+
+def _with_kept(found: DataFrame, kept: Kept) -> DataFrame:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    key = F.col("event_id")
+    return found.select(kept.id(key).alias("event_id"), *MATCH_COLUMNS[1:], *kept.columns(key))
 
 
 def _rows_of(scored: DataFrame, recipe: Recipe) -> DataFrame:

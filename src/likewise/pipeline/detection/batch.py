@@ -7,6 +7,9 @@ one detector for each pattern takes all keys of it, column by column.
 
 from __future__ import annotations
 
+import contextlib
+import threading
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,20 +24,25 @@ from likewise.errors import BuildError
 from likewise.events import Instant
 from likewise.language import Composite
 from likewise.pipeline.detection.route import BATCH_SCHEMA, MOMENT, Members, RouteTask, events_of_parcels
-from likewise.pipeline.events.frame import FLAW
-from likewise.pipeline.events.refusals import microseconds, refused
+from likewise.pipeline.events.frame import FLAW, Keep
+from likewise.pipeline.events.keep import Kept, keeping
+from likewise.pipeline.events.refusals import refused
 from likewise.pipeline.events.transfer import over_events
+from likewise.pipeline.options import Span, Subscriptions, interests, microseconds, named_options
 from likewise.pipeline.streaming.subscriptions import FixedRecipe, RecipeSource, SubscriptionTable
-from likewise.recipe import Interests, Recipe
+from likewise.recipe import Recipe
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame, Observation
 
 DETECTIONS_SCHEMA: Final = (
     "pattern string, time timestamp, start timestamp, `end` timestamp, probability double, "
     "events array<struct<role: string, id: string, start: timestamp, `end`: timestamp>>"
 )
 """A row for each detection; `time` is when it was known, `events` are its members in the order of the pattern."""
+
+SECOND: Final = 1_000_000
+MEMBER_COLUMNS: Final = ("role", "id", "start", "end")
 
 _MEMBER = pa.struct([("role", pa.string()), ("id", pa.string()), ("start", MOMENT), ("end", MOMENT)])
 ARROW_DETECTIONS: Final = pa.schema(
@@ -49,85 +57,166 @@ ARROW_DETECTIONS: Final = pa.schema(
 )
 
 
+@named_options
 def detect(
     events: DataFrame,
-    patterns: Interests | SubscriptionTable,
+    patterns: Subscriptions | SubscriptionTable,
     *,
-    space: str | Path | Sequence[str | Path] = (),
+    spaces: str | Path | Sequence[str | Path] = (),
     measure: str | None = None,
     approach: str | None = None,
     threshold: float | None = None,
-    delay: str = "0 seconds",
+    lateness: Span | None = None,
+    watermark: Span | None = None,
     buckets: int = BUCKETS,
     spread: bool = True,
-    max_ahead: str | None = None,
-    letters: bool = False,
-    heartbeat: str | None = None,
-    **options: Any,
+    max_ahead: Span | None = None,
+    dead_letters: bool = False,
+    heartbeat: Span | None = None,
+    keep: Keep = (),
+    competitors: Any = None,
+    background: Any = None,
+    aggregation: str | None = None,
+    temperature: float | None = None,
+    attribute_weight: float | None = None,
 ) -> DataFrame:
     """Every detection of the patterns, a row each; batch and streaming DataFrames alike.
 
-    A stream waits for events that come late by up to `delay` (the watermark) and refuses later ones. `buckets` is over
-    how many places the keys of a bound pattern are spread; without `spread` each pattern has one place, which is right
-    to the last for events with several values of a key in patterns that choose or consume. Events whose time is
-    further ahead of the clock than `max_ahead` are refused. With `letters` there is a column `flaw`, set in rows that
-    tell of what was refused, for `dead_letters`. With a `heartbeat` (`10 seconds`) the event time of a live stream goes
-    on with the clock, so that what must not happen is told though nothing comes. Subscriptions to single events among
-    the patterns are only there to be referred to. Other arguments are those of `match`.
+    A stream waits for events that are late by up to `lateness` (also called `watermark`) and refuses later ones.
+    `buckets` is over how many places the keys of a bound pattern are spread; without `spread` each pattern has one
+    place, which is exact also for events with several values of a key in patterns that choose or consume. Events whose
+    time is further ahead of the clock than `max_ahead` are refused. With `dead_letters` there is a column `flaw`, set
+    in rows for what was refused; the function `dead_letters` gives them. With a `heartbeat` (`10 seconds`) the event
+    time of a live stream goes on with the clock, so that what must not happen is reported though nothing comes. `keep`
+    are columns of the input that each member of a detection has too (`"*"`: all that are not the event's). Durations
+    are texts or `timedelta`. Subscriptions to single events among the patterns are only there to be referred to. Other
+    arguments are those of `match`.
     """
+    if lateness is not None and watermark is not None:
+        raise BuildError("lateness and watermark are two names of one thing", hint="give one of them")
     if isinstance(patterns, SubscriptionTable):
         source: RecipeSource = patterns
     else:
-        options = {"approach": approach, "threshold": threshold, **options}
-        source = FixedRecipe(Recipe.of(patterns, measure=measure, spaces=space, options=options))
-    ways = DetectOptions(
-        delay=delay, buckets=buckets, spread=spread, max_ahead=max_ahead, letters=letters, heartbeat=heartbeat
+        options = {
+            "approach": approach,
+            "threshold": threshold,
+            "competitors": competitors,
+            "background": background,
+            "aggregation": aggregation,
+            "temperature": temperature,
+            "attribute_weight": attribute_weight,
+        }
+        source = FixedRecipe(Recipe.of(interests(patterns), measure=measure, spaces=spaces, options=options))
+    chosen = DetectOptions(
+        lateness=microseconds(lateness if watermark is None else watermark) or 0,
+        buckets=buckets,
+        spread=spread,
+        max_ahead=microseconds(max_ahead),
+        dead_letters=dead_letters,
+        heartbeat=microseconds(heartbeat),
+        keep=keep,
     )
-    return detect_with(events, source, ways)
+    return detect_with(events, source, chosen)
 
 
 @dataclass(frozen=True, slots=True)
 class DetectOptions:
-    """How detection is laid out; see `detect`."""
+    """How detection is laid out; see `detect`. Durations are in microseconds."""
 
-    delay: str = "0 seconds"
+    lateness: int = 0
     buckets: int = BUCKETS
     spread: bool = True
-    max_ahead: str | None = None
-    letters: bool = False
-    heartbeat: str | None = None
+    max_ahead: int | None = None
+    dead_letters: bool = False
+    heartbeat: int | None = None
+    keep: Keep = ()
+
+    def __post_init__(self) -> None:
+        if self.buckets < 1:
+            raise BuildError(f"keys cannot be spread over {self.buckets} buckets", hint="at least 1")
+        if self.heartbeat is not None and self.heartbeat < SECOND:
+            raise BuildError("the heartbeat is too short", hint="a second at least, such as `10 seconds`")
 
 
-def detect_with(events: DataFrame, source: RecipeSource, ways: DetectOptions | None = None) -> DataFrame:
+def detect_with(events: DataFrame, source: RecipeSource, options: DetectOptions | None = None) -> DataFrame:
     """The same, with everything said in a source of recipes."""
-    ways = ways or DetectOptions()
+    options = options or DetectOptions()
     if not events.isStreaming:
         source = FixedRecipe(source.recipe(None))
     if isinstance(source, FixedRecipe):
         if not source.value.patterns:
             raise BuildError("there is no pattern to detect", hint="single events are for match")
         source.value.check()
+    if not events.isStreaming and options.heartbeat is not None:
+        raise BuildError("a heartbeat is for streams", hint="in a batch job all events are there")
+    marked, kept = keeping(events, options.keep, taken=MEMBER_COLUMNS)
     if events.isStreaming:
         from likewise.pipeline.detection.stream import detect_stream
 
-        return detect_stream(events, source, ways)
-    if ways.heartbeat is not None:
-        raise BuildError("a heartbeat is for streams", hint="in a batch job all events are there")
-    return _detect_batch(events, source, ways)
+        found = detect_stream(marked, source, options)
+    else:
+        found = _detect_batch(events, marked, source=source, options=options)
+    return found if kept is None else _with_kept(found, kept)
 
 
-def _detect_batch(events: DataFrame, source: RecipeSource, ways: DetectOptions) -> DataFrame:
+def _with_kept(found: DataFrame, kept: Kept) -> DataFrame:
+    """Detections whose members have the columns that were kept, beside ours."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    ahead = microseconds(ways.max_ahead)
-    places = min(ways.buckets, int(events.sparkSession.conf.get("spark.sql.shuffle.partitions") or BUCKETS))
-    routed = over_events(events, RouteTask(source, places, ways.spread, ahead), BATCH_SCHEMA)
+    def member(each: Column) -> Column:
+        own = [each[name].alias(name) for name in MEMBER_COLUMNS if name != "id"]
+        return F.struct(own[0], kept.id(each["id"]).alias("id"), *own[1:], *kept.columns(each["id"]))
+
+    return found.withColumn("events", F.transform("events", member))
+
+
+def _detect_batch(events: DataFrame, marked: DataFrame, *, source: RecipeSource, options: DetectOptions) -> DataFrame:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    conf = events.sparkSession.conf
+    places = min(options.buckets, int(conf.get("spark.sql.shuffle.partitions") or BUCKETS))
+    task = RouteTask(source, places, options.spread, options.max_ahead)
+    routed = counted(over_events(marked, task, BATCH_SCHEMA, name="LikewiseRoute"))
     ordered = routed.repartitionById(places, F.col("part")).sortWithinPartitions("at", "start", "id")
-    found = ordered.mapInArrow(DetectTask(source, places, ways.spread), DETECTIONS_SCHEMA)
-    if not ways.letters:
+    found = ordered.mapInArrow(DetectTask(source, places, options.spread), DETECTIONS_SCHEMA)
+    if not options.dead_letters:
         return found
-    flaws = refused(events, max_ahead=ahead).select(F.struct("*").alias("flaw"))
+    flaws = refused(events, max_ahead=options.max_ahead).select(F.struct("*").alias("flaw"))
     return found.withColumn("flaw", F.lit(None).cast(FLAW)).unionByName(flaws, allowMissingColumns=True)
+
+
+def counted(routed: DataFrame) -> DataFrame:
+    """Routed rows, observed: how many events were routed, and how many refused. A warning reports the latter."""
+    from pyspark.sql import Observation
+    from pyspark.sql import functions as F  # noqa: N812
+
+    seen = Observation("likewise")
+    columns = [
+        F.count("tuples").alias("routed"),
+        F.coalesce(F.sum("refused"), F.lit(0)).alias("refused"),
+        F.coalesce(F.sum("untimed"), F.lit(0)).alias("untimed"),
+    ]
+    watched = routed.observe(seen, *columns).where("part >= 0").drop("refused", "untimed")
+    threading.Thread(target=_warn, args=(seen,), daemon=True, name="likewise-refused").start()
+    return watched
+
+
+def _warn(seen: Observation) -> None:
+    """Wait for the job to end, then say what took no part in it."""
+    # A session that ends before the job leaves nobody to ask.
+    with contextlib.suppress(Exception):
+        told = seen.get
+        if told.get("untimed"):
+            warnings.warn(
+                f"{told['untimed']:,} events have no time and took no part in detection; "
+                "dead_letters=True gives them, stamp=True in read_events gives them a time",
+                LikewiseWarning,
+                stacklevel=2,
+            )
+
+
+class LikewiseWarning(UserWarning):
+    """Something was left out that may have been meant to count."""
 
 
 def make_detector(recipe: Recipe, pattern: str, *, lateness: int = 0) -> Detector:
@@ -178,13 +267,17 @@ class Meeting:
         return [each for each in found if owns(self.place, zip(each.names, each.members, strict=True))]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DetectTask:
     """Runs detectors over the rows of a partition, which come in the order of event time."""
 
     source: RecipeSource
     places: int = BUCKETS
     spread: bool = True
+
+    @property
+    def __name__(self) -> str:
+        return "LikewiseDetect"
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         recipe = self.source.recipe(None)

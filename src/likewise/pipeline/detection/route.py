@@ -21,7 +21,7 @@ from likewise.composite._flat_rows import uncollected
 from likewise.events import Event, Value, normalise
 from likewise.matching import Matcher, canonical
 from likewise.pipeline.events.frame import TEXTS, encode, events_of, instants, parsed
-from likewise.pipeline.events.refusals import Flaw, sort_out
+from likewise.pipeline.events.refusals import NO_TIME, Flaw, sort_out
 from likewise.pipeline.streaming.subscriptions import RecipeSource, Versions
 from likewise.recipe import Recipe, once
 
@@ -240,15 +240,24 @@ _EVENT: Final = [
 ]
 _EVENT_SCHEMA: Final = "at bigint, start bigint, id string, theme string, tuples string"
 
-BATCH_SCHEMA: Final = f"part int, route int, shared boolean, {_EVENT_SCHEMA}"
+BATCH_SCHEMA: Final = f"part int, route int, shared boolean, {_EVENT_SCHEMA}, refused bigint, untimed bigint"
 """A routed event of a batch job: its partition, the number of its pattern, and whether it goes to other places too.
-Without `tuples` it only says how far event time has come."""
+Without `tuples` it only says how far event time has come, or how many events were refused."""
 
 STREAM_SCHEMA: Final = f"pattern string, version string, place int, `end` timestamp, {_EVENT_SCHEMA}"
 """The same in a stream. Only mere moments have an `end`: it moves Spark's watermark, and Spark drops what it takes for
 late by it; which event is late is decided, and told, where it would have been used."""
 
-_BATCH = pa.schema([("part", pa.int32()), ("route", pa.int32()), ("shared", pa.bool_()), *_EVENT])
+_BATCH = pa.schema(
+    [
+        ("part", pa.int32()),
+        ("route", pa.int32()),
+        ("shared", pa.bool_()),
+        *_EVENT,
+        ("refused", pa.int64()),
+        ("untimed", pa.int64()),
+    ]
+)
 _STREAM = pa.schema(
     [("pattern", pa.string()), ("version", pa.string()), ("place", pa.int32()), ("end", MOMENT), *_EVENT]
 )
@@ -315,8 +324,8 @@ class RouteTask:
             yield _swept(versions, self.buckets)
         for batch in batches:
             good, flaws = sort_out(batch, max_ahead=self.max_ahead)
-            if flaws and self.streaming:
-                yield _handed_on(flaws)
+            if flaws:
+                yield _handed_on(flaws) if self.streaming else _counted(flaws)
             if good.num_rows:
                 yield from self._routed(members, versions, good)
 
@@ -336,6 +345,8 @@ class RouteTask:
                 columns = [each.take(pa.array(landing.event)) for each in (ends, starts, batch.column("id"))]
                 columns += _contents(batch, landing, wanted)
                 head = self._head(members.routes[number], number, landing, versions)
+                if not self.streaming:
+                    columns += [pa.nulls(len(landing.event), pa.int64())] * 2
                 yield pa.RecordBatch.from_arrays([*head, *columns], schema=_STREAM if self.streaming else _BATCH)
         yield self._ticks(members, versions, pc.min_max(ends).as_py())
 
@@ -398,6 +409,12 @@ _NOBODY: Final = {"pattern": "", "version": "", "place": 0}
 def _handed_on(flaws: list[Flaw]) -> pa.RecordBatch:
     """What is refused passes by the state: the place of nobody hands it on."""
     return rows_of([{**_NOBODY, "tuples": msgspec.json.encode(flaw).decode()} for flaw in flaws], _STREAM)
+
+
+def _counted(flaws: list[Flaw]) -> pa.RecordBatch:
+    """How many events a batch job refuses, in a row that only says so."""
+    untimed = sum(flaw["reason"] == NO_TIME for flaw in flaws)
+    return rows_of([{"part": -1, "refused": len(flaws), "untimed": untimed}], _BATCH)
 
 
 def _swept(versions: Versions, buckets: int) -> pa.RecordBatch:

@@ -20,7 +20,7 @@ from likewise.events import Event, Instant
 from likewise.pipeline.detection.batch import DetectOptions, make_detector, member_rows
 from likewise.pipeline.detection.route import STREAM_SCHEMA, Members, RouteTask, batch_number, split, tuples_of
 from likewise.pipeline.events.frame import FLAW
-from likewise.pipeline.events.refusals import interval, letter, microseconds, over_records
+from likewise.pipeline.events.refusals import letter, over_records
 from likewise.pipeline.streaming.subscriptions import RecipeSource, Versions
 from likewise.recipe import Recipe
 
@@ -38,26 +38,11 @@ if TYPE_CHECKING:
 
 FORMAT: Final = "likewise-clock"
 SCHEMA: Final = "moment bigint"
-SECOND: Final = 1_000_000
 _ARROW = pa.schema([("moment", pa.int64())])
 
 
-def beat_of(heartbeat: str) -> int:
-    """A heartbeat in microseconds.
-
-    >>> beat_of("10 s")
-    10000000
-    """
-    beat = microseconds(heartbeat)
-    assert beat is not None
-    if beat < SECOND:
-        raise BuildError(f"a heartbeat of {heartbeat} is too short", hint="a second at least, such as `10 seconds`")
-    return beat
-
-
-def tick_rows(spark: SparkSession, heartbeat: str, route: RouteTask) -> DataFrame:
+def tick_rows(spark: SparkSession, beat: int, route: RouteTask) -> DataFrame:
     """Routed rows that tell how far the clock has come, for those who act on time alone, and for the watermark."""
-    beat = beat_of(heartbeat)
     spark.dataSource.register(ClockSource)
     ticks = spark.readStream.format(FORMAT).option("beat", str(beat)).load()
     return ticks.mapInArrow(TickTask(route), STREAM_SCHEMA)
@@ -169,11 +154,10 @@ class DetectProcessor(StatefulProcessor):
     what time alone decides waits for the watermark.
     """
 
-    def __init__(self, source: RecipeSource, ways: DetectOptions) -> None:
+    def __init__(self, source: RecipeSource, options: DetectOptions) -> None:
         self._source = source
-        self._ways = ways
-        # Spark reads the delay, in more ways of writing than ours.
-        self._prompt = not any(digit in ways.delay for digit in "123456789")
+        self._options = options
+        self._prompt = not options.lateness
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the state."""
@@ -185,6 +169,7 @@ class DetectProcessor(StatefulProcessor):
         """Take the events of a batch, then go as far as the watermark allows."""
         pattern, version, place = key
         if not pattern:
+            self._check_layout()
             yield from (flaw_row(msgspec.json.decode(row["tuples"])) for row in rows if row["tuples"] is not None)
             return
         if not self._current(pattern, version):
@@ -221,11 +206,26 @@ class DetectProcessor(StatefulProcessor):
         if self._batch is None:
             number = batch_number()
             recipe = self._source.recipe(number)
-            routes = Members.of(recipe, buckets=self._ways.buckets, spread=self._ways.spread).routes
+            routes = Members.of(recipe, buckets=self._options.buckets, spread=self._options.spread).routes
             self._batch = BatchContext(
                 recipe, {route.pattern: route for route in routes}, self._source.versions(number)
             )
         return self._batch
+
+    def _check_layout(self) -> None:
+        """Refuse state that was laid out otherwise: it would be found in no place, and lost in silence."""
+        now = layout_of(self._source.recipe(batch_number()), self._options)
+        known = self._state.get() if self._state.exists() else None
+        if known is None:
+            self._state.update((msgspec.json.encode(now), None))
+            return
+        then = msgspec.json.decode(bytes(known[0]))
+        for name, value in now.items():
+            if then.get(name) != value:
+                raise BuildError(
+                    f"the checkpoint was made with {name} {then.get(name)!r}, and now it is {value!r}",
+                    hint=f"give {name} as it was, or start with a new checkpoint",
+                )
 
     def _current(self, pattern: str, version: str) -> bool:
         """Whether the pattern is still as it was; one that was changed or removed leaves no state behind."""
@@ -269,6 +269,11 @@ class DetectProcessor(StatefulProcessor):
         self._state.update((detector.snapshot(), wanted))
 
 
+def layout_of(recipe: Recipe, options: DetectOptions) -> dict[str, Any]:
+    """What the state in a checkpoint depends on, beside the patterns, which have versions of their own."""
+    return {"buckets": options.buckets, "spread": options.spread, **recipe.scoring}
+
+
 def event_of(row: Row) -> Event:
     """The event of a routed row; a mere moment is an event that matches nothing."""
     if row["tuples"] is None:
@@ -302,33 +307,55 @@ def detection_row(found: Detection) -> Row:
     )
 
 
-def _late_by(routed: DataFrame, delay: str) -> DataFrame:
-    from pyspark.errors import PySparkException
+def refuse_watermark(events: DataFrame) -> None:
+    """Spark has one watermark for a query; a second one fails it, after it has written rows."""
+    if "EventTimeWatermark" in plan_text(events):
+        raise BuildError(
+            "the events already have a watermark, and a query has only one",
+            hint="leave out withWatermark and give detect lateness=…; deduplicate in a query before it",
+        )
 
-    try:
-        return routed.withWatermark("end", interval(delay))
-    except PySparkException:
-        raise BuildError(f"the delay {delay!r} is not a length of time", hint="such as `90 seconds`") from None
+
+def plan_text(frame: DataFrame) -> str:
+    """The analysed plan of a frame, classic or over Spark Connect."""
+    java = getattr(frame, "_jdf", None)
+    if java is not None:
+        return str(java.queryExecution().analyzed().toString())
+    return str(frame._explain_string(extended=True))  # type: ignore[operator]
 
 
-def detect_stream(events: DataFrame, source: RecipeSource, ways: DetectOptions) -> DataFrame:
+def sealed(found: DataFrame) -> DataFrame:
+    """Detections that refuse a second watermark when it is asked for, not after rows were written."""
+
+    def refuse(*_: Any, **__: Any) -> DataFrame:
+        raise BuildError(
+            "detections of a stream come when their watermark has passed, so a second one would drop them all",
+            hint="aggregate each batch: found.writeStream.foreachBatch(…), or write them and read them as a stream",
+        )
+
+    vars(found)["withWatermark"] = refuse
+    return found
+
+
+def detect_stream(events: DataFrame, source: RecipeSource, options: DetectOptions) -> DataFrame:
     """Detections of a stream, with the columns of a batch job."""
     from pyspark.sql import functions as F  # noqa: N812
 
+    refuse_watermark(events)
     # The only store that has timers and more state than memory.
     events.sparkSession.conf.set("spark.sql.streaming.stateStore.providerClass", ROCKSDB)
     # Every batch writes its snapshots anew, and each store would gather 64 MB of old ones before it lets go.
     events.sparkSession.conf.set("spark.sql.streaming.stateStore.rocksdb.boundedMemoryUsage", "true")
     events.sparkSession.conf.set("spark.sql.streaming.stateStore.rocksdb.maxMemoryUsageMB", STORES_MB)
-    task = RouteTask(source, ways.buckets, ways.spread, microseconds(ways.max_ahead), streaming=True)
-    routed = over_records(events, task, STREAM_SCHEMA)
-    if ways.heartbeat is not None:
-        routed = routed.union(tick_rows(events.sparkSession, ways.heartbeat, task))
+    task = RouteTask(source, options.buckets, options.spread, options.max_ahead, streaming=True)
+    routed = over_records(events, task, STREAM_SCHEMA, name="LikewiseRoute")
+    if options.heartbeat is not None:
+        routed = routed.union(tick_rows(events.sparkSession, options.heartbeat, task))
     found = (
-        _late_by(routed, ways.delay)
+        routed.withWatermark("end", f"{options.lateness // 1000} milliseconds")
         .groupBy("pattern", "version", "place")
         .transformWithState(
-            DetectProcessor(source, ways), outputStructType=NUMBERS, outputMode="Append", timeMode="EventTime"
+            DetectProcessor(source, options), outputStructType=NUMBERS, outputMode="Append", timeMode="EventTime"
         )
     )
     members = F.transform(
@@ -343,4 +370,4 @@ def detect_stream(events: DataFrame, source: RecipeSource, ways: DetectOptions) 
     times = [F.timestamp_micros(name).alias(name) for name in ("time", "start", "end")]
     told = found.select("pattern", *times, "probability", members.alias("events"), "flaw")
     told = told.observe(REFUSED, F.count("flaw").alias("events"))
-    return told if ways.letters else told.where("flaw is null").drop("flaw")
+    return sealed(told if options.dead_letters else told.where("flaw is null").drop("flaw"))

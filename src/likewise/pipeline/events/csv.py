@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from likewise.errors import BuildError
+from likewise.pipeline.events.cells import BOOLEANS, MOMENT, NUMBER
 from likewise.pipeline.events.csv_kernel import (
     GOOD,
     NOTHING,
@@ -33,7 +34,7 @@ from likewise.pipeline.events.csv_kernel import (
     write_rows,
 )
 from likewise.pipeline.events.frame import ARROW_SCHEMA, KINDS, TEXTS
-from likewise.pipeline.events.table import BOOLEANS, MOMENT, NUMBER, UNEVEN_ROW, TableMapping, reasons
+from likewise.pipeline.events.table import UNEVEN_ROW, TableMapping, reasons
 from likewise.pipeline.events.timestamps import read_moments, zone_named
 
 # The cells of some lines of CSV: where each is among the bytes, and the columns, records and names made of them.
@@ -247,7 +248,7 @@ class Table:
     def _reasons(self) -> list[str]:
         return reasons(self.columns)
 
-    def _column(self, cells: Cells, name: str) -> pa.StringArray:
+    def _column(self, cells: Cells, name: Any) -> pa.StringArray:
         return cells.column(self.names.index(name))
 
     def _made(self, cells: Cells) -> tuple[pa.RecordBatch, NDArray[np.int8]]:
@@ -268,7 +269,7 @@ class Table:
         arrays = [ids, time, pc.coalesce(end, time), self._theme(cells), attributes]
         return pa.RecordBatch.from_arrays([*arrays, pa.nulls(count, ARROW_SCHEMA.field("flaw").type)], _NAMES), flaws
 
-    def _moments(self, cells: Cells, name: str | None) -> tuple[pa.Array, pa.Array | None]:
+    def _moments(self, cells: Cells, name: Any) -> tuple[pa.Array, pa.Array | None]:
         """The times of a column, and which cells should be one and are not."""
         if name is None:
             return pa.nulls(len(cells), ARROW_SCHEMA.field("time").type), None
@@ -282,7 +283,8 @@ class Table:
     def _theme(self, cells: Cells) -> pa.Array:
         kind = ARROW_SCHEMA.field("theme").type
         if not isinstance(self.columns.theme, str):
-            return pa.array([list(self.columns.theme)], kind).take(pa.array(np.zeros(len(cells), np.int64)))
+            tags: Any = self.columns.theme
+            return pa.array([list(tags)], kind).take(pa.array(np.zeros(len(cells), np.int64)))
         numbered = pc.fill_null(self._column(cells, self.columns.theme), "").dictionary_encode()
         told = [[tag for tag in _TAGS.split(text.strip(" ")) if tag] for text in numbered.dictionary.to_pylist()]
         return pa.array(told, kind).take(numbered.indices)

@@ -7,9 +7,9 @@ with Arrow alone, without a Python object per event.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,7 @@ from likewise.matching import Encoded, Matcher
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import DataType
 
 
 ATTRIBUTES: Final = "array<struct<name: string, value: string, kind: string>>"
@@ -30,6 +31,10 @@ EVENTS_SCHEMA: Final = (
     f"id string, time timestamp, `end` timestamp, theme array<string>, attributes {ATTRIBUTES}, flaw {FLAW}"
 )
 """The columns of events; a record that is no event has only a `flaw`."""
+
+EVENT_COLUMNS: Final = ("id", "time", "end", "theme", "attributes", "flaw")
+Keep: TypeAlias = str | Sequence[str]
+"""Columns of the input that go through: names, or `"*"` for all that are not ours."""
 
 KINDS: Final = ("text", "number", "boolean", "time")
 TEXTS: Final = ("name", "value", "kind")
@@ -178,74 +183,121 @@ def instants(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     return column.cast(_MOMENT).cast(pa.int64())
 
 
-def as_events(frame: DataFrame) -> DataFrame:
-    """Any DataFrame with `id` and `attributes`, brought to the columns of events.
-
-    `attributes` may be the array of structs, a `map<string, string>` or a `map<string, array<string>>`;
-    `time`, `end`, `theme` and `flaw` may be missing.
-    """
+def column(name: str) -> Column:
+    """A column by its very name, dots, blanks and backticks included."""
     from pyspark.sql import functions as F  # noqa: N812 - everyone who reads Spark knows it so
 
-    missing = {"id", "attributes"} - set(frame.columns)
+    return F.col("`" + name.replace("`", "``") + "`")
+
+
+def folding(frame: DataFrame) -> Callable[[str], str]:
+    """How names of columns are compared: without their capitals, unless the session is case-sensitive."""
+    sensitive = frame.sparkSession.conf.get("spark.sql.caseSensitive", "false") == "true"
+    return str if sensitive else str.lower
+
+
+def as_events(frame: DataFrame, extra: Sequence[Column] = ()) -> DataFrame:
+    """Any DataFrame with `id` and `attributes`, brought to the columns of events, and `extra` ones after them.
+
+    `attributes` may be the array of structs or a map from names to values of any type, arrays of them included;
+    `time`, `end`, `theme` and `flaw` may be missing. A row without any attribute is no event: it gets a `flaw`.
+    """
+
+    fold = folding(frame)
+    spelt = {fold(name): name for name in frame.columns}
+    missing = [name for name in ("id", "attributes") if name not in spelt]
     if missing:
         raise BuildError(
-            f"the events have no column {', '.join(sorted(missing))}",
+            f"the events have no column {', '.join(missing)}",
             hint="read them with read_events, or make them with events_from_columns",
         )
-    empty = {"time": "timestamp", "end": "timestamp", "theme": "array<string>", "flaw": FLAW}
-    present = set(frame.columns)
-    columns = [
-        F.col("id").cast("string").alias("id"),
-        *(F.col(name) if name in present else F.lit(None).cast(empty[name]).alias(name) for name in ("time", "end")),
-        F.col("theme") if "theme" in present else F.lit(None).cast(empty["theme"]).alias("theme"),
-        _attributes(frame).alias("attributes"),
-        F.col("flaw") if "flaw" in present else F.lit(None).cast(FLAW).alias("flaw"),
+    types: dict[str, DataType] = {name: frame.schema[spelt[name]].dataType for name in EVENT_COLUMNS if name in spelt}
+    _check_types(types)
+    cells = {name: column(spelt[name]) for name in types}
+    attributes = _attributes(cells["attributes"], types["attributes"])
+    moments = [cells[name].cast("timestamp") if name in cells else _null("timestamp") for name in ("time", "end")]
+    made = [
+        cells["id"].cast("string"),
+        *moments,
+        cells.get("theme", _null("array<string>")),
+        attributes,
+        _flaw(cells["id"], attributes, cells.get("flaw")),
     ]
-    return frame.select(*columns)
+    return frame.select(*(value.alias(name) for name, value in zip(EVENT_COLUMNS, made, strict=True)), *extra)
 
 
-def _attributes(frame: DataFrame) -> Column:
+def _null(kind: str) -> Column:
     from pyspark.sql import functions as F  # noqa: N812
-    from pyspark.sql.types import ArrayType, MapType, StructType
 
-    kind = frame.schema["attributes"].dataType
-    if isinstance(kind, ArrayType) and isinstance(kind.elementType, StructType):
-        names = kind.elementType.names
+    return F.lit(None).cast(kind)
+
+
+_MOMENTS: Final = ("timestamp", "timestamp_ntz", "date", "void")
+
+
+def _check_types(types: Mapping[str, DataType]) -> None:
+    """Wrong types are refused here, where the plan is built."""
+    atomic = [types["id"]]
+    wrong = [("id", kind) for kind in atomic if kind.typeName() in ("array", "map", "struct", "binary", "variant")]
+    allowed = ("timestamp", "timestamp_ntz", "date", "void")
+    wrong += [
+        (name, types[name]) for name in ("time", "end") if name in types and types[name].typeName() not in allowed
+    ]
+    if "theme" in types and types["theme"].simpleString() not in ("array<string>", "void"):
+        wrong.append(("theme", types["theme"]))
+    if wrong:
+        name, kind = wrong[0]
+        told = f"the column {name} is {kind.simpleString()}"
+        raise BuildError(told, hint="events_from_columns(frame, TableMapping(…)) makes events of any columns")
+
+
+def _flaw(id: Column, attributes: Column, flaw: Column | None) -> Column:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    letter = F.struct(
+        F.lit("<frame>").alias("source"),
+        F.lit(None).cast("bigint").alias("line"),
+        F.lit("the event has no attributes").alias("reason"),
+        F.to_json(F.struct(id.cast("string").alias("id"))).alias("record"),
+    )
+    bare = F.when(F.coalesce(F.size(attributes), F.lit(0)) <= 0, letter).cast(FLAW)
+    return bare if flaw is None else F.coalesce(flaw.cast(FLAW), bare)
+
+
+def _attributes(cell: Column, kind: DataType) -> Column:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    from likewise.pipeline.events.cells import sound, tuple_of, tuples_of
+
+    if kind.typeName() == "array" and kind.elementType.typeName() == "struct":  # type: ignore[attr-defined]
+        names = kind.elementType.names  # type: ignore[attr-defined]
         if names == ["name", "value", "kind"]:
-            return F.col("attributes")
+            return cell
         if {"name", "value"} <= set(names):
             typed = "kind" in names
             return F.transform(
-                "attributes",
-                lambda each: _tuple(each["name"], each["value"], each["kind"] if typed else F.lit("text")),
+                cell, lambda each: tuple_of(each["name"], each["value"], each["kind"] if typed else F.lit("text"))
             )
-    if isinstance(kind, MapType):
-        several = isinstance(kind.valueType, ArrayType)
+    if kind.typeName() == "map":
+        inner = kind.valueType  # type: ignore[attr-defined]
+        text = inner.simpleString() in ("string", "array<string>")
         listed = F.transform(
-            F.map_entries("attributes"),
-            lambda entry: F.transform(
-                entry["value"] if several else F.array(entry["value"]),
-                lambda value: _tuple(entry["key"], value, F.lit("text")),
+            F.map_entries(cell),
+            lambda entry: tuples_of(
+                entry["value"], inner, name=entry["key"], label="attributes", read_as="text" if text else None
             ),
         )
-        return F.flatten(listed)
+        return sound(F.flatten(listed))
     raise BuildError(
         f"the column attributes is {kind.simpleString()}",
-        hint=f"it must be {ATTRIBUTES} or a map from name to text or to an array of texts",
-    )
-
-
-def _tuple(name: Column, value: Column, kind: Column) -> Column:
-    from pyspark.sql import functions as F  # noqa: N812
-
-    return F.struct(
-        name.cast("string").alias("name"), value.cast("string").alias("value"), kind.cast("string").alias("kind")
+        hint=f"it must be {ATTRIBUTES} or a map from names to values",
     )
 
 
 def dead_letters(events: DataFrame) -> DataFrame:
     """The records that are no events: source, line, reason and the record itself."""
-    return events.where("flaw is not null").select("flaw.*")
+    frame = events if "flaw" in events.columns else as_events(events)
+    return frame.where("flaw is not null").select("flaw.*")
 
 
 def _letter(flaw: BadRecord) -> dict[str, object]:

@@ -7,7 +7,7 @@ lost: `match` and `detect` pass over it, `dead_letters` gives it.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -20,7 +20,7 @@ from likewise.events import BadRecord, Event, OnError, decode_lines
 from likewise.events import read_events as read_source
 from likewise.pipeline.events.csv import Table
 from likewise.pipeline.events.csv_scan import csv_events
-from likewise.pipeline.events.frame import EVENTS_SCHEMA, as_events, batch_of, instants
+from likewise.pipeline.events.frame import EVENTS_SCHEMA, Keep, as_events, batch_of, instants
 from likewise.pipeline.events.scan import parquet_origin
 from likewise.pipeline.events.table import TableMapping, events_from_columns
 from likewise.pipeline.events.timestamps import zone_named
@@ -55,18 +55,20 @@ def read_events(
     format: str = "auto",
     stream: bool = False,
     columns: TableMapping | None = None,
+    keep: Keep = (),
     stamp: bool = False,
-    options: dict[str, str] | None = None,
+    options: Mapping[str, str] | None = None,
 ) -> DataFrame:
     """The events of a file or folder, with the columns of `EVENTS_SCHEMA`.
 
-    `stream` watches a folder for new files. `columns` says which columns of a CSV or Parquet table make an
-    event. `stamp` gives an event without a time the time of its file. `options` go to Spark's reader.
+    The format is that of the suffix of the file, or of the files in the folder. `stream` watches a folder for new
+    files. `columns` says which columns of a CSV or Parquet table make an event, `keep` which of them stay beside it.
+    `stamp` gives an event without a time the time of its file. `options` go to Spark's reader.
     """
     chosen = _guess(str(path)) if format == "auto" else format
     if chosen not in FORMATS:
         raise BuildError(f"unknown format {format!r}", hint=f"one of auto, {', '.join(FORMATS)}")
-    if columns is not None and chosen not in ("csv", "parquet"):
+    if (columns is not None or keep) and chosen not in ("csv", "parquet"):
         raise BuildError(f"{chosen} events name their own attributes", hint="leave out columns")
     # A relative path is meant from here, which need not be where Spark was started.
     place = str(Path(path).absolute()) if Path(path).exists() else str(path)
@@ -75,9 +77,9 @@ def read_events(
 
     try:
         if chosen == "csv":
-            return reader.csv(columns)
+            return reader.csv(columns, keep)
         if chosen == "parquet":
-            return reader.parquet(columns)
+            return reader.parquet(columns, keep)
         return decode_records(reader.records(chosen), format=chosen, stamp=stamp)
     except AnalysisException as error:
         if error.getCondition() != "PATH_NOT_FOUND":
@@ -118,7 +120,7 @@ class _Reader:
             F.col("_metadata.file_modification_time").alias("received"),
         )
 
-    def parquet(self, columns: TableMapping | None) -> DataFrame:
+    def parquet(self, columns: TableMapping | None, keep: Keep) -> DataFrame:
         base = self._base()
         if self.stream:
             # A stream must know its columns beforehand; those of the files that are there are taken.
@@ -126,11 +128,11 @@ class _Reader:
             base = base.schema(schema)
         rows = base.parquet(self.path)
         if columns is not None:
-            return events_from_columns(rows, columns)
+            return events_from_columns(rows, columns, keep=keep)
         # Options may mean anything to the reader of Spark.
         return as_events(rows) if self.stream or self.options else remember(as_events(rows), parquet_origin(rows))
 
-    def csv(self, columns: TableMapping | None) -> DataFrame:
+    def csv(self, columns: TableMapping | None, keep: Keep) -> DataFrame:
         if columns is None:
             raise BuildError(
                 "a CSV file needs to know which columns make an event",
@@ -138,8 +140,9 @@ class _Reader:
             )
         from pyspark.sql import functions as F  # noqa: N812
 
-        names = columns.names(self._header())
-        table = self._own_csv(columns, names)
+        names = self._header()
+        columns = columns.bound(names, _fold(self.spark))
+        table = None if keep else self._own_csv(columns, names)
         if table is not None:
             told = {key: value for key, value in self.options.items() if key.lower() in FILE_OPTIONS}
             lines = (self.spark.readStream if self.stream else self.spark.read).options(**told).text(self.path)
@@ -150,7 +153,7 @@ class _Reader:
         options = {**self._csv_options(), "mode": "PERMISSIVE", "columnNameOfCorruptRecord": BROKEN, **self.options}
         reader = (self.spark.readStream if self.stream else self.spark.read).options(**options)
         rows = reader.schema(schema).csv(self.path).select("*", F.col("_metadata.file_name").alias(SOURCE))
-        return events_from_columns(rows, columns, broken=BROKEN, source=SOURCE)
+        return events_from_columns(rows, columns, keep=keep, broken=BROKEN, source=SOURCE)
 
     def _own_csv(self, columns: TableMapping, names: list[str]) -> Table | None:
         """How workers read the table; nothing where only Spark's reader knows how."""
@@ -159,7 +162,7 @@ class _Reader:
         zone = self.spark.conf.get("spark.sql.session.timeZone") or ""
         (separator,) = separators if len(separators) == 1 else ("",)
         single = len(separator) == 1 and separator.isascii() and separator not in '"\r\n'
-        known = columns.time_format is None and zone_named(zone) is not None
+        known = columns.plain and zone_named(zone) is not None
         return Table(tuple(names), columns, zone, separator) if single and known and not options else None
 
     def _header(self) -> list[str]:
@@ -257,11 +260,30 @@ def _events_of_lines(lines: list[bytes], sources: list[str], on_error: OnError) 
             yield event
 
 
+def _fold(spark: SparkSession) -> Callable[[str], str]:
+    return str if spark.conf.get("spark.sql.caseSensitive", "false") == "true" else str.lower
+
+
 def _guess(path: str) -> str:
-    name = path.rstrip("/")
+    """The format by the suffix of a file, or by those of the files in a folder."""
+    told = _suffix_format(path.rstrip("/"))
+    if told is not None:
+        return told
+    folder = Path(path)
+    hidden = (".", "_")
+    files = (each.name for each in folder.rglob("*") if each.is_file() and not each.name.startswith(hidden))
+    kinds = {kind for kind in map(_suffix_format, files) if kind is not None} if folder.is_dir() else set()
+    if len(kinds) == 1:
+        return kinds.pop()
+    why = (
+        f"{path} has files of several formats: {', '.join(sorted(kinds))}"
+        if kinds
+        else f"the format of {path} cannot be told from its name"
+    )
+    raise BuildError(why, hint=f"give format=, one of {', '.join(FORMATS)}")
+
+
+def _suffix_format(name: str) -> str | None:
     for suffix in _COMPRESSED:
         name = name.removesuffix(suffix)
-    for suffix, told in _SUFFIXES.items():
-        if name.endswith(suffix):
-            return told
-    raise BuildError(f"the format of {path} is not told by its name", hint=f"give format=, one of {', '.join(FORMATS)}")
+    return next((kind for suffix, kind in _SUFFIXES.items() if name.endswith(suffix)), None)

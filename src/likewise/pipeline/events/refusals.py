@@ -10,14 +10,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from likewise.errors import BuildError, ParseError
 from likewise.events import Event, encode_line
-from likewise.language import Negation, parse_pattern
 from likewise.pipeline.events.frame import FLAW, as_events, events_of, instants, tidy
-from likewise.pipeline.events.transfer import COLUMNS, Batches, Step, origin_of
+from likewise.pipeline.events.keep import unmarked
+from likewise.pipeline.events.transfer import COLUMNS, Batches, Chain, Step, origin_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -27,6 +27,8 @@ DETECTOR: Final = "<detector>"
 LETTER: Final = pa.schema(
     [("source", pa.string()), ("line", pa.int64()), ("reason", pa.string()), ("record", pa.string())]
 )
+
+NO_TIME: Final = "it has no time"
 
 Flaw = dict[str, Any]
 
@@ -47,7 +49,7 @@ def sort_out(batch: pa.RecordBatch, *, max_ahead: int | None = None) -> tuple[pa
         flaws += batch.column("flaw").filter(known).to_pylist()
         there = pc.and_(there, pc.invert(known))
     start, end = instants(batch.column("time")), instants(batch.column("end"))
-    tests = {"it has no time": start.is_null(), "it ends before it starts": pc.less(end, start)}
+    tests = {NO_TIME: start.is_null(), "it ends before it starts": pc.less(end, start)}
     if max_ahead is not None:
         latest = pc.coalesce(end, start)
         tests["its clock is too far ahead"] = pc.greater(latest, time.time_ns() // 1000 + max_ahead)
@@ -61,63 +63,23 @@ def sort_out(batch: pa.RecordBatch, *, max_ahead: int | None = None) -> tuple[pa
 
 def letter(event: Event, reason: str) -> Flaw:
     """The flaw of an event."""
-    record = encode_line(event).decode().rstrip()
+    # The id may carry columns that go through.
+    record = encode_line(msgspec.structs.replace(event, id=unmarked(event.id))).decode().rstrip()
     return {"source": DETECTOR, "line": None, "reason": reason, "record": record}
 
 
-def microseconds(duration: str | None) -> int | None:
-    """A length of time as patterns write it, such as `1 day` or `90 seconds`.
-
-    >>> microseconds("90 seconds"), microseconds("1 day")
-    (90000000, 86400000000)
-    """
-    if duration is None:
-        return None
-    try:
-        root = parse_pattern(f"not x for {duration}").root
-    except ParseError:
-        root = None
-    if not isinstance(root, Negation) or root.within is None:
-        raise BuildError(f"{duration!r} is not a length of time", hint="such as `90 seconds` or `1 day`")
-    return root.within
-
-
-def interval(duration: str) -> str:
-    """A length of time as Spark writes it, from one as patterns write it; what only Spark understands stays.
-
-    >>> interval("10s"), interval("0 seconds")
-    ('10000 milliseconds', '0 milliseconds')
-    """
-    try:
-        told = microseconds(duration)
-    except BuildError:
-        return duration
-    return duration if told is None else f"{told // 1000} milliseconds"
-
-
-def over_records(events: DataFrame, step: Step, schema: str) -> DataFrame:
+def over_records(events: DataFrame, step: Step, schema: str, *, name: str = "LikewiseStep") -> DataFrame:
     """A step over all rows of events, those with a flaw too, in batches with the columns of `EVENTS_SCHEMA`."""
     direct = origin_of(events)
     if direct is not None:
         rows, read = direct
-        return rows.mapInArrow(Chain(read, step), schema)
-    return as_events(events).mapInArrow(Chain(tidied, step), schema)
+        return rows.mapInArrow(Chain(read, step, name), schema)
+    return as_events(events).mapInArrow(Chain(tidied, step, name), schema)
 
 
 def refused(events: DataFrame, *, max_ahead: int | None = None) -> DataFrame:
     """What a batch job cannot detect with: records that are no events, and events that cannot be put in time."""
-    return over_records(events, LetterTask(max_ahead), LETTER_SCHEMA)
-
-
-@dataclass(frozen=True, slots=True)
-class Chain:
-    """One step after the other in the same worker."""
-
-    first: Step
-    then: Step
-
-    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        return self.then(batch for batch in self.first(batches) if batch.num_rows)
+    return over_records(events, LetterTask(max_ahead), LETTER_SCHEMA, name="LikewiseRefused")
 
 
 def tidied(batches: Batches) -> Iterator[pa.RecordBatch]:

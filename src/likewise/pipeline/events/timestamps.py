@@ -20,8 +20,8 @@ import pyarrow as pa
 from numba import njit
 from numpy.typing import NDArray
 
+from likewise.pipeline.events.cells import EPOCH
 from likewise.pipeline.events.csv_kernel import seen
-from likewise.pipeline.events.table import EPOCH
 
 SECOND: Final = 1_000_000
 MINUTE: Final = 60 * SECOND

@@ -115,17 +115,20 @@ def remember(events: DataFrame, origin: EventOrigin) -> DataFrame:
     return events
 
 
-def over_events(events: DataFrame, step: Step, schema: str, *, timed: bool = False) -> DataFrame:
+def over_events(
+    events: DataFrame, step: Step, schema: str, *, timed: bool = False, name: str = "LikewiseStep"
+) -> DataFrame:
     """The step over the events of a frame, in batches with the columns `id`, `time`, `end`, `theme`, `attributes`.
 
-    Records that are no events do not reach it, nor, if `timed`, events without a time.
+    Records that are no events do not reach it, nor, if `timed`, events without a time. `name` is that of the node in
+    Spark's plan.
     """
     direct = origin_of(events)
     if direct is not None:
         rows, read = direct
-        return rows.mapInArrow(Whole(read, step, timed), schema)
+        return rows.mapInArrow(Chain(read, step, name, only_events=True, timed=timed), schema)
     frame = packed(events)
-    return (frame.where("time is not null") if timed else frame).mapInArrow(Whole(unpack, step, False), schema)
+    return (frame.where("time is not null") if timed else frame).mapInArrow(Chain(unpack, step, name), schema)
 
 
 def origin_of(events: DataFrame) -> tuple[DataFrame, Step] | None:
@@ -135,16 +138,26 @@ def origin_of(events: DataFrame) -> tuple[DataFrame, Step] | None:
     return None if origin is None or events.is_cached else origin.rows()
 
 
-@dataclass(frozen=True, slots=True)
-class Whole:
-    """Reading and working in one."""
+@dataclass(frozen=True)
+class Chain:
+    """Reading and working in one step of one worker; `name` is shown in Spark's plan."""
 
     read: Step
     work: Step
-    timed: bool
+    name: str
+    only_events: bool = False
+    timed: bool = False
+
+    @property
+    def __name__(self) -> str:
+        return self.name
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        return self.work(good for batch in self.read(batches) if (good := sound(batch, timed=self.timed)).num_rows)
+        return self.work(batch for batch in self._read(batches) if batch.num_rows)
+
+    def _read(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        read = self.read(batches)
+        return (sound(batch, timed=self.timed) for batch in read) if self.only_events else read
 
 
 def unpack(batches: Batches) -> Iterator[pa.RecordBatch]:

@@ -11,8 +11,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from likewise.errors import BuildError
+from likewise.pipeline.events.frame import column, folding
 from likewise.pipeline.joins.pairs import NEAR, SCORE, SMALL, NearColumn, TermPairs, WhyTask
 from likewise.pipeline.joins.sql import WHY, Meaning, Spaces
+from likewise.pipeline.options import named_options
 from likewise.semantics.nearest import TAG, Bar
 
 if TYPE_CHECKING:
@@ -129,13 +131,6 @@ class JoinSide:
         return F.when(column(name).isNotNull(), F.concat_ws(TAG, term, ordered))
 
 
-def column(name: str) -> Column:
-    """A column by its very name, dots and blanks included."""
-    from pyspark.sql import functions as F  # noqa: N812
-
-    return F.col("`" + name.replace("`", "``") + "`")
-
-
 def new_names(
     left: Sequence[str],
     right: Sequence[str],
@@ -161,16 +156,11 @@ def new_names(
     return renamed
 
 
-def folding(frame: DataFrame) -> Callable[[str], str]:
-    """How names of columns are compared: without their capitals, unless Spark is told otherwise."""
-    sensitive = frame.sparkSession.conf.get("spark.sql.caseSensitive", "false") == "true"
-    return str if sensitive else str.lower
-
-
 # Names that no table of a user has.
 LIST, RANK = "_likewise_list", "_likewise_rank"
 
 
+@named_options
 def join_by_meaning(
     left: DataFrame,
     right: DataFrame,
@@ -178,15 +168,18 @@ def join_by_meaning(
     on: Names,
     threshold: float | None = None,
     best: int | None = None,
-    space: Spaces = (),
+    spaces: Spaces = (),
     measure: str = "esa",
     how: str = "inner",
     equal: Names = (),
     themes: str | tuple[str, str] | None = None,
-    explain: bool = False,
+    with_explanation: bool = False,
     score: str = "relatedness",
     suffix: str = "_right",
-    **options: Any,
+    competitors: Any = None,
+    background: Any = None,
+    temperature: float | None = None,
+    measure_options: Mapping[str, Any] | None = None,
 ) -> DataFrame:
     """Join rows whose words mean nearly the same; adds `relatedness`, that of the terms of `on`.
 
@@ -194,9 +187,9 @@ def join_by_meaning(
     the `threshold`, and `relatedness` is their geometric mean. Columns of `equal` must be equal besides. `best` keeps
     the so many nearest terms of the right for each term of the left; without a `threshold` any relatedness above 0
     will do then, else 0.5 is asked for. `themes` are columns with the tags of each row, for measures that use
-    them. `how` is inner, left, right, full, left_semi or left_anti; null joins nothing. `explain` adds `why`,
-    the concepts that carry the score. Columns of the right that the left has too get the `suffix`. `options` are those
-    of the measure.
+    them. `how` is inner, left, right, full, left_semi or left_anti; null joins nothing. `with_explanation` adds `why`,
+    the concepts that carry the score. Columns of the right that the left has too get the `suffix`.
+    `competitors`, `background`, `temperature` and `measure_options` go to the measure.
 
     The left may be a stream. The distinct terms of the right come to the driver if there are no more than 20,000,
     which a stream needs; otherwise both sides meet in blocks.
@@ -206,9 +199,11 @@ def join_by_meaning(
     mine = JoinSide(left, tuple(a for a, _ in pairs), tuple(a for a, _ in same), tags[0], "left")
     theirs = JoinSide(right, tuple(b for _, b in pairs), tuple(b for _, b in same), tags[1], "right")
     bar = Bar.of(threshold, best, themed=themes is not None)
-    join = MeaningJoin(mine, theirs, Meaning.of(measure, space, **options), bar, how_of(how), explain)
+    told = {"competitors": competitors, "background": background, "temperature": temperature}
+    meaning = Meaning.of(measure, spaces, **told, **(measure_options or {}))
+    join = MeaningJoin(mine, theirs, meaning, bar, how_of(how), with_explanation)
     join.check()
-    added = [] if join.half else [score, *(["why"] if explain else ())]
+    added = [] if join.half else [score, *(["why"] if with_explanation else ())]
     renamed = {}
     if not join.half:
         renamed = new_names(left.columns, right.columns, suffix=suffix, added=added, fold=folding(left))
@@ -216,7 +211,7 @@ def join_by_meaning(
     if join.half:
         return found.select(*map(column, left.columns))
     own = [column(name) for name in (*left.columns, *renamed.values())]
-    return found.select(*own, column(SCORE).alias(score), *(["why"] if explain else ()))
+    return found.select(*own, column(SCORE).alias(score), *(["why"] if with_explanation else ()))
 
 
 @dataclass(frozen=True)
@@ -247,7 +242,9 @@ class MeaningJoin:
         for side in (self.left, self.right):
             side.check()
         if self.explain and (len(self.left.on) > 1 or self.half):
-            raise BuildError("reasons are given for one column, in a join that keeps both sides", hint="explain=False")
+            raise BuildError(
+                "reasons are given for one column, in a join that keeps both sides", hint="with_explanation=False"
+            )
         if self.right.frame.isStreaming:
             raise BuildError(
                 "the right side of a join by meaning cannot be a stream", hint="put the stream on the left"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import pickle
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from likewise.errors import BuildError
 from likewise.pipeline.events.frame import distinct_themes
+from likewise.pipeline.options import named_options
 from likewise.recipe import once, space_paths
 from likewise.semantics import Competitors, Measure, Space, measure, needs_space, pairwise
 from likewise.semantics.nearest import Theme
@@ -57,12 +58,13 @@ class Meaning:
     @classmethod
     def of(cls, name: str, spaces: Spaces, **options: Any) -> Meaning:
         """Checked here, so that a wrong name, path or option shows at once."""
+        options = {name: value for name, value in options.items() if value is not None}
         for terms in ("competitors", "background"):
             if options.get(terms) is not None and not isinstance(options[terms], Competitors):
                 options[terms] = Competitors.of(options[terms])
         meaning = cls(name, tuple(space_paths(spaces)), tuple(sorted(options.items())))
         if needs_space(name) and not meaning.spaces:
-            raise BuildError(f"{name} needs a space", hint="give space=…, a name or a path")
+            raise BuildError(f"{name} needs a space", hint="give spaces=…, a name or a path")
         meaning.measure()
         return meaning
 
@@ -80,22 +82,28 @@ class Meaning:
         return measure(self.name, spaces=spaces, **dict(self.options))
 
 
+@named_options
 def register_related(
     spark: SparkSession,
     *,
-    space: Spaces = (),
+    spaces: Spaces = (),
     measure: str = "esa",
     name: str = "related",
-    **options: Any,
+    competitors: Any = None,
+    background: Any = None,
+    temperature: float | None = None,
+    measure_options: Mapping[str, Any] | None = None,
 ) -> None:
     """Make `related(a, b)` and `related(a, b, theme_a, theme_b)` known to Spark SQL, and `why_related` likewise.
 
-    Themes are arrays of tags, or a tag. `options` are those of the measure, such as `competitors`. The reasons are the
+    Themes are arrays of tags, or a tag. `competitors`, `background`, `temperature` and
+    `measure_options` go to the measure. The reasons are the
     strongest concepts that both terms share, an array of struct (concept, weight).
     """
     from pyspark.sql.pandas.functions import arrow_udf
 
-    meaning = Meaning.of(measure, space, **options)
+    told = {"competitors": competitors, "background": background, "temperature": temperature}
+    meaning = Meaning.of(measure, spaces, **told, **(measure_options or {}))
 
     def related_columns(*columns: pa.Array) -> pa.Array:
         _check(columns)

@@ -27,7 +27,7 @@ def join_tables(
     threshold: float | None = None,
     best: int | None = None,
     how: str = "inner",
-    explain: bool = False,
+    with_explanation: bool = False,
     score: str = "relatedness",
     suffix: str = "_right",
 ) -> pa.Table:
@@ -38,13 +38,13 @@ def join_tables(
     if how in ("left_semi", "left_anti"):
         found = np.isin(np.arange(left.num_rows), _spread(a, pairs.left)[0])
         return left.filter(pa.array(found if how == "left_semi" else ~found))
-    added = [score, *(["why"] if explain else [])]
+    added = [score, *(["why"] if with_explanation else [])]
     renamed = new_names(left.schema.names, right.schema.names, suffix=suffix, added=added)
     joined = _joined(a, b, pairs, how=how)
     columns = {name: left[name].take(joined.left) for name in left.schema.names}
     columns |= {renamed[name]: right[name].take(joined.right) for name in right.schema.names}
     columns[score] = pa.array(pairs.relatedness.astype(np.float64)).take(joined.pair)
-    if explain:
+    if with_explanation:
         why = [reasons(measure, mine[i], theirs[j]) for i, j in zip(pairs.left, pairs.right, strict=True)]
         columns["why"] = pa.array(why, ARROW_WHY).take(joined.pair)
     return pa.table(columns)

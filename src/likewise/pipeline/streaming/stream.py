@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from likewise.composite import BUCKETS
 from likewise.errors import BuildError
 from likewise.pipeline.detection.batch import DetectOptions, detect_with
 from likewise.pipeline.events.frame import dead_letters
 from likewise.pipeline.events.read import decode_records, read_events
 from likewise.pipeline.matching import match_with
+from likewise.pipeline.options import Span, microseconds
 from likewise.pipeline.streaming.checkpoint_lock import CheckpointLock
 from likewise.pipeline.streaming.sinks import Sink
 from likewise.pipeline.streaming.subscriptions import FixedRecipe, RecipeSource, SubscriptionTable
@@ -129,16 +131,16 @@ class MatchBatch:
     source: RecipeSource
     sink: Sink
     letters: Sink | None = None
-    explain: bool = True
+    with_explanation: bool = True
 
     def __call__(self, rows: DataFrame, batch: int) -> None:
         recipe = self.source.recipe(batch).single_events()
         if self.letters is None:
-            self.sink(match_with(rows, recipe, explain=self.explain), batch)
+            self.sink(match_with(rows, recipe, with_explanation=self.with_explanation), batch)
             return
         held = rows.persist()
         try:
-            self.sink(match_with(held, recipe, explain=self.explain), batch)
+            self.sink(match_with(held, recipe, with_explanation=self.with_explanation), batch)
             write_letters(held, self.letters, batch)
         finally:
             held.unpersist()
@@ -183,19 +185,20 @@ class Stream:
     sink: Sink
     checkpoint: str
     what: Literal["matches", "detections"] | None = None
-    letters: Sink | None = None
+    dead_letters: Sink | None = None
     trigger: Mapping[str, Any] = field(default_factory=dict)
-    explain: bool = True
-    delay: str = "0 seconds"
+    with_explanation: bool = True
+    lateness: Span = "0 seconds"
+    buckets: int = BUCKETS
     spread: bool = True
-    max_ahead: str | None = None
-    heartbeat: str | None = None
+    max_ahead: Span | None = None
+    heartbeat: Span | None = None
 
     def __post_init__(self) -> None:
         if self.heartbeat is not None and self.trigger.get("availableNow"):
             raise BuildError("a heartbeat is for streams that go on", hint="leave out the heartbeat, or --once")
 
-    def start(self) -> list[StreamingQuery]:
+    def start(self) -> StreamingQuery:
         """Start the stream: matches, or detections if `what` says so or the subscriptions are patterns."""
         place = self.checkpoint if "://" in self.checkpoint else str(Path(self.checkpoint).absolute())
         claim = CheckpointLock.take(self.events.sparkSession, place)
@@ -205,25 +208,34 @@ class Stream:
             claim.release()
             raise
         claim.until_over(query)
-        return [query]
+        return query
 
     def _start(self, places: Places) -> StreamingQuery:
         if (self.what or self._guess()) == "detections":
             return self._detections(places)
         if self.heartbeat is not None:
             raise BuildError("a heartbeat is for patterns", hint="single events are matched as they come")
-        return self._query(self.events, MatchBatch(self.source, self.sink, self.letters, self.explain), places.query)
+        return self._query(
+            self.events, MatchBatch(self.source, self.sink, self.dead_letters, self.with_explanation), places.query
+        )
 
     def _guess(self) -> str:
         recipe = self.source.value if isinstance(self.source, FixedRecipe) else self.source.current()
         return "detections" if recipe.patterns else "matches"
 
     def _detections(self, places: Places) -> StreamingQuery:
-        ways = DetectOptions(
-            delay=self.delay, spread=self.spread, max_ahead=self.max_ahead, letters=True, heartbeat=self.heartbeat
+        found = detect_with(self.events, self.source, self._options())
+        return self._query(found, DetectBatch(self.sink, self.dead_letters), places.query)
+
+    def _options(self) -> DetectOptions:
+        return DetectOptions(
+            lateness=microseconds(self.lateness) or 0,
+            buckets=self.buckets,
+            spread=self.spread,
+            max_ahead=microseconds(self.max_ahead),
+            dead_letters=True,
+            heartbeat=microseconds(self.heartbeat),
         )
-        found = detect_with(self.events, self.source, ways)
-        return self._query(found, DetectBatch(self.sink, self.letters), places.query)
 
     def _query(self, rows: DataFrame, sink: Callable[[DataFrame, int], None], checkpoint: str) -> StreamingQuery:
         writer = rows.writeStream.foreachBatch(sink).option("checkpointLocation", checkpoint)

@@ -1,0 +1,127 @@
+"""Whether a session can run Likewise: what is missing on the driver and on the workers, a line each."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from likewise.errors import LikewiseError
+from likewise.recipe import space_digest, space_paths
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+PACKAGES: Final = ("likewise", "numba", "pyarrow", "pandas", "protobuf")
+"""What workers import; protobuf is for streams that detect."""
+_PROBE_SCHEMA: Final = "host string, name string, told string"
+_JAVA: Final = 17
+
+
+def check(spark: SparkSession, *, spaces: str | Path | Sequence[str | Path] = ()) -> list[str]:
+    """What stands in the way of Likewise in this session, one line each; nothing if all is well.
+
+    It looks at packages and their versions, the Python of workers, Java, and whether each space lies under its path
+    with the same checksums everywhere.
+    """
+    mine = {name: _version(name) for name in PACKAGES}
+    paths = list(space_paths(spaces))
+    wanted = {path: space_digest(path) for path in paths}
+    problems = [f"driver: {name} is not installed" for name, told in mine.items() if not told]
+    problems += [f"driver: there is no space at {path}" for path, digest in wanted.items() if not digest]
+    problems += _java(spark)
+    return problems + list(_workers(spark, mine, wanted))
+
+
+def _java(spark: SparkSession) -> Iterator[str]:
+    jvm = getattr(spark, "_jvm", None)
+    if jvm is not None:
+        told = str(jvm.java.lang.System.getProperty("java.specification.version"))
+        if int(told.partition(".")[0]) < _JAVA:
+            yield f"driver: Java {told} is too old; Spark needs Java {_JAVA} or later"
+
+
+def _workers(spark: SparkSession, mine: dict[str, str], wanted: dict[str, str]) -> Iterator[str]:
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    probe = WorkerProbe(tuple(wanted))
+    try:
+        tasks = _tasks(spark)
+        rows = spark.range(0, tasks, 1, tasks).mapInArrow(probe.__call__, _PROBE_SCHEMA).distinct().collect()
+    except (PySparkException, Py4JError) as error:
+        # Without the package itself a worker cannot even unpack the question.
+        lines = [line.strip() for line in str(error).splitlines() if "Error" in line]
+        yield f"workers: they cannot run this: {(lines or [type(error).__name__])[-1][:200]}"
+        return
+    for host, name, told in sorted((row["host"], row["name"], row["told"]) for row in rows):
+        yield from _differences(host, name, told, wanted={**mine, "python": _python(), **wanted})
+
+
+def _differences(host: str, name: str, told: str, *, wanted: dict[str, str]) -> Iterator[str]:
+    """What a worker said, where it is not what the driver has.
+
+    >>> list(_differences("node1", "numba", "", wanted={"numba": "0.60"}))
+    ['worker on node1: numba is not there']
+    >>> list(_differences("node1", "python", "3.12", wanted={"python": "3.11"}))
+    ['worker on node1: python is 3.12, the driver has 3.11']
+    """
+    if not told:
+        yield f"worker on {host}: {name} is not there"
+    elif told != wanted[name]:
+        yield f"worker on {host}: {name} is {told}, the driver has {wanted[name]}"
+
+
+def _tasks(spark: SparkSession) -> int:
+    """Enough tasks to reach every worker; Spark Connect does not tell how many there are."""
+    context: Any = getattr(spark, "_sc", None)
+    return 8 if context is None else max(2, int(context.defaultParallelism))
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerProbe:
+    """Says what a worker has: for `mapInArrow`."""
+
+    spaces: tuple[str, ...]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import socket
+
+        import pyarrow as pa
+
+        told = {name: _version(name) for name in PACKAGES} | {"python": _python()}
+        told |= {path: _digest(path) for path in self.spaces}
+        for batch in batches:
+            if batch.num_rows:
+                yield pa.RecordBatch.from_pydict(
+                    {"host": [socket.gethostname()] * len(told), "name": list(told), "told": list(told.values())}
+                )
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return _source_version(package)
+
+
+def _source_version(package: str) -> str:
+    """A package on the path that was not installed has no version."""
+    from importlib.util import find_spec
+
+    return "from source" if find_spec(package) is not None else ""
+
+
+def _digest(path: str) -> str:
+    try:
+        return space_digest(path)
+    except (LikewiseError, OSError):
+        return ""
+
+
+def _python() -> str:
+    return f"{sys.version_info.major}.{sys.version_info.minor}"

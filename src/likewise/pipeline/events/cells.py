@@ -1,0 +1,214 @@
+"""Cells of any Spark type as tuples of events: name, value and kind as text.
+
+A struct or a map gives a tuple for each of its leaves, named by the path (`device.name`); an array gives several values
+of one attribute. Null, an empty text, an empty array and NaN are no value, so that a column without one never costs the
+event. Types that have no meaning as a value are refused when the plan is built.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Final
+
+from likewise.errors import BuildError
+from likewise.pipeline.events.frame import ATTRIBUTES
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+    from pyspark.sql.types import DataType
+
+NUMBER: Final = r"^[-+]?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][-+]?\d+)?\z"
+"""Leading zeros are those of codes: 007 is a text."""
+MOMENT: Final = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)?\z"
+"""Read by Java and by RE2, to which `\\z` is the very end."""
+BOOLEANS: Final = ("true", "false")
+INFINITE: Final = ("Infinity", "-Infinity")
+
+_NUMBERS: Final = ("byte", "short", "integer", "long", "float", "double", "decimal")
+_TEXTS: Final = ("string", "char", "varchar")
+_REFUSED: Final = {
+    "binary": "decode it first: F.decode(F.col('{name}'), 'UTF-8'), or leave it out of attributes",
+    "variant": "take the fields you need: F.variant_get(F.col('{name}'), '$.field', 'string')",
+}
+
+
+def tuples_of(cell: Column, kind: DataType, *, name: Column, label: str, read_as: str | None = None) -> Column:
+    """An array of tuples, never null, from a cell of any type; `read_as` is the kind that all its leaves have.
+
+    `name` is the attribute's name as a column, since keys of maps are part of it; `label` names the cell in errors.
+    """
+    from pyspark.sql import functions as F  # noqa: N812
+
+    match kind.typeName():
+        case "void":
+            return _nothing()
+        case "struct":
+            parts = [
+                tuples_of(
+                    cell.getField(field.name),
+                    field.dataType,
+                    name=F.concat(name, F.lit(f".{field.name}")),
+                    label=f"{label}.{field.name}",
+                    read_as=read_as,
+                )
+                for field in kind.fields  # type: ignore[attr-defined]
+            ]
+            return joined(parts)
+        case "array":
+            inner = kind.elementType  # type: ignore[attr-defined]
+            return _each(cell, lambda value: tuples_of(value, inner, name=name, label=label, read_as=read_as))
+        case "map":
+            inner = kind.valueType  # type: ignore[attr-defined]
+            return _each(
+                F.map_entries(cell),
+                lambda entry: tuples_of(
+                    entry["value"],
+                    inner,
+                    name=F.concat(name, F.lit("."), entry["key"].cast("string")),
+                    label=f"{label}.*",
+                    read_as=read_as,
+                ),
+            )
+    text, said = leaf(cell, kind, label=label, read_as=read_as)
+    return F.array(tuple_of(name, text, said))
+
+
+def joined(parts: list[Column]) -> Column:
+    """Arrays of tuples, one after the other."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    return F.concat(*parts) if len(parts) > 1 else parts[0] if parts else _nothing()
+
+
+def sound(tuples: Column) -> Column:
+    """Only the tuples with a value."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    return F.filter(tuples, lambda each: each["value"].isNotNull() & (each["value"] != ""))
+
+
+def infinite(tuples: Column) -> Column:
+    """Whether a number among the values is infinite: nothing can be compared with it."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    return F.exists(tuples, lambda each: (each["kind"] == "number") & each["value"].isin(*INFINITE))
+
+
+def tuple_of(name: Column, value: Column, kind: Column) -> Column:
+    """One tuple."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    return F.struct(
+        name.cast("string").alias("name"), value.cast("string").alias("value"), kind.cast("string").alias("kind")
+    )
+
+
+def leaf(cell: Column, kind: DataType, *, label: str, read_as: str | None = None) -> tuple[Column, Column]:
+    """The text and the kind of a single value."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    sort = kind.typeName().partition("(")[0]
+    if sort in _TEXTS:
+        text = cell if read_as == "text" else F.trim(cell)
+        return _number_or_null(text, read_as), _guessed(text) if read_as is None else F.lit(read_as)
+    if sort in _NUMBERS:
+        return _number_or_null(cell.cast("string"), "number"), F.lit(read_as or "number")
+    if sort == "boolean":
+        return cell.cast("string"), F.lit(read_as or "boolean")
+    if sort in ("timestamp", "timestamp_ntz"):
+        return moment_text(cell), F.lit(read_as or "time")
+    if sort == "date":
+        return cell.cast("string"), F.lit(read_as or "text")
+    raise refusal(label, kind, "cannot be an attribute")
+
+
+def refusal(label: str, kind: DataType, why: str) -> BuildError:
+    """The error for a column of a type that cannot be used."""
+    hint = _REFUSED.get(kind.typeName(), "cast it to a string or a number, or leave it out")
+    return BuildError(f"the column {label!r} is {kind.simpleString()}: it {why}", hint=hint.format(name=label))
+
+
+def moment_text(cell: Column) -> Column:
+    """A timestamp as ISO 8601 text in UTC, whatever the zone of the session; one without a zone is in the session's."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    seconds = F.unix_micros(cell.cast("timestamp")).cast("decimal(20, 0)") / F.lit(1_000_000)
+    moment = F.expr("timestamp_ntz'1970-01-01 00:00:00'") + F.make_dt_interval(secs=seconds.cast("decimal(18, 6)"))
+    return F.concat(F.translate(moment.cast("string"), " ", "T"), F.lit("Z"))
+
+
+def _number_or_null(text: Column, kind: str | None) -> Column:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    return F.nullif(text, F.lit("NaN")) if kind == "number" else text
+
+
+def _each(cell: Column, make: Any) -> Column:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    return F.coalesce(F.flatten(F.transform(cell, make)), _nothing())
+
+
+def _nothing() -> Column:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    return F.array().cast(ATTRIBUTES)
+
+
+def _guessed(cell: Column) -> Column:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    return (
+        F.when(cell.rlike(NUMBER), F.lit("number"))
+        .when(F.lower(cell).isin(*BOOLEANS), F.lit("boolean"))
+        .when(cell.rlike(MOMENT), F.lit("time"))
+        .otherwise(F.lit("text"))
+    )
+
+
+EPOCH: Final = r"^\d{9,11}(\.\d+)?\z"
+"""Seconds since 1970 as text, in the years 1973 to 5138: shorter numbers may be dates, longer ones are not seconds."""
+TIME_OF_DAY: Final = r"^\s*T?\d{1,2}:"
+"""A time of day alone, which Spark's cast would take for one of today."""
+UNITS: Final = {"s": 1_000_000, "ms": 1_000, "us": 1}
+"""Microseconds in a unit of epoch times."""
+_LARGEST: Final = (("s", 10**11), ("ms", 10**14), ("us", 10**17))
+"""Epoch times below this are in the unit, where none is given."""
+
+
+def moment_of(
+    cell: Column, kind: DataType, *, label: str, format: str | None = None, unit: str | None = None
+) -> Column:
+    """A timestamp from a cell; null where it is not a time."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    sort = kind.typeName().partition("(")[0]
+    if sort in ("timestamp", "timestamp_ntz", "date"):
+        return cell.cast("timestamp")
+    if sort in _NUMBERS:
+        return _epoch(cell, unit)
+    if sort in _TEXTS:
+        if format is not None:
+            return F.try_to_timestamp(cell, F.lit(format))
+        if unit is not None:
+            return _epoch(cell, unit)
+        seconds = F.timestamp_seconds(cell.try_cast("decimal(20, 6)"))
+        read = F.when(~cell.rlike(TIME_OF_DAY), cell.try_cast("timestamp"))
+        return F.coalesce(read, F.when(cell.rlike(EPOCH), seconds))
+    if sort == "void":
+        return cell.cast("timestamp")
+    raise refusal(label, kind, "cannot be a time")
+
+
+def _epoch(cell: Column, unit: str | None) -> Column:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    number = cell.try_cast("decimal(30, 6)")
+    if unit is not None:
+        micros = number * F.lit(UNITS[unit])
+    else:
+        cases = [(F.abs(number) < F.lit(most), number * F.lit(UNITS[name])) for name, most in _LARGEST]
+        first, *rest = cases
+        chain = reduce(lambda made, case: made.when(*case), rest, F.when(*first))
+        micros = chain.otherwise(number / F.lit(1_000))
+    return F.timestamp_micros(micros.try_cast("bigint"))

@@ -1,0 +1,89 @@
+"""What the functions of this package share in their arguments: durations, subscriptions in any form, misspelt names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from difflib import get_close_matches
+from functools import wraps
+from inspect import signature
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
+
+from likewise.errors import BuildError, ParseError
+from likewise.language import Negation, parse_pattern
+from likewise.recipe import Interests
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+Span: TypeAlias = str | timedelta
+"""A length of time: as patterns write it (`90 seconds`), or a `timedelta`."""
+
+Subscriptions: TypeAlias = "Interests | DataFrame"
+"""All forms of `Interests`, or a DataFrame with the columns `subscription` and, if they have names, `name`."""
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def named_options(function: Callable[P, R]) -> Callable[P, R]:
+    """A function whose unknown options are a `TypeError` that names the nearest known one.
+
+    >>> @named_options
+    ... def match(*, threshold=0.5):
+    ...     return threshold
+    >>> match(treshold=1)
+    Traceback (most recent call last):
+    ...
+    TypeError: match() got an unexpected keyword argument 'treshold'. Did you mean 'threshold'?
+    """
+    known = list(signature(function).parameters)
+
+    @wraps(function)
+    def checked(*arguments: P.args, **options: P.kwargs) -> R:
+        for name in options:
+            if name not in known:
+                near = get_close_matches(name, known, n=1)
+                more = f" Did you mean {near[0]!r}?" if near else f" It takes {', '.join(known)}."
+                raise TypeError(f"{function.__name__}() got an unexpected keyword argument {name!r}.{more}")
+        return function(*arguments, **options)
+
+    return checked
+
+
+def microseconds(duration: Span | None) -> int | None:
+    """A length of time in microseconds.
+
+    >>> microseconds("90 seconds"), microseconds(timedelta(days=1))
+    (90000000, 86400000000)
+    """
+    if duration is None:
+        return None
+    if isinstance(duration, timedelta):
+        told = duration // timedelta(microseconds=1)
+        if told < 0:
+            raise BuildError(f"{duration} is a negative length of time", hint="such as timedelta(seconds=90)")
+        return told
+    try:
+        root = parse_pattern(f"not x for {duration}").root
+    except ParseError:
+        root = None
+    if not isinstance(root, Negation) or root.within is None:
+        raise BuildError(f"{duration!r} is not a length of time", hint="such as `90 seconds` or `1 day`")
+    return root.within
+
+
+def interests(subscriptions: Any) -> Any:
+    """Subscriptions as a recipe takes them; those of a DataFrame are collected."""
+    columns = getattr(subscriptions, "columns", None)
+    if columns is None or not hasattr(subscriptions, "collect"):
+        return subscriptions
+    if "subscription" not in columns:
+        told = ", ".join(columns)
+        raise BuildError(f"the table of subscriptions has only {told}", hint="columns: name (optional), subscription")
+    rows = subscriptions.collect()
+    for row in rows:
+        if row["subscription"] is None:
+            raise BuildError("a row of the table has no subscription", hint="columns: name (optional), subscription")
+    named = "name" in columns
+    return [f"{row['name']}: {row['subscription']}" if named and row["name"] else row["subscription"] for row in rows]

@@ -1,0 +1,311 @@
+"""Any table becomes events: every type, every name, no silent loss, and refusals when the plan is built."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pyspark.sql import functions as F  # noqa: N812
+
+from likewise.errors import BuildError
+from likewise.events import to_instant
+from likewise.pipeline import TableMapping, as_events, dead_letters, detect, events_from_columns, match, read_events
+from likewise.pipeline.events.frame import parsed
+
+pytestmark = pytest.mark.spark
+
+
+def tuples(frame: Any) -> list[list[tuple[str, Any]]]:
+    return [[(each.name, parsed(each.value, each.kind)) for each in row.attributes or ()] for row in frame.collect()]
+
+
+@pytest.mark.parametrize("missing", ["array<string>", "map<string,int>", "struct<a:int>", "int", "void"])
+def test_null_of_any_type_is_absence(spark: Any, missing: str) -> None:
+    """One column without a value never costs the event."""
+    kind = "null" if missing == "void" else f"cast(null as {missing})"
+    table = spark.sql(f"select 'e' as id, 'a' as type, {kind} as gone")
+    events = events_from_columns(table, TableMapping(id="id"))
+    assert tuples(events) == [[("type", "a")]]
+    assert dead_letters(events).count() == 0
+
+
+def test_empty_and_not_a_number_are_absence_and_infinity_is_refused(spark: Any) -> None:
+    rows = "select 'e' as id, 1 as x, array() as no, double('NaN') as nan, '' as blank, cast(%s as double) as y"
+    good = events_from_columns(spark.sql(rows % "2"), TableMapping(id="id"))
+    assert tuples(good) == [[("x", 1), ("y", 2.0)]]
+    bad = events_from_columns(spark.sql(rows % "'Infinity'"), TableMapping(id="id"))
+    assert [row.reason for row in dead_letters(bad).collect()] == ["a number is infinite"]
+
+
+def test_structs_maps_and_arrays_are_flattened_by_path(spark: Any) -> None:
+    table = spark.sql("""select 'e' as id, named_struct('name', 'n', 'deep', named_struct('v', 2.5D)) as device,
+        map('k', 1, 'l', 2) as m, array('p', 'q') as arr, array(named_struct('z', 1), named_struct('z', 2)) as items""")
+    assert tuples(events_from_columns(table, TableMapping(id="id"))) == [
+        [
+            ("device.name", "n"),
+            ("device.deep.v", 2.5),
+            ("m.k", 1),
+            ("m.l", 2),
+            ("arr", "p"),
+            ("arr", "q"),
+            ("items.z", 1),
+            ("items.z", 2),
+        ]
+    ]
+
+
+def test_decimals_dates_and_timestamps_keep_their_meaning(spark: Any) -> None:
+    table = spark.sql("""select 'e' as id, cast(1.50 as decimal(10,2)) as price, date'2026-01-02' as day,
+        timestamp'2026-01-01 10:00:00.5' as at, timestamp_ntz'2026-01-01 10:00:00' as local""")
+    assert tuples(events_from_columns(table, TableMapping(id="id"))) == [
+        [
+            ("price", 1.5),
+            ("day", "2026-01-02"),
+            ("at", datetime(2026, 1, 1, 10, 0, 0, 500_000, UTC)),
+            ("local", datetime(2026, 1, 1, 10, tzinfo=UTC)),
+        ]
+    ]
+
+
+def test_odd_names_are_names(spark: Any) -> None:
+    """A leading underscore, dots, blanks, backticks, and names that we use ourselves."""
+    names = ["_c", "a.b", "two words", "tick`tock", "flaw", "_row", "_likewise_id", "time"]
+    table = spark.createDataFrame([tuple(range(8))], ", ".join(f"`{name.replace('`', '``')}` int" for name in names))
+    assert tuples(events_from_columns(table, TableMapping())) == [[(name, at) for at, name in enumerate(names)]]
+
+
+def test_columns_are_found_as_spark_finds_them(spark: Any) -> None:
+    """Without regard to capitals, by a path, and as expressions."""
+    table = spark.sql("select 'E1' as Id, named_struct('name', 'x') as device, 7 as raw")
+    mapping = TableMapping(id="ID", attributes=["Device.Name", (F.col("raw") * 2).alias("twice")])
+    assert tuples(events_from_columns(table, mapping)) == [[("Device.Name", "x"), ("twice", 14)]]
+    renamed = TableMapping(id="id", attributes={"device.name": "device", "double": F.col("raw") * 2})
+    assert tuples(events_from_columns(table, renamed)) == [[("device", "x"), ("double", 14)]]
+
+
+@pytest.mark.parametrize(
+    ("cell", "options"),
+    [
+        ("1767261600", {}),
+        ("1767261600000", {}),
+        ("1767261600000000", {}),
+        ("cast(1767261600.0 as double)", {}),
+        ("cast(1767261600 as decimal(12,0))", {}),
+        ("'1767261600'", {}),
+        ("1767261600", {"time_unit": "s"}),
+        ("'01/01/2026 10.00'", {"time_format": "dd/MM/yyyy HH.mm"}),
+        ("'2026-01-01T10:00:00Z'", {}),
+        ("timestamp_ntz'2026-01-01 10:00:00'", {}),
+    ],
+)
+def test_times_of_every_form(spark: Any, cell: str, options: dict[str, str]) -> None:
+    table = spark.sql(f"select 'e' as id, {cell} as at, 'x' as type")
+    (row,) = events_from_columns(table, TableMapping(id="id", time="at", **options)).collect()
+    assert row.flaw is None
+    assert to_instant(row.time.astimezone(UTC)) == 1_767_261_600_000_000
+
+
+def test_a_time_of_day_is_no_time(spark: Any) -> None:
+    table = spark.sql("select 'e' as id, '10:15' as at, 'x' as type")
+    letters = dead_letters(events_from_columns(table, TableMapping(id="id", time="at"))).collect()
+    assert [row.reason for row in letters] == ["at is not a time"]
+
+
+@pytest.mark.parametrize(
+    ("mapping", "message"),
+    [
+        (TableMapping(id="device"), "'device' is struct<.*cannot be an id"),
+        (TableMapping(time="flag"), "'flag' is boolean: it cannot be a time"),
+        (TableMapping(id="idd"), "no column 'idd'"),
+        (TableMapping(attributes=["device.nam"]), "no field 'nam'"),
+        (TableMapping(theme="m"), "cannot be a theme"),
+        (TableMapping(id="id"), "'raw' is binary: it cannot be an attribute"),
+    ],
+)
+def test_wrong_columns_are_refused_when_the_plan_is_built(spark: Any, mapping: TableMapping, message: str) -> None:
+    table = spark.sql(
+        "select 'e' as id, named_struct('name', 1) as device, true as flag, map('a', 1) as m, binary('x') as raw"
+    )
+    with pytest.raises(BuildError, match=message):
+        events_from_columns(table, mapping)
+
+
+def test_a_map_of_numbers_keeps_its_numbers(spark: Any) -> None:
+    frame = spark.sql("select 'e' as ID, map('temp', 31, 'hum', null) as attributes")
+    assert tuples(as_events(frame)) == [[("temp", 31)]]
+    assert [row.event_id for row in match(frame, "hot: {temp > 30}").collect()] == ["e"]
+
+
+def test_an_event_without_attributes_is_a_dead_letter(spark: Any) -> None:
+    frame = spark.sql("select 'e' as id, cast(null as map<string, int>) as attributes")
+    assert [row.reason for row in dead_letters(frame).collect()] == ["the event has no attributes"]
+
+
+@pytest.mark.parametrize("columns", ["array('x') as id", "'e' as id, '2026' as time", "'e' as id, 'x' as theme"])
+def test_a_frame_of_events_with_wrong_types_is_refused_when_built(spark: Any, columns: str) -> None:
+    with pytest.raises(BuildError, match=r"the column .* is"):
+        match(spark.sql(f"select {columns}, map('a', 'b') as attributes"), "x: {a = b}")
+
+
+KEPT = """select 'e' || id as id, timestamp_seconds(1767261600 + id) as time,
+    map('type', if(id = 0, 'a', 'b')) as attributes,
+    'acme' as tenant, id as `row number`, cast(1.25 as decimal(6,2)) as price, array(1, null) as list,
+    timestamp'2026-01-01 10:00:00.123456' as seen, named_struct('a', cast(null as int)) as nested,
+    cast(null as int) as gone
+    from range(2)"""
+
+
+@pytest.mark.parametrize("explained", [True, False])
+def test_columns_go_through_matching(spark: Any, explained: bool) -> None:
+    frame = spark.sql(KEPT)
+    found = match(frame, "x: {type = a}", keep="*", with_explanation=explained)
+    own = [name for name in frame.columns if name not in ("id", "time", "attributes")]
+    assert found.columns[6:] == own
+    wanted = frame.where("id = 'e0'").select("id", *(f"`{name}`" for name in own)).collect()
+    assert found.select("event_id", *(f"`{name}`" for name in own)).collect() == [tuple(row) for row in wanted]
+
+
+def test_columns_go_through_detection_with_each_member(spark: Any) -> None:
+    frame = spark.sql(KEPT)
+    found = detect(
+        frame, "p: {type = a} as x then {type = b} as y within 1 minute", keep=["tenant", "row number", "seen"]
+    )
+    (row,) = found.collect()
+    members = [(each.role, each.id, each.tenant, each["row number"]) for each in row.events]
+    assert members == [("x", "e0", "acme", 0), ("y", "e1", "acme", 1)]
+    assert {each.seen for each in row.events} == {frame.head().seen}
+
+
+def test_columns_go_through_streams(spark: Any, tmp_path: Path) -> None:
+    """Matches and detections of a stream have them too, state included."""
+    spark.sql(KEPT).write.parquet(str(tmp_path / "in"))
+    stream = spark.readStream.schema(spark.read.parquet(str(tmp_path / "in")).schema).parquet(str(tmp_path / "in"))
+    pattern = "p: {type = a} as x then {type = b} as y within 1 minute"
+    jobs = {"m": match(stream, "x: {type = a}", keep=["tenant"]), "d": detect(stream, pattern, keep="*", buckets=1)}
+    for name, job in jobs.items():
+        writer = job.writeStream.format("memory").queryName(f"kept_{name}").trigger(availableNow=True)
+        writer.option("checkpointLocation", str(tmp_path / name)).start().awaitTermination()
+    assert [tuple(row) for row in spark.sql("select event_id, tenant from kept_m").collect()] == [("e0", "acme")]
+    (row,) = spark.sql("select events.id as ids, events.price as prices from kept_d").collect()
+    assert (row.ids, row.prices) == (["e0", "e1"], [Decimal("1.25")] * 2)
+
+
+def test_kept_columns_are_checked_when_built(spark: Any) -> None:
+    frame = spark.sql("select 'e' as id, map('a', 'b') as attributes, 1 as score, 2 as tenant")
+    with pytest.raises(BuildError, match="'score' cannot be kept"):
+        match(frame, "x: {a = b}", keep=["score"])
+    with pytest.raises(BuildError, match="no column 'tennant'") as error:
+        match(frame, "x: {a = b}", keep=["tennant"])
+    assert "did you mean 'tenant'" in str(error.value)
+
+
+def test_a_table_keeps_columns_beside_its_events(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("id,temp,tenant\n1,31,acme\n2,3,other\n")
+    events = read_events(spark, tmp_path, columns=TableMapping(id="id", attributes=["temp"]), keep=["tenant"])
+    found = match(events, {"hot": "{temp > 30}"}, keep="*")
+    assert [(row.event_id, row.tenant) for row in found.collect()] == [("1", "acme")]
+
+
+def test_a_folder_is_read_by_its_files(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "one.jsonl").write_text('{"id": "e", "attributes": {"a": 1}}\n')
+    assert read_events(spark, tmp_path).count() == 1
+    (tmp_path / "two.csv").write_text("a\n1\n")
+    with pytest.raises(BuildError, match="several formats: csv, jsonl"):
+        read_events(spark, tmp_path)
+
+
+# Random schemas and rows, read by Spark's expressions and by a plain loop over the same rows.
+
+LEAVES: dict[str, st.SearchStrategy[Any]] = {
+    "string": st.one_of(st.text("ab01. ", max_size=4), st.sampled_from(["007", "12", "true", "NaN", " 3 "])),
+    "int": st.integers(-(2**31), 2**31 - 1),
+    "bigint": st.integers(-(2**63), 2**63 - 1),
+    "double": st.floats(width=64),
+    "boolean": st.booleans(),
+    "decimal(12,3)": st.decimals(-(10**8), 10**8, places=3),
+    "date": st.dates(date(1950, 1, 1), date(2100, 1, 1)),
+    "timestamp": st.datetimes(datetime(1971, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC)),
+}
+NAMES = st.sampled_from(["a", "b", "_c", "d.e", "f g", "h`i", "id", "time", "_likewise_row"])
+
+
+@st.composite
+def kinds(draw: Any, depth: int = 2) -> tuple[str, Any]:
+    """A type as Spark writes it, and a strategy for its values."""
+    sort = draw(st.sampled_from(["leaf"] * 3 + (["array", "map", "struct"] if depth else [])))
+    if sort == "leaf":
+        name = draw(st.sampled_from(sorted(LEAVES)))
+        return name, st.none() | LEAVES[name]
+    if sort == "struct":
+        fields = draw(
+            st.lists(
+                st.tuples(st.sampled_from("xyz"), kinds(depth - 1)),
+                min_size=1,
+                max_size=2,
+                unique_by=lambda f: f[0],
+            )
+        )
+        told = ",".join(f"{name}:{kind}" for name, (kind, _) in fields)
+        return f"struct<{told}>", st.none() | st.fixed_dictionaries({name: value for name, (_, value) in fields})
+    inner, value = draw(kinds(depth - 1))
+    if sort == "array":
+        return f"array<{inner}>", st.none() | st.lists(value, max_size=2)
+    return f"map<string,{inner}>", st.none() | st.dictionaries(st.sampled_from("kl"), value, max_size=2)
+
+
+@st.composite
+def tables(draw: Any) -> tuple[str, list[tuple[Any, ...]], list[str]]:
+    names = draw(st.lists(NAMES, min_size=1, max_size=9, unique=True))
+    columns = [draw(kinds()) for _ in names]
+    schema = ", ".join(f"`{name.replace('`', '``')}` {kind}" for name, (kind, _) in zip(names, columns, strict=True))
+    rows = draw(st.lists(st.tuples(*(value for _, value in columns)), min_size=1, max_size=6))
+    return schema, rows, names
+
+
+def plainly(name: str, value: Any) -> list[tuple[str, Any]]:
+    """The tuples of a value, by the rules of the page."""
+    if isinstance(value, dict):
+        return [pair for key, each in value.items() for pair in plainly(f"{name}.{key}", each)]
+    if isinstance(value, list):
+        return [pair for each in value for pair in plainly(name, each)]
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return []
+    if isinstance(value, str):
+        value = value.strip(" ")
+        return [(name, read_text(value))] if value else []
+    if isinstance(value, date) and not isinstance(value, datetime):
+        value = value.isoformat()
+    return [(name, float(value) if isinstance(value, Decimal) else value)]
+
+
+def read_text(text: str) -> Any:
+    import re
+
+    if re.fullmatch(r"[-+]?((0|[1-9]\d*)(\.\d*)?|\.\d+)", text):
+        return float(text) if "." in text else int(text)
+    return text == "true" if text in ("true", "false") else text
+
+
+@settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
+@given(tables())
+def test_random_tables_are_read_as_a_plain_loop_reads_them(spark: Any, table: Any) -> None:
+    schema, rows, names = table
+    events = events_from_columns(spark.createDataFrame(rows, schema), TableMapping())
+    found = events.collect()
+    for row, made in zip(rows, found, strict=True):
+        wanted = [pair for name, value in zip(names, row, strict=True) for pair in plainly(name, value)]
+        infinite = any(isinstance(value, float) and math.isinf(value) for _, value in wanted)
+        reason = "the event has no attributes" if not wanted else "a number is infinite" if infinite else None
+        assert (made.flaw and made.flaw.reason) == reason
+        if reason is None:
+            read = [(each.name, parsed(each.value, each.kind)) for each in made.attributes]
+            assert sorted(map(repr, read)) == sorted(map(repr, wanted))

@@ -1,0 +1,171 @@
+"""Nothing silent, and arguments, names and errors as Spark's users know them."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from tests.pipeline.traces import START, trace, write_files
+
+from likewise.errors import BuildError, ParseError
+from likewise.events import Event
+from likewise.pipeline import (
+    FileSink,
+    FixedRecipe,
+    LikewiseWarning,
+    Stream,
+    check,
+    detect,
+    join_by_meaning,
+    match,
+    microseconds,
+    read_events,
+    register_related,
+)
+from likewise.recipe import Recipe
+
+PAIR = "pair: {type = a} as x then {type = b} as y within 30 seconds where x.room = y.room"
+NOW = {"availableNow": True}
+
+
+def test_durations_are_texts_or_timedeltas() -> None:
+    assert microseconds("90 seconds") == microseconds(timedelta(seconds=90)) == 90_000_000
+    with pytest.raises(BuildError, match="negative"):
+        microseconds(timedelta(seconds=-1))
+    with pytest.raises(BuildError, match="not a length of time"):
+        microseconds("soon")
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda: match(None, "x: {a = b}", treshold=0.5), "match() got an unexpected .* Did you mean 'threshold'?"),
+        (lambda: match(None, "x: {a = b}", space="wordnet"), "Did you mean 'spaces'?"),
+        (lambda: detect(None, PAIR, latenes="1 s"), "Did you mean 'lateness'?"),
+        (lambda: join_by_meaning(None, None, on="a", bets=1), "Did you mean 'best'?"),
+        (lambda: register_related(None, measures="esa"), "Did you mean 'measure'?"),
+    ],
+)
+def test_a_misspelt_option_is_a_type_error_with_the_nearest_name(call: Any, told: str) -> None:
+    with pytest.raises(TypeError) as error:
+        call()
+    assert told.rpartition(".* ")[2] in str(error.value)
+
+
+def test_lateness_and_watermark_are_one_thing() -> None:
+    with pytest.raises(BuildError, match="two names of one thing"):
+        detect(None, PAIR, lateness="1 s", watermark="1 s")
+
+
+def test_subscriptions_are_texts_mappings_or_ready() -> None:
+    forms: list[Any] = [
+        "hot: {temp > 30}\ncold: {temp < 5}",
+        ["hot: {temp > 30}", "cold: {temp < 5}"],
+        {"hot": "{temp > 30}", "cold": "{temp < 5}"},
+    ]
+    recipes = [Recipe.of(form) for form in forms]
+    assert recipes[0] == recipes[1] == recipes[2]
+    assert [each.name for each in Recipe.of(["{a = 1}", "x: {b = 1}"]).subscriptions] == ["s1", "x"]
+    with pytest.raises(ParseError, match="taken"):
+        Recipe.of(["x: {a = 1}", "x: {b = 1}"])
+
+
+@pytest.mark.spark
+def test_subscriptions_come_as_a_frame(spark: Any) -> None:
+    events = spark.sql("select 'e' as id, map('temp', 31) as attributes")
+    texts = [("hot", "{temp > 30}"), (None, "cold: {temp < 5}")]
+    table = spark.createDataFrame(texts, "name string, subscription string")
+    assert [row.subscription for row in match(events, table).collect()] == ["hot"]
+    with pytest.raises(BuildError, match="has only name"):
+        match(events, table.select("name"))
+
+
+@pytest.mark.spark
+def test_plans_name_our_nodes(spark: Any) -> None:
+    events = spark.sql("select 'e' as id, current_timestamp() as time, map('type', 'a') as attributes")
+    plans = [frame._jdf.queryExecution().toString() for frame in (match(events, "x: {type = a}"), detect(events, PAIR))]
+    assert "LikewiseMatch" in plans[0]
+    assert "LikewiseRoute" in plans[1]
+    assert "LikewiseDetect" in plans[1]
+
+
+@pytest.mark.spark
+def test_events_without_a_time_are_counted_in_a_warning(spark: Any) -> None:
+    rows = spark.range(5).selectExpr("'e' || id as id", "if(id < 3, null, now()) as time")
+    events = rows.selectExpr("*", "map('type', 'a') as attributes")
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        assert detect(events, PAIR).count() == 0
+        for _ in range(100):
+            if seen:
+                break
+            time.sleep(0.1)
+    told = [str(each.message) for each in seen if issubclass(each.category, LikewiseWarning)]
+    assert [text.partition(";")[0] for text in told] == ["3 events have no time and took no part in detection"]
+
+
+@pytest.mark.spark
+def test_a_checkpoint_refuses_other_buckets_and_goes_on_with_its_own(
+    spark: Any, tmp_path: Path, checkpoint: str
+) -> None:
+    """With others, what was begun would be looked for in other places and never found."""
+    inbox, out = tmp_path / "in", str(tmp_path / "out")
+    first = Event("1", (("type", "a"), ("room", "r")), (), START, START)
+    second = Event("2", (("type", "b"), ("room", "r")), (), START + 1, START + 1)
+
+    def run(buckets: int) -> None:
+        events = read_events(spark, inbox, format="jsonl", stream=True)
+        stream = Stream(events, FixedRecipe(Recipe.of(PAIR)), FileSink(out), checkpoint, trigger=NOW, buckets=buckets)
+        stream.start().awaitTermination()
+
+    write_files(inbox, [first], size=1)
+    run(2)
+    write_files(inbox, [second], size=1, first=1)
+    with pytest.raises(Exception, match="the checkpoint was made with buckets 2, and now it is 3"):
+        run(3)
+    run(2)
+    assert [[each.id for each in row.events] for row in spark.read.parquet(out).collect()] == [["1", "2"]]
+
+
+@pytest.mark.spark
+def test_a_second_watermark_is_refused_when_the_query_is_built(spark: Any, tmp_path: Path) -> None:
+    write_files(tmp_path / "in", trace(10), size=10)
+    events = read_events(spark, tmp_path / "in", format="jsonl", stream=True)
+    with pytest.raises(BuildError, match="already have a watermark"):
+        detect(events.withWatermark("time", "1 minute"), PAIR)
+    with pytest.raises(BuildError, match="already have a watermark"):
+        detect(events.withWatermark("time", "1 minute").dropDuplicatesWithinWatermark(["id"]).select("*"), PAIR)
+    with pytest.raises(BuildError, match="a second one would drop them all"):
+        detect(events, PAIR).withWatermark("time", "1 minute")
+
+
+@pytest.mark.spark
+def test_windows_over_detections_work_in_foreach_batch(spark: Any, tmp_path: Path) -> None:
+    """The way that the refusal names."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    write_files(tmp_path / "in", trace(60), size=60)
+    events = read_events(spark, tmp_path / "in", format="jsonl", stream=True)
+    counts: list[int] = []
+
+    def windows(rows: Any, _: int) -> None:
+        counts.extend(row["count"] for row in rows.groupBy(F.window("time", "1 minute")).count().collect())
+
+    writer = detect(events, PAIR, watermark="0 seconds", buckets=1).writeStream.foreachBatch(windows)
+    writer.option("checkpointLocation", str(tmp_path / "state")).trigger(**NOW).start().awaitTermination()
+    whole = detect(read_events(spark, tmp_path / "in", format="jsonl"), PAIR).count()
+    assert sum(counts) == whole > 0
+
+
+@pytest.mark.spark
+def test_a_session_is_checked_on_driver_and_workers(spark: Any, tmp_path: Path) -> None:
+    assert check(spark) == []
+    (told,) = check(spark, spaces=str(tmp_path))[:1]
+    assert told == f"driver: there is no space at {tmp_path}"
