@@ -164,7 +164,7 @@ def place(composite: Composite) -> Placed:
             placed.alone.setdefault(condition.left.alias, []).append(condition)
         else:
             placed.by_node.setdefault(id(smallest(composite.root, members)), []).append(condition)
-        if condition.operator is Operator.EQ:
+        if condition.operator is Operator.EQ and isinstance(condition.right, Field):
             for one in (condition.left, condition.right):
                 if isinstance(one, Field):
                     placed.equated.setdefault(one.alias, []).append(one)

@@ -61,7 +61,7 @@ class Found:
     start: int
     end: int
     readings: tuple[Roles, ...]
-    events: frozenset[int] = frozenset()
+    events: frozenset[Known] = frozenset()
     ticks: tuple[int, ...] = ()
 
     @property
@@ -71,7 +71,7 @@ class Found:
 
     @property
     def order(self) -> tuple[object, ...]:
-        return (self.known, sorted(self.events), self.ticks)
+        return (self.known, sorted([*self.events, *map(until, self.ticks)]))
 
 
 def joined(parts: Sequence[Found], *, time: int | None = None, known: Known | None = None) -> Found:
@@ -139,7 +139,7 @@ class Running:
     def __init__(self, world: World, composite: Composite, active: Active) -> None:
         self.world, self.composite, self.active = world, composite, active
         self.placed: Placed = place(composite)
-        self.consumed: dict[int, Known] = {}
+        self.consumed: dict[Known, Known] = {}
         self.memo: dict[tuple[int, Active], list[Found]] = {}
 
     # detections and consumption
@@ -179,7 +179,13 @@ class Running:
             if position >= active.position and profile_holds(node.profile, event):
                 roles = ((node.alias or "", event),)
                 one = Found(
-                    event.end, (event.end, position), event.end, event.start, event.end, (roles,), frozenset({position})
+                    event.end,
+                    (event.end, position),
+                    event.end,
+                    event.start,
+                    event.end,
+                    (roles,),
+                    frozenset({(event.end, position)}),
                 )
                 yield from self.checked(one, self.placed.alone.get(node.alias or "", ()))
 
@@ -213,7 +219,8 @@ class Running:
         for one in (one for part in node.parts for one in self.alone(part, active)):
             same = found.setdefault((one.known, one.events), one)
             if same is not one:
-                found[one.known, one.events] = replace(same, readings=same.readings + one.readings)
+                span = {"start": min(same.start, one.start), "end": max(same.end, one.end)}
+                found[one.known, one.events] = replace(same, readings=same.readings + one.readings, **span)
         yield from found.values()
 
     def negation(self, node: Negation, active: Active) -> Iterator[Found]:
@@ -222,7 +229,7 @@ class Running:
         for opened in sorted({active.moment, *times}):
             ends = opened + (node.within or 0)
             if ends <= self.world.horizon and not any(opened < time <= ends for time in times):
-                yield Found(ends, until(ends), ends, opened, ends, ((),), ticks=(ends,))
+                yield Found(ends, until(ends), ends, opened, ends, ((),))
 
     def selection(self, node: Selection, active: Active) -> Iterator[Found]:
         return iter({id(one): one for one in self.selected(node, active)}.values())
@@ -240,6 +247,9 @@ class Running:
     def repetition(self, node: Repetition, active: Active) -> Iterator[Found]:
         seen = set()
         for row in self.rows(node.part, active):
+            if node.longest:
+                yield from self.longest(row, node)
+                continue
             for first in range(len(row)):
                 for run in self.runs(row[first:], node):
                     key = tuple(id(one) for one in run)
@@ -258,6 +268,23 @@ class Running:
             if node.least <= length <= (node.most or length):
                 yield run
 
+    def longest(self, row: Sequence[Found], node: Repetition) -> Iterator[Found]:
+        """From the left, each run as long as it can be: known when it is full, cut short, or its time is over."""
+        while row:
+            run = list(self.runs(row, replace(node, least=1)))[-1]
+            rest = row[len(run) :]
+            if len(run) < node.least:
+                row = row[1:]
+                continue
+            ends = row[0].time + (node.within or 0)
+            if len(run) == node.most:
+                yield joined(run)
+            elif rest and rest[0].first <= run[-1].time and rest[0].time <= ends:
+                yield joined(run, time=rest[0].time, known=rest[0].known)
+            else:
+                yield joined(run, time=ends, known=until(ends))
+            row = rest
+
     def rows(self, part: Pattern, active: Active) -> Iterator[list[Found]]:
         """The instances to count; for a member that is set equal to itself, those of each value on their own."""
         found = self.alone(part, active)
@@ -273,7 +300,7 @@ class Running:
 
     def counted_by(self, wanted: Field, one: Found) -> Sequence[object]:
         """The values that an instance is counted for; one without any event is counted all the same."""
-        return values_of(wanted, one.readings[0]) if events_of(wanted.alias, one.readings[0]) else [None]
+        return values_of(wanted, one.reading) if events_of(wanted.alias, one.reading) else [None]
 
     def relation(self, node: Relation, active: Active) -> Iterator[Found]:
         for left, right in self.together(node, (node.left, node.right), active):
@@ -398,9 +425,10 @@ class Running:
         return out
 
     def key(self, label: str, one: Found) -> object:
-        """Duplicates agree in the attributes that `=` conditions use."""
+        """Duplicates agree in the attributes that `=` conditions use; those of a name event by event."""
         fields = self.placed.equated.get(label, ())
-        return tuple(frozenset(values_of(f, one.readings[0], typed=True)) for f in fields)
+        events = events_of(label, one.reading)
+        return tuple(frozenset(values_of(f, ((label, event),))) for f in fields for event in events)
 
     # sequence
 

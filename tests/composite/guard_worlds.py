@@ -253,11 +253,10 @@ class Maker:
         )
 
     def count(self, depth: int) -> Pattern:
-        least = self.random.randint(1, 3)
-        most = self.random.choice((least, least, least + 1, None))
-        return Repetition(
-            self.node(depth, last=False), least, most, self.within() if most is None else self.maybe_within()
-        )
+        least, longest = self.random.randint(1, 3), self.chance(0.3)
+        most = self.random.choice((least, least + 1, None)) if not longest else self.random.choice((least + 1, None))
+        window = self.within() if longest or most is None else self.maybe_within()
+        return Repetition(self.node(depth, last=False), least, most, window, longest)
 
     def select(self, depth: int) -> Pattern:
         return Selection(self.node(depth, last=False), self.random.randint(1, 3), self.maybe_within())
@@ -378,6 +377,8 @@ def pattern_features(composite: Composite) -> Iterator[str]:
 
 
 def node_features(node: Pattern) -> Iterator[str]:
+    if isinstance(node, Repetition) and node.longest:
+        yield "longest"
     if isinstance(node, Member | Reference) and node.duplicates is not None:
         yield f"{node.duplicates.keep.value} {'name' if isinstance(node, Reference) else 'member'}"
     if isinstance(node, Sequence | Conjunction):

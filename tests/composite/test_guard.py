@@ -20,7 +20,8 @@ LEAST = 8
 
 FEATURES = """
     member; reference; sequence; conjunction; disjunction; exclusiveor; negation; selection; repetition; relation;
-    timeevent; consume unique; first member; last member; nth member; all member; first name; last name; nth name;
+    longest; timeevent; consume unique;
+    first member; last member; nth member; all member; first name; last name; nth name;
     sequence with an absence at the start; sequence with an absence between; sequence with an absence at the end;
     sequence with an absence of several events; sequence with a silence of its own time; sequence without within;
     conjunction with an absence; conjunction without within; equality, same attribute; equality, different attributes;
