@@ -18,7 +18,7 @@ from likewise.matching import Matcher
 from likewise.semantics import Esa, Space
 
 SIZES = (100, 1_000, 10_000, 100_000, 1_000_000)
-OTHERS = {"tuned": 100_000, "contrast": 100_000, "clustered": 100_000, "thematic": 10_000, "hybrid": 10_000}
+OTHERS = {"evidence": 100_000, "contrast": 100_000, "clustered": 100_000, "thematic": 10_000, "hybrid": 10_000}
 """The other approaches, and up to how many subscriptions they are measured."""
 
 

@@ -20,7 +20,7 @@ from likewise.matching.settings import Aggregation, aggregate
 from likewise.semantics import Competitors, Contrast, Esa, Measure, Space, contrasted
 
 AIMED = ("approximate", "thematic", "contrast")
-APPROACHES = (*AIMED, "tuned", "clustered", "hybrid", "concept", "exact")
+APPROACHES = (*AIMED, "evidence", "clustered", "hybrid", "concept", "exact")
 THEMES = (3, 10)
 """Event tags and subscription tags of the thematic load."""
 

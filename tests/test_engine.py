@@ -6,6 +6,7 @@ from likewise.engine import Engine
 from likewise.errors import BuildError, LikewiseError, MissingError
 from likewise.events import Event
 from likewise.language import Operator, Predicate, Profile, Subscription
+from likewise.semantics import Evidence
 from likewise.testing import ManualClock, TableMeasure
 
 MINUTES = 4 * 60_000_000
@@ -85,7 +86,7 @@ def test_clear_errors():
     with pytest.raises(BuildError, match="no subscription"):
         engine.unsubscribe("t")
     with pytest.raises(MissingError, match="~"):
-        engine.subscribe("t: {a~ = b~}")
+        engine.subscribe("t: {a~ = b~} approach approximate")
     with pytest.raises(LikewiseError):
         Engine(approach="aproximate")
     assert list(engine.subscriptions) == ["s"]
@@ -133,14 +134,14 @@ def test_a_pattern_competes_in_the_same_vocabulary():
     assert "server" in engine.matcher.competitors[1].terms
 
 
-def test_who_chooses_nothing_is_matched_as_tuned():
-    """Contrast, light attributes (0.5 ** 0.2), codes apart."""
-    engine = Engine(measure=TableMeasure({("device", "machine"): 0.5, ("room 112", "room 113"): 0.9}))
+def test_the_default_is_evidence():
+    """Codes differ or not, and an attribute beside a value that is meant need not be the same."""
+    engine = Engine(measure=Evidence(encoder=False, wordnet=False))
     engine.subscribe("a: {device~ = laptop~}\nb: {device~ = room 112~}")
-    [told] = engine.publish({"machine": "laptop"})
-    assert (told.subscription, told.score) == ("a", pytest.approx(0.5**0.2))
-    assert str(told.match.approach) == "tuned"
-    assert engine.publish({"machine": "room 113"}) == []
+    [found] = engine.publish({"device name": "laptop"})
+    assert found.subscription == "a"
+    assert str(found.match.approach) == "evidence"
+    assert engine.publish({"device": "room 113"}) == []
 
 
 def test_a_restored_engine_continues_as_if_it_had_never_stopped():

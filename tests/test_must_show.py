@@ -64,7 +64,7 @@ def test_the_example_of_thematic_event_processing_gets_its_mapping(likewise: Any
         [EVENT],
         "{power, computers}, {type= increased energy usage event~, device~= laptop~, office= room 112}}",
     )
-    [match] = likewise("match", *files)
+    [match] = likewise("match", *files, "--approach", "thematic")
     pairs = match["mappings"][0]["correspondences"]
     assert [pair["attribute"] for pair in pairs] == ["type", "device", "office"]
 

@@ -14,8 +14,8 @@ def test_the_tiny_space_knows_what_buildings_measure(tmp_path: Path) -> None:
     heard: list[Notification] = []
     broker = InMemoryBroker(spaces=[tiny_space(tmp_path)])
     broker.subscribe("usage: {type~ = energy consumption~, device~ = laptop~}", heard.append)
-    assert broker.publish({"type": "electricity usage", "device": "notebook"}, {"type": "temperature"}) == 1
-    assert heard[0].event.attributes["device"] == ["notebook"]
+    assert broker.publish({"type": "energy usage", "device": "laptop computer"}, {"type": "temperature"}) == 1
+    assert heard[0].event.attributes["device"] == ["laptop computer"]
 
 
 def test_each_subscriber_hears_its_own_until_it_leaves() -> None:

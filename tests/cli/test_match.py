@@ -97,7 +97,7 @@ def test_a_bad_subscription_is_told_and_the_good_ones_go_on(files, tmp_path):
     [
         (("-", "-"), "", "both"),
         (("EVENTS", "missing.txt"), "", "no such file"),
-        (("EVENTS", "-"), "{type~ = energy~}", "~"),
+        (("EVENTS", "-"), "{type~ = energy~} approach approximate", "~"),
         (("EVENTS", "-"), "{type = }", "^"),
         (("EVENTS", "-"), "", "no subscriptions"),
         (("EVENTS", "INTEREST", "--approach", "exakt"), "", "did you mean 'exact'"),

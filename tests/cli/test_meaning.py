@@ -48,11 +48,23 @@ def run(app: typer.Typer, *arguments: str) -> str:
 
 def test_relate_gives_the_score_and_the_shared_concepts(app: typer.Typer, shelf: Path) -> None:
     """000 sec 3.1: parking is nearer to garage than to energy."""
-    near = json.loads(run(app, "relate", "parking", "garage", "--json"))
-    far = json.loads(run(app, "relate", "parking", "energy", "--json"))
+    near = json.loads(run(app, "relate", "parking", "garage", "--measure", "esa", "--json"))
+    far = json.loads(run(app, "relate", "parking", "energy", "--measure", "esa", "--json"))
     assert near["score"] > far["score"]
     assert near["reasons"][0]["concept"] in {"Car park", "Garage", "Street"}
-    assert "Garage" in run(app, "relate", "parking", "garage")
+    assert "Garage" in run(app, "relate", "parking", "garage", "--measure", "esa")
+
+
+def test_relate_adds_up_evidence_and_reads_a_glossary(app: typer.Typer, shelf: Path, tmp_path: Path) -> None:
+    found = json.loads(run(app, "relate", "temperature", "temp", "--json"))
+    assert (found["measure"], found["score"] > 0.8) == ("evidence", True)
+    assert "abbreviation written out" in run(app, "relate", "room temperature", "rm temp")
+    assert json.loads(run(app, "relate", "conference room", "war room zz", "--json"))["score"] < 0.5
+    (tmp_path / "own.txt").write_text("zz9 = conference room\n")
+    options = ["--glossary", str(tmp_path / "own.txt"), "--json"]
+    assert json.loads(run(app, "relate", "conference room", "zz9", *options))["score"] > 0.9
+    with pytest.raises(LikewiseError, match="takes no glossary"):
+        run(app, "relate", "a", "b", "--measure", "esa", *options)
 
 
 def test_relate_projects_by_themes(app: typer.Typer, shelf: Path) -> None:
@@ -95,7 +107,7 @@ def test_without_a_space_the_command_to_build_one_is_said(
 ) -> None:
     monkeypatch.setenv("LIKEWISE_SPACES", str(tmp_path / "none"))
     with pytest.raises(MissingError, match="likewise space build --corpus wordnet --out wordnet"):
-        run(app, "relate", "parking", "garage")
+        run(app, "relate", "parking", "garage", "--measure", "esa")
 
 
 def test_without_wordnet_the_first_space_is_read(app: typer.Typer, shelf: Path) -> None:

@@ -125,7 +125,7 @@ def test_seeds_that_had_no_part_in_choices_are_told_apart(trial: Trial) -> None:
 
 
 def test_the_default_holds_opposites_apart(trial: Trial) -> None:
-    assert f1(trial, "default (both)") >= f1(trial, "default (both), opposites kept")
+    assert f1(trial, "previous default (both)") >= f1(trial, "default (both), opposites kept")
 
 
 def test_the_worst_are_shown_of_those_named(trial: Trial) -> None:

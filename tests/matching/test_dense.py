@@ -154,10 +154,10 @@ def test_aggregations_hold_per_subscription():
         Matcher(aggregation="sum")
 
 
-@pytest.mark.parametrize("approach", ["approximate", "tuned"])
+@pytest.mark.parametrize("approach", ["approximate", "contrast"])
 def test_events_are_ranked_for_one_subscription_whatever_its_threshold(approach):
     measure = TableMeasure({("laptop", "computer"): 0.6, ("laptop", "screen"): 0.3})
-    matcher = Matcher(measure, approach=approach)
+    matcher = Matcher(measure, approach=approach, temperature=0.3)
     wish = Profile((Predicate("device", Operator.EQ, "laptop", False, True),))
     handle = matcher.add(wish, options=Options(threshold=0.9), key="mine")
     events = [Event.of({"device": one}, id=one) for one in ("screen", "spoon", "laptop", "computer")]
@@ -167,7 +167,7 @@ def test_events_are_ranked_for_one_subscription_whatever_its_threshold(approach)
     assert {match.subscription for match in ranked} == {"mine"}
     assert [m.event.id for m in matcher.rank(wish, events, limit=1)] == ["laptop"]
     assert len(matcher) == 1
-    assert matcher.competitors[1].terms == (("laptop",) if approach == "tuned" else ())
+    assert matcher.competitors[1].terms == (("laptop",) if approach == "contrast" else ())
 
 
 def test_top_k_mappings_and_their_probabilities():

@@ -92,13 +92,11 @@ def test_topics_that_do_not_meet_are_said():
     st.lists(st.sampled_from(["computer", "lamp", "tree", "desk"]), min_size=1, max_size=3),
     st.sampled_from(list(Aggregation)),
     st.sampled_from(["approximate", "contrast", "exact"]),
-    st.sampled_from([0.2, 1.0]),
+    st.sampled_from([0.0, 3.0]),
 )
-def test_explained_scores_are_the_kernels(mine, theirs, how, approach, weight):
+def test_explained_scores_are_the_kernels(mine, theirs, how, approach, bits):
     """The plain matrices and the kernel agree, with every option."""
-    matcher = Matcher(
-        MEASURE, approach=approach, aggregation=how, threshold=0.0, temperature=0.3, attribute_weight=weight
-    )
+    matcher = Matcher(MEASURE, approach=approach, aggregation=how, threshold=0.0, temperature=0.3, attribute_bits=bits)
     predicates = (Predicate("device", Operator.EQ, value, True, True) for value in mine)
     handle = matcher.add(Profile(tuple(predicates)))
     event = Event.of({"machine": theirs}, id="e")

@@ -48,7 +48,7 @@ def test_events_encoded_before_the_vocabulary_forgot_are_encoded_anew():
     assert matcher.score_batch(early).handle.tolist() == [handle]
 
 
-@pytest.mark.parametrize("approach", ["approximate", "tuned", "exact"])
+@pytest.mark.parametrize("approach", ["approximate", "contrast", "exact"])
 def test_one_matcher_in_two_threads(approach):
     """While one thread adds and removes, the other finds what was there all the time, with the same score."""
     matcher = Matcher(TableMeasure({("laptop", "computer"): 0.8}), approach=approach, threshold=0.1, dense=8)

@@ -41,7 +41,7 @@ def test_indexed_and_scored_profiles_agree(profiles, events, table, how, thresho
             threshold=threshold,
             aggregation=how,
             temperature=0.3 if contrast else None,
-            attribute_weight=0.5 if contrast else 1.0,
+            attribute_bits=2.0 if contrast else 0.0,
             dense=dense,
         )
         for dense in (0, 10_000)
@@ -155,7 +155,8 @@ def test_a_matcher_with_changing_subscriptions_does_not_grow(dense):
 
 
 @pytest.mark.parametrize(
-    ("dense", "approach"), [(0, "approximate"), (10_000, "approximate"), (0, "tuned"), (10_000, "tuned"), (0, "exact")]
+    ("dense", "approach"),
+    [(0, "approximate"), (10_000, "approximate"), (0, "contrast"), (10_000, "contrast"), (0, "exact")],
 )
 def test_words_of_subscriptions_that_left_take_no_room(dense, approach):
     """Eight thousand come and go, fifty at a time, each with words of its own."""

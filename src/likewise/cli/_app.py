@@ -25,7 +25,7 @@ INTERRUPTED = 130
 PANELS = {
     "Subscribe": ("check", "match", "detect", "tune"),
     "Events": ("convert", "vocabulary", "themes"),
-    "What words mean": ("relate", "nearest", "space"),
+    "What words mean": ("relate", "nearest", "space", "train"),
     "Live": ("serve", "publish", "subscribe", "tail", "history", "subscriptions"),
     "On Spark": ("stream", "join"),
     "See it work, and measure it": ("demo", "evaluate", "bench", "dataset"),

@@ -11,7 +11,7 @@ from likewise.cli._output import errors, output, print_json
 from likewise.cli._spaces import open_spaces
 
 if TYPE_CHECKING:
-    from likewise.semantics import Measure
+    from likewise.semantics import Measure, Space
 
 
 def register(app: typer.Typer) -> None:
@@ -24,7 +24,7 @@ def relate(
     second: Annotated[str, typer.Argument(metavar="TERM", help="The event's term.")],
     *,
     measure: Annotated[
-        str | None, typer.Option(help="esa, thematic, jiang-conrath, …; thematic if there is a theme, else esa.")
+        str | None, typer.Option(help="evidence, esa, thematic, …; thematic if there is a theme, else evidence.")
     ] = None,
     theme: Annotated[list[str] | None, typer.Option(help="Theme tag of both terms; may be repeated.")] = None,
     theme_a: Annotated[list[str] | None, typer.Option(help="Theme tag of the first term.")] = None,
@@ -35,12 +35,18 @@ def relate(
         typer.Option(help="Term that competes with the first, for `+contrast` and `+rank`."),
     ] = None,
     thesaurus: Annotated[Path | None, typer.Option(help="SKOS or EuroVoc file, for the measure `concept`.")] = None,
-    limit: Annotated[int, typer.Option("-n", "--limit", min=0, help="So many reasons.")] = 5,
+    glossary: Annotated[Path | None, typer.Option(help="Your own abbreviations, for the measure `evidence`.")] = None,
+    model: Annotated[
+        Path | None, typer.Option(help="Weights from `likewise train`, for the measure `evidence`.")
+    ] = None,
+    limit: Annotated[int, typer.Option("-n", "--limit", min=0, help="So many reasons.")] = 8,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
 ) -> None:
-    """Say how related two terms are, from 0 to 1, and through what.
+    """Say how surely two terms mean the same, from 0 to 1, and why.
 
-    Example: `likewise relate parking garage --theme transport`
+    The default measure adds up evidence in bits. Others, such as esa, say how related two terms are.
+
+    Example: `likewise relate lift elevator`
     """
     from likewise.semantics import apart
 
@@ -48,8 +54,8 @@ def relate(
         "subscription_theme": [*(theme or ()), *(theme_a or ())],
         "event_theme": [*(theme or ()), *(theme_b or ())],
     }
-    chosen = measure or ("thematic" if any(themes.values()) else "esa")
-    made = _make(chosen, space, competitor, thesaurus)
+    chosen = measure or ("thematic" if any(themes.values()) else "evidence")
+    made = _make(chosen, space, competitor, options=_options(chosen, thesaurus, glossary, model))
     score = float(made.matrix([first], [second], **themes)[0, 0])
     reasons = made.reason(first, second, limit=limit, **themes) if limit else []
     if as_json:
@@ -58,7 +64,8 @@ def relate(
         return
     output.print(f"{first} ~ {second}  {score:.4f}  ({made.name})", markup=False)
     for each in reasons:
-        output.print(f"  {each.weight:.4f}  {each.concept}", markup=False)
+        weight = f"{each.weight:+5.1f}" if made.name == "evidence" else f"{each.weight:.4f}"
+        output.print(f"  {weight}  {each.concept}", markup=False, soft_wrap=True)
     if not score:
         why = apart(made, first, second)
         errors.print(
@@ -66,11 +73,33 @@ def relate(
         )
 
 
-def _make(name: str, space: list[str] | None, competitor: list[str] | None, thesaurus: Path | None) -> Measure:
+def _options(name: str, thesaurus: Path | None, glossary: Path | None, model: Path | None) -> dict[str, Any]:
+    """What only some measures take, read from files."""
+    from likewise.errors import BuildError
+    from likewise.semantics import Glossary, Model
+
+    if (glossary or model) and name != "evidence":
+        raise BuildError(f"the measure {name} takes no glossary and no model", hint="choose --measure evidence")
+    options: dict[str, Any] = {}
+    if thesaurus is not None:
+        options["thesaurus"] = thesaurus
+    if glossary is not None:
+        options["glossary"] = Glossary.from_file(glossary)
+    if model is not None:
+        options["model"] = Model.from_file(model)
+    return options
+
+
+def _make(name: str, space: list[str] | None, competitor: list[str] | None, *, options: dict[str, Any]) -> Measure:
     from likewise.semantics import measure as make
     from likewise.semantics import needs_space
 
-    options: dict[str, Any] = {"thesaurus": thesaurus} if thesaurus is not None else {}
+    if name == "evidence":
+        if competitor:
+            from likewise.semantics import Competitors
+
+            options["background"] = Competitors.of(competitor)
+        return make(name, spaces=shelved(space), **options)
     return make(
         name,
         spaces=open_spaces(space) if needs_space(name) else (),
@@ -78,3 +107,12 @@ def _make(name: str, space: list[str] | None, competitor: list[str] | None, thes
         background=competitor,
         **options,
     )
+
+
+def shelved(names: list[str] | None) -> list[Space]:
+    """The spaces of these names, or all that are built: evidence takes what there is."""
+    from likewise.semantics import Manifest, find_space, list_spaces
+
+    if names:
+        return [find_space(name) for name in names]
+    return [find_space(path) for path, state in list_spaces() if isinstance(state, Manifest)]

@@ -17,7 +17,7 @@ from likewise.evaluation.ranking import RankedScores
 from likewise.evaluation.scoring import Mean, Scorer, Side, value_of
 from likewise.evaluation.thematic_dataset import ThematicDataset
 from likewise.events import normalise
-from likewise.matching import TUNED_TEMPERATURE, TUNED_WEIGHT, Classifier, Clusters, Taxonomy, default_threshold
+from likewise.matching import ATTRIBUTE_BITS, EVIDENCE_TEMPERATURE, Classifier, Clusters, Taxonomy, default_threshold
 from likewise.matching import Approach as Choice
 from likewise.semantics import (
     Coded,
@@ -25,6 +25,7 @@ from likewise.semantics import (
     Competitors,
     Differing,
     Embedding,
+    Evidence,
     Matrix,
     Measure,
     Opposed,
@@ -40,14 +41,14 @@ Wrap = Literal["", "contrast", "rank", "rank contrast"]
 SHARP = {"embedding": 0.05, "all": 0.02}
 """Temperatures of contrast that are not the usual one, by measure."""
 USUAL = 0.005
-RANKED = TUNED_TEMPERATURE
+RANKED = 0.3
 """The temperature of contrast over ranked scores, whatever the measure: mild, for subscribers who use each their own
 words for one thing must not be set against each other."""
 
 SAMPLE = 1000
 """The background is the words of so many events, the first of the stream."""
 
-ATTRIBUTES = TUNED_WEIGHT
+ATTRIBUTES = 0.2
 """The weight of attributes in the rows that damp them: a tuple's score is attribute^weight * value."""
 
 
@@ -71,6 +72,8 @@ class Approach:
     @property
     def mean(self) -> Mean:
         """How predicates become one score."""
+        if self.measure.startswith("evidence"):
+            return "product"
         return "cautious" if "differing" in self.measure else "geometric"
 
 
@@ -80,7 +83,16 @@ _DEFAULTS = (
     ("embedding", "embedding", 0.95),
     ("all", "all", 0.95),
 )
-"""What the default is measured over, and the aim for it."""
+"""What the previous default is measured over, and the aim for it."""
+
+_KNOWN = (
+    ("glossary only", "nothing"),
+    ("WordNet", "wordnet"),
+    ("both", "both"),
+    ("embedding", "embedding"),
+    ("all", "all"),
+)
+"""What the default may have: only its glossary, WordNet with its space, Wikipedia too, the encoder, or all."""
 
 APPROACHES = (
     Approach("exact", "exact", chosen="exact"),
@@ -110,18 +122,23 @@ APPROACHES = (
     Approach("contrast (embedding), tuned", "embedding apart", "contrast", ATTRIBUTES, target=0.95),
     Approach("contrast (all), tuned", "all apart", "contrast", ATTRIBUTES, target=0.95),
     Approach("default (both), opposites kept", "both coded differing", "contrast", ATTRIBUTES,
-             temperature=TUNED_TEMPERATURE),
+             temperature=RANKED),
     Approach("default (embedding), opposites kept", "embedding coded differing", "contrast", ATTRIBUTES,
-             temperature=TUNED_TEMPERATURE),
-    *(Approach(f"default ({name})", f"{inner} differing", "contrast", ATTRIBUTES, aim, 0.80, TUNED_TEMPERATURE, "tuned")
+             temperature=RANKED),
+    *(Approach(f"previous default ({name})", f"{inner} differing", "contrast", ATTRIBUTES, aim, 0.80, RANKED)
       for name, inner, aim in _DEFAULTS),
-    *(Approach(f"default + background ({name})", f"{inner} differing", "rank contrast", ATTRIBUTES, aim, 0.80,
-               chosen="tuned")
+    *(Approach(f"previous default + background ({name})", f"{inner} differing", "rank contrast", ATTRIBUTES, aim, 0.80)
       for name, inner, aim in _DEFAULTS),
+    *(Approach(f"default ({name})", f"evidence {inner}", "contrast", target=0.93, alone=0.88,
+               temperature=EVIDENCE_TEMPERATURE, chosen="evidence")
+      for name, inner in _KNOWN),
+    *(Approach(f"default + background ({name})", f"evidence {inner}", "rank contrast", target=0.93, alone=0.88,
+               temperature=EVIDENCE_TEMPERATURE, chosen="evidence")
+      for name, inner in _KNOWN),
 )  # fmt: skip
 """`both` is Wikipedia and WordNet, `all` these and the embedding; `tuned` has light attributes, and codes and opposites
-apart; `default` is what someone gets who chooses nothing: that, with soft contrast, phrases compared by what differs
-and the cautious mean, and over ranks if it has a background."""
+apart; `previous default` is that with soft contrast, phrases compared by what differs and the cautious mean, and over
+ranks if it has a background; `default` adds up evidence."""
 
 
 @dataclass(frozen=True)
@@ -153,6 +170,8 @@ class Laboratory:
         return Clusters(Classifier(self.measure("wikipedia"), taxonomy))
 
     def _make(self, name: str) -> Measure:
+        if name.startswith("evidence "):
+            return self._evidence(name.removeprefix("evidence "))
         if name.endswith(" coded differing"):
             return Differing(self.measure(name.removesuffix(" differing")))
         if name.endswith(" differing"):
@@ -174,10 +193,17 @@ class Laboratory:
         }
         return builders[name]()
 
+    def _evidence(self, known: str) -> Evidence:
+        wanted = {"wordnet": ("wordnet",), "both": ("wordnet", "wikipedia"), "all": ("wordnet", "wikipedia")}
+        spaces = [self.spaces[name] for name in wanted.get(known, ())]
+        return Evidence(spaces, encoder=known in ("embedding", "all"), wordnet=None if known != "nothing" else False)
+
     def usual_threshold(self, approach: Approach) -> float | None:
         """The threshold that a user of this approach gets who gives none; None for what cannot be chosen by name."""
         if not approach.chosen:
             return None
+        if approach.chosen == "evidence":
+            return default_threshold(Choice.parse("evidence"), "evidence")
         named = {"exact": "", "eurovoc": "concept", "clustered": "esa", "hybrid": "hybrid"}
         name = named[approach.measure] if approach.measure in named else self.measure(approach.measure).name
         ranked = "+rank" if "rank" in approach.wrap else ""
@@ -216,16 +242,21 @@ class Trial:
         of = self._ranked if "rank" in approach.wrap else self._side
         attributes, values = of(approach.measure, 0), of(approach.measure, 1)
         weight = approach.attribute_weight
+        bits = ATTRIBUTE_BITS if approach.chosen == "evidence" else 0.0
         if "contrast" not in approach.wrap:
-            return self.scorer.score(attributes, values, attribute_weight=weight, mean=approach.mean)
+            return self.scorer.score(attributes, values, attribute_weight=weight, bits=bits, mean=approach.mean)
         tau = approach.temperature or self._usual(approach)
 
         def adjust(matrix: Matrix) -> Matrix:
             return np.ascontiguousarray(contrasted(matrix.T, matrix.max(axis=0, initial=0), tau).T)
 
         if alone:
-            return self.scorer.score_alone(attributes, values, adjust, attribute_weight=weight, mean=approach.mean)
-        return self.scorer.score(adjust(attributes), adjust(values), attribute_weight=weight, mean=approach.mean)
+            return self.scorer.score_alone(
+                attributes, values, adjust, attribute_weight=weight, bits=bits, mean=approach.mean
+            )
+        return self.scorer.score(
+            adjust(attributes), adjust(values), attribute_weight=weight, bits=bits, mean=approach.mean
+        )
 
     @staticmethod
     def _usual(approach: Approach) -> float:
@@ -263,8 +294,13 @@ class Trial:
     def _ranked(self, name: str, side: int) -> Matrix:
         terms = self._terms(side)
         if ("+" + name, side) not in self._known:
-            ranked = Ranked(self.laboratory.measure(name), self._background)
-            self._known["+" + name, side] = ranked.matrix(terms.wanted, terms.said)
+            inner = self.laboratory.measure(name)
+            beside = (
+                inner.with_background(self._background)
+                if isinstance(inner, Evidence)
+                else Ranked(inner, self._background)
+            )
+            self._known["+" + name, side] = beside.matrix(terms.wanted, terms.said)
         return self._known["+" + name, side]
 
     @cached_property

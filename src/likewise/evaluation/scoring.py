@@ -20,7 +20,7 @@ from likewise.semantics import Matrix
 Adjust: TypeAlias = Callable[[Matrix], Matrix]
 """Scores of one side's terms, changed in view of each other: contrast."""
 
-Mean: TypeAlias = Literal["geometric", "mean", "cautious"]
+Mean: TypeAlias = Literal["geometric", "mean", "cautious", "product"]
 
 
 class Side:
@@ -67,10 +67,19 @@ class Scorer:
         self.tuples: NDArray[np.int32] = np.array(list(numbers), np.int32).reshape(len(numbers), 2)
 
     def score(
-        self, attributes: Matrix, values: Matrix, *, attribute_weight: float = 1.0, mean: Mean = "geometric"
+        self,
+        attributes: Matrix,
+        values: Matrix,
+        *,
+        attribute_weight: float = 1.0,
+        bits: float = 0.0,
+        mean: Mean = "geometric",
     ) -> RankedScores:
-        """A row per profile, a column per event; a part of a predicate without `~` is compared exactly."""
-        attributes = attributes**attribute_weight
+        """A row per profile, a column per event; a part of a predicate without `~` is compared exactly.
+
+        Attributes count to a power, or have so many bits added to their odds.
+        """
+        attributes = _weighed(attributes, attribute_weight, bits)
         best = {
             p: self._best(p, attributes, values) for p in dict.fromkeys(p for q in self.profiles for p in q.predicates)
         }
@@ -83,6 +92,7 @@ class Scorer:
         adjust: Adjust,
         *,
         attribute_weight: float = 1.0,
+        bits: float = 0.0,
         mean: Mean = "geometric",
     ) -> RankedScores:
         """The same with each profile by itself: only its own terms know of each other."""
@@ -91,7 +101,7 @@ class Scorer:
             a, v = attributes.copy(), values.copy()
             own_a = [self.attributes.row[attribute_of(p)] for p in profile.predicates]
             own_v = [self.values.row[value_of(p)] for p in profile.predicates]
-            a[own_a], v[own_v] = adjust(a[own_a]) ** attribute_weight, adjust(v[own_v])
+            a[own_a], v[own_v] = _weighed(adjust(a[own_a]), attribute_weight, bits), adjust(v[own_v])
             rows.append(_mean([self._best(p, a, v) for p in profile.predicates], mean))
         return np.stack(rows)
 
@@ -118,9 +128,16 @@ def value_of(predicate: Predicate) -> str:
     return normalise(str(predicate.value))
 
 
+def _weighed(attributes: Matrix, power: float, bits: float) -> Matrix:
+    raised = attributes**power
+    return np.asarray(raised / (raised + (1 - raised) * 2.0**-bits), np.float32)
+
+
 def _mean(scores: Sequence[NDArray[np.float32]], how: Mean) -> NDArray[np.float32]:
     stacked = np.stack(scores)
     if how == "mean":
         return np.asarray(stacked.mean(axis=0), np.float32)
+    if how == "product":
+        return np.asarray(stacked.prod(axis=0), np.float32)
     geometric = stacked.prod(axis=0) ** (1 / len(scores))
     return np.asarray(np.sqrt(geometric * stacked.min(axis=0)) if how == "cautious" else geometric, np.float32)

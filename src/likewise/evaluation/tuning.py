@@ -14,7 +14,7 @@ from likewise.evaluation.ranking import Curve, RankedScores, curve
 from likewise.events import Event
 from likewise.language import Profile, Subscription
 from likewise.matching import Matcher
-from likewise.semantics import Competitors, Embedding, Measure, Space
+from likewise.semantics import Competitors, Embedding, Space
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +42,14 @@ class Candidate:
 def candidates(events: Sequence[Event], *, spaces: Sequence[Space | str | Path] = ()) -> list[Candidate]:
     """What can be tried: every approach over the spaces, and those of the embedding if it is there."""
     found = [Candidate("exact", lambda: Matcher(approach="exact")), _plain("concept", spaces)]
+    found += [_plain("evidence", spaces), _informed("evidence+background", events, spaces=spaces)]
     if spaces:
-        found += [_plain(name, spaces) for name in ("tuned", "approximate", "contrast", "clustered", "hybrid")]
-        found.append(_informed("tuned+background", events, spaces=spaces))
+        found += [_plain(name, spaces) for name in ("approximate", "contrast", "clustered", "hybrid")]
         if any(event.theme for event in events):
             found.append(_plain("thematic", spaces))
     found += [
         Candidate("embedding", lambda: Matcher(Embedding(), approach="approximate")),
         Candidate("embedding+contrast", lambda: Matcher(Embedding(), approach="contrast")),
-        Candidate("embedding+tuned", lambda: Matcher(Embedding(), approach="tuned")),
-        _informed("embedding+tuned+background", events, inner=Embedding),
     ]
     return found
 
@@ -123,27 +121,16 @@ def _plain(name: str, spaces: Sequence[Space | str | Path]) -> Candidate:
     return Candidate(name, lambda: Matcher(approach=name, spaces=spaces))
 
 
-def _informed(
-    name: str,
-    events: Sequence[Event],
-    *,
-    spaces: Sequence[Space | str | Path] = (),
-    inner: Callable[[], Measure] | None = None,
-) -> Candidate:
+def _informed(name: str, events: Sequence[Event], *, spaces: Sequence[Space | str | Path]) -> Candidate:
     """The default with the events' own words as its background."""
-
-    def make() -> Matcher:
-        words = Competitors.from_events(events)
-        return Matcher(None if inner is None else inner(), spaces=spaces, approach="tuned", background=words)
-
-    return Candidate(name, make)
+    return Candidate(name, lambda: Matcher(spaces=spaces, background=Competitors.from_events(events)))
 
 
 def usage(name: str, threshold: float) -> str:
     """How to have what was tried under this name.
 
-    >>> usage("contrast", 0.25), usage("embedding+tuned", 0.5)
-    ('--approach contrast --threshold 0.25', 'Engine(measure=Embedding(), approach="tuned", threshold=0.5)')
+    >>> usage("contrast", 0.25), usage("embedding+contrast", 0.5)
+    ('--approach contrast --threshold 0.25', 'Engine(measure=Embedding(), approach="contrast", threshold=0.5)')
     """
     measure, _, approach = name.rpartition("embedding")
     inner = approach.removeprefix("+") or "approximate"

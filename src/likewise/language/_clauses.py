@@ -95,7 +95,7 @@ class ClauseReader:
         self.options["top_k"] = self.scanner.whole("a number of mappings")
 
     def _approach(self) -> None:
-        """`thematic`, `thematic+contrast`, or `contrast` or `tuned` alone."""
+        """`thematic`, `thematic+contrast`, or `contrast` or `evidence` alone."""
         scan = self.scanner
         approach = self._one_of((*APPROACHES, *SHORTHANDS))
         if plus := scan.accept("+"):

@@ -97,8 +97,8 @@ class Options:
 APPROACHES: tuple[str, ...] = ("exact", "concept", "approximate", "thematic", "clustered", "hybrid")
 """How terms are compared: the rows of the papers' tables; all but `exact` can be written with `+contrast`."""
 
-SHORTHANDS: tuple[str, ...] = ("contrast", "tuned")
-"""Approaches that stand for a whole choice: `approximate+contrast`, and what one gets who chooses nothing."""
+SHORTHANDS: tuple[str, ...] = ("contrast", "evidence")
+"""Approaches that stand for a whole choice: `approximate+contrast`, and the default."""
 
 AGGREGATIONS: tuple[str, ...] = ("product", "geometric", "mean", "cautious")
 """How the predicates' similarities become one score [000, 004: the first two; 002: the mean]."""

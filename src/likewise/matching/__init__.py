@@ -7,8 +7,8 @@ from likewise.matching.match import Match
 from likewise.matching.matcher import EventScores, Matcher
 from likewise.matching.settings import (
     APPROACHES,
-    TUNED_TEMPERATURE,
-    TUNED_WEIGHT,
+    ATTRIBUTE_BITS,
+    EVIDENCE_TEMPERATURE,
     Aggregation,
     Approach,
     certainty,
@@ -19,8 +19,8 @@ from likewise.matching.topics import Classifier, Clusters, Taxonomy, Topic
 
 __all__ = [
     "APPROACHES",
-    "TUNED_TEMPERATURE",
-    "TUNED_WEIGHT",
+    "ATTRIBUTE_BITS",
+    "EVIDENCE_TEMPERATURE",
     "Aggregation",
     "Approach",
     "Classifier",

@@ -130,7 +130,7 @@ def parts_of(
     measure: Measure | None,
     competition: Competition,
     temperature: float,
-    attribute_weight: float,
+    attribute_bits: float,
     themes: bool = True,
 ) -> MatrixParts:
     """Both matrices as the settings ask for them; `themes=False` leaves the themes of both sides out."""
@@ -153,8 +153,17 @@ def parts_of(
         values = _against(values, competition.values, temperature)
     attributes = attribute_matrix(profile, event, names)
     worded = [i for i, predicate in enumerate(profile.predicates) if is_worded(predicate)]
-    attributes[worded] **= attribute_weight
+    attributes[worded] = lifted(attributes[worded], attribute_bits)
     return MatrixParts(attributes, value_matrix(profile, event, values))
+
+
+def lifted(scores: NDArray[np.float64], bits: float) -> NDArray[np.float64]:
+    """Probabilities with so many bits added to their odds; 0 and 1 stay.
+
+    >>> lifted(np.array([0.0, 0.5, 1.0]), 2.0).tolist()  # 0.5 : 0.5 becomes 4 : 1
+    [0.0, 0.8, 1.0]
+    """
+    return np.asarray(scores / (scores + (1.0 - scores) * 2.0**-bits), np.float64)
 
 
 def _against(relate: RelateTerms, rivals: Sequence[str], temperature: float) -> RelateTerms:
@@ -166,5 +175,5 @@ def _against(relate: RelateTerms, rivals: Sequence[str], temperature: float) -> 
 
 
 def is_worded(predicate: Predicate) -> bool:
-    """Whether its value is a term that must be met: only then may the attribute's name count for less."""
+    """Whether its value is a term that must be met: only then is the attribute's name likelier."""
     return predicate.operator is Operator.EQ and isinstance(predicate.value, str)

@@ -18,7 +18,7 @@ from likewise.matching.encoding import TEXT, kind_of, term_of
 from likewise.matching.mapping import best_assignments, row_probabilities
 from likewise.matching.settings import Aggregation, Settings, aggregate
 from likewise.matching.verdict import summary_lines, verdict
-from likewise.semantics import Measure, Shared, apart
+from likewise.semantics import Evidence, Measure, Shared, apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,10 @@ class PredicateStep:
     running: float
     without_themes: float | None = None
     shared: tuple[Shared, ...] = ()
+    attribute_evidence: tuple[Shared, ...] = ()
+    """The bits for and against the attribute, where terms are weighed by evidence."""
+    value_evidence: tuple[Shared, ...] = ()
+    """The same for the value."""
     apart: str = ""
     """Where it failed: which tuple the measure holds apart, however related, because of opposites or codes."""
 
@@ -120,6 +124,8 @@ def _lines(step: PredicateStep, *, failed: bool) -> list[str]:
     if step.without_themes is not None:
         out.append(f"      without themes {step.without_themes:.3f}, so they changed it by"
                    f" {step.similarity - step.without_themes:+.3f}")  # fmt: skip
+    for what, evidence in (("attribute", step.attribute_evidence), ("value", step.value_evidence)):
+        out += [f"      {what}: {weight.weight:+.1f} {weight.concept}" for weight in evidence]
     if step.shared:
         out.append("      shared: " + ", ".join(f"{one.concept} ({one.weight:.3f})" for one in step.shared))
     return out
@@ -165,6 +171,7 @@ def explain(
                 running,
                 None if plain is None else float(plain.combined[row, column]),
                 _reasons(predicate, said, measure, profile=profile, event=event, settings=settings),
+                *_evidence(predicate, said, measure, parts=(parts.attributes[row, column], parts.values[row, column])),
             )
         )
     score = aggregate(reached, settings.aggregation)
@@ -236,7 +243,7 @@ def _reasons(
     settings: Settings,
 ) -> tuple[Shared, ...]:
     """The concepts that the two values share, or the two attributes where values are not compared by meaning."""
-    if measure is None:
+    if measure is None or isinstance(measure, Evidence):
         return ()
     themes = (profile.theme, event.theme) if settings.approach.base == "thematic" else ((), ())
     pairs = _by_meaning(predicate, said)
@@ -244,6 +251,29 @@ def _reasons(
         return ()
     mine, theirs = pairs[-1]
     return tuple(measure.reason(mine, theirs, subscription_theme=themes[0], event_theme=themes[1], limit=3))
+
+
+def _evidence(
+    predicate: Predicate, said: tuple[str, Value], measure: Measure | None, *, parts: tuple[float, float]
+) -> tuple[tuple[Shared, ...], tuple[Shared, ...]]:
+    """The bits behind both parts of an entry; what its surroundings in the system add is the last of them."""
+    if not isinstance(measure, Evidence):
+        return (), ()
+    name, value = predicate.attribute, predicate.value
+    mine = _weighed(measure, normalise(name), normalise(said[0]), parts[0]) if predicate.attribute_approximate else ()
+    by_meaning = _by_meaning(predicate, said)[1 if predicate.attribute_approximate else 0 :]
+    if not by_meaning or predicate.operator is not Operator.EQ or isinstance(value, Range):
+        return mine, ()
+    return mine, _weighed(measure, *by_meaning[0], parts[1])
+
+
+def _weighed(measure: Evidence, mine: str, theirs: str, reached: float) -> tuple[Shared, ...]:
+    weights = [Shared(weight.text, weight.bits) for weight in measure.weights(mine, theirs)]
+    if len(weights) == 1 or not 0 < reached < 1:
+        return tuple(weights)
+    rest = float(np.log2(reached / (1 - reached))) - sum(weight.weight for weight in weights)
+    text = "an attribute beside such a value" if rest > 0 else "beside the terms of other subscriptions"
+    return (*weights, Shared(text, rest)) if abs(rest) >= 0.05 else tuple(weights)
 
 
 def _held_apart(predicate: Predicate, event: Event, measure: Measure, *, near: NDArray[np.float64]) -> str:

@@ -24,9 +24,9 @@ from likewise.matching.index.sparse import SparseGroup
 from likewise.matching.mapping import best_assignments
 from likewise.matching.match import Match
 from likewise.matching.settings import (
-    TUNED,
-    TUNED_TEMPERATURE,
-    TUNED_WEIGHT,
+    ATTRIBUTE_BITS,
+    EVIDENCE,
+    EVIDENCE_TEMPERATURE,
     Aggregation,
     Approach,
     Measures,
@@ -50,15 +50,16 @@ class Choices:
     aggregation: Aggregation | None = None
     top_k: int = 1
     temperature: float | None = None
-    attribute_weight: float | None = None
+    attribute_bits: float | None = None
     taxonomy: Taxonomy | Path | str | None = None
     _settings: dict[Settings, Settings] = field(default_factory=dict)
     _clusters: Clusters | None = None
 
     def __post_init__(self) -> None:
-        if self.attribute_weight is not None and not 0 <= self.attribute_weight < float("inf"):
+        if self.attribute_bits is not None and not 0 <= self.attribute_bits <= MOST_ATTRIBUTE_BITS:
             raise BuildError(
-                f"attributes cannot weigh {self.attribute_weight}", hint="1 is as much as values, 0 is nothing"
+                f"attributes cannot be likelier by {self.attribute_bits} bits",
+                hint=f"give 0, as in the papers, to {MOST_ATTRIBUTE_BITS}",
             )
 
     def settings(self, profile: Profile, options: Options) -> Settings:
@@ -70,6 +71,7 @@ class Choices:
             threshold=self.threshold,
             top_k=self.top_k,
             aggregation=self.aggregation,
+            usual=lambda: self.measures.usual,
             measure_name=self._measure_name,
         )
         # A million subscriptions have few different settings: each is kept once.
@@ -79,18 +81,18 @@ class Choices:
         """The measure of an approach; the exact one has none."""
         if approach.base == "exact":
             return None
-        return self.measures.tuned() if approach.tuned else self.measures.of(approach.base)
+        return self.measures.of(approach.base)
 
-    def weight_of(self, approach: Approach) -> float:
-        """The power of attributes."""
-        if self.attribute_weight is not None:
-            return self.attribute_weight
-        return TUNED_WEIGHT if approach.tuned else 1.0
+    def bits_of(self, approach: Approach) -> float:
+        """How much likelier an attribute is meant beside a text value that is."""
+        if self.attribute_bits is not None:
+            return self.attribute_bits
+        return ATTRIBUTE_BITS if approach.base == "evidence" else 0.0
 
     def temperature_of(self, approach: Approach) -> float:
         """The temperature given, or the one that suits the approach and its measure."""
-        if approach.tuned and self.temperature is None:
-            return TUNED_TEMPERATURE
+        if approach.base == "evidence" and self.temperature is None:
+            return EVIDENCE_TEMPERATURE
         measure = self.measures.of(approach.base)
         return Contrast(measure, Competitors.of(()), temperature=self.temperature).temperature
 
@@ -121,6 +123,9 @@ class Choices:
         measure = self.measure_of(approach)
         return None if measure is None else measure.name
 
+
+MOST_ATTRIBUTE_BITS = 20
+"""More would say that attributes do not matter at all."""
 
 DENSE = 1024
 """Distinct predicates of a group that are scored for every event; profiles that bring more are indexed."""
@@ -170,25 +175,25 @@ class Matcher:
         competitors: Competitors | tuple[Competitors, Competitors] | None = None,
         background: Competitors | None = None,
         temperature: float | None = None,
-        attribute_weight: float | None = None,
+        attribute_bits: float | None = None,
         taxonomy: Taxonomy | Path | str | None = None,
         dense: int = DENSE,
         vocabulary: TupleVocabulary | None = None,
     ) -> None:
         """`measure` is one for all approaches or one for each by name; `spaces` make those not given.
 
-        Without an `approach`, profiles with `~` are matched as tuned and the others exactly; without a
-        `threshold`, by the one that was measured best for approach and measure.
+        Without an `approach`, profiles with `~` are matched by evidence and the others exactly; without a
+        `threshold`, evidence has 0.5 and the papers' approaches what was measured best for approach and measure.
         `distinct` lets one tuple answer one predicate only. `competitors` fixes the terms of contrast,
         which otherwise are those of the profiles registered at the moment. `background` are words of the stream,
-        which the tuned approach ranks by: it helps most where few profiles compete. Profiles beyond `dense`
+        which are evidence too: they help most where few profiles compete. Profiles beyond `dense`
         distinct predicates are indexed and no longer all scored. `taxonomy` has the topics of the
-        clustered approach. With `attribute_weight` w an entry is attribute**w times value, so that below
-        1 the name of an attribute counts for less than its value; it is 0.2 if tuned, else 1.
+        clustered approach. `attribute_bits` says how much likelier an attribute is the one that is meant beside a
+        text value that is; it is 4 for evidence and 0 for the papers' approaches.
         """
         chosen = None if approach is None else Approach.parse(approach)
-        if background is not None and chosen not in (None, TUNED):
-            raise BuildError(f"the approach {approach} knows no background", hint="leave it out, or choose tuned")
+        if background is not None and chosen not in (None, EVIDENCE):
+            raise BuildError(f"the approach {approach} knows no background", hint="leave it out, or choose evidence")
         self._choices = Choices(
             Measures(measure, spaces=spaces, background=background),
             approach=chosen,
@@ -196,7 +201,7 @@ class Matcher:
             aggregation=None if aggregation is None else Aggregation.parse(aggregation),
             top_k=top_k,
             temperature=temperature,
-            attribute_weight=attribute_weight,
+            attribute_bits=attribute_bits,
             taxonomy=taxonomy,
         )
         self._distinct = distinct
@@ -415,7 +420,7 @@ class Matcher:
             measure=measure,
             competition=self._competition,
             temperature=1.0 if measure is None else self._choices.temperature_of(settings.approach),
-            attribute_weight=self._choices.weight_of(settings.approach),
+            attribute_bits=self._choices.bits_of(settings.approach),
             themes=themes,
         )
 
@@ -460,7 +465,7 @@ class Matcher:
             thematic=approach.base == "thematic",
             temperature=self._choices.temperature_of(approach) if approach.contrast else None,
             competition=self._competition,
-            attribute_weight=self._choices.weight_of(approach),
+            attribute_bits=self._choices.bits_of(approach),
             **({"clusters": self._choices.clusters()} if approach.base == "clustered" else {}),
         )
 

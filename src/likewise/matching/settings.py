@@ -12,8 +12,7 @@ from typing import Final
 
 from likewise.errors import BuildError, LikewiseError, MissingError
 from likewise.language import Options, Profile
-from likewise.semantics import DIFFERING_POWERS as POWERS
-from likewise.semantics import Coded, Competitors, Differing, Measure, Opposed, Ranked, Space, Thematic, measure
+from likewise.semantics import Combined, Competitors, Esa, Evidence, Measure, Space, Thematic, measure
 
 # How the best entries of a profile's predicates become one score.
 
@@ -55,57 +54,52 @@ def aggregate(similarities: Sequence[float], how: Aggregation) -> float:
     return product if how is Aggregation.PRODUCT else float(product ** (1.0 / len(similarities)))
 
 
-APPROACHES: Final = ("exact", "concept", "approximate", "thematic", "clustered", "hybrid")
-"""Content-based, thesaurus, distributional, with themes, within topics, and 002's mixture."""
+APPROACHES: Final = ("evidence", "exact", "concept", "approximate", "thematic", "clustered", "hybrid")
+"""Likewise's own, then content-based, thesaurus, distributional, with themes, within topics, and 002's mixture."""
 
 
 @dataclass(frozen=True, slots=True)
 class Approach:
     """A base approach, with or without contrast between the subscriptions' own words.
 
-    `tuned` is what someone gets who chooses nothing: soft contrast, attributes that count for less than values, codes
-    ("room 112") that are equal or not, and opposites held apart; measured as a good choice for whoever subscribes.
+    `evidence` is the default for profiles with `~`: it adds up all that is known of two terms to a probability, the
+    words of other subscriptions included.
     """
 
     base: str
     contrast: bool = False
-    tuned: bool = False
 
     @classmethod
     def parse(cls, name: str) -> Approach:
         """Read `thematic`, `thematic+contrast` or `contrast` (short for `approximate+contrast`).
 
-        >>> Approach.parse("contrast")
-        Approach(base='approximate', contrast=True, tuned=False)
+        >>> Approach.parse("contrast"), str(Approach.parse("evidence"))
+        (Approach(base='approximate', contrast=True), 'evidence')
         """
         base, plus, extra = name.strip().lower().partition("+")
-        if base == "tuned" and not plus:
-            return TUNED
         if base == "contrast" and not plus:
             return cls("approximate", True)
-        if base not in APPROACHES or (plus and extra != "contrast") or (base == "exact" and plus):
-            close = get_close_matches(base, [*APPROACHES, "contrast", "tuned"], n=1)
+        if base not in APPROACHES or (plus and extra != "contrast") or (base in ("exact", "evidence") and plus):
+            close = get_close_matches(base, [*APPROACHES, "contrast"], n=1)
             guess = f"did you mean {close[0]!r}? " if close else ""
             raise BuildError(
                 f"unknown approach {name!r}",
-                hint=f"{guess}choose tuned, {', '.join(APPROACHES)}, and +contrast on any but exact",
+                hint=f"{guess}choose {', '.join(APPROACHES)}, and +contrast on any but exact and evidence",
             )
-        return cls(base, bool(plus))
+        return EVIDENCE if base == "evidence" else cls(base, bool(plus))
 
     def __str__(self) -> str:
-        if self.tuned:
-            return "tuned"
-        return f"{self.base}+contrast" if self.contrast else self.base
+        return f"{self.base}+contrast" if self.contrast and self.base != "evidence" else self.base
 
 
-TUNED: Final = Approach("approximate", contrast=True, tuned=True)
+EVIDENCE: Final = Approach("evidence", contrast=True)
 
-TUNED_WEIGHT: Final = 0.2
-"""The power of attributes in the tuned approach; in all others it is 1, as in the papers."""
+ATTRIBUTE_BITS: Final = 4.0
+"""How much likelier, in bits, an attribute is the one that is meant when its text value is."""
 
-TUNED_TEMPERATURE: Final = 0.3
-"""Soft contrast. Sharp contrast is better while all subscribers use one word for one thing and much worse as soon as
-they do not, because then another word for the same thing wins: soft contrast gains without that risk."""
+EVIDENCE_TEMPERATURE: Final = 0.5
+"""How much it speaks against a pair that the event's term is nearer to another subscription's term. It is mild, since
+subscribers who use other words for the same thing must not be set against each other."""
 
 _THRESHOLDS: Final = {
     "approximate": {"esa": 0.3, "combined": 0.55, "embedding": 0.7},
@@ -114,18 +108,9 @@ _THRESHOLDS: Final = {
     "hybrid": {"hybrid": 0.7},
     "thematic": {"thematic": 0.35, "combined": 0.55, "thematic-euclidean": 0.2},
     "thematic+contrast": {"thematic": 0.04, "combined": 0.15, "thematic-euclidean": 0.08},
-    "tuned": {
-        "esa": 0.13,
-        "combined": 0.37,
-        "embedding": 0.57,
-        "esa+rank": 0.13,
-        "combined+rank": 0.27,
-        "embedding+rank": 0.36,
-    },
 }
 """The one threshold that was best for all subscriptions of the thematic data set. Of the thematic approach it is what
-was best without themes: the best with them, 0.5, misses the example of 000. Of the tuned approach it also
-serves subscribers with other words for the same things, and those who are alone. `+rank` is with a background."""
+was best without themes: the best with them, 0.5, misses the example of 000. Evidence has 0.5, whatever it stands on."""
 
 
 def default_threshold(approach: Approach, measure: str) -> float:
@@ -142,7 +127,7 @@ def certainty(approach: Approach, measure: str) -> float:
 
     Scores of different measures are not on one scale; probabilities must be, to be multiplied in patterns.
 
-    >>> round(0.13 ** certainty(TUNED, "esa"), 3), 0.3 ** certainty(Approach("approximate"), "my own")
+    >>> round(0.3 ** certainty(Approach("approximate"), "esa"), 3), 0.3 ** certainty(EVIDENCE, "evidence")
     (0.5, 0.3)
     """
     return log(0.5) / log(default_threshold(approach, measure))
@@ -173,6 +158,7 @@ def resolve(
     threshold: float | None,
     top_k: int,
     aggregation: Aggregation | None,
+    usual: Callable[[], Approach],
     measure_name: Callable[[Approach], str | None],
 ) -> Settings:
     """The subscriber's options over the engine's, or an error that says what does not go together."""
@@ -180,14 +166,14 @@ def resolve(
         raise BuildError("a subscription needs at least one predicate", hint="write {attribute = value}")
     chosen = Approach.parse(options.approach) if options.approach is not None else approach
     if chosen is None:
-        chosen = TUNED if is_approximate(profile) else Approach("exact")
+        chosen = usual() if is_approximate(profile) else Approach("exact")
     # Asking for the measure's name finds out now, not later, whether there is one.
     name = measure_name(chosen)
     limit = threshold if options.threshold is None else options.threshold
     if limit is None:
         limit = default_threshold(chosen, name or "")
     if not 0.0 <= limit <= 1.0:
-        raise BuildError(f"threshold {limit} is not between 0 and 1", hint="0.5 is a usual one")
+        raise BuildError(f"threshold {limit} is not between 0 and 1", hint="0.5 is the default")
     mappings = top_k if options.top_k is None else options.top_k
     if mappings < 1:
         raise BuildError(f"top {mappings} mappings cannot be given", hint="ask for at least 1")
@@ -197,8 +183,8 @@ def resolve(
 
 
 def _usual_aggregation(approach: Approach) -> Aggregation:
-    if approach.tuned:
-        return Aggregation.CAUTIOUS
+    if approach.base == "evidence":
+        return Aggregation.PRODUCT
     return Aggregation.MEAN if approach.base == "hybrid" else Aggregation.GEOMETRIC
 
 
@@ -246,14 +232,28 @@ class Measures:
     def __bool__(self) -> bool:
         return bool(self._one or self._made or self._spaces)
 
-    def tuned(self) -> Measure:
-        """The approximate measure, codes and opposites apart, phrases by what differs, ranked by any background."""
-        if "tuned" not in self._made:
-            apart: Measure = Opposed(Coded(self.of("approximate")))
-            # A measure of one's own may know phrases and none of their words.
-            apart = Differing(apart) if apart.name in POWERS else apart
-            self._made["tuned"] = apart if self._background is None else Ranked(apart, self._background)
-        return self._made["tuned"]
+    @property
+    def usual(self) -> Approach:
+        """The approach of profiles with `~` that choose none: evidence, unless there is only a measure of one's own."""
+        if isinstance(self._one, Evidence) or "evidence" in self._made:
+            return EVIDENCE
+        own = self._one is not None and not _spaces_of(self._one)
+        if not own and (self._spaces or "approximate" not in self._made):
+            return EVIDENCE
+        if self._background is not None:
+            raise BuildError("a measure of your own knows no background", hint="leave it out, or give spaces")
+        return Approach("approximate")
+
+    def _evidence(self) -> Measure:
+        if isinstance(self._one, Evidence):
+            return self._one if self._background is None else self._one.with_background(self._background)
+        spaces = self._spaces or (() if self._one is None else _spaces_of(self._one))
+        if self._one is not None and not spaces:
+            raise BuildError(
+                f"evidence cannot stand on the measure {self._one.name!r}",
+                hint="give spaces, Evidence(…), or choose another approach",
+            )
+        return Evidence(spaces, background=self._background)
 
     def of(self, approach: str) -> Measure:
         """The measure of a base approach, or an error that says what is missing."""
@@ -262,6 +262,8 @@ class Measures:
         return self._made[approach]
 
     def _make(self, approach: str) -> Measure:
+        if approach == "evidence":
+            return self._evidence()
         one = self._one
         if one is not None and self._fits(one, approach):
             return one
@@ -282,5 +284,13 @@ class Measures:
         """A measure of one's own serves every approach; a known one serves its own, and approximate ones."""
         if approach in ("approximate", "clustered"):
             return True
-        known = set(NAMES.values()) | {"esa-euclidean", "combined", "embedding", "jiang-conrath"}
+        known = set(NAMES.values()) | {"esa-euclidean", "combined", "embedding", "evidence", "jiang-conrath"}
         return one.name == NAMES[approach] or one.name.removesuffix("+contrast") not in known
+
+
+def _spaces_of(one: Measure) -> tuple[Space, ...]:
+    """The spaces that a measure stands on, if it is nothing but explicit semantic analysis over them."""
+    if type(one) is Esa:
+        return (one.space,)
+    parts = [_spaces_of(part) for part in one.parts] if isinstance(one, Combined) else []
+    return tuple(space for found in parts for space in found) if all(parts) else ()

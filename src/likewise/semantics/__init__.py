@@ -6,6 +6,7 @@ from likewise.semantics.adjust.differences import POWERS as DIFFERING_POWERS
 from likewise.semantics.adjust.differences import Differing
 from likewise.semantics.adjust.opposites import Opposed
 from likewise.semantics.adjust.rank import Ranked
+from likewise.semantics.evidence import Evidence, Glossary, Model, SentenceEncoder, Weight, extra_words
 from likewise.semantics.measures.base import Matrix, Measure, Prepared, Shared, apart, prepare
 from likewise.semantics.measures.combined import Combined
 from likewise.semantics.measures.concept import Concept
@@ -25,6 +26,7 @@ from likewise.semantics.space.space import Space, SpaceRows
 from likewise.semantics.space.vocabulary import Neighbour, Vocabulary
 from likewise.semantics.space.weighting import DEFAULT_WEIGHTING, WEIGHTINGS, Weighting
 from likewise.semantics.space.writer import SpaceWriter
+from likewise.semantics.text.phrase import key
 from likewise.semantics.text.words import tokens
 from likewise.semantics.themes import Suggestion
 from likewise.semantics.themes import suggest as suggest_themes
@@ -49,18 +51,22 @@ __all__ = [
     "Embedding",
     "Esa",
     "EsaEuclidean",
+    "Evidence",
+    "Glossary",
     "Hybrid",
     "InformationContent",
     "JiangConrath",
     "Manifest",
     "Matrix",
     "Measure",
+    "Model",
     "Neighbour",
     "Opposed",
     "Opposites",
     "Prepared",
     "Ranked",
     "Sense",
+    "SentenceEncoder",
     "Shared",
     "Space",
     "SpaceOptions",
@@ -72,13 +78,16 @@ __all__ = [
     "ThematicEuclidean",
     "Thesaurus",
     "Vocabulary",
+    "Weight",
     "Weighting",
     "WordNet",
     "apart",
     "build_local",
     "build_wordnet",
     "contrasted",
+    "extra_words",
     "find_space",
+    "key",
     "list_spaces",
     "measure",
     "measure_names",

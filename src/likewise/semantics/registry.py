@@ -115,6 +115,12 @@ def _jiang_conrath(spaces: Sequence[Space], **options: Any) -> Measure:  # noqa:
     return JiangConrath(**options)
 
 
+def _evidence(spaces: Sequence[Space], **options: Any) -> Measure:
+    from likewise.semantics.evidence import Evidence
+
+    return Evidence(spaces, **options)
+
+
 def _embedding(spaces: Sequence[Space], **options: Any) -> Measure:  # noqa: ARG001
     from likewise.semantics.measures.embedding import Embedding
 
@@ -127,6 +133,7 @@ _MEASURES: dict[str, Callable[..., Measure]] = {
     "embedding": _embedding,
     "esa": partial(_spatial, Esa),
     "esa-euclidean": partial(_spatial, EsaEuclidean),
+    "evidence": _evidence,
     "hybrid": _hybrid,
     "jiang-conrath": _jiang_conrath,
     "thematic": partial(_spatial, Thematic),

@@ -155,7 +155,7 @@ class DenseGroup(ProfileGroup):
         places = slots[ids].astype(np.int64)
         said, attributes, values = self._said(ids, context)
         records, count = self.conditions.records, len(self.conditions)
-        fill_rows(self._rows, places, records, count, said, attributes, values, self._attribute_weight)
+        fill_rows(self._rows, places, records, count, said, attributes, values, float(self._doubt))
         self._refine(ids, places)
         self._row_version[places] = self._version
 

@@ -75,8 +75,14 @@ def _value_factor(c: int, t: int, conditions: Any, said: Said, values: NDArray[n
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
+def lifted(score: float, doubt: float) -> float:
+    """A probability whose odds against are multiplied by a doubt below 1; see `definition.lifted`."""
+    return score / (score + (1.0 - score) * doubt)
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
 def is_worded(condition: Any) -> bool:
-    """Whether the value is a term that must be met: only then may the attribute's name count for less.
+    """Whether the value is a term that must be met: only then is the attribute's name likelier.
 
     That a number is large enough says little; there the name is all there is to go by.
     """
@@ -92,7 +98,7 @@ def fill_rows(  # noqa: PLR0917
     said: Said,
     attributes: NDArray[np.float32],
     values: NDArray[np.float32],
-    attribute_weight: np.float32,
+    doubt: float,
 ) -> None:
     """The combined matrix [004 eq 1-4] of tuples with all conditions, a row per tuple."""
     for t in range(len(places)):
@@ -101,8 +107,8 @@ def fill_rows(  # noqa: PLR0917
             column = conditions[c].attribute_column
             if column >= 0:
                 factor = attributes[said.attribute_row[t], column]
-                if attribute_weight != 1 and factor > 0 and is_worded(conditions[c]):
-                    factor = factor**attribute_weight
+                if doubt != 1 and factor > 0 and is_worded(conditions[c]):
+                    factor = np.float32(lifted(factor, doubt))
             else:
                 factor = np.float32(1.0 if said.attribute[t] == conditions[c].attribute else 0.0)
             row[c] = factor * _value_factor(c, t, conditions, said, values) if factor > 0 else 0.0

@@ -72,12 +72,12 @@ class ProfileGroup(ABC):
         thematic: bool = False,
         temperature: float | None = None,
         competition: Competition | None = None,
-        attribute_weight: float = 1.0,
+        attribute_bits: float = 0.0,
     ) -> None:
         self._vocabulary = vocabulary
         self._thematic = thematic
         self._temperature = temperature
-        self._attribute_weight = np.float32(attribute_weight)
+        self._doubt = np.float32(2.0**-attribute_bits)
         self._competition = competition if competition is not None and temperature is not None else Competition()
         self._columns = (TermColumns(measure, theme=theme), TermColumns(measure, theme=theme))
         attributes, values = self._columns

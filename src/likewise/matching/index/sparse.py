@@ -231,7 +231,7 @@ class SparseGroup(ProfileGroup):
             self._least,
             self._least >= STRONG,
             self._temperature or 0.0,
-            float(self._attribute_weight),
+            float(self._doubt),
         )
 
     def _ensure(

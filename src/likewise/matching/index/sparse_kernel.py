@@ -9,7 +9,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.matching.index.dense_kernel import CAUTIOUS, MEAN, RELATED, UNRELATED, is_worded, score_of
+from likewise.matching.index.dense_kernel import CAUTIOUS, MEAN, RELATED, UNRELATED, is_worded, lifted, score_of
 from likewise.matching.index.exact_kernel import EQUAL, WITHIN, EventTuples, _lower_bound
 
 _TEXT = 0
@@ -78,7 +78,7 @@ class SparseTables(NamedTuple):
     least: float
     strong: bool
     temperature: float
-    attribute_weight: float
+    doubt: float
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
@@ -101,7 +101,7 @@ def _name_factor(attribute: int, t: int, world: SparseTables) -> float:
 def _name_bound(attribute: int, t: int, world: SparseTables) -> float:
     """The most that the attribute can count for, whatever its condition makes of its weight."""
     factor = _name_factor(attribute, t, world)
-    return factor**world.attribute_weight if world.attribute_weight < 1.0 and factor > 0.0 else factor
+    return lifted(factor, world.doubt) if world.doubt < 1.0 and factor > 0.0 else factor
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
@@ -123,8 +123,8 @@ def _entry(c: int, t: int, least: float, world: SparseTables) -> float:
     conditions, tuples = world.conditions, world.tuples
     column = conditions[c].attribute_column
     factor = _name_factor(column if column >= 0 else -conditions[c].attribute - 1, t, world)
-    if world.attribute_weight != 1.0 and factor > 0.0 and is_worded(conditions[c]):
-        factor **= world.attribute_weight
+    if world.doubt != 1.0 and factor > 0.0 and is_worded(conditions[c]):
+        factor = lifted(factor, world.doubt)
     if factor <= least:
         return 0.0
     operator = conditions[c].operator

@@ -34,6 +34,11 @@ class Combined(Preparing):
         self._power = power
 
     @property
+    def parts(self) -> tuple[Measure, ...]:
+        """What it is made of."""
+        return self._measures
+
+    @property
     def symmetric(self) -> bool:
         return all(measure.symmetric for measure in self._measures)
 

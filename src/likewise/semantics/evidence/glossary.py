@@ -1,0 +1,157 @@
+"""Abbreviations and units: what a short form stands for, from the list that ships and from the user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib.resources import files
+from itertools import product
+from pathlib import Path
+
+from likewise.errors import InputError
+from likewise.events import normalise
+
+MOST_READINGS = 6
+"""Readings of one term that are compared, the literal one first."""
+
+_ALONE = frozenset({"a", "am", "at", "e", "in", "is", "it", "no", "on", "or", "out", "pm", "s"})
+"""Short forms that are ordinary little words inside a phrase; they are expanded only where they stand alone."""
+
+
+@dataclass(frozen=True)
+class Glossary:
+    """Short forms and what each may stand for, the likeliest first.
+
+    >>> glossary = Glossary.from_text("sat = supply air temperature")
+    >>> glossary.meanings("SAT")
+    ('supply air temperature',)
+    """
+
+    entries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def shipped(cls) -> Glossary:
+        """The abbreviations and units that come with Likewise."""
+        return _shipped()
+
+    @classmethod
+    def from_file(cls, path: Path) -> Glossary:
+        """A glossary of the user's own."""
+        return cls.from_text(path.read_text(encoding="utf-8"), source=str(path))
+
+    @classmethod
+    def from_text(cls, text: str, *, source: str = "<text>") -> Glossary:
+        """From lines `short = meaning; another meaning`; a short form has one line, and nothing stands for itself.
+
+        >>> Glossary.from_text("temp = temperature\\ntemp = temporary")
+        Traceback (most recent call last):
+            ...
+        likewise.errors.InputError: <text>:2: 'temp' has two lines
+          hint: give all meanings in one line, divided by semicolons
+        """
+        found: dict[str, tuple[str, ...]] = {}
+        lines: dict[str, int] = {}
+        for number, line in enumerate(text.splitlines(), start=1):
+            bare = line.strip()
+            if not bare or bare.startswith("#"):
+                continue
+            short, sign, rest = bare.partition("=")
+            name = normalise(short)
+            meanings = tuple(normalise(part) for part in rest.split(";") if part.strip())
+            if not sign or not name or not meanings:
+                hint = "write `short = meaning; another meaning`"
+                raise InputError(f"not an entry: {bare!r}", source=source, line=number, hint=hint)
+            if name in found:
+                hint = "give all meanings in one line, divided by semicolons"
+                raise InputError(f"{name!r} has two lines", source=source, line=number, hint=hint)
+            found[name], lines[name] = meanings, number
+        _refuse_cycles(found, lines, source=source)
+        return cls(found)
+
+    @property
+    def shorts(self) -> tuple[str, ...]:
+        """Every short form."""
+        return tuple(self.entries)
+
+    def meanings(self, short: str) -> tuple[str, ...]:
+        """What a short form may stand for."""
+        return self.entries.get(normalise(short), ())
+
+    def extended(self, other: Glossary) -> Glossary:
+        """These entries and others; for a short form that both have, the others count.
+
+        >>> Glossary.shipped().extended(Glossary.from_text("occ = occasion")).meanings("occ")
+        ('occasion',)
+        """
+        return Glossary({**self.entries, **other.entries})
+
+    def readings(self, term: str) -> tuple[str, ...]:
+        """A normalised term and what it may stand for, short forms written out.
+
+        >>> Glossary.shipped().readings("rm temp")[:2]
+        ('rm temp', 'room temperature')
+        """
+        whole = self.entries.get(term.rstrip("."), ())
+        if whole:
+            return (term, *whole)[:MOST_READINGS]
+        return (term, *self._spelled(term))[:MOST_READINGS]
+
+    def _spelled(self, term: str) -> Iterator[str]:
+        words = term.split()
+        if len(words) < 2:
+            return
+        options = [self._of_word(word) for word in words]
+        if all(len(found) == 1 and found[0] == word for found, word in zip(options, words, strict=True)):
+            return
+        for at, chosen in enumerate(product(*options)):
+            if at == MOST_READINGS:
+                return
+            if (made := " ".join(chosen)) != term:
+                yield made
+
+    def _of_word(self, word: str) -> Sequence[str]:
+        bare = word.rstrip(".")
+        found = () if bare in _ALONE else self.entries.get(bare, ())
+        return found or (word,)
+
+
+def _refuse_cycles(entries: Mapping[str, tuple[str, ...]], lines: Mapping[str, int], *, source: str) -> None:
+    for short in entries:
+        trail, word = [short], entries[short][0]
+        while word in entries and len(trail) <= len(entries):
+            trail.append(word)
+            if word == short:
+                hint = "what a short form stands for is written out"
+                said = " = ".join(trail)
+                raise InputError(f"a circle: {said}", source=source, line=lines[short], hint=hint)
+            word = entries[word][0]
+
+
+def extra_words() -> tuple[frozenset[str], frozenset[str]]:
+    """Words that add little to a term, and words that turn it into something else."""
+    return _extra_words()
+
+
+@lru_cache(maxsize=1)
+def _extra_words() -> tuple[frozenset[str], frozenset[str]]:
+    found: dict[str, set[str]] = {"light": set(), "turning": set()}
+    part = "light"
+    for line in _data("extra_words.txt").splitlines():
+        if line.startswith("["):
+            part = line.strip("[]")
+        elif line and not line.startswith("#"):
+            found[part].add(line)
+    return frozenset(found["light"]), frozenset(found["turning"])
+
+
+@lru_cache(maxsize=1)
+def _shipped() -> Glossary:
+    return Glossary.from_text(_data("abbreviations.txt"), source="abbreviations.txt")
+
+
+def _data(name: str) -> str:
+    return files("likewise.semantics.evidence").joinpath(name).read_text(encoding="utf-8")
+
+
+__all__ = ["Glossary", "extra_words"]

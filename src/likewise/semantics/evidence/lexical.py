@@ -1,0 +1,185 @@
+"""How WordNet relates two words or listed phrases, and which word may be short for which."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise.semantics.wordnet.wordnet import WordNet
+
+COMMON = 0.1
+"""A sense is common if it is the first of its part of speech or has that share of the most common one's uses."""
+
+_KEPT = 100_000
+_UP = ("@", "@i", "&")
+_VOWELS = frozenset("aeiou")
+
+
+class WordRelation(IntEnum):
+    """How two words are related, the stronger the later; where several hold, the last one counts."""
+
+    UNKNOWN = 0
+    NONE = 1
+    COUSINS = 2
+    SIBLINGS = 3
+    WIDER = 4
+    NARROWER = 5
+    SHORT = 6
+    DERIVED = 7
+    RARE_SYNONYMS = 8
+    SYNONYMS = 9
+
+
+SAID = {
+    WordRelation.UNKNOWN: "unknown to WordNet",
+    WordRelation.NONE: "WordNet knows no relation",
+    WordRelation.SIBLINGS: "siblings in WordNet",
+    WordRelation.COUSINS: "near in WordNet",
+    WordRelation.WIDER: "the event's is wider in WordNet",
+    WordRelation.NARROWER: "the event's is narrower in WordNet",
+    WordRelation.SHORT: "one may be short for the other",
+    WordRelation.DERIVED: "derived from each other in WordNet",
+    WordRelation.RARE_SYNONYMS: "synonyms in a rare sense in WordNet",
+    WordRelation.SYNONYMS: "synonyms in WordNet",
+}
+"""The relations in words, for explanations."""
+
+
+@dataclass(frozen=True, slots=True)
+class WordEntry:
+    """What WordNet says of a word: its senses, what stands above them, and what is derived from them."""
+
+    common: frozenset[int]
+    rare: frozenset[int]
+    up: frozenset[int]
+    further: frozenset[int]
+    """What stands two steps above."""
+    derived: frozenset[int]
+
+
+_NOTHING = WordEntry(frozenset(), frozenset(), frozenset(), frozenset(), frozenset())
+
+
+class WordLexicon:
+    """WordNet by words, remembered; without WordNet every word is unknown."""
+
+    def __init__(self, wordnet: WordNet | None) -> None:
+        self._wordnet = wordnet
+        self.entry = lru_cache(_KEPT)(self._entry)
+
+    def _entry(self, word: str) -> WordEntry:
+        """What WordNet says of a word; asked for as `entry`, which remembers."""
+        if self._wordnet is None:
+            return _NOTHING
+        wordnet = self._wordnet
+        common: set[int] = set()
+        every: set[int] = set()
+        for part in ("noun", "verb", "adj", "adv"):
+            senses = wordnet.senses(word, part=part)
+            most = max((sense.count for sense in senses), default=0)
+            every.update(sense.synset for sense in senses)
+            common.update(s.synset for at, s in enumerate(senses) if at == 0 or s.count >= max(1, COMMON * most))
+        up = {above for sense in common for above in wordnet.pointers(sense, _UP)}
+        further = {above for sense in up for above in wordnet.pointers(sense, _UP)}
+        derived = {other for sense in common for other in wordnet.pointers(sense, ("+", "\\"))}
+        # A vacancy is derived from vacant, which is a kind of empty.
+        derived |= {head for sense in derived for head in wordnet.pointers(sense, ("&",))}
+        return WordEntry(frozenset(common), frozenset(every), frozenset(up), frozenset(further), frozenset(derived))
+
+
+class RelatedWords:
+    """Words or phrases of one side, found by what relates others to them."""
+
+    def __init__(self, words: Sequence[str], lexicon: WordLexicon) -> None:
+        self.words = tuple(words)
+        self._lexicon = lexicon
+        self._entries = [lexicon.entry(word) for word in words]
+        self._known = np.array([bool(entry.rare) for entry in self._entries], np.bool_)
+        self._by = {
+            name: _index(getattr(entry, name) for entry in self._entries)
+            for name in ("common", "rare", "up", "further", "derived")
+        }
+        self._letters: dict[str, list[int]] = defaultdict(list)
+        for at, word in enumerate(words):
+            if word:
+                self._letters[word[0]].append(at)
+
+    def relations(self, word: str) -> NDArray[np.int8]:
+        """How a word of the other side, the event's, is related to each of these."""
+        entry = self._lexicon.entry(word)
+        out = np.where(self._known & bool(entry.rare), np.int8(WordRelation.NONE), np.int8(WordRelation.UNKNOWN))
+        if entry.rare:
+            self._raise(out, WordRelation.COUSINS, ("common", entry.further), ("further", entry.common))
+            self._raise(out, WordRelation.SIBLINGS, ("up", entry.up))
+            self._raise(out, WordRelation.WIDER, ("up", entry.common))
+            self._raise(out, WordRelation.NARROWER, ("common", entry.up))
+            self._raise(out, WordRelation.DERIVED, ("derived", entry.common), ("common", entry.derived))
+            self._raise(out, WordRelation.RARE_SYNONYMS, ("rare", entry.rare))
+            self._raise(out, WordRelation.SYNONYMS, ("common", entry.common))
+        self._mark_short(out, word)
+        return out
+
+    def _raise(self, out: NDArray[np.int8], relation: WordRelation, *ways: tuple[str, Iterable[int]]) -> None:
+        for name, synsets in ways:
+            index = self._by[name]
+            for synset in synsets:
+                for at in index.get(synset, ()):
+                    out[at] = relation
+
+    def _mark_short(self, out: NDArray[np.int8], word: str) -> None:
+        for at in self._letters.get(word[:1], ()):
+            if out[at] == WordRelation.UNKNOWN and (
+                (not self._known[at] and is_short(self.words[at], word))
+                or (not self._lexicon.entry(word).rare and is_short(word, self.words[at]))
+            ):
+                out[at] = WordRelation.SHORT
+
+
+def is_short(short: str, word: str) -> bool:
+    """Whether one may be short for a word: its beginning, or its consonants.
+
+    >>> is_short("humid", "humidity"), is_short("enrgy", "energy"), is_short("rim", "room")
+    (True, True, False)
+    """
+    if not 2 < len(short) < len(word) or " " in word or not short.isalpha():
+        return False
+    if word.startswith(short):
+        return True
+    if short[0] != word[0] or len(short) < len(_consonants(word)) - 1:
+        return False
+    return _consonants(short) == _consonants(word) and _within(short, word)
+
+
+def initials(words: Sequence[str]) -> str:
+    """The first letters of the words.
+
+    >>> initials(["estimated", "time", "of", "arrival"])
+    'etoa'
+    """
+    return "".join(word[0] for word in words)
+
+
+def _consonants(word: str) -> str:
+    return word[0] + "".join(letter for letter in word[1:] if letter not in _VOWELS)
+
+
+def _within(short: str, word: str) -> bool:
+    letters = iter(word)
+    return all(letter in letters for letter in short)
+
+
+def _index(sets: Iterable[frozenset[int]]) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = defaultdict(list)
+    for at, synsets in enumerate(sets):
+        for synset in synsets:
+            found[synset].append(at)
+    return dict(found)
+
+
+__all__ = ["SAID", "RelatedWords", "WordEntry", "WordLexicon", "WordRelation", "initials", "is_short"]

@@ -1,0 +1,288 @@
+"""Evidence as a measure: the probability that two terms mean the same to whoever wrote the subscription."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise.errors import MissingError
+from likewise.semantics.competitors import Competitors
+from likewise.semantics.evidence.background import Surroundings, nearer
+from likewise.semantics.evidence.encoder import SentenceEncoder
+from likewise.semantics.evidence.features import EXTRAS, Features, PairShape, Sources, Spelling, TermSide, features
+from likewise.semantics.evidence.glossary import Glossary
+from likewise.semantics.evidence.lexical import SAID, WordRelation
+from likewise.semantics.evidence.model import MOST_BITS, Model, probability
+from likewise.semantics.evidence.terms import Reading
+from likewise.semantics.measures.base import Matrix, Preparing, Shared
+from likewise.semantics.space.shelf import find_space
+from likewise.semantics.space.space import Space
+from likewise.semantics.wordnet.wordnet import WordNet
+
+Role: TypeAlias = Literal["attribute", "value"]
+
+BLOCK = 4096
+"""Subscription readings that an event's reading is compared with at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """One piece of evidence: its bits, and what it is in words."""
+
+    bits: float
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.bits:+.1f} {self.text}"
+
+
+class Evidence(Preparing):
+    """1 / (1 + 2^-b), where b is the sum of the weights of all evidence for and against two terms.
+
+    It takes what there is: spaces, the sentence encoder, WordNet's files, a glossary, the words of the stream. What is
+    missing weighs nothing, so that scores move to the prior and keep their scale. Themes are not used.
+    """
+
+    name = "evidence"
+    symmetric = False
+
+    def __init__(
+        self,
+        spaces: Sequence[Space | str | Path] = (),
+        *,
+        encoder: SentenceEncoder | bool | None = None,
+        wordnet: WordNet | bool | None = None,
+        glossary: Glossary | None = None,
+        model: Model | None = None,
+        background: Competitors | None = None,
+    ) -> None:
+        """`encoder` and `wordnet` are used where they are installed; False leaves them out, True insists on them.
+
+        `glossary` adds to the one that ships; `background` are words of the stream.
+        """
+        opened = tuple(space if isinstance(space, Space) else find_space(space) for space in spaces)
+        shipped = Glossary.shipped()
+        self.sources = Sources(
+            opened,
+            _encoder(encoder),
+            _wordnet(wordnet),
+            shipped if glossary is None else shipped.extended(glossary),
+        )
+        self.model = Model.shipped() if model is None else model
+        self.background = background
+
+    @classmethod
+    def of(cls, sources: Sources, model: Model, *, background: Competitors | None = None) -> Evidence:
+        """Evidence from sources that are made ready already."""
+        made = object.__new__(cls)
+        made.sources, made.model, made.background = sources, model, background
+        return made
+
+    def with_background(self, background: Competitors | None) -> Evidence:
+        """The same evidence beside other words of the stream."""
+        return Evidence.of(self.sources, self.model, background=background)
+
+    @cached_property
+    def surroundings(self) -> Surroundings | None:
+        """The words of the stream, made ready."""
+        found = self.background
+        return None if found is None or not found.terms else Surroundings(found.terms, self.sources)
+
+    def prepare(
+        self,
+        subscription_terms: Sequence[str],
+        *,
+        subscription_theme: Sequence[str] = (),  # noqa: ARG002
+    ) -> PreparedEvidence:
+        """The subscription side: readings, words and vectors."""
+        return PreparedEvidence(self, subscription_terms)
+
+    def bits(self, subscription_term: str, event_term: str) -> float:
+        """The sum of all evidence of one pair."""
+        return float(sum(weight.bits for weight in self.weights(subscription_term, event_term)))
+
+    def weights(self, subscription_term: str, event_term: str) -> list[Weight]:
+        """Every piece of evidence that weighs anything, the prior first, then the strongest first."""
+        if identity(subscription_term, self.sources) == identity(event_term, self.sources):
+            return [Weight(MOST_BITS, "the same term")]
+        prepared = self.prepare([subscription_term])
+        rows = list(prepared.evidence([event_term]))
+        bits = [self.model.bits(row) for _, row in rows]
+        best = max(((float(b[at]), which, at) for which, b in enumerate(bits) for at in range(len(b))))
+        _, which, at = best
+        reading, row = rows[which]
+        one = row.take(np.array([at]))
+        found = [(name, float(part[0])) for name, part in self.model.parts(one)]
+        said = [
+            Weight(value, describe(name, one, prepared.side.readings[at], reading))
+            for name, value in found
+            if abs(value) >= 0.05 or name == "prior"
+        ]
+        return [said[0], *sorted(said[1:], key=lambda weight: -abs(weight.bits))]
+
+    def reason(
+        self,
+        subscription_term: str,
+        event_term: str,
+        *,
+        subscription_theme: Sequence[str] = (),  # noqa: ARG002
+        event_theme: Sequence[str] = (),  # noqa: ARG002
+        limit: int = 5,
+    ) -> list[Shared]:
+        """The evidence of one pair, in bits."""
+        return [Shared(weight.text, weight.bits) for weight in self.weights(subscription_term, event_term)][:limit]
+
+
+class PreparedEvidence:
+    """Subscription terms with all that evidence needs; `rows` gives a row per event term."""
+
+    def __init__(self, measure: Evidence, terms: Sequence[str]) -> None:
+        self.terms = tuple(terms)
+        self._measure = measure
+        self._same: dict[tuple[str, ...], list[int]] = {}
+        for at, term in enumerate(terms):
+            self._same.setdefault(identity(term, measure.sources), []).append(at)
+        readings, owner = _flat(terms, measure.sources)
+        self.side = TermSide(readings, measure.sources)
+        self._starts = np.flatnonzero(np.diff(owner, prepend=-1))
+
+    def rows(self, event_terms: Sequence[str], *, event_theme: Sequence[str] = ()) -> Matrix:  # noqa: ARG002
+        """The probability of every event term (row) with every prepared term (column)."""
+        out = np.zeros((len(event_terms), len(self.terms)), np.float32)
+        if not self.terms or not event_terms:
+            return out
+        model = self._measure.model
+        best = np.full(out.shape, -np.inf, np.float32)
+        _, owner = _flat(event_terms, self._measure.sources)
+        for row, (_, found) in zip(owner.tolist(), self.evidence(event_terms), strict=True):
+            bits = np.maximum.reduceat(model.bits(found), self._starts)
+            np.maximum(best[row], bits, out=best[row])
+        scores = probability(best)
+        for row, term in enumerate(event_terms):
+            scores[row, self._same.get(identity(term, self._measure.sources), [])] = 1
+        return scores
+
+    def evidence(self, event_terms: Sequence[str]) -> list[tuple[Reading, Features]]:
+        """For each reading of each event term, its evidence beside every reading of the prepared terms."""
+        readings, _ = _flat(event_terms, self._measure.sources)
+        events = TermSide(readings, self._measure.sources)
+        found = list(features(self.side, events, self._measure.model.word_scores))
+        self._rank(events, found)
+        return list(zip(readings, found, strict=True))
+
+    def _rank(self, events: TermSide, found: Sequence[Features]) -> None:
+        surroundings = self._measure.surroundings
+        if surroundings is None:
+            return
+        around = surroundings.around(events)
+        for row, each in enumerate(found):
+            near = each.embedding if self.side.vectors is not None else np.nan_to_num(each.esa)
+            each.nearer_event = nearer(around[row : row + 1], near[None, :])[0]
+            each.nearer_subscription = nearer(self._around_own, near[:, None])[:, 0]
+
+    @cached_property
+    def _around_own(self) -> NDArray[np.float32]:
+        surroundings = self._measure.surroundings
+        assert surroundings is not None
+        return surroundings.around(self.side)
+
+
+def describe(name: str, one: Features, mine: Reading, theirs: Reading) -> str:
+    """One piece of evidence in words."""
+    if name == "prior":
+        return f"prior: {_SHAPES[PairShape(int(one.shape[0]))]}"
+    if name == "relation":
+        return f"{SAID[WordRelation(int(one.relation[0]))]} ({mine.text}, {theirs.text})"
+    if name in ("aligned", "worst"):
+        mine_only = [word for word, stem in zip(mine.words, mine.stems, strict=True) if stem not in theirs.stems]
+        theirs_only = [word for word, stem in zip(theirs.words, theirs.stems, strict=True) if stem not in mine.stems]
+        what = "words agree" if name == "aligned" else "the least agreeing word"
+        value = float(getattr(one, name)[0])
+        return f"{what} {value:.2f} ({' '.join(mine_only) or mine.text} / {' '.join(theirs_only) or theirs.text})"
+    if name == "extra":
+        side, kind = EXTRAS[int(one.extra[0])].split()
+        longer, shorter = (theirs, mine) if side == "event" else (mine, theirs)
+        extra = " ".join(w for w, stem in zip(longer.words, longer.stems, strict=True) if stem not in shorter.stems)
+        return f'only the {side} says "{extra}", {_EXTRAS[kind]}'
+    if name == "spelling":
+        short, meant = (theirs, mine) if not theirs.literal or len(theirs.words) < len(mine.words) else (mine, theirs)
+        return (
+            f"{_SPELLINGS[Spelling(int(one.spelling[0]))]} ({meant.text if meant.text != short.text else short.text})"
+        )
+    return _TEXTS[name].format(getattr(one, name)[0], count=_count(name, one))
+
+
+def _count(name: str, one: Features) -> int:
+    return round(2 ** float(getattr(one, name)[0]) - 1) if name.startswith("nearer") else 0
+
+
+_TEXTS = {
+    "embedding": "sentence embedding {:.2f}",
+    "esa": "shared concepts {:.2f}",
+    "opposed": "opposite words",
+    "codes": "codes or numbers",
+    "head": "what kind of thing it is",
+    "nearer_event": "{count} words of the stream are nearer to the event's term",
+    "nearer_subscription": "{count} words of the stream are nearer to the subscription's term",
+}
+_SHAPES = {
+    PairShape.WORD: "single words",
+    PairShape.APART: "no word in common",
+    PairShape.REPLACED: "some words in common",
+    PairShape.CONTAINED: "one has all words of the other",
+    PairShape.FOREIGN: "not both English",
+    PairShape.SAME: "the same words",
+}
+_EXTRAS = {
+    "light": "which adds little",
+    "turning": "which turns it into something else",
+    "modifier": "which says what kind",
+    "head": "which makes it another thing",
+}
+_SPELLINGS = {
+    Spelling.PLAIN: "as written",
+    Spelling.GLOSSARY: "abbreviation written out",
+    Spelling.AMBIGUOUS: "abbreviation written out, though it is a word of its own",
+    Spelling.INITIALS: "initials",
+}
+
+
+def identity(term: str, sources: Sources) -> tuple[str, ...]:
+    """What makes two terms the same: their stems in order, negations and states included."""
+    literal = sources.reader.readings(term)[0]
+    return literal.stems or (literal.text,)
+
+
+def _flat(terms: Sequence[str], sources: Sources) -> tuple[list[Reading], NDArray[np.int64]]:
+    """All readings of all terms, and which term each belongs to."""
+    readings = [(at, reading) for at, term in enumerate(terms) for reading in sources.reader.readings(term)]
+    return [reading for _, reading in readings], np.array([at for at, _ in readings], np.int64)
+
+
+def _encoder(given: SentenceEncoder | bool | None) -> SentenceEncoder | None:
+    if isinstance(given, SentenceEncoder):
+        return given
+    wanted = SentenceEncoder.installed() if given is None else given
+    return SentenceEncoder.shared() if wanted else None
+
+
+def _wordnet(given: WordNet | bool | None) -> WordNet | None:
+    if isinstance(given, WordNet):
+        return given
+    if given is False:
+        return None
+    try:
+        return WordNet.load()
+    except MissingError:
+        if given:
+            raise
+        return None
+
+
+__all__ = ["Evidence", "PreparedEvidence", "Role", "Weight"]

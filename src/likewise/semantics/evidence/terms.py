@@ -1,0 +1,120 @@
+"""What a term says: its readings, and of each the words, the codes, the head, and whether it is English."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from likewise.events import normalise
+from likewise.events import words as split_term
+from likewise.semantics.evidence.glossary import Glossary, extra_words
+from likewise.semantics.text.words import STOP_WORDS, fold, stem
+from likewise.semantics.wordnet.opposites import NEGATIONS, STATES
+from likewise.semantics.wordnet.wordnet import WordNet
+
+_KEPT = 200_000
+_ALWAYS = frozenset({"down", "off", "on", "up"}) | NEGATIONS
+"""Little words that tell states apart wherever they stand; others of the kind only at the end of a term."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One way to read a term, short forms written out or not."""
+
+    text: str
+    words: tuple[str, ...]
+    """The words that have a meaning, as written, each once."""
+    stems: tuple[str, ...]
+    codes: frozenset[str]
+    english: bool
+    """Whether any of its words is English; if not, only an embedding knows it."""
+    literal: bool
+    """Whether it is the term as written."""
+    ambiguous: bool = False
+    """Whether the short form that was written out is also a word of its own."""
+
+    @property
+    def head(self) -> str:
+        """The stem that says what kind of thing it is: the last one that is not light."""
+        light, _ = _stemmed_extra_words()
+        return next((stem for stem in reversed(self.stems) if stem not in light), self.stems[-1] if self.stems else "")
+
+
+class Reader:
+    """Terms into readings, by a glossary and, to know English words, WordNet."""
+
+    def __init__(self, glossary: Glossary, wordnet: WordNet | None) -> None:
+        self.glossary = glossary
+        self._wordnet = wordnet
+        self.readings = lru_cache(_KEPT)(self._readings)
+        self.known = lru_cache(_KEPT)(self._known)
+
+    def _readings(self, term: str) -> tuple[Reading, ...]:
+        """Every way to read a term, the literal one first; asked for as `readings`, which remembers."""
+        spelled = normalise(term)
+        first, *others = self.glossary.readings(spelled)
+        plain = self._reading(first, literal=True)
+        also_word = self._wordnet is not None and all(self.known(word) for word in plain.words)
+        return (plain, *(self._reading(text, literal=False, ambiguous=also_word) for text in others))
+
+    def _reading(self, text: str, *, literal: bool, ambiguous: bool = False) -> Reading:
+        found: dict[str, str] = {}
+        words = content_words(text)
+        for word in words:
+            found.setdefault(stem(fold(word)), word)
+        codes = frozenset(word for word in words if any(map(str.isdigit, word)))
+        english = any(self.known(word) for word in words if word not in codes) or not set(words) - codes
+        return Reading(text, tuple(found.values()), tuple(found), codes, english, literal, ambiguous)
+
+    def _known(self, word: str) -> bool:
+        """Whether a word is English; without WordNet every word in plain letters is taken as such."""
+        if self._wordnet is None:
+            return word.isascii()
+        return word in STOP_WORDS or bool(self._wordnet.senses(word))
+
+
+def content_words(text: str) -> list[str]:
+    """The words of a normalised term without those that only join others.
+
+    >>> content_words("time of departure"), content_words("lights on"), content_words("no fault")
+    (['time', 'departure'], ['light', 'on'], ['no', 'fault'])
+    """
+    words = split_term(text)
+    kept = [
+        word
+        for at, word in enumerate(words)
+        if word not in STOP_WORDS or word in _ALWAYS or (at == len(words) - 1 and at and word in STATES)
+    ]
+    return kept or list(words)
+
+
+def extra_kind(extra: Sequence[str], *, after_head: bool) -> str:
+    """What extra words do to a term: nothing much, turn it into something else, or say which kind of it.
+
+    >>> extra_kind(["reading"], after_head=True), extra_kind(["drill"], after_head=True)
+    ('light', 'turning')
+    >>> extra_kind(["laser"], after_head=False), extra_kind(["station"], after_head=True)
+    ('modifier', 'head')
+    """
+    light, turning = _stemmed_extra_words()
+    stems = {stem(fold(word)) for word in extra}
+    if stems & turning:
+        return "turning"
+    if stems <= light:
+        return "light"
+    return "head" if after_head else "modifier"
+
+
+@lru_cache(maxsize=1)
+def _stemmed_extra_words() -> tuple[frozenset[str], frozenset[str]]:
+    light, turning = extra_words()
+    return frozenset(map(stem, light)), frozenset(map(stem, turning))
+
+
+def is_light(stemmed: str) -> bool:
+    """Whether a stem adds little to a term."""
+    return stemmed in _stemmed_extra_words()[0]
+
+
+__all__ = ["Reader", "Reading", "content_words", "extra_kind", "is_light"]

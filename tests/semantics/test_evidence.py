@@ -1,0 +1,211 @@
+"""Evidence: glossary, features, weights in bits, their sum, and the fit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from likewise.errors import InputError, LikewiseError, MissingError
+from likewise.semantics import Competitors, Evidence, Glossary, Model, WordNet
+from likewise.semantics.evidence import Features, PairShape, Sources, TermSide, features, fit, probability
+
+
+@pytest.fixture(scope="module")
+def plain() -> Evidence:
+    try:
+        WordNet.load()
+    except MissingError as error:
+        pytest.skip(error.message)
+    return Evidence(encoder=False)
+
+
+def bare() -> Evidence:
+    """Evidence of the glossary and the words themselves."""
+    return Evidence(encoder=False, wordnet=False)
+
+
+def one(measure: Evidence, mine: str, theirs: str) -> float:
+    return float(measure.matrix([mine], [theirs])[0, 0])
+
+
+def row_of(measure: Evidence, mine: str, theirs: str) -> Features:
+    [(_, row)] = measure.prepare([mine]).evidence([theirs])
+    return row
+
+
+# Glossary
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("temp = temperature\ntemp = temporary", "two lines"),
+        ("a1 = b1\nb1 = a1", "a circle: a1 = b1 = a1"),
+        ("temperature", "not an entry"),
+        ("= temperature", "not an entry"),
+    ],
+)
+def test_a_glossary_that_clashes_or_runs_in_a_circle_is_refused(text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Glossary.from_text(text)
+
+
+def test_the_users_glossary_comes_before_the_shipped_one() -> None:
+    own = Evidence(encoder=False, wordnet=False, glossary=Glossary.from_text("qty = quality"))
+    assert one(own, "quality", "qty") > 0.9
+    assert one(own, "quantity", "qty") < 0.5
+    assert one(bare(), "quantity", "qty") > 0.9
+
+
+def test_short_forms_inside_a_phrase_are_written_out() -> None:
+    assert one(bare(), "room temperature", "rm_tmp") > 0.9
+    assert one(bare(), "estimated time of departure", "ETOD") > 0.9, "initials"
+    assert one(bare(), "number of faults", "no fault") < 0.5, "`no` in a phrase is no number"
+
+
+# Shapes and what they say
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "shape"),
+    [
+        ("lift", "elevator", PairShape.WORD),
+        ("lift", "moving staircase", PairShape.APART),
+        ("supply air", "return air", PairShape.REPLACED),
+        ("fire", "fire drill", PairShape.CONTAINED),
+        ("water leak", "leak water", PairShape.SAME),
+        ("temperature", "влажность", PairShape.FOREIGN),
+    ],
+)
+def test_the_shape_of_a_pair(plain: Evidence, mine: str, theirs: str, shape: PairShape) -> None:
+    assert PairShape(int(row_of(plain, mine, theirs).shape[0])) is shape
+
+
+def test_extra_words_say_what_they_do(plain: Evidence) -> None:
+    said = {extra: one(plain, "alarm", f"alarm {extra}") for extra in ("reading", "cleared", "clock")}
+    assert said["reading"] > 0.5 > max(said["cleared"], said["clock"])
+    assert one(plain, "printer", "laser printer") > 0.5 > one(plain, "laser printer", "printer")
+
+
+def test_opposites_and_codes_speak_against(plain: Evidence) -> None:
+    assert one(plain, "door open", "door closed") < 0.2
+    assert one(plain, "room 112", "room 113") < 0.2 < one(plain, "room 112", "chamber 112")
+    assert any("opposite" in weight.text for weight in plain.weights("door open", "door closed"))
+
+
+def test_scripts_that_nothing_knows_keep_the_prior(plain: Evidence) -> None:
+    score = one(plain, "temperature", "влажность")
+    assert 0 < score < 0.5
+    assert one(plain, "влажность", "влажность") == 1
+    assert one(plain, "Straße", "strasse") == 1
+
+
+# The sum
+
+
+def test_the_weights_add_up_to_the_score(plain: Evidence) -> None:
+    for mine, theirs in (("lift", "elevator"), ("fire", "fire drill"), ("supply air", "return air")):
+        total = sum(weight.bits for weight in plain.weights(mine, theirs))
+        assert one(plain, mine, theirs) == pytest.approx(1 / (1 + 2**-total), abs=0.02), "small weights are not listed"
+
+
+def test_the_prior_comes_first_and_then_what_weighs_most(plain: Evidence) -> None:
+    first, *rest = plain.weights("lift", "elevator")
+    assert first.text.startswith("prior")
+    assert [abs(weight.bits) for weight in rest] == sorted((abs(weight.bits) for weight in rest), reverse=True)
+
+
+def test_missing_evidence_weighs_nothing() -> None:
+    nothing = Features.empty(1)
+    parts = dict(Model.shipped().parts(nothing))
+    assert all(float(bits[0]) == 0 for name, bits in parts.items() if name != "prior")
+
+
+def test_scores_are_probabilities_for_any_text(plain: Evidence) -> None:
+    terms = ["", "!", "a", "112", "Ω", "temp", "no", "x" * 300, "lift", "ⅷ", "%"]
+    scores = plain.matrix(terms, terms)
+    assert np.isfinite(scores).all()
+    assert scores.min() >= 0
+    assert scores.max() <= 1
+    assert (np.diag(scores) == 1).all()
+
+
+def test_words_of_the_stream_are_evidence(plain: Evidence) -> None:
+    """Beside the spaces' rank nothing changes for what is the same."""
+    beside = plain.with_background(Competitors.of(["Ireland", "Spain", "Kingdom of Spain"]))
+    assert one(beside, "Ireland", "Ireland") == 1
+    assert 0 <= one(beside, "Ireland", "Kingdom of Spain") <= 1
+
+
+# The file of weights
+
+
+def test_the_shipped_weights_are_a_small_readable_file_with_their_origin() -> None:
+    text = Model.shipped().to_text()
+    assert len(text) < 16_000
+    assert {"pairs", "spaces", "encoder", "seed"} <= set(json.loads(text)["provenance"])
+    assert Model.from_text(text).to_text() == text
+
+
+@pytest.mark.parametrize("name", ["embedding", "esa", "aligned", "worst"])
+def test_more_of_a_thing_never_speaks_less_for_a_pair(name: str) -> None:
+    for weights in Model.shipped().shapes.values():
+        bits = weights.bits.get(name, (0.0,))
+        assert list(bits) == sorted(bits)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda raw: raw.update(version=99), "99"),
+        (lambda raw: raw.pop("shapes"), "shapes"),
+        (lambda raw: raw["shapes"].pop("word"), "word"),
+        (lambda raw: raw["shapes"]["word"]["relation"].pop("synonyms"), "relation"),
+        (lambda raw: raw["shapes"]["word"]["esa"].update({"0": float("nan")}), "no number"),
+    ],
+)
+def test_another_file_is_refused(tmp_path: Path, change: object, message: str) -> None:
+    raw = json.loads(Model.shipped().to_text())
+    change(raw)  # type: ignore[operator]
+    (tmp_path / "weights.json").write_text(json.dumps(raw))
+    with pytest.raises(LikewiseError, match=message):
+        Model.from_file(tmp_path / "weights.json")
+
+
+# The fit
+
+
+def test_the_fit_finds_what_speaks_for_a_pair() -> None:
+    rng = np.random.default_rng(1)
+    made = Features.empty(4000)
+    labels = rng.random(4000) < 0.5
+    made.embedding[:] = np.where(labels, rng.normal(0.7, 0.15, 4000), rng.normal(0.3, 0.15, 4000))
+    made.opposed[:] = (~labels & (rng.random(4000) < 0.3)).astype(np.int8)
+    model = fit(made, labels.astype(np.float64), np.ones(4000), provenance={})
+    bits = model.shapes[PairShape.WORD].bits["embedding"]
+    assert bits[-1] - bits[0] > 3
+    assert model.shared.bits["opposed"][1] < -2
+    assert ((probability(model.bits(made)) >= 0.5) == labels).mean() > 0.9
+
+
+def test_calibration_makes_scores_as_often_right_as_they_say() -> None:
+    rng = np.random.default_rng(2)
+    bits = rng.normal(0, 2, 20_000)
+    truth = rng.random(20_000) < 1 / (1 + 2 ** -(2 * bits + 1))
+    found = Model.shipped().calibrated(bits, truth)
+    assert found.sureness / Model.shipped().sureness == pytest.approx(2, rel=0.1)
+
+
+def test_pairs_alone_and_in_a_matrix_are_the_same(plain: Evidence) -> None:
+    mine, theirs = ["lift", "fire alarm", "rm temp"], ["elevator", "fire drill", "room temperature"]
+    whole = plain.matrix(mine, theirs)
+    assert [one(plain, a, b) for a in mine for b in theirs] == pytest.approx(whole.ravel().tolist(), abs=1e-6)
+
+
+def test_sides_without_words_are_compared_too() -> None:
+    sources = Sources(wordnet=None, encoder=None)
+    side = TermSide([sources.reader.readings(term)[0] for term in ("", "!")], sources)
+    assert len(list(features(side, side, Model.shipped().word_scores))) == 2
