@@ -243,7 +243,7 @@ def test_printed_lines_are_compared_with_what_is_shown() -> None:
 
 def _filled(command: str) -> str:
     if command.startswith("likewise tune") and "--approach" not in command:
-        command += " --approach exact --approach tuned"  # all of them take long
+        command += " --approach exact --approach evidence"  # all of them take long
     return command.replace("--labels FILE", "--labels LABELS").replace("check FILE", "check SUBSCRIPTIONS")
 
 

@@ -20,7 +20,7 @@ MORNING: Final[Instant] = 1_794_700_800 * SECOND  # 2026-11-15, midnight UTC
 
 SUBSCRIPTIONS: Final = """\
 # Single events, in the words of the person who asks.
-laptops: {energy, computers} {type~ = energy consumption~, device~ = laptop~}
+laptops: {energy, computers} {type~ = energy consumption~, device~ = laptop~} threshold 0.3
 broken-window: {security} {type~ = window broken~}
 cold: {weather, building} {type~ = temperature~, degrees~ < 12}
 free-parking: {traffic, vehicles} {type~ = parking~, empty parking slot~ > 0}
@@ -45,7 +45,7 @@ KINDS: Final = (
     Kind("energy", ("energy consumption", "power consumption", "energyUsage"), 30),
     Kind("temperature", ("temperature", "air temperature", "room_temperature"), 30),
     Kind("presence", ("presence", "human presence", "presence_detected"), 20),
-    Kind("parking", ("parking", "car park", "parking_garage"), 12),
+    Kind("parking", ("parking", "car park", "car_parking"), 12),
     Kind("door", ("door opened", "entrance opened", "door_open"), 8),
 )
 WINDOW: Final = Kind("window", ("window broken", "window glass shattered", "broken_window"), 0)

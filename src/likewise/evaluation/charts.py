@@ -82,6 +82,31 @@ def precision_recall(curves: Mapping[str, Curve], *, title: str) -> Spec:
     }
 
 
+def reliability(curves: Mapping[str, Sequence[Mapping[str, object]]], *, title: str) -> Spec:
+    """How often scores are right against what they say, a line for each set of pairs, beside the diagonal."""
+    rows = [{"pairs": name, **row} for name, found in curves.items() for row in found]
+    axis = {"type": "quantitative", "scale": {"domain": [0, 1]}}
+    encoding = {
+        "x": {"field": "score", "title": "score", **axis},
+        "y": {"field": "right", "title": "share that is right", **axis},
+        "color": {"field": "pairs", "type": "nominal", "title": None},
+    }
+    ends = {"values": [{"score": 0, "right": 0}, {"score": 1, "right": 1}]}
+    return {
+        "title": title,
+        "width": 420,
+        "height": 420,
+        "layer": [
+            {
+                "data": ends,
+                "mark": {"type": "line", "strokeDash": [4, 4], "color": "gray"},
+                "encoding": {name: encoding[name] for name in ("x", "y")},
+            },
+            {"data": {"values": rows}, "mark": {"type": "line", "point": True}, "encoding": encoding},
+        ],
+    }
+
+
 def _thin(made: Curve, most: int = 400) -> list[int]:
     """At most so many places of a curve, its best among them: a chart cannot show more."""
     if not len(made.thresholds):

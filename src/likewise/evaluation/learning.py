@@ -30,6 +30,10 @@ BLOCK: Final = 128
 DROPPED: Final = {"embedding": 0.25, "esa": 0.4, "relation": 0.25, "nearer": 0.5}
 """How often a source of evidence is left out of a second copy of a pair, so that each has a weight of its own."""
 
+UNSEEN: Final = 12.0
+"""How much wrong pairs count where nothing at all is known of two terms: most terms of a stream mean something else, so
+that a score without evidence must be low."""
+
 POSITIVE: Final = 0.5
 """The share of pairs that mean the same after weighting: the words of a stream change the odds, see `Evidence`."""
 
@@ -162,10 +166,15 @@ def _surroundings(pairs: Sequence[Pair], sources: Sources) -> dict[str, list[Sur
 
 
 def _weights(pairs: Sequence[Pair], labels: Floats) -> Floats:
-    weights = np.array([TRUST.get(pair.source, 1.0) for pair in pairs])
+    weights = np.array([TRUST.get(pair.source, 1.0) * (2.0 if _sees_wordnet(pair) else 1.0) for pair in pairs])
     right, wrong = float(weights @ labels), float(weights @ (1 - labels))
     scale = POSITIVE * wrong / ((1 - POSITIVE) * right) if right else 1.0
     return weights * (labels * scale + (1 - labels))
+
+
+def _sees_wordnet(pair: Pair) -> bool:
+    """Pairs of WordNet that see its relations are few, and count double."""
+    return pair.source.startswith("WordNet") and not pair.blind
 
 
 def _fit(found: MeasuredPairs, *, seed: int, provenance: Mapping[str, Any]) -> Model:
@@ -174,7 +183,25 @@ def _fit(found: MeasuredPairs, *, seed: int, provenance: Mapping[str, Any]) -> M
     rng = np.random.default_rng(seed)
     copies = [plain, _dropped(plain, rng), _dropped(plain, rng)]
     labels, weights = (np.tile(each[kept], len(copies)) for each in (found.labels, found.weights))
-    return fit(Features.concatenate(copies), labels, weights / len(copies), provenance=provenance)
+    unseen, some = _unseen(plain)
+    right = found.weights[kept][some] * found.labels[kept][some]
+    wrong = found.weights[kept][some] * (1 - found.labels[kept][some]) * UNSEEN
+    return fit(
+        Features.concatenate([*copies, unseen]),
+        np.concatenate([labels, right / (right + wrong)]),
+        np.concatenate([weights, right + wrong]) / len(copies),
+        provenance=provenance,
+    )
+
+
+def _unseen(plain: Features) -> tuple[Features, NDArray[np.int64]]:
+    """The pairs that share no word, without anything that is known of their terms."""
+    some = np.flatnonzero(np.isin(plain.shape, [PairShape.WORD, PairShape.APART, PairShape.FOREIGN]))
+    made = plain.take(some)
+    made.relation[:] = 0
+    for name in ("embedding", "esa", "aligned", "worst", "nearer_event", "nearer_subscription"):
+        getattr(made, name)[:] = np.nan
+    return made, some
 
 
 def _dropped(plain: Features, rng: np.random.Generator) -> Features:

@@ -73,11 +73,11 @@ def reason(step: PredicateStep) -> str:
     """Why two things are taken for the same, in few words."""
     if is_exact(step):
         return "exact"
-    evidence = [*getattr(step, "value_evidence", ()), *getattr(step, "attribute_evidence", ())] or list(step.shared)
+    evidence = (step.value_evidence if step.value_similarity < 1 else step.attribute_evidence) or step.shared
     best = max(evidence, key=lambda each: each.weight, default=None)
     if best is None or best.weight <= 0:
         return "related"
-    return best.concept if getattr(step, "value_evidence", ()) else f"through {best.concept}"
+    return f"through {best.concept}" if evidence is step.shared else best.concept
 
 
 def summary_lines(explanation: Explanation) -> Iterator[str]:
