@@ -78,9 +78,11 @@ def test_an_attribute_is_likelier_beside_a_value_that_is_meant(plain: Evidence) 
 def test_the_evidence_is_told_in_bits(plain: Evidence) -> None:
     matcher = Matcher(plain)
     handle = matcher.add(wants("type", "lift"), key="mine")
-    text = matcher.explain(handle, Event.of({"type": "elevator"})).text()
+    text = matcher.explain(handle, Event.of({"type": "elevator"})).text(full=True)
     assert "in WordNet (lift, elevator)" in text
-    assert "opposite words" in matcher.explain(wants("type", "open door"), Event.of({"type": "closed door"})).text()
+    assert "opposite words" in matcher.explain(wants("type", "open door"), Event.of({"type": "closed door"})).text(
+        full=True
+    )
 
 
 def test_a_measure_of_ones_own_is_no_evidence() -> None:

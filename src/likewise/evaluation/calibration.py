@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.evaluation.charts import reliability, save
+from likewise.charts import save
+from likewise.evaluation.charts import reliability
 from likewise.evaluation.experiment import Experiment, ExperimentReport, ExperimentSettings, Row
 from likewise.evaluation.hand_pairs import HandPair, accepted, read_hand_pairs, score_pairs
 from likewise.matching import Approach, default_threshold
