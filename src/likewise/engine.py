@@ -5,18 +5,34 @@ The same engine runs in a script, in the broker, in a Spark task and in an overl
 
 from __future__ import annotations
 
+import html
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from likewise.composite import Detection, Detector, HitColumns, Limits, Refused
+from likewise.composite import Detection, Detector, HitColumns, Limits, PatternExplanation, Refused
 from likewise.errors import BuildError, InputError
-from likewise.events import Event, Instant, Value
-from likewise.language import Composite, Duration, Subscription, format_subscription, parse, parse_subscription
+from likewise.events import Event, Instant, Value, to_instant
+from likewise.language import (
+    Composite,
+    Duration,
+    Member,
+    Profile,
+    Reference,
+    Subscription,
+    format_subscription,
+    members,
+    parse,
+    parse_duration,
+    parse_subscription,
+)
 from likewise.matching import Explanation, Match, Matcher
+from likewise.semantics import Competitors, Measure, Space
 
 Clock: TypeAlias = Callable[[], Instant]
 """Tells the time of events that come without one."""
@@ -49,6 +65,14 @@ class Notification:
         """The event, or the last one of a pattern."""
         return self.events[-1]
 
+    def __repr__(self) -> str:
+        ids = ", ".join(event.id or "?" for event in self.events)
+        return f"Notification({self.subscription!r}, events=[{ids}], score={self.score:.3f})"
+
+    def _repr_html_(self) -> str:
+        why = "" if self.match is None else f"<pre>{html.escape(self.match.explain().text())}</pre>"
+        return f"<b>{html.escape(repr(self))}</b>{why}"
+
 
 class Engine:
     """Subscriptions in, events through, notifications out, all in this process.
@@ -63,23 +87,42 @@ class Engine:
     def __init__(
         self,
         *,
-        clock: Clock = system_clock,
-        matcher: Matcher | None = None,
-        lateness: Duration = 0,
+        spaces: Space | str | Path | Sequence[Space | str | Path] = (),
+        measure: Measure | Mapping[str, Measure] | None = None,
+        approach: str | None = None,
+        threshold: float | None = None,
+        background: Competitors | None = None,
+        lateness: Duration | str | timedelta = 0,
         limits: Limits | None = None,
         refuse: Callable[[Refused], None] | None = None,
+        clock: Clock = system_clock,
+        matcher: Matcher | None = None,
         **options: Any,
     ) -> None:
-        """Options are those of `Matcher`, unless a ready matcher is given.
+        """Nothing is needed for exact matching; for `~` give spaces, by name or path, or a measure.
 
-        `lateness` is how far out of order events may come for patterns; `limits` bound what patterns hold; `refuse`
-        takes the events that patterns refuse, such as late ones.
+        - `spaces`: what words mean, such as `"wordnet"` or `["wordnet", "wikipedia"]`.
+        - `measure`: a measure of your own instead, one for all approaches or one for each by name.
+        - `approach` and `threshold`: for subscriptions that choose none; each has a good default.
+        - `background`: words of the stream, which rank the answers.
+        - `lateness`: how far out of order events may come for patterns, such as `"5 minutes"`.
+        - `limits`: how much patterns may hold. `refuse` takes the events that patterns refuse, such as late ones.
+        - `clock`: the time of events without one.
+        - `matcher`: a ready matcher in place of all that is about matching.
+
+        Other options are those of `Matcher`.
         """
-        if matcher is not None and options:
-            raise BuildError(f"the matcher is already made, so {', '.join(options)} cannot be set", hint="drop one")
-        self.matcher = matcher if matcher is not None else Matcher(**options)
+        given = {"measure": measure, "approach": approach, "threshold": threshold, "background": background}
+        chosen = {name: value for name, value in given.items() if value is not None} | options
+        if not isinstance(spaces, Sequence) or isinstance(spaces, str):
+            spaces = (spaces,)
+        if spaces:
+            chosen["spaces"] = spaces
+        if matcher is not None and chosen:
+            raise BuildError(f"the matcher is already made, so {', '.join(chosen)} cannot be set", hint="drop one")
+        self.matcher = matcher if matcher is not None else Matcher(**chosen)
         self._clock = clock
-        self._lateness = lateness
+        self._lateness = _length(lateness)
         self._limits = limits
         self._refuse = refuse
         self._handles: dict[str, int] = {}
@@ -98,9 +141,44 @@ class Engine:
         """The names of the subscriptions to single events."""
         return list(self._handles)
 
-    def explain(self, name: str, event: Event | Mapping[str, Value | Iterable[Value]]) -> Explanation:
-        """Why an event matches a subscription to single events, or why it does not."""
-        return self.matcher.explain(self._handle(name), self._stamp(event))
+    def __repr__(self) -> str:
+        patterns = len(self._subscriptions) - len(self._handles)
+        return f"<Engine: {len(self._handles):,} subscriptions to single events, {patterns:,} patterns>"
+
+    def _repr_html_(self) -> str:
+        listed = "\n".join(format_subscription(one) for one in self._subscriptions.values())
+        return f"<b>{html.escape(repr(self))}</b><pre>{html.escape(listed)}</pre>"
+
+    def explain(
+        self, name: str, event: Event | Mapping[str, Value | Iterable[Value]]
+    ) -> Explanation | PatternExplanation:
+        """Why an event matches a subscription, or why not and what would be enough.
+
+        For a pattern: what the event is to each of its parts, how far it came with all events so far, and what it
+        lacks. The event is not published by this.
+        """
+        subscription = self._subscriptions.get(name)
+        if subscription is None or not isinstance(subscription.body, Composite):
+            return self.matcher.explain(self._handle(name), self._stamp(event))
+        ready = self._stamp(event)
+        parts = [
+            (role, replace(self.matcher.explain(profile, ready), subscription=role))
+            for role, profile in self._parts(subscription.body)
+        ]
+        [state] = [one for one in self.detector.state() if one.name == name]
+        return PatternExplanation(name, ready.id, tuple(parts), state)
+
+    def _parts(self, body: Composite) -> Iterator[tuple[str, Profile]]:
+        """The profiles that a pattern waits for, with the names of their roles."""
+        for number, leaf in enumerate(members(body.root), 1):
+            if isinstance(leaf, Member):
+                yield leaf.alias or f"part {number}", leaf.profile
+            elif isinstance(leaf, Reference) and leaf.name in self._subscriptions:
+                inner = self._subscriptions[leaf.name].body
+                if isinstance(inner, Composite):
+                    yield from self._parts(inner)
+                else:
+                    yield leaf.alias or leaf.name, inner
 
     def rank(self, name: str, events: Sequence[Event], *, limit: int | None = None) -> list[Match]:
         """The events that answer a subscription at all, best first, whatever its threshold."""
@@ -176,8 +254,10 @@ class Engine:
             out += map(_notification, self._detector.publish_scored(ready, hits))
         return out
 
-    def advance(self, instant: Instant) -> list[Notification]:
-        """Tell the engine that event time has come to `instant`, for what patterns wait for."""
+    def advance(self, instant: Instant | datetime) -> list[Notification]:
+        """Move event time on to `instant`, for what patterns wait for."""
+        if isinstance(instant, datetime):
+            instant = to_instant(instant)
         return [] if self._detector is None else [_notification(found) for found in self._detector.advance(instant)]
 
     def snapshot(self) -> bytes:
@@ -243,6 +323,12 @@ class Engine:
             handle = self._handles[name] = self.matcher.add(body, options=subscription.options, key=name)
             self._single.add(handle)
         self._subscriptions[name] = subscription
+
+
+def _length(lateness: Duration | str | timedelta) -> Duration:
+    if isinstance(lateness, str):
+        return parse_duration(lateness)
+    return lateness // timedelta(microseconds=1) if isinstance(lateness, timedelta) else lateness
 
 
 def _decoded(data: bytes) -> dict[str, Any]:

@@ -129,7 +129,7 @@ def test_the_command(tmp_path: Path) -> None:
     shown = CliRunner().invoke(build(), ["tune", *files, "--chart", str(tmp_path / "pr.html")])
     assert shown.exit_code == 0, shown.output
     assert "best: approach exact, threshold 1.000" in shown.output
-    assert "use it with --approach exact --threshold 1" in shown.output
+    assert "--approach exact --threshold 1" in shown.output
     assert (tmp_path / "pr.html").exists()
     machine = CliRunner().invoke(build(), ["tune", *files, "--json"])
     assert '"f1":1.0' in machine.output

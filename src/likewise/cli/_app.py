@@ -9,6 +9,7 @@ from __future__ import annotations
 import pkgutil
 import sys
 from collections.abc import Sequence
+from functools import cache
 from importlib import import_module
 from typing import Annotated
 
@@ -23,7 +24,7 @@ INTERRUPTED = 130
 """The exit code after Ctrl-C, as shells have it."""
 
 PANELS = {
-    "Subscribe": ("check", "match", "detect", "tune"),
+    "Subscribe": ("check", "match", "why", "detect", "tune"),
     "Events": ("convert", "vocabulary", "themes"),
     "What words mean": ("relate", "nearest", "space", "train"),
     "Live": ("serve", "publish", "subscribe", "tail", "history", "subscriptions"),
@@ -46,7 +47,7 @@ def build() -> typer.Typer:
         no_args_is_help=True,
         rich_markup_mode="markdown",
         pretty_exceptions_enable=False,
-        add_completion=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_options)
     for module in sorted(info.name for info in pkgutil.iter_modules(_package_path())):
@@ -64,7 +65,7 @@ def main() -> None:
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command with these arguments, or with those of the process, and return its exit code."""
     try:
-        code = build()(arguments, standalone_mode=False)
+        code = _application()(arguments, standalone_mode=False)
     except SystemExit as end:
         # The reader of our output went away (`likewise … | head`), for which Typer exits with 1: nothing is wrong.
         code = 0 if isinstance(end.__context__, BrokenPipeError) else end.code
@@ -80,6 +81,11 @@ def run(arguments: Sequence[str] | None = None) -> int:
     if code == INTERRUPTED:
         errors.print("stopped")
     return code if isinstance(code, int) else 0
+
+
+@cache
+def _application() -> typer.Typer:
+    return build()
 
 
 def _package_path() -> list[str]:

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Iterator
+from math import floor
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from likewise.cli._guard import guard
 from likewise.cli._input import Rejects, event_batches, read_subscriptions
+from likewise.cli._meaning import command_line, settings_text
 from likewise.cli._options import DeadLetters
 from likewise.cli._output import errors, output, print_json
+from likewise.files import write_whole
+
+_PLAIN = ("approach", "threshold", "space")
+"""Settings that Python takes as they are."""
 
 
 def register(app: typer.Typer) -> None:
@@ -28,6 +36,9 @@ def tune(
     chart: Annotated[
         list[Path] | None, typer.Option(help="Precision and recall as .html, .png or .svg; may be repeated.")
     ] = None,
+    save_to: Annotated[
+        Path | None, typer.Option("--save", help="Write the best settings here, for `--settings` of other commands.")
+    ] = None,
     dead_letters: DeadLetters = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document instead of a table.")] = False,
 ) -> None:
@@ -39,12 +50,12 @@ def tune(
     from likewise.errors import BuildError
     from likewise.evaluation.charts import precision_recall
     from likewise.evaluation.labels import read_labels
-    from likewise.evaluation.tuning import candidates, usage
+    from likewise.evaluation.tuning import candidates
     from likewise.evaluation.tuning import tune as search
 
     guard(
         reads={"EVENTS": events, "SUBSCRIPTIONS": subscriptions, "--labels": labels},
-        writes={"--chart": chart, "--dead-letters": dead_letters},
+        writes={"--chart": chart, "--save": save_to, "--dead-letters": dead_letters},
     )
     for path in chart or ():
         check_chart(path)
@@ -52,7 +63,8 @@ def tune(
     interests = read_subscriptions(subscriptions, rejects)
     judged = read_labels(labels)
     happened = [event for batch in event_batches(events, rejects) for event in batch]
-    tried = candidates(happened, spaces=space or _shelf())
+    spaces = space or _shelf()
+    tried = candidates(happened, spaces=spaces)
     if approach:
         known = {each.name: each for each in tried}
         if unknown := [name for name in approach if name not in known]:
@@ -78,14 +90,51 @@ def tune(
         for each in found
     ]
     best = found[0]
+    settings = recommended(best.approach, best.threshold, spaces)
+    if save_to is not None:
+        write_whole(save_to, settings_text(settings))
     if as_json:
         own = {name: {"f1": f1, "threshold": threshold} for name, (f1, threshold) in best.each.items()}
-        print_json({"best": rows[0], "tried": rows, "subscriptions": own})
+        print_json({"best": rows[0], "tried": rows, "subscriptions": own, "settings": settings})
     else:
         _show(rows)
         output.print(f"best: approach {best.approach}, threshold {best.threshold:.3f}")
-        output.print(f"use it with {usage(best.approach, best.threshold)}", markup=False, soft_wrap=True)
+        for line in _usage(settings, events, subscriptions, save_to):
+            output.print(line, markup=False, soft_wrap=True)
     rejects.conclude()
+
+
+def recommended(name: str, threshold: float, spaces: list[str]) -> dict[str, Any]:
+    """The settings of what was tried under a name.
+
+    >>> recommended("contrast", 0.25, ["wordnet"])
+    {'approach': 'contrast', 'threshold': 0.25, 'space': ['wordnet']}
+    >>> recommended("embedding+tuned+background", 0.56789, [])
+    {'approach': 'tuned', 'threshold': 0.5678, 'measure': 'embedding', 'background': 'words.txt'}
+    """
+    parts = name.split("+")
+    words = [part for part in parts if part not in ("embedding", "background")]
+    # Rounded down, so that the event at the very threshold stays in.
+    found: dict[str, Any] = {"approach": "+".join(words) or "approximate", "threshold": floor(threshold * 1e4) / 1e4}
+    if "embedding" in parts:
+        found["measure"] = "embedding"
+    elif spaces and found["approach"] != "exact":
+        found["space"] = spaces
+    return found | ({"background": "words.txt"} if "background" in parts else {})
+
+
+def _usage(settings: dict[str, Any], events: str, subscriptions: str, saved: Path | None) -> Iterator[str]:
+    """How to use what was found: as a command line, in Python and as a file."""
+    if "background" in settings:
+        yield f"first:        likewise vocabulary {shlex.quote(events)} --out words.txt"
+    files = shlex.join([events, subscriptions])
+    yield f"command line: likewise match {files} {command_line(settings)}"
+    names = {"space": "spaces"}
+    python = [f"{names.get(name, name)}={value!r}" for name, value in settings.items() if name in _PLAIN]
+    python += ['measure=measure("embedding")'] if "measure" in settings else []
+    python += ['background=Competitors.from_text(open("words.txt").read())'] if "background" in settings else []
+    yield f"Python:       Engine({', '.join(python)})"
+    yield f"settings:     --settings {saved}" if saved is not None else "settings:     --save FILE keeps them"
 
 
 def _shelf() -> list[str]:

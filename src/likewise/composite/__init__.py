@@ -13,6 +13,7 @@ from likewise.composite.detector import Detector
 from likewise.composite.hits import Hit, HitColumns, Wanted, decode_hits, encode_hits
 from likewise.composite.relations import relation_of
 from likewise.composite.routing import BUCKETS, Rendezvous, key_digest, wanted_attributes
+from likewise.composite.why import PatternExplanation
 
 __all__ = [
     "BUCKETS",
@@ -25,6 +26,7 @@ __all__ = [
     "LeafNode",
     "Limits",
     "Line",
+    "PatternExplanation",
     "PatternState",
     "Plan",
     "ProfileMatcher",

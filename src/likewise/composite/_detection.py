@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
@@ -52,6 +53,18 @@ class Detection(msgspec.Struct, frozen=True, eq=False, gc=False):
             tuple([filled.token.event for filled in instance.roles]),
             (plan, instance),
         )
+
+    def __repr__(self) -> str:
+        ids = ", ".join(event.id or "?" for event in self.members)
+        return f"Detection({self.pattern!r}, events=[{ids}], probability={self.probability:.3f})"
+
+    def _repr_html_(self) -> str:
+        said = "".join(
+            f"<tr><td>{html.escape(role)}</td><td>{html.escape(event.id)}</td>"
+            f"<td>{html.escape(', '.join(f'{name} = {value}' for name, value in event.tuples))}</td></tr>"
+            for role, event in zip(self.names, self.members, strict=True)
+        )
+        return f"<b>{html.escape(repr(self))}</b><table>{said}</table>"
 
     @property
     def events(self) -> dict[str, tuple[Event, ...]]:

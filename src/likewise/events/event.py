@@ -72,7 +72,8 @@ class Event(msgspec.Struct, frozen=True, gc=False):
         stop = start if end is None else to_instant(end)
         if start is not None and stop is not None and stop < start:
             raise InputError(f"event {id!r} ends before it starts", hint="swap time and end")
-        return cls(id, tuple(_flatten(attributes)), tuple(dict.fromkeys(theme)), start, stop)
+        tags = (theme,) if isinstance(theme, str) else theme
+        return cls(id, tuple(_flatten(attributes)), tuple(dict.fromkeys(tags)), start, stop)
 
     @property
     def attributes(self) -> dict[str, list[Value]]:

@@ -75,6 +75,10 @@ class Explanation:
     def __str__(self) -> str:
         return self.text()
 
+    def __repr__(self) -> str:
+        verdict = "matches" if self.matched else "does not match"
+        return f"<Explanation: {self.subscription} {verdict} {self.event}, score {self.score:.3f}>"
+
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(self.text())}</pre>"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable, Hashable
 from functools import cached_property
 
@@ -51,6 +52,10 @@ class Match:
 
     def __repr__(self) -> str:
         return f"Match({self.subscription!r}, event={self.event.id!r}, score={self.score:.3f})"
+
+    def _repr_html_(self) -> str:
+        why = "" if self._explain is None else f"<pre>{html.escape(self.explain().text())}</pre>"
+        return f"<b>{html.escape(repr(self))}</b>{why}"
 
     @cached_property
     def matrix(self) -> NDArray[np.floating]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import mmap
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
@@ -179,6 +180,9 @@ class Space:
 
     def __repr__(self) -> str:
         return f"<Space {self.name}: {self.terms:,} terms, {self.concepts:,} concepts, {self.postings:,} postings>"
+
+    def _repr_html_(self) -> str:
+        return f"<code>{html.escape(repr(self))}</code>"
 
     @property
     def path(self) -> Path:
