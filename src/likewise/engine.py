@@ -17,7 +17,7 @@ import msgspec
 
 from likewise.composite import Detection, Detector, HitColumns, Limits, PatternExplanation, Refused
 from likewise.errors import BuildError, InputError
-from likewise.events import Event, Instant, Value, to_instant
+from likewise.events import Event, EventColumns, Instant, Value, to_instant
 from likewise.language import (
     Composite,
     Duration,
@@ -238,15 +238,15 @@ class Engine:
 
     def publish_batch(self, events: Sequence[Event | Mapping[str, Value | Iterable[Value]]]) -> list[Notification]:
         """Send many events through at once: what single events bring about, in their order, then what patterns find."""
-        ready = [self._stamp(event) for event in events]
+        ready = events.stamped(self._clock) if isinstance(events, EventColumns) else list(map(self._stamp, events))
         matcher = self.matcher
         # One encoding and one scoring call, for single subscriptions and for the members of patterns.
         encoded = matcher.encode(ready)
         scores = matcher.score_batch(encoded)
         found = matcher.matches_of(encoded, scores, handles=self._single)
         out = [
-            Notification(str(match.subscription), (event,), match.score, match)
-            for event, matches in zip(ready, found, strict=True)
+            Notification(str(match.subscription), (match.event,), match.score, match)
+            for matches in found
             for match in matches
         ]
         if self._detector is not None:
@@ -309,8 +309,10 @@ class Engine:
         if isinstance(event, Event):
             ready = event
         else:
-            self._nameless += 1
-            ready = Event.of(event, id=f"event {self._nameless}")
+            ready = Event.of(event)
+            if not ready.id:
+                self._nameless += 1
+                ready = msgspec.structs.replace(ready, id=f"event {self._nameless}")
         return ready if ready.start is not None else ready.stamped(self._clock())
 
     def _subscribe(self, subscription: Subscription) -> None:

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from likewise.cli._app import build
 from likewise.errors import LikewiseError
+from likewise.events import read_events
 
 TABLE = """\
 sensor,at,celsius,note
@@ -88,13 +89,28 @@ def test_events_change_their_format_and_come_back_equal() -> None:
         assert lines("back.jsonl") == lines("e.jsonl")
 
 
-def test_columns_belong_to_tables() -> None:
+def test_fields_are_named_for_records_that_are_not_events_yet() -> None:
     Path("e.jsonl").write_text('{"attributes":{"type":"rain"}}\n')
-    assert "for a table only" in run("e.jsonl", "--time", "at", "--out", "x.jsonl").err
+    assert "events already" in run("e.jsonl", "--time", "at", "--out", "x.jsonl").err
     assert "--add takes NAME=VALUE" in run("readings.csv", "--add", "type", "--out", "x.jsonl").err
 
 
-def test_other_commands_say_what_to_do_with_a_table() -> None:
+def test_flat_json_is_mapped_and_the_mapping_kept() -> None:
+    Path("flat.jsonl").write_text('{"deviceId": "t1", "ts": 1700000000000, "temp": 21.5, "note": null}\n')
+    done = run("flat.jsonl", "--save-mapping", "m.yaml", "--out", "x.jsonl")
+    assert "guessed mapping: time = ts" in done.err
+    [event] = read_events("x.jsonl")
+    assert event.tuples == (("deviceId", "t1"), ("temp", 21.5))
+    assert Path("m.yaml").read_text() == "time: ts\n"
+    again = run("flat.jsonl", "--mapping", "m.yaml", "--out", "y.jsonl")
+    assert "guessed" not in again.err
+    assert Path("x.jsonl").read_bytes() == Path("y.jsonl").read_bytes()
+    assert "--mapping excludes" in run("flat.jsonl", "--mapping", "m.yaml", "--time", "ts", "--out", "z.jsonl").err
+
+
+def test_other_commands_read_tables_too() -> None:
     Path("s.lw").write_text("a: {type = rain}")
-    done = CliRunner().invoke(build(), ["match", "readings.csv", "s.lw"])
-    assert "likewise convert readings.csv --time COLUMN --out events.jsonl" in str(done.exception)
+    Path("t.csv").write_text("id,time,type\na,2026-01-01T00:00:00Z,rain\nb,2026-01-01T00:00:01Z,sun\n")
+    done = CliRunner().invoke(build(), ["match", "t.csv", "s.lw", "--json"])
+    assert '"event":"a"' in done.stdout
+    assert '"event":"b"' not in done.stdout

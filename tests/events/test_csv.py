@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import gzip
 import io
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise.errors import BuildError, InputError
-from likewise.events import BadRecord, Event, read_csv
+from likewise.events import BadRecord, Event, RecordMapping, read_events
 
 
-def read(text: str | bytes, **options: object) -> list[Event]:
+def read_csv(source: Any, *, divider: str | None = None, on_error: Any = None, **fields: Any) -> Iterator[Event]:
+    mapping = RecordMapping(**fields)
+    return read_events(source, format="csv", mapping=mapping, separator=divider, on_error=on_error, allow_empty=True)
+
+
+def read(text: str | bytes, **options: Any) -> list[Event]:
     data = text.encode() if isinstance(text, str) else text
-    return list(read_csv(io.BytesIO(data), **options))  # type: ignore[arg-type]
+    return list(read_csv(io.BytesIO(data), **options))
 
 
 def test_the_divider_is_seen_in_the_header() -> None:

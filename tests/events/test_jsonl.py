@@ -13,7 +13,8 @@ from tests.events.strategies import content, events
 
 from likewise.errors import InputError, LikewiseError
 from likewise.events import BadRecord, Event, decode_line, decode_lines, encode_line
-from likewise.events.formats.jsonl import event_of_object, parse_json
+from likewise.events.formats.jsonl import parse_json
+from likewise.events.forms import EventForm
 
 
 def attributes_of(line: str) -> dict[str, object]:
@@ -105,8 +106,7 @@ BAD = {
     b'{"attributes":{}}': "no attributes",
     b'{"attributes":{"a":[]}}': "no attributes",
     b'{"attributes":[1]}': "attributes is a JSON array",
-    b'{"attributes":{"a":null}}': "attribute 'a' is null",
-    b'{"attributes":{"a":[1,null]}}': "attribute 'a' is null",
+    b'{"attributes":{"a":null}}': "no attributes",
     b'{"attributes":{"a":[[1]]}}': "list inside a list",
     b'{"attributes":{"":1}}': "empty name",
     b'{"attributes":{"a":9223372036854775808}}': "integer beyond 64 bits",
@@ -118,7 +118,7 @@ BAD = {
     b'{"themes":[],"attributes":{"a":1}}': "unknown field 'themes'",
     b'{"time":"soon","attributes":{"a":1}}': "time 'soon' is not an ISO 8601 time",
     b'{"time":true,"attributes":{"a":1}}': "time is of type bool",
-    b'{"time":1700000000000,"attributes":{"a":1}}': "out of range",
+    b'{"time":1e30,"attributes":{"a":1}}': "is out of range",
     b'{"time":1e300,"attributes":{"a":1}}': "out of range",
     b'{"time":2e302,"attributes":{"a":1}}': "out of range",
     b'{"time":"0001-01-01T00:00:00+10:00","attributes":{"a":1}}': "out of range",
@@ -180,7 +180,7 @@ def test_second_writing_gives_the_same_bytes(event: Event) -> None:
 @given(events(), st.booleans())
 def test_the_fast_and_the_slow_look_agree(event: Event, zulu: bool) -> None:
     line = encode_line(event) if zulu else re.sub(rb'(\d)Z"', rb'\1"', encode_line(event))
-    slow = event_of_object(parse_json(line), default_id="x")
+    slow = EventForm().event(parse_json(line), default_id="x")
     assert content(decode_line(line)) == content(slow)
 
 

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
 from likewise.cli._output import counted, errors, output
+from likewise.cli._records import Records
 from likewise.errors import InputError, LikewiseError
 
 if TYPE_CHECKING:
     from likewise.events import BadRecord, Event
     from likewise.language import Subscription
 
-BATCH = 1000
 _SHOWN = 10
 _USAGE = 2
 
@@ -130,16 +129,18 @@ def read_text(source: str | Path) -> str:
         raise InputError("not UTF-8 text", source=name, line=line, hint="save the file as UTF-8") from None
 
 
-def event_batches(source: str, rejects: Rejects, *, size: int = BATCH) -> Iterator[list[Event]]:
-    """The good events of a file in batches, with progress on long input."""
+def event_batches(
+    source: str, rejects: Rejects, *, records: Records | None = None, size: int | None = None
+) -> Iterator[Sequence[Event]]:
+    """The good events of a file in batches, with progress on long input; at most `size` in a batch."""
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     columns = (SpinnerColumn(), TextColumn("{task.completed:,.0f} events"), TimeElapsedColumn())
-    waiting = _events(source, rejects)
     with Progress(*columns, console=errors, transient=True, disable=not shows_progress()) as progress:
         task = progress.add_task("events", total=None)
-        while batch := list(islice(waiting, size)):
-            yield batch
+        for batch in _batches(source, rejects, records or Records()):
+            for first in range(0, len(batch), size or len(batch)):
+                yield batch[first : first + size] if size and size < len(batch) else batch
             progress.advance(task, len(batch))
 
 
@@ -148,16 +149,17 @@ def shows_progress() -> bool:
     return errors.is_terminal and not output.is_terminal
 
 
-def _events(source: str, rejects: Rejects) -> Iterator[Event]:
-    from likewise.events import read_events
+def _batches(source: str, rejects: Rejects, records: Records) -> Iterator[Sequence[Event]]:
+    from likewise.events import read_batches
 
     read = 0
     try:
-        for event in read_events(source, on_error=rejects, allow_empty=True):
-            read += 1
-            yield event
+        for batch in read_batches(source, on_error=rejects, allow_empty=True, **records.options()):
+            read += len(batch)
+            if batch:
+                yield batch
     except InputError as error:
-        # A file that breaks off has told some events all the same: they are worked on.
+        # The events before the place where a file breaks off are worked on all the same.
         if not read:
             raise
         rejects.fault(error)

@@ -14,6 +14,7 @@ from likewise.cli._input import Rejects, by_spaces, read_subscriptions, spaces_f
 from likewise.cli._meaning import engine_options, settled, spark_options
 from likewise.cli._options import Json, Meaning, OnSpark, Reading, Timing, chosen, grouped
 from likewise.cli._output import counted, errors, output, print_json
+from likewise.cli._records import Records
 from likewise.errors import BuildError, InputError
 from likewise.files import write_whole
 
@@ -35,12 +36,13 @@ def register(app: typer.Typer) -> None:
 
 @grouped
 def detect(
-    events: Annotated[str, typer.Argument(help="File of events (JSON lines, CloudEvents, RDF), or - for stdin.")],
+    events: Annotated[str, typer.Argument(help="Events (JSON, CSV, Parquet, CloudEvents or RDF), or - for stdin.")],
     patterns: Annotated[str, typer.Argument(help="File of patterns and of the subscriptions they refer to.")],
     *,
     timing: Timing,
     meaning: Meaning,
     reading: Reading,
+    records: Records,
     where: OnSpark,
     explain: Annotated[bool, typer.Option("--explain", help="Show the trace of each detection.")] = False,
     state: Annotated[bool, typer.Option("--state", help="Show what each pattern holds, and why it stopped.")] = False,
@@ -55,8 +57,18 @@ def detect(
     """
     meaning = settled(meaning)
     guard(
-        reads={"EVENTS": events, "PATTERNS": patterns, "--background": meaning.background},
-        writes={"--chart": chart, "--snapshot": timing.snapshot, "--dead-letters": reading.dead_letters},
+        reads={
+            "EVENTS": events,
+            "PATTERNS": patterns,
+            "--background": meaning.background,
+            "--mapping": records.mapping,
+        },
+        writes={
+            "--chart": chart,
+            "--snapshot": timing.snapshot,
+            "--dead-letters": reading.dead_letters,
+            "--save-mapping": records.save_mapping,
+        },
         makes={"--out": out},
     )
     if out is not None and not where.wanted:
@@ -65,12 +77,12 @@ def detect(
     interests = read_subscriptions(patterns, rejects)
     if where.wanted:
         asked = {"--explain": explain, "--state": state, "--rank": rank, "--chart": chart, "--follow": reading.follow}
-        _refuse_on_spark([*chosen(timing), *(name for name, wanted in asked.items() if wanted)])
+        _refuse_on_spark([*chosen(timing), *chosen(records), *(name for name, wanted in asked.items() if wanted)])
         place = {"master": where.master, "remote": where.remote, "out": out, "rejects": rejects, "as_json": as_json}
         _detect_on_spark(events, interests, meaning, **place)
         return
     _check_chart(chart)
-    feed = Feed(events, rejects, follow=reading.follow)
+    feed = Feed(events, rejects, follow=reading.follow, records=records)
     options = engine_options(meaning, interests)
     detector = _detector(interests, timing, options, rejects, compiled=not _is_small(events, timing))
     last = None if timing.until is None else _instant(timing.until)

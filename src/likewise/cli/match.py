@@ -12,8 +12,9 @@ from likewise.cli._feed import Feed
 from likewise.cli._guard import guard
 from likewise.cli._input import Rejects, by_spaces, read_subscriptions, spaces_for
 from likewise.cli._meaning import engine_options, settled, spark_options
-from likewise.cli._options import Explaining, Json, Mappings, Meaning, OnSpark, Reading, grouped
+from likewise.cli._options import Explaining, Json, Mappings, Meaning, OnSpark, Reading, chosen, grouped
 from likewise.cli._output import counted, errors, output, print_json
+from likewise.cli._records import Records
 from likewise.errors import BuildError
 
 if TYPE_CHECKING:
@@ -33,12 +34,13 @@ def register(app: typer.Typer) -> None:
 
 @grouped
 def match(
-    events: Annotated[str, typer.Argument(help="File of events (JSON lines, CloudEvents, RDF), or - for stdin.")],
+    events: Annotated[str, typer.Argument(help="Events (JSON, CSV, Parquet, CloudEvents or RDF), or - for stdin.")],
     subscriptions: Annotated[str, typer.Argument(help="File of subscriptions, or - for stdin.")],
     *,
     meaning: Meaning,
     mappings: Mappings,
     reading: Reading,
+    records: Records,
     where: OnSpark,
     explain: Annotated[
         bool, typer.Option("--explain", help="Say why, and for unmatched events why not; `--explain full` says more.")
@@ -63,12 +65,24 @@ def match(
     """
     meaning = settled(meaning)
     guard(
-        reads={"EVENTS": events, "SUBSCRIPTIONS": subscriptions, "--background": meaning.background},
-        writes={"--chart": chart, "--dead-letters": reading.dead_letters, "--out": None if where.wanted else out},
+        reads={
+            "EVENTS": events,
+            "SUBSCRIPTIONS": subscriptions,
+            "--background": meaning.background,
+            "--mapping": records.mapping,
+        },
+        writes={
+            "--chart": chart,
+            "--dead-letters": reading.dead_letters,
+            "--save-mapping": records.save_mapping,
+            "--out": None if where.wanted else out,
+        },
         makes={"--out": out if where.wanted else None},
     )
     shown = Shown(explain=explain or explain_full, full=explain_full, chart=chart, out=out, as_json=as_json)
     _refuse_together(rank, shown, where)
+    if where.wanted and (named := chosen(records)):
+        raise BuildError(f"not on Spark: {', '.join(named)}", hint="convert the records first, or leave out --spark")
     rejects = Rejects(reading.dead_letters)
     interests = read_subscriptions(subscriptions, rejects)
     options = {"top_k": mappings.top, "aggregation": mappings.aggregation, "distinct": mappings.distinct}
@@ -77,7 +91,7 @@ def match(
         _match_on_spark(events, interests, meaning, **place, **options)
         return
     engine, spaces = _engine(interests, meaning, options)
-    feed = Feed(events, rejects, follow=reading.follow)
+    feed = Feed(events, rejects, follow=reading.follow, records=records)
     if rank is not None:
         _show_ranks(engine, [event for batch in feed.batches() for event in batch], rank, as_json)
     else:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.composite._values import NUMBER, comparable
-from likewise.events import Event, Value, normalise
+from likewise.events import Event, EventColumns, Renumbering, Value, normalise
 
 _MOST_TUPLES: Final = 1 << 20
 _MOST_KEYS: Final = 1 << 20
@@ -53,6 +53,7 @@ class Columns:
 
     def _clear(self) -> None:
         self.numbers = _Ids(self)
+        self._renumbered = Renumbering()
         self.joining: dict[int, int] = {}
         self.answered = [-1]
         self._names: dict[str, str | None] = {}
@@ -121,6 +122,11 @@ class Columns:
 
     def encode(self, events: Sequence[Event]) -> Encoded:
         """The tuples of a batch as numbers."""
+        if isinstance(events, EventColumns):
+            pairs = events.table.pairs
+            return Encoded(
+                events.offsets, self._renumbered(events.table, events.codes, lambda c: self.numbers[pairs[c]])
+            )
         tuples = list(map(_tuples_of, events))
         starts = np.zeros(len(tuples) + 1, np.int64)
         np.cumsum(np.fromiter(map(len, tuples), np.int64, count=len(tuples)), out=starts[1:])

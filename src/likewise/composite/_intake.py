@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Sequence
-from operator import attrgetter
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
@@ -12,14 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.errors import BuildError
-from likewise.events import Event, Instant
+from likewise.events import Event, Instant, times_of
 
 if TYPE_CHECKING:
     from likewise.composite.hits import Hit
 
 YEAR: Final = 366 * 86_400_000_000
 _KEPT_REFUSALS: Final = 10_000
-_start_of, _end_of = attrgetter("start"), attrgetter("end")
 
 
 Arrived: TypeAlias = "tuple[Event, tuple[Hit, ...] | None]"
@@ -82,22 +80,24 @@ class Intake:
 
     def accept_all(self, events: Sequence[Event], clock: Instant) -> tuple[Sequence[Event], NDArray[np.int64] | None]:
         """Those that are taken, and their times where these are at hand."""
-        ends = self._good_times(events, clock)
-        if ends is not None and (self.max_jump is None or self._near(ends)):
+        ends = self.all_good(events, clock)
+        if ends is not None:
             latest = int(ends.max())
             self.seen = latest if self.seen is None else max(self.seen, latest)
             return events, ends
         return [event for event in events if self.accept(event, clock) is not None], None
 
+    def all_good(self, events: Sequence[Event], clock: Instant) -> NDArray[np.int64] | None:
+        """The times of events that are all taken; None if one may be refused."""
+        ends = self._good_times(events, clock)
+        return ends if ends is not None and (self.max_jump is None or self._near(ends)) else None
+
     def _good_times(self, events: Sequence[Event], clock: Instant) -> NDArray[np.int64] | None:
         """The times of a batch in which no event is to be refused; None if there may be one."""
-        try:
-            ends = np.fromiter(map(_end_of, events), np.int64, count=len(events))
-            starts = np.fromiter(map(_start_of, events), np.int64, count=len(events))
-        except (TypeError, OverflowError):
+        times = times_of(events)
+        if times is None or not len(events):
             return None
-        if not len(ends):
-            return None
+        starts, ends = times
         latest = np.maximum.accumulate(ends if self.seen is None else np.append(np.int64(self.seen), ends)[:-1])
         late = ends < latest - self.lateness
         return None if late.any() or (ends < starts).any() or ends.min() <= clock else ends

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from likewise.composite._columns import Columns, Encoded
 from likewise.composite._pool import Answer, Pool
 from likewise.composite.hits import Hit, HitColumns
-from likewise.events import Event
+from likewise.events import Event, EventColumns
 from likewise.matching import Matcher
 
 if TYPE_CHECKING:
@@ -99,7 +99,9 @@ class MatchedHits:
         return None
 
     def _score(self, events: Sequence[Event], some: NDArray[np.int64] | None) -> HitColumns:
-        chosen = events if some is None else [events[at] for at in some.tolist()]
+        chosen = events
+        if some is not None:
+            chosen = events.take(some) if isinstance(events, EventColumns) else [events[at] for at in some.tolist()]
         event, handle, score = self._matcher.score_batch(self._matcher.encode(chosen))
         at = event if some is None else some[event]
         return HitColumns(at, handle, self._matcher.probabilities(handle, score))

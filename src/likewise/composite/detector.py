@@ -16,7 +16,7 @@ from likewise.composite._run import deliver
 from likewise.composite._sources import MatchedHits
 from likewise.composite.composer import Composer
 from likewise.composite.hits import HitColumns
-from likewise.events import Event, Instant
+from likewise.events import Event, EventColumns, Instant
 from likewise.language import Subscription
 from likewise.matching import Matcher
 
@@ -102,6 +102,8 @@ class Detector(Composer):
         matcher = self._batch_matcher
         if matcher is None or self._intake.lateness:
             return self.publish_batch(events)
+        if isinstance(events, EventColumns) and self._intake.all_good(events, self._timers.clock) is None:
+            events = list(events)
         accepted, times = self._intake.accept_all(events, self._timers.clock)
         if len(accepted) < len(events):
             # Some were refused: the others keep their scores under their new places.

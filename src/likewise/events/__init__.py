@@ -1,10 +1,12 @@
 """Events: the model, its terms, and how events are read and written."""
 
+from likewise.events.columns import EventColumns, Renumbering, TupleTable, times_of
 from likewise.events.event import Event, Instant, Value, to_datetime, to_instant
-from likewise.events.formats.csv import read_csv
 from likewise.events.formats.json_text import encode_line, written_moment
 from likewise.events.formats.jsonl import decode_line, decode_lines
-from likewise.events.reading import read_events
+from likewise.events.instants import NO_TIME, TimeRule, parse_instant
+from likewise.events.mapping import RecordMapping, guess_mapping
+from likewise.events.reading import read_batches, read_events
 from likewise.events.records import BadRecord, DeadLetters, OnError
 from likewise.events.terms import normalise, words
 from likewise.events.values import parse_text
@@ -12,19 +14,28 @@ from likewise.events.wordlists import words_in
 from likewise.events.writing import write_events
 
 __all__ = [
+    "NO_TIME",
     "BadRecord",
     "DeadLetters",
     "Event",
+    "EventColumns",
     "Instant",
     "OnError",
+    "RecordMapping",
+    "Renumbering",
+    "TimeRule",
+    "TupleTable",
     "Value",
     "decode_line",
     "decode_lines",
     "encode_line",
+    "guess_mapping",
     "normalise",
+    "parse_instant",
     "parse_text",
-    "read_csv",
+    "read_batches",
     "read_events",
+    "times_of",
     "to_datetime",
     "to_instant",
     "words",

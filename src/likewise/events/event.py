@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -60,20 +60,25 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     @classmethod
     def of(
         cls,
-        attributes: Mapping[str, Value | Iterable[Value]],
+        attributes: Mapping[str, Any],
         *,
         id: str = "",
-        theme: Iterable[str] = (),
-        time: datetime | None = None,
-        end: datetime | None = None,
+        theme: Iterable[str] | str = (),
+        time: datetime | str | float | None = None,
+        end: datetime | timedelta | str | float | None = None,
     ) -> Event:
-        """Build an event from ordinary Python values."""
-        start = None if time is None else to_instant(time)
-        stop = start if end is None else to_instant(end)
-        if start is not None and stop is not None and stop < start:
-            raise InputError(f"event {id!r} ends before it starts", hint="swap time and end")
-        tags = (theme,) if isinstance(theme, str) else theme
-        return cls(id, tuple(_flatten(attributes)), tuple(dict.fromkeys(tags)), start, stop)
+        """Build an event from ordinary Python values, or from the documented JSON form.
+
+        Values may be text, numbers (also decimal ones and those of NumPy), booleans, datetimes, durations (in seconds)
+        and lists of them; None is absence. Times may be datetimes, ISO 8601 text or numbers since 1970; `end` may be a
+        duration.
+
+        >>> Event.of({"id": "e1", "time": "1970-01-01T00:00:01Z", "attributes": {"slot": 1}}, end=timedelta(seconds=2))
+        Event(id='e1', tuples=(('slot', 1),), theme=(), start=1000000, end=3000000)
+        """
+        from likewise.events.building import event_of
+
+        return event_of(attributes, id=id, theme=theme, time=time, end=end)
 
     @property
     def attributes(self) -> dict[str, list[Value]]:
@@ -100,11 +105,3 @@ class Event(msgspec.Struct, frozen=True, gc=False):
         if self.start is not None:
             return self
         return Event(self.id, self.tuples, self.theme, now, now)
-
-
-def _flatten(attributes: Mapping[str, Value | Iterable[Value]]) -> Iterable[tuple[str, Value]]:
-    for name, value in attributes.items():
-        if isinstance(value, str | bool | int | float | datetime):
-            yield name, value
-        else:
-            yield from ((name, item) for item in value)

@@ -14,14 +14,15 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias, cast
 
 from likewise.errors import InputError, MissingError
-from likewise.events.formats.jsonl import MAX_LINE
 from likewise.files import whole_file
 
-__all__ = ["Source", "head", "line_batches", "open_source", "open_target", "source_name"]
+__all__ = ["MAX_LINE", "Source", "head", "line_batches", "line_blocks", "open_source", "open_target", "source_name"]
 
 Source: TypeAlias = Path | str | BinaryIO
 """A path, `-` for standard input, or a stream of bytes."""
 
+MAX_LINE = 8 << 20
+"""The longest record."""
 _PIECE = 1 << 20
 _HEAD = 1 << 16
 _BOM = b"\xef\xbb\xbf"
@@ -73,8 +74,8 @@ def head(stream: BinaryIO) -> bytes:
     return bytes(cast(io.BufferedReader, stream).peek(_HEAD)[:_HEAD]).removeprefix(_BOM)
 
 
-def line_batches(stream: BinaryIO) -> Iterator[tuple[int, list[bytes]]]:
-    """Lists of whole lines with the number of their first line; what arrives on a pipe is passed on at once.
+def line_blocks(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    """Blocks of whole lines with the number of their first line; what arrives on a pipe is passed on at once.
 
     A line beyond the limit is cut just after it, so that no input can fill the memory; the decoder refuses it.
     """
@@ -82,17 +83,24 @@ def line_batches(stream: BinaryIO) -> Iterator[tuple[int, list[bytes]]]:
     while piece := _read(stream):
         if number == 1 and not rest:
             piece = piece.removeprefix(_BOM)
-        first, newline, others = piece.partition(b"\n")
-        if not skipping:
-            rest += first[: MAX_LINE + 1 - len(rest)]
-        skipping = not newline and len(rest) > MAX_LINE
-        if newline:
-            lines = [rest, *others.split(b"\n")]
-            rest = lines.pop()
-            yield number, lines
-            number += len(lines)
+        cut = piece.rfind(b"\n") + 1
+        first = piece.find(b"\n") if skipping else 0
+        if not cut:
+            rest += b"" if skipping else piece[: MAX_LINE + 1 - len(rest)]
+            skipping = len(rest) > MAX_LINE
+            continue
+        block = rest + piece[first:cut]
+        yield number, block
+        number += block.count(b"\n")
+        rest, skipping = piece[cut:], False
     if rest:
-        yield number, [rest]
+        yield number, rest
+
+
+def line_batches(stream: BinaryIO) -> Iterator[tuple[int, list[bytes]]]:
+    """Lists of whole lines with the number of their first line."""
+    for number, block in line_blocks(stream):
+        yield number, block.removesuffix(b"\n").split(b"\n")
 
 
 def _read(stream: BinaryIO) -> bytes:

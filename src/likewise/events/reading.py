@@ -1,25 +1,36 @@
-"""Reading events from any source in any format, one after the other."""
+"""Reading events from any source in any format: in batches of columns, or one after the other."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import BinaryIO
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO, Final
 
 import msgspec
 
-from likewise.errors import InputError
+from likewise.errors import BuildError, InputError
+from likewise.events.columns import default_id
 from likewise.events.event import Event
-from likewise.events.files import Source, head, line_batches, open_source, source_name
+from likewise.events.files import Source, head, line_blocks, open_source, source_name
 from likewise.events.formats.cloudevents import event_of_cloudevent, unique_key
-from likewise.events.formats.jsonl import decode_batch, default_id, event_of_object, parse_json
+from likewise.events.formats.jsonl import decode_batch, parse_json
 from likewise.events.formats.ntriples import parse_statement, read_ntriples
 from likewise.events.formats.turtle import read_turtle
-from likewise.events.records import Intake, OnError
+from likewise.events.forms import EventForm, FlatForm, RecordForm, form_of
+from likewise.events.mapping import RecordMapping, at_path
+from likewise.events.records import IdSet, Intake, OnError, OnMapping
 
-__all__ = ["FORMATS", "read_events"]
+__all__ = ["FORMATS", "read_batches", "read_events"]
 
-FORMATS = ("jsonl", "json", "cloudevents", "ntriples", "turtle")
-"""`json` is one document, an event or an array of events; `cloudevents` is a document or lines."""
+FORMATS: Final = ("jsonl", "json", "csv", "parquet", "cloudevents", "ntriples", "turtle")
+"""`json` is one document, a record or an array of records; `cloudevents` is a document or lines; `csv` is TSV too."""
+
+MAPPED: Final = ("jsonl", "json", "csv", "parquet")
+"""Formats of records that need not be in the form of events."""
+SMALL: Final = 1 << 15
+"""A block of fewer bytes is read before a kernel is loaded."""
 
 _SUFFIXES = {
     ".jsonl": "jsonl",
@@ -27,9 +38,12 @@ _SUFFIXES = {
     ".nt": "ntriples",
     ".ttl": "turtle",
     ".turtle": "turtle",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".parquet": "parquet",
 }
-_TABLES = (".csv", ".tsv")
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
+_BATCH: Final = 1000
 _decode_documents = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
@@ -37,54 +51,115 @@ def read_events(
     source: Source,
     *,
     format: str = "auto",
+    mapping: RecordMapping | None = None,
     name: str | None = None,
     on_error: OnError | None = None,
+    on_mapping: OnMapping | None = None,
     unique_ids: bool = True,
     allow_empty: bool = False,
+    separator: str | None = None,
 ) -> Iterator[Event]:
     """The events of a file, of standard input (`-`) or of an open stream, compressed or not.
 
-    The first bad record raises an `InputError`, unless `on_error` takes bad records. `unique_ids` keeps every id in
-    memory (about 100 bytes each): switch it off for a stream without end. A source without any record is an error
-    unless `allow_empty`.
+    Flat records and tables are read by a `mapping`; without one it is guessed, and `on_mapping` gets it. The first bad
+    record raises an `InputError`, unless `on_error` takes bad records. `unique_ids` keeps every id in memory: switch it
+    off for a stream without end. A source without any record is an error unless `allow_empty`. `separator` stands
+    between the cells of a table; without it, it is seen from the header.
 
     >>> import io
     >>> [event.id for event in read_events(io.BytesIO(b'{"id": "e1", "attributes": {"type": "parking"}}'))]
     ['e1']
+    >>> [event.tuples for event in read_events(io.BytesIO(b'{"ts": 1, "temp": 21.5}'))]
+    [(('temp', 21.5),)]
     """
+    batches = read_batches(
+        source,
+        format=format,
+        mapping=mapping,
+        name=name,
+        on_error=on_error,
+        on_mapping=on_mapping,
+        unique_ids=unique_ids,
+        allow_empty=allow_empty,
+        separator=separator,
+    )
+    return (event for batch in batches for event in batch)
+
+
+def read_batches(
+    source: Source,
+    *,
+    format: str = "auto",
+    mapping: RecordMapping | None = None,
+    name: str | None = None,
+    on_error: OnError | None = None,
+    on_mapping: OnMapping | None = None,
+    unique_ids: bool = True,
+    allow_empty: bool = False,
+    separator: str | None = None,
+) -> Iterator[Sequence[Event]]:
+    """The same events in batches: columns where there are many, and what arrives on a pipe at once."""
     if format != "auto" and format not in FORMATS:
         raise InputError(f"unknown format {format!r}", hint=f"one of auto, {', '.join(FORMATS)}")
-    return _read(
-        source, format, Intake(source_name(source, name), on_error, set() if unique_ids else None), allow_empty
-    )
+    if mapping is not None and format != "auto" and format not in MAPPED:
+        raise BuildError(f"{format} events name their own attributes", hint="leave out the mapping")
+    intake = Intake(source_name(source, name), on_error, IdSet() if unique_ids else None)
+    reading = _Reading(intake, mapping, on_mapping, separator)
+    return _read(source, format, reading, allow_empty)
 
 
-def _read(source: Source, format: str, intake: Intake, allow_empty: bool) -> Iterator[Event]:
+@dataclass(slots=True)
+class _Reading:
+    """One source being read, and what is known of its records."""
+
+    intake: Intake
+    mapping: RecordMapping | None
+    on_mapping: OnMapping | None
+    separator: str | None
+
+    def form(self, records: list[object]) -> RecordForm:
+        """The form of records of which these are the first."""
+        if self.mapping is not None:
+            if records and not form_of(records).flat and not any(map(self._has_fields, records)):
+                hint = "leave out the mapping and the options that name fields"
+                raise BuildError(f"{self.intake.source} has events already", hint=hint)
+            return FlatForm(self.mapping)
+        form = form_of(records)
+        if isinstance(form, FlatForm) and self.on_mapping is not None:
+            self.on_mapping(form.mapping)
+        return form
+
+    def _has_fields(self, record: object) -> bool:
+        used = self.mapping.used if self.mapping is not None else {}
+        return not isinstance(record, dict) or any(at_path(record, name) is not None for name in used.values())
+
+
+def _read(source: Source, format: str, reading: _Reading, allow_empty: bool) -> Iterator[Sequence[Event]]:
+    intake = reading.intake
+    found = False
     with open_source(source, name=intake.source) as stream:
         chosen = format if format != "auto" else _guess(intake.source, head(stream))
-        events = _READERS[chosen](stream, intake)
-        for event in events:
-            yield event
-            yield from events
-            return
-    if not (intake.rejected or allow_empty):
+        if reading.mapping is not None and chosen not in MAPPED:
+            raise BuildError(f"{chosen} events name their own attributes", hint="leave out the mapping")
+        place = source if isinstance(source, Path | str) and str(source) != "-" else None
+        batches = _parquet(place, stream, reading) if chosen == "parquet" else _READERS[chosen](stream, reading)
+        for batch in batches:
+            found = found or len(batch) > 0
+            yield batch
+    if not (found or intake.rejected or allow_empty):
         raise InputError("no events in it", source=intake.source, hint="the file is empty")
 
 
 def _guess(name: str, start: bytes) -> str:
     """The format by the file's name, else by its first bytes."""
-    given = name
     for suffix in _COMPRESSED:
         name = name.removesuffix(suffix)
-    if name.endswith(_TABLES):
-        hint = f"make it events first: likewise convert {given} --time COLUMN --out events.jsonl"
-        raise InputError("a table, not events", source=given, hint=hint)
     for suffix, known in _SUFFIXES.items():
         if name.endswith(suffix):
             return "cloudevents" if known == "jsonl" and _is_cloudevent(start) else known
     if name.endswith((".cloudevents.json", ".ce.json")):
         return "cloudevents"
-    return _sniff(start.lstrip())
+    return "parquet" if start.startswith(b"PAR1") else _sniff(start.lstrip())
 
 
 def _sniff(start: bytes) -> str:
@@ -94,11 +169,17 @@ def _sniff(start: bytes) -> str:
         return "json" if start[:1] == b"[" or not _is_whole(start) else "jsonl"
     statement = _first_statement(start)
     if not statement.startswith((b"<", b"_:", b"@", b"PREFIX", b"BASE", b"prefix", b"base")):
-        return "jsonl"
+        return "csv" if _is_table(start) else "jsonl"
     try:
         return "ntriples" if parse_statement(statement) else "turtle"
     except InputError:
         return "turtle"
+
+
+def _is_table(start: bytes) -> bool:
+    """Whether the first two lines have the same number of cells, and more than one."""
+    header, row, *_ = *start.split(b"\n"), b"", b""
+    return any(header.count(mark) == row.count(mark) > 0 for mark in (b",", b";", b"\t", b"|"))
 
 
 def _first_statement(start: bytes) -> bytes:
@@ -121,26 +202,66 @@ def _is_whole(start: bytes) -> bool:
     return True
 
 
-def _read_jsonl(stream: BinaryIO, intake: Intake) -> Iterator[Event]:
-    for first, lines in line_batches(stream):
-        yield from decode_batch(lines, first, intake)
+def _read_jsonl(stream: BinaryIO, reading: _Reading) -> Iterator[Sequence[Event]]:
+    form = reading.form(_first_records(head(stream)))
+    columns = None
+    for first, block in line_blocks(stream):
+        if form.fields is None or len(block) < SMALL:
+            yield list(decode_batch(block.removesuffix(b"\n").split(b"\n"), first, reading.intake, form))
+            continue
+        if columns is None:
+            from likewise.events.formats.json_columns import JsonColumns
+
+            columns = JsonColumns(form, reading.intake)
+        yield from columns.read(block, first)
 
 
-def _read_json(stream: BinaryIO, intake: Intake, *, cloud: bool = False) -> Iterator[Event]:
-    """One JSON document, held in memory: an event or an array of events."""
+def _first_records(start: bytes) -> list[object]:
+    """The first lines that are JSON."""
+    lines = start.split(b"\n")
+    found: list[object] = []
+    for line in lines[:-1] or lines:
+        try:
+            found += [parse_json(line)] if line.strip() else []
+        except InputError:
+            continue
+        if len(found) == 20:
+            break
+    return found
+
+
+def _read_json(stream: BinaryIO, reading: _Reading) -> Iterator[Sequence[Event]]:
+    return _batches(_documents(stream, reading, cloud=False))
+
+
+def _documents(stream: BinaryIO, reading: _Reading, *, cloud: bool) -> Iterator[Event]:
+    """One JSON document, held in memory: a record or an array of records."""
+    intake = reading.intake
     data = stream.read().removeprefix(b"\xef\xbb\xbf")
     if not data.strip():
         return
     if data.lstrip()[:1] != b"[":
-        yield from _admit(data, 1, intake, cloud=cloud)
+        form = EventForm() if cloud else reading.form(_values([data]))
+        yield from _admit(data, 1, intake, form, cloud=cloud)
         return
     try:
         documents = _decode_documents(data)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         intake.reject(InputError(f"not a JSON array: {error}"), line=1, raw=data)
         return
+    form = EventForm() if cloud else reading.form(_values([bytes(raw) for raw in documents[:20]]))
     for number, raw in _with_line_numbers(data, documents):
-        yield from _admit(raw, number, intake, cloud=cloud)
+        yield from _admit(raw, number, intake, form, cloud=cloud)
+
+
+def _values(documents: list[bytes]) -> list[object]:
+    found = []
+    for document in documents:
+        try:
+            found.append(parse_json(document))
+        except InputError:
+            continue
+    return found
 
 
 def _with_line_numbers(data: bytes, documents: list[msgspec.Raw]) -> Iterator[tuple[int, bytes]]:
@@ -154,26 +275,31 @@ def _with_line_numbers(data: bytes, documents: list[msgspec.Raw]) -> Iterator[tu
         place = found + len(raw)
 
 
-def _read_cloudevents(stream: BinaryIO, intake: Intake) -> Iterator[Event]:
+def _read_cloudevents(stream: BinaryIO, reading: _Reading) -> Iterator[Sequence[Event]]:
     start = head(stream).lstrip()
     if start[:1] == b"[" or not _is_whole(start):
-        yield from _read_json(stream, intake, cloud=True)
+        yield from _batches(_documents(stream, reading, cloud=True))
         return
-    for first, lines in line_batches(stream):
-        for number, line in enumerate(lines, first):
-            if line.strip():
-                yield from _admit(line, number, intake, cloud=True)
+    form = EventForm()
+    for first, block in line_blocks(stream):
+        lines = enumerate(block.removesuffix(b"\n").split(b"\n"), first)
+        yield [
+            event
+            for number, line in lines
+            if line.strip()
+            for event in _admit(line, number, reading.intake, form, cloud=True)
+        ]
 
 
-def _admit(raw: bytes, number: int, intake: Intake, *, cloud: bool) -> Iterator[Event]:
+def _admit(raw: bytes, number: int, intake: Intake, form: RecordForm, *, cloud: bool) -> Iterator[Event]:
     """The event of a JSON object, which is a CloudEvent if it must be or says so."""
     try:
         value = parse_json(raw)
-        if cloud or (isinstance(value, dict) and "specversion" in value):
+        if cloud or (not form.flat and isinstance(value, dict) and "specversion" in value):
             event = event_of_cloudevent(value)
             key = unique_key(event)
         else:
-            event = event_of_object(value, default_id=default_id(intake.source, number))
+            event = form.event(value, default_id=default_id(intake.source, number))
             key = event.id
     except InputError as flaw:
         intake.reject(flaw, line=number, raw=raw)
@@ -182,10 +308,42 @@ def _admit(raw: bytes, number: int, intake: Intake, *, cloud: bool) -> Iterator[
         yield event
 
 
-_READERS: dict[str, Callable[[BinaryIO, Intake], Iterator[Event]]] = {
+def _batches(events: Iterator[Event]) -> Iterator[Sequence[Event]]:
+    while batch := _some(events):
+        yield batch
+
+
+def _some(events: Iterator[Event]) -> list[Event]:
+    return list(islice(events, _BATCH))
+
+
+def _read_csv(stream: BinaryIO, reading: _Reading) -> Iterator[Sequence[Event]]:
+    from likewise.events.formats.csv import read_csv_blocks
+
+    return read_csv_blocks(
+        stream,
+        reading.intake,
+        mapping=reading.mapping,
+        separator=reading.separator,
+        on_mapping=reading.on_mapping,
+    )
+
+
+def _parquet(place: Path | str | None, stream: BinaryIO, reading: _Reading) -> Iterator[Sequence[Event]]:
+    """A file by its path, read as it is needed; a stream is held in memory, since its index is at the end."""
+    import pyarrow as pa
+
+    from likewise.events.formats.parquet import read_parquet
+
+    source = str(place) if place is not None else pa.BufferReader(stream.read())
+    return read_parquet(source, reading.intake, mapping=reading.mapping, on_mapping=reading.on_mapping)
+
+
+_READERS: dict[str, Callable[[BinaryIO, _Reading], Iterator[Sequence[Event]]]] = {
     "jsonl": _read_jsonl,
     "json": _read_json,
+    "csv": _read_csv,
     "cloudevents": _read_cloudevents,
-    "ntriples": read_ntriples,
-    "turtle": read_turtle,
+    "ntriples": lambda stream, reading: _batches(read_ntriples(stream, reading.intake)),
+    "turtle": lambda stream, reading: _batches(read_turtle(stream, reading.intake)),
 }

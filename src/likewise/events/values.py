@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 
 from likewise.errors import InputError
 from likewise.events.event import Instant, Value, to_instant
+from likewise.events.instants import FIRST, LAST
 
-__all__ = ["check_span", "check_text", "flatten", "parse_instant", "parse_text", "parse_value"]
+__all__ = ["check_span", "check_text", "flatten", "parse_text", "parse_value"]
 
 MAX_TEXT = 65_536
 MAX_DEPTH = 32
 MIN_INTEGER, MAX_INTEGER = -(2**63), 2**63 - 1
-FIRST, LAST = to_instant(datetime.min), to_instant(datetime.max)
 _TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)?", re.ASCII)
 
 
@@ -48,8 +48,6 @@ def parse_value(name: str, value: object) -> Value:
         if not math.isfinite(value):
             raise InputError(f"attribute {_shown(name)} is {value}", hint="numbers must be finite; leave it out")
         return value
-    if value is None:
-        raise InputError(f"attribute {_shown(name)} is null", hint="leave out an attribute that has no value")
     raise InputError(f"attribute {_shown(name)} is of type {type(value).__name__}, not a number, boolean or text")
 
 
@@ -60,12 +58,10 @@ def check_text(name: str, text: str) -> str:
     raise InputError(f"{name} has a text of {len(text):,} characters", hint=f"at most {MAX_TEXT:,}")
 
 
-def flatten(
-    attributes: dict[str, object], *, skip_nulls: bool = False, prefix: str = "", depth: int = 1
-) -> Iterator[tuple[str, Value]]:
-    """Tuples of attributes; a nested object's members are named by their path.
+def flatten(attributes: dict[str, object], *, prefix: str = "", depth: int = 1) -> Iterator[tuple[str, Value]]:
+    """Tuples of attributes; a nested object's members are named by their path, and null is absence.
 
-    >>> list(flatten({"room": {"name": "101", "floor": [1, 2]}}))
+    >>> list(flatten({"room": {"name": "101", "floor": [1, 2], "key": None}}))
     [('room name', '101'), ('room floor', 1), ('room floor', 2)]
     """
     if depth > MAX_DEPTH:
@@ -77,28 +73,11 @@ def flatten(
         check_text("an attribute's name", name)
         for item in value if isinstance(value, list) else (value,):
             if isinstance(item, dict):
-                yield from flatten(item, skip_nulls=skip_nulls, prefix=name, depth=depth + 1)
+                yield from flatten(item, prefix=name, depth=depth + 1)
             elif isinstance(item, list):
                 raise InputError(f"attribute {_shown(name)} has a list inside a list", hint="give one flat list")
-            elif item is not None or not skip_nulls:
+            elif item is not None:
                 yield name, parse_value(name, item)
-
-
-def parse_instant(field: str, value: object) -> Instant:
-    """A moment given as ISO 8601 text or as seconds since 1970.
-
-    >>> parse_instant("time", 1.5), parse_instant("time", "1970-01-02")
-    (1500000, 86400000000)
-    """
-    if isinstance(value, str):
-        return _instant_of_text(field, value)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InputError(f"{field} is of type {type(value).__name__}, not a timestamp or a number of seconds")
-    # Compared as it is first: a huge float would overflow on its way to an integer.
-    instant = value * 1_000_000
-    if not FIRST <= instant <= LAST:
-        raise InputError(f"{field} {value} is out of range", hint="seconds since 1970, in the years 1 to 9999")
-    return round(instant)
 
 
 def check_span(start: Instant | None, end: Instant | None) -> Instant | None:
@@ -110,17 +89,6 @@ def check_span(start: Instant | None, end: Instant | None) -> Instant | None:
     if end < start:
         raise InputError("the event ends before it starts", hint="swap time and end")
     return end
-
-
-def _instant_of_text(field: str, text: str) -> Instant:
-    try:
-        instant = to_instant(datetime.fromisoformat(text.strip()))
-    except ValueError:
-        shown = _shown(text)
-        raise InputError(f"{field} {shown} is not an ISO 8601 time", hint="such as 2010-07-11T20:30:00Z") from None
-    if not FIRST <= instant <= LAST:
-        raise InputError(f"{field} {_shown(text)} is out of range")
-    return instant
 
 
 def _within(name: str, value: int) -> int:

@@ -13,7 +13,7 @@ from typing import Any, Final, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.events import Event, Value, normalise, to_datetime, to_instant
+from likewise.events import Event, EventColumns, Renumbering, Value, normalise, to_datetime, to_instant
 from likewise.matching.index.lists import grown
 
 # Numbers for things: given on first sight, held as long as someone needs them, then given again.
@@ -221,6 +221,8 @@ class TupleVocabulary:
     def _clear(self) -> None:
         self._fast: _Ids = _Ids(self._intern)
         self._typed: dict[tuple[str, bool, Value], int] = {}
+        self._renumbered = Renumbering()
+        self._renumbered_themes = Renumbering()
         self.pairs: list[tuple[str, Value]] = []
         self.key = np.zeros(1024, dtype=np.int32)
         self.attribute = np.zeros(1024, dtype=np.int32)
@@ -260,6 +262,8 @@ class TupleVocabulary:
         """The tuple numbers of a batch of events."""
         if len(self.pairs) > self.capacity:
             self.forget()
+        if isinstance(events, EventColumns):
+            return self._encode_columns(events)
         tuples = list(map(_tuples_of, events))
         starts = np.zeros(len(tuples) + 1, dtype=np.int64)
         np.cumsum(np.fromiter(map(len, tuples), dtype=np.int64, count=len(tuples)), out=starts[1:])
@@ -268,6 +272,13 @@ class TupleVocabulary:
         )
         themes = np.fromiter(map(self._themes.__getitem__, map(_theme_of, events)), dtype=np.int32, count=len(tuples))
         return Encoded(events, ids, starts, themes, self.generation)
+
+    def _encode_columns(self, events: EventColumns) -> Encoded:
+        """The same from columns: each distinct tuple is looked up once, and no event becomes an object."""
+        table = events.table
+        ids = self._renumbered(table, events.codes, lambda code: self._fast[table.pairs[code]])
+        themes = self._renumbered_themes(table, events.themes, lambda code: self._themes[table.themes[code]])
+        return Encoded(events, ids, events.offsets, themes, self.generation)
 
     def forget(self) -> None:
         """Drop every tuple; numbers that predicates use stay as they are."""

@@ -324,7 +324,7 @@ class Matcher:
         self, encoded: Encoded, scores: EventScores, *, handles: Container[int] | None = None
     ) -> list[list[Match]]:
         """The matches that scores stand for, of these profiles or of all, best score first for every event."""
-        out: list[list[Match]] = [[] for _ in encoded.events]
+        out: list[list[Match]] = [[] for _ in range(len(encoded))]
         with self._lock:
             for at, handle, score in zip(*map(_plain, scores), strict=True):
                 match = self._match(encoded, at, handle, score) if handles is None or handle in handles else None

@@ -16,7 +16,8 @@ from likewise.errors import InputError
 from likewise.events.event import Event, Value
 from likewise.events.formats.json_text import to_json, written_attributes, written_instant
 from likewise.events.formats.jsonl import parse_json
-from likewise.events.values import check_span, check_text, flatten, parse_instant, parse_value
+from likewise.events.instants import parse_instant
+from likewise.events.values import check_span, check_text, flatten, parse_value
 
 __all__ = ["encode_cloudevent", "event_of_cloudevent", "unique_key"]
 
@@ -86,7 +87,7 @@ def _tuples(fields: dict[str, Any]) -> Iterator[tuple[str, Value]]:
             yield name, parse_value(name, value)
     data = _data(fields)
     if data is not None:
-        yield from flatten(data if isinstance(data, dict) else {"data": data}, skip_nulls=True)
+        yield from flatten(data if isinstance(data, dict) else {"data": data})
 
 
 def _data(fields: dict[str, Any]) -> object:

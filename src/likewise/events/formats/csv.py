@@ -1,174 +1,232 @@
-"""Tables of readings: a row of a CSV or TSV file is an event, its columns are attributes."""
+"""CSV and TSV tables into columns: Arrow's reader for blocks of whole rows, Python's for blocks that have a flaw."""
 
 from __future__ import annotations
 
 import csv
 import io
-import math
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import BinaryIO
+from collections.abc import Callable, Iterator, Sequence
+from typing import BinaryIO, Final, NamedTuple
 
-from likewise.errors import BuildError, InputError
-from likewise.events.event import Event, Instant, Value
-from likewise.events.files import Source, line_batches, open_source, source_name
-from likewise.events.formats.jsonl import default_id
-from likewise.events.records import Intake, OnError
-from likewise.events.values import MAX_INTEGER, MIN_INTEGER, check_span, check_text, parse_instant, parse_text
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as arrow_csv
+from numpy.typing import NDArray
 
-__all__ = ["read_csv"]
+from likewise.errors import InputError
+from likewise.events.columns import EventColumns
+from likewise.events.files import MAX_LINE, line_blocks
+from likewise.events.mapping import RecordMapping, guess_mapping
+from likewise.events.records import Flaw, Intake, OnMapping
+from likewise.events.table_columns import TableColumns, value_of_cell
 
-_NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
-_PADDED = re.compile(r"[-+]?0\d", re.ASCII)
-_DIVIDERS = ",;\t|"
+__all__ = ["CsvColumns", "header_of", "read_csv_blocks", "row_blocks"]
+
+_SEPARATORS: Final = ",;\t|"
+_LONGEST: Final = 1 << 20
+"""A quoted cell that has no end within so many bytes has none."""
+_SAMPLE: Final = 20
 
 
-def read_csv(
-    source: Source,
-    *,
-    id: str | None = None,
-    time: str | None = None,
-    end: str | None = None,
-    theme: Sequence[str] = (),
-    attributes: Sequence[str] | Mapping[str, str] | None = None,
-    constants: Mapping[str, str] | None = None,
-    divider: str | None = None,
-    on_error: OnError | None = None,
-    unique_ids: bool = True,
-) -> Iterator[Event]:
-    """The events of a table with a header, a row each; compressed files and standard input (`-`) too.
+class _Cells(NamedTuple):
+    """The columns of a block, the line of each row, the flaws of other rows, and the text of a row by its line."""
 
-    `id`, `time` and `end` name columns. `attributes` are the columns to take, or a mapping from columns to the names
-    that events give them; without it, all that have no other use. `constants` are attributes of every event, and
-    `theme` its tags. A cell that reads as a number, a boolean or a timestamp is one; an empty cell says nothing; a
-    number with leading zeros is a text. Bad rows go to `on_error`, as with `read_events`.
+    columns: dict[str, pa.Array]
+    lines: NDArray[np.int64]
+    flaws: list[Flaw]
+    raw: Callable[[int], bytes]
 
-    >>> table = io.BytesIO(b"sensor,at,celsius\\nkitchen,2026-01-01T10:00:00Z,21.5\\n")
-    >>> [event.tuples for event in read_csv(table, time="at", attributes={"sensor": "room", "celsius": "celsius"})]
-    [(('room', 'kitchen'), ('celsius', 21.5))]
+
+class CsvColumns:
+    """Reads blocks of whole rows of one table.
+
+    >>> reader = CsvColumns(["id", "room"], RecordMapping(id="id"), Intake("x.csv"))
+    >>> [columns] = reader.read(b'a,kitchen\\nb,"hall, upper"\\n', 2)
+    >>> [(event.id, event.tuples) for event in columns]
+    [('a', (('room', 'kitchen'),)), ('b', (('room', 'hall, upper'),))]
     """
-    intake = Intake(source_name(source), on_error, set() if unique_ids else None)
-    with open_source(source, name=intake.source) as stream:
-        rows = _rows(stream, intake, divider)
-        _, header, _ = next(rows, (1, [], b""))
-        if not header:
-            raise InputError("no table in it", source=intake.source, hint="the first line names the columns")
-        spoken = {"id": id, "time": time, "end": end}
-        taken = _taken(header, spoken, attributes, source=intake.source)
-        fixed = tuple((constants or {}).items())
-        for number, cells, raw in rows:
+
+    def __init__(self, names: Sequence[str], mapping: RecordMapping, intake: Intake, *, separator: str = ",") -> None:
+        self._names = list(names)
+        self._intake = intake
+        self._separator = separator
+        self._table = TableColumns(mapping, names, source=intake.source)
+        texts = set(mapping.used.values())
+        kinds = {
+            name: pa.string() if name in texts else pa.dictionary(pa.int32(), pa.string())
+            for name in self._table.wanted
+        }
+        self._parse = arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=True)
+        self._convert = arrow_csv.ConvertOptions(
+            column_types=kinds, include_columns=self._table.wanted, null_values=[""], strings_can_be_null=True
+        )
+
+    def read(self, block: bytes, first: int) -> Iterator[EventColumns]:
+        """The events of whole rows, the first of them on the line `first`."""
+        cells, lines, flaws, raw = self._cells(block, first)
+        columns, bad = self._table.read(cells, lines)
+        if bad:
+            flaws += [Flaw(int(lines[row]), reason, raw(int(lines[row]))) for row, reason in bad.items()]
+            columns = columns.take(np.delete(np.arange(len(columns)), list(bad)))
+        yield from self._intake.admit(columns, flaws, raw)
+
+    def _cells(self, block: bytes, first: int) -> _Cells:
+        count = block.count(b"\n") + (not block.endswith(b"\n"))
+        read = arrow_csv.ReadOptions(column_names=self._names, use_threads=False, block_size=len(block) + 1)
+        try:
+            table = arrow_csv.read_csv(
+                pa.BufferReader(block), read_options=read, parse_options=self._parse, convert_options=self._convert
+            )
+        except (pa.ArrowInvalid, pa.ArrowKeyError):
+            return self._by_hand(block, first)
+        if table.num_rows != count or block.count(b'"') % 2:
+            # Blank lines, cells that go on over several, a quote that is not closed: only the other reader knows.
+            return self._by_hand(block, first)
+        cells = {name: _whole(table.column(name)) for name in table.column_names}
+        lines = np.arange(first, first + count, dtype=np.int64)
+        return _Cells(cells, lines, [], lambda line: block.split(b"\n", line - first + 1)[line - first])
+
+    def _by_hand(self, block: bytes, first: int) -> _Cells:
+        """Row by row: slower, and it knows what is wrong with a row and on which line it stands."""
+        rows: list[list[str]] = []
+        lines: list[int] = []
+        raws: dict[int, bytes] = {}
+        flaws: list[Flaw] = []
+        for number, raw in _records(block, first):
             try:
-                if len(cells) != len(header):
-                    raise InputError(f"the row has {len(cells)} cells, the header {len(header)}")
-                row = dict(zip(header, cells, strict=True))
-                said = (*_said(row, taken), *fixed)
-                event = _event(row, spoken, said, theme=tuple(theme), default=default_id(intake.source, number))
+                rows.append(self._row(raw))
             except InputError as flaw:
-                intake.reject(flaw, line=number, raw=raw)
+                flaws.append(Flaw(number, flaw, raw))
                 continue
-            if intake.is_new(event.id, line=number, raw=raw):
-                yield event
+            lines.append(number)
+            raws[number] = raw
+        columns = list(zip(*rows, strict=True)) if rows else [()] * len(self._names)
+        made = {name: pa.array(column, pa.string()) for name, column in zip(self._names, columns, strict=True)}
+        cells = {name: made[name] for name in self._table.wanted}
+        return _Cells(cells, np.array(lines, np.int64), flaws, raws.__getitem__)
+
+    def _row(self, raw: bytes) -> list[str]:
+        cells = cells_of(raw, self._separator)
+        if len(cells) != len(self._names):
+            raise InputError(f"the row has {len(cells)} cells, the header {len(self._names)}")
+        return cells
 
 
-def _said(row: dict[str, str], taken: dict[str, str]) -> list[tuple[str, Value]]:
-    values = [(name, _value(name, row[column])) for column, name in taken.items() if row[column].strip()]
-    if not values:
-        raise InputError("the row says nothing", hint="all of its attribute cells are empty")
-    return values
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
-def _event(
-    row: dict[str, str],
-    spoken: dict[str, str | None],
-    tuples: tuple[tuple[str, Value], ...],
-    *,
-    theme: tuple[str, ...],
-    default: str,
-) -> Event:
-    start, end = _moment(row, spoken["time"]), _moment(row, spoken["end"])
-    name = row[spoken["id"]].strip() if spoken["id"] else default
-    if not name:
-        raise InputError(f"{spoken['id']} is empty", hint="every event needs its own id")
-    return Event(check_text("id", name), tuples, theme, start, check_span(start, end))
+def cells_of(raw: bytes, separator: str) -> list[str]:
+    """The cells of one row, or what is wrong with it."""
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"not valid UTF-8 at byte {error.start + 1}", hint="write the file as UTF-8") from None
+    if raw.count(b'"') % 2:
+        raise InputError("this quoted text has no end", hint='close it with "')
+    try:
+        return next(csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True), [])
+    except csv.Error as error:
+        raise InputError(f"not a row: {error}") from None
 
 
-def _value(name: str, cell: str) -> Value:
-    """What a cell says.
-
-    >>> [_value("x", cell) for cell in ("7", " 1.5 ", "007", "True", "room 1", "nan")]
-    [7, 1.5, '007', True, 'room 1', 'nan']
-    """
-    cell = cell.strip()
-    if _NUMBER.fullmatch(cell) and not _PADDED.match(cell):
-        if cell.lstrip("+-").isdigit() and MIN_INTEGER <= int(cell[:30]) <= MAX_INTEGER:
-            return int(cell)
-        number = float(cell)
-        return number if math.isfinite(number) else cell
-    if cell.lower() in {"true", "false"}:
-        return cell.lower() == "true"
-    return parse_text(check_text(f"attribute {name!r}", cell))
-
-
-def _moment(row: dict[str, str], column: str | None) -> Instant | None:
-    cell = row[column].strip() if column else ""
-    if not cell:
-        return None
-    return parse_instant(str(column), float(cell) if _NUMBER.fullmatch(cell) else cell)
-
-
-def _taken(
-    header: list[str],
-    spoken: dict[str, str | None],
-    attributes: Sequence[str] | Mapping[str, str] | None,
-    *,
-    source: str,
-) -> dict[str, str]:
-    """Columns of attributes and what events call them, once it is sure that every column spoken of is there."""
-    twice = next((name for name in header if header.count(name) > 1), None)
-    if twice is not None:
-        raise InputError(f"two columns are named {twice!r}", source=source, line=1, hint="rename one of them")
-    used = [name for name in spoken.values() if name is not None]
-    if isinstance(attributes, Mapping):
-        taken = dict(attributes)
-    else:
-        taken = {name: name for name in (attributes or [name for name in header if name not in used])}
-    for name in [*used, *taken]:
-        if name not in header:
-            raise BuildError(f"{source} has no column {name!r}", hint=f"it has {', '.join(header)}")
-    if "" in taken:
-        raise InputError("a column has no name", source=source, line=1, hint="name it in the first line")
-    return taken
-
-
-def _rows(stream: BinaryIO, intake: Intake, divider: str | None) -> Iterator[tuple[int, list[str], bytes]]:
-    """Rows with their first line; a quoted cell may go on over several lines."""
-    number, waiting = 0, b""
-    for at, line in _lines(stream):
-        number = number if waiting else at
+def _records(block: bytes, first: int) -> Iterator[tuple[int, bytes]]:
+    """Rows with the line on which each begins; a quoted cell may go on over several lines."""
+    begun, waiting = first, b""
+    for number, line in enumerate(block.removesuffix(b"\n").split(b"\n"), first):
+        begun = begun if waiting else number
         waiting += line + b"\n"
         # An odd number of quotes means that a quoted cell is still open.
-        if waiting.count(b'"') % 2 and len(waiting) < 1 << 20:
+        if waiting.count(b'"') % 2 and len(waiting) < _LONGEST:
             continue
         raw, waiting = waiting.rstrip(b"\r\n"), b""
-        if not raw.strip():
-            continue
-        try:
-            text = raw.decode("utf-8")
-        except UnicodeDecodeError as error:
-            flaw = InputError(f"not valid UTF-8 at byte {error.start + 1}", hint="write the file as UTF-8")
-            intake.reject(flaw, line=number, raw=raw)
-            continue
-        divider = divider or max(_DIVIDERS, key=text.count)
-        try:
-            cells = next(csv.reader(io.StringIO(text, newline=""), delimiter=divider), [])
-        except csv.Error as error:
-            intake.reject(InputError(f"not a row: {error}"), line=number, raw=raw)
-            continue
-        yield number, cells, raw
+        if raw.strip():
+            yield begun, raw
     if waiting.strip():
-        intake.reject(InputError("this quoted text has no end", hint='close it with "'), line=number, raw=waiting)
+        yield begun, waiting.rstrip(b"\r\n")
 
 
-def _lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
-    for first, lines in line_batches(stream):
-        yield from enumerate(lines, first)
+def row_blocks(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    """Blocks that end with a row, with the number of their first line."""
+    number, rest = 1, b""
+    for first, lines in line_blocks(stream):
+        number = number if rest else first
+        block, rest = rest + lines, b""
+        if block.count(b'"') % 2:
+            cut = _last_row(block)
+            if cut <= 0 and len(block) < MAX_LINE:
+                rest = block
+                continue
+            block, rest = (block[:cut], block[cut:]) if cut > 0 else (block, b"")
+        yield number, block
+        number += block.count(b"\n")
+    if rest:
+        yield number, rest
+
+
+def _last_row(block: bytes) -> int:
+    """Where the last row ends that has an even number of quotes before its end."""
+    data = np.frombuffer(block, np.uint8)
+    ends = np.flatnonzero(data == 10)
+    before = np.cumsum(data == 34)[ends]
+    even = ends[before % 2 == 0]
+    return int(even[-1]) + 1 if len(even) else 0
+
+
+def header_of(raw: bytes, separator: str | None, *, source: str) -> tuple[list[str], str]:
+    """The names of the columns, and the separator."""
+    text = raw.decode("utf-8", errors="replace")
+    if not text.strip():
+        raise InputError("no table in it", source=source, hint="the first line names the columns")
+    chosen = separator or max(_SEPARATORS, key=text.count)
+    try:
+        names = [name.strip() for name in cells_of(raw, chosen)]
+    except InputError as flaw:
+        raise InputError(flaw.message, source=source, line=1, hint=flaw.hint) from None
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f"two columns are named {twice!r}", source=source, line=1, hint="rename one of them")
+    if "" in names:
+        raise InputError("a column has no name", source=source, line=1, hint="name it in the first line")
+    return names, chosen
+
+
+def read_csv_blocks(
+    stream: BinaryIO,
+    intake: Intake,
+    *,
+    mapping: RecordMapping | None = None,
+    separator: str | None = None,
+    on_mapping: OnMapping | None = None,
+) -> Iterator[EventColumns]:
+    """The events of a table with a header."""
+    reader: CsvColumns | None = None
+    for first, rows in row_blocks(stream):
+        number, block = first, rows
+        if reader is None:
+            number, raw = next(_records(block, first), (first, b""))
+            names, chosen = header_of(raw, separator, source=intake.source)
+            block = block[block.find(raw) + len(raw) :].partition(b"\n")[2]
+            number += raw.count(b"\n") + 1
+            if mapping is None:
+                mapping = _guessed(names, block, chosen)
+                if on_mapping is not None:
+                    on_mapping(mapping)
+            reader = CsvColumns(names, mapping, intake, separator=chosen)
+        if block.strip():
+            yield from reader.read(block, number)
+    if reader is None:
+        raise InputError("no table in it", source=intake.source, hint="the first line names the columns")
+
+
+def _guessed(names: list[str], block: bytes, separator: str) -> RecordMapping:
+    records = []
+    for _, raw in _records(block[: 1 << 16], 1):
+        try:
+            cells = cells_of(raw, separator)
+        except InputError:
+            continue
+        if len(cells) == len(names):
+            records.append({name: value_of_cell(cell) for name, cell in zip(names, cells, strict=True)})
+        if len(records) == _SAMPLE:
+            break
+    return guess_mapping(records or [dict.fromkeys(names)])

@@ -7,35 +7,24 @@ precisely what is wrong; so the usual line pays nothing for good messages.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from difflib import get_close_matches
 from typing import Annotated, Any
 
 import msgspec
 
 from likewise.errors import InputError
+from likewise.events.columns import default_id
 from likewise.events.event import Event, Instant, Value, to_instant
-from likewise.events.records import Intake, OnError
-from likewise.events.values import (
-    FIRST,
-    LAST,
-    MAX_INTEGER,
-    MAX_TEXT,
-    MIN_INTEGER,
-    check_span,
-    check_text,
-    flatten,
-    parse_instant,
-    parse_text,
-)
+from likewise.events.files import MAX_LINE
+from likewise.events.forms import EventForm, RecordForm
+from likewise.events.instants import FIRST, LAST, parse_instant
+from likewise.events.records import IdSet, Intake, OnError
+from likewise.events.values import MAX_INTEGER, MAX_TEXT, MIN_INTEGER, check_span, parse_text
 
-__all__ = ["decode_batch", "decode_line", "decode_lines", "event_of_object"]
+__all__ = ["decode_batch", "decode_line", "decode_lines", "decode_one", "parse_json"]
 
-MAX_LINE = 8 << 20
-FIELDS = ("id", "time", "end", "theme", "attributes")
 
 _Integer = Annotated[int, msgspec.Meta(ge=MIN_INTEGER, le=MAX_INTEGER)]
 _Scalar = str | bool | _Integer | float
@@ -54,6 +43,7 @@ _decode = msgspec.json.Decoder(_Line).decode
 _decode_any = msgspec.json.Decoder(Any).decode
 # What msgspec raises for bytes that are not what it looks for; ValueError covers text encoding and huge integers.
 _UNUSUAL = (msgspec.MsgspecError, ValueError, RecursionError)
+_EVENTS = EventForm()
 _NO_NUMBER = re.compile(rb"[:,\[]\s*-?(?:NaN|Infinity|inf)\b")
 
 
@@ -81,26 +71,17 @@ def decode_lines(
 
     `first` is the number of the first line. Ids are checked against `seen`, if given, and added to it.
     """
-    return decode_batch(lines, first, Intake(source, on_error, seen))
+    return decode_batch(lines, first, Intake(source, on_error, None if seen is None else IdSet(seen)))
 
 
-def decode_batch(lines: Iterable[bytes], first: int, intake: Intake) -> Iterator[Event]:
+def decode_batch(lines: Iterable[bytes], first: int, intake: Intake, form: RecordForm | None = None) -> Iterator[Event]:
     """The events on some of the lines of an intake, from line number `first` on."""
-    # One long loop on purpose: a call per event or per attribute would halve the speed.
+    form = _EVENTS if form is None else form
     seen = intake.seen
     for number, line in enumerate(lines, first):
         try:
-            if len(line) > MAX_TEXT:
-                raise ValueError  # only the slow look checks the length of each text
-            record = _decode(line)
-            event = _event(record) if record.id else _named(record, default_id(intake.source, number))
-        except _UNUSUAL:
-            if not line.strip():
-                continue
-            try:
-                event = event_of_object(parse_json(line), default_id=default_id(intake.source, number))
-            except InputError as flaw:
-                intake.reject(flaw, line=number, raw=line)
+            event = decode_one(line, number, intake.source, form)
+            if event is None:
                 continue
         except InputError as flaw:
             intake.reject(flaw, line=number, raw=line)
@@ -108,6 +89,19 @@ def decode_batch(lines: Iterable[bytes], first: int, intake: Intake) -> Iterator
         if seen is not None and not intake.is_new(event.id, line=number, raw=line):
             continue
         yield event
+
+
+def decode_one(line: bytes, number: int, source: str, form: RecordForm) -> Event | None:
+    """The event on a line, None if it is blank."""
+    try:
+        if len(line) > MAX_TEXT or form.flat:
+            raise ValueError  # only the slow look checks the length of each text
+        record = _decode(line)
+        return _event(record) if record.id else _named(record, default_id(source, number))
+    except _UNUSUAL:
+        if not line.strip():
+            return None
+        return form.event(parse_json(line), default_id=default_id(source, number))
 
 
 def _event(record: _Line) -> Event:
@@ -147,11 +141,6 @@ def _instant(field: str, moment: datetime | float) -> Instant:
     return instant
 
 
-def default_id(source: str, number: int) -> str:
-    """The id of an event that has none: the file's name without folders, and the line."""
-    return f"{os.path.basename(source) or source}:{number}"
-
-
 def parse_json(data: bytes) -> object:
     """Any JSON value, or an InputError that says what is wrong with the text."""
     if len(data) > MAX_LINE:
@@ -170,52 +159,3 @@ def parse_json(data: bytes) -> object:
 def _broken(data: bytes, reason: str) -> InputError:
     hint = "JSON has no such numbers: leave the attribute out" if _NO_NUMBER.search(data) else None
     return InputError(f"not valid JSON: {reason.removeprefix('JSON is malformed: ')}", hint=hint)
-
-
-def event_of_object(value: object, *, default_id: str) -> Event:
-    """The event of a decoded JSON object, with every check and a reason for every refusal."""
-    if not isinstance(value, dict):
-        raise InputError(f"not an event but a JSON {_kind(value)}", hint='{"id": …, "attributes": {…}}')
-    for field in value:
-        if field not in FIELDS:
-            close = get_close_matches(field[:60], FIELDS, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"an event has {', '.join(FIELDS)}"
-            raise InputError(f"unknown field {field[:60]!r}", hint=hint)
-    start, end = (None if value.get(f) is None else parse_instant(f, value[f]) for f in ("time", "end"))
-    return Event(
-        _checked_id(value.get("id"), default_id),
-        _checked_tuples(value.get("attributes")),
-        _checked_theme(value.get("theme")),
-        start,
-        check_span(start, end),
-    )
-
-
-def _checked_id(value: object, default: str) -> str:
-    if value is None or value == "":
-        return default
-    if not isinstance(value, str):
-        raise InputError(f"id is a JSON {_kind(value)}, not text", hint="put it in quotes")
-    return check_text("id", value)
-
-
-def _checked_tuples(value: object) -> tuple[tuple[str, Value], ...]:
-    if value is not None and not isinstance(value, dict):
-        raise InputError(f"attributes is a JSON {_kind(value)}, not an object")
-    tuples = tuple(flatten(value or {}))
-    if not tuples:
-        raise InputError("the event has no attributes", hint='add "attributes": {"name": "value"}')
-    return tuples
-
-
-def _checked_theme(value: object) -> tuple[str, ...]:
-    if value is None:
-        return ()
-    if not isinstance(value, list) or not all(isinstance(tag, str) and 0 < len(tag) <= MAX_TEXT for tag in value):
-        raise InputError("theme is not a list of tags", hint='such as ["transport", "energy"]')
-    return tuple(dict.fromkeys(value))
-
-
-def _kind(value: object) -> str:
-    names = {dict: "object", list: "array", str: "string", bool: "boolean", type(None): "null"}
-    return names.get(type(value), "number")

@@ -8,8 +8,7 @@ from typing import BinaryIO
 
 from likewise.errors import InputError
 from likewise.events.event import Event
-from likewise.events.files import line_batches
-from likewise.events.formats.jsonl import MAX_LINE
+from likewise.events.files import MAX_LINE, line_batches
 from likewise.events.formats.rdf import Draft, Node, event_statements
 from likewise.events.records import Intake
 

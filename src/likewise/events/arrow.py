@@ -1,0 +1,151 @@
+"""Arrow batches of events, with a struct of three texts (name, value and kind) for each tuple, into columns.
+
+Arrow numbers the distinct names, values and kinds of a batch; a distinct tuple is then one integer, and only distinct
+tuples are looked at in Python. Parquet files of events and Spark's batches have this shape.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from likewise.events.columns import EventColumns, TupleTable
+from likewise.events.event import Value
+from likewise.events.instants import NO_TIME
+
+__all__ = ["columns_of_batch", "holds_events", "instants", "value_of_text"]
+
+_MOMENT: Final = pa.timestamp("us", tz="UTC")
+_PARTS: Final = ("name", "value", "kind")
+Codes = NDArray[np.int64]
+
+
+def value_of_text(text: str, kind: str | None) -> Value:
+    """The value of a text; what does not read as its kind is text.
+
+    >>> value_of_text("3", "number"), value_of_text("3.0", "number"), value_of_text("true", "boolean")
+    (3, 3.0, True)
+    """
+    try:
+        if kind == "number":
+            return int(text) if text.lstrip("-").isdecimal() else float(text)
+        if kind == "boolean":
+            return text.strip().lower() == "true"
+        return datetime.fromisoformat(text) if kind == "time" else text
+    except ValueError:
+        return text
+
+
+def holds_events(schema: pa.Schema) -> bool:
+    """Whether a file has events as Likewise writes them, and not the columns of some other table."""
+    if "attributes" not in schema.names or "id" not in schema.names:
+        return False
+    kind = schema.field("attributes").type
+    if not (pa.types.is_list(kind) and pa.types.is_struct(kind.value_type)):
+        return False
+    return {"name", "value"} <= {kind.value_type.field(at).name for at in range(kind.value_type.num_fields)}
+
+
+def columns_of_batch(
+    batch: pa.RecordBatch, *, table: TupleTable | None = None, source: str = "<events>", first: int = 1
+) -> EventColumns:
+    """The events of a batch; a row without attributes is an event without tuples.
+
+    >>> tuples = [[{"name": "slot", "value": "3", "kind": "number"}], []]
+    >>> batch = pa.RecordBatch.from_pydict({"id": ["a", "b"], "attributes": tuples})
+    >>> columns = columns_of_batch(batch)
+    >>> columns[0].tuples, len(columns[1].tuples)
+    ((('slot', 3),), 0)
+    """
+    table = TupleTable() if table is None else table
+    names = batch.schema.names
+    codes, offsets = _tuples(batch.column("attributes"), table)
+    start = _instants_or_none(batch, "time")
+    end = _instants_or_none(batch, "end")
+    themes = np.zeros(batch.num_rows, np.int32)
+    if "theme" in names:
+        themes = _themes(batch.column("theme"), table)
+    return EventColumns(
+        table,
+        codes,
+        offsets,
+        themes,
+        batch.column("id").cast(pa.string()),
+        start,
+        np.where(end == NO_TIME, start, end),
+        source,
+        np.arange(first, first + batch.num_rows),
+    )
+
+
+def instants(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """A column of timestamps as microseconds since 1970."""
+    return column.cast(_MOMENT).cast(pa.int64())
+
+
+def _instants_or_none(batch: pa.RecordBatch, name: str) -> NDArray[np.int64]:
+    if name not in batch.schema.names:
+        return np.full(batch.num_rows, NO_TIME, np.int64)
+    column = pc.fill_null(instants(batch.column(name)), NO_TIME)
+    return np.asarray(column.to_numpy(zero_copy_only=False), np.int64)
+
+
+def _tuples(column: pa.ListArray, table: TupleTable) -> tuple[NDArray[np.int32], Codes]:
+    offsets = _offsets(column)
+    flat = column.flatten()
+    parts = [_dictionary(_part(flat, name)) for name in _PARTS]
+    sizes = [max(len(part.dictionary), 1) for part in parts]
+    combined = (_codes(parts[0]) * sizes[1] + _codes(parts[1])) * sizes[2] + _codes(parts[2])
+    found, codes = _unique(combined)
+    rest, kind_at = np.divmod(found, sizes[2])
+    name_at, value_at = np.divmod(rest, sizes[1])
+    texts = (
+        part.dictionary.take(pa.array(at)).to_pylist()
+        for part, at in zip(parts, (name_at, value_at, kind_at), strict=True)
+    )
+    numbers = [
+        table.number(name or "", value_of_text(value or "", kind)) for name, value, kind in zip(*texts, strict=True)
+    ]
+    return np.array(numbers, np.int32)[codes], offsets
+
+
+def _part(flat: pa.StructArray, name: str) -> pa.Array:
+    place = flat.type.get_field_index(name)
+    return pa.array(["text"] * len(flat)) if place < 0 else flat.flatten()[place]
+
+
+def _themes(column: pa.ListArray, table: TupleTable) -> NDArray[np.int32]:
+    if not np.diff(_offsets(column)).any():
+        return np.zeros(len(column), np.int32)
+    made = _dictionary(pc.binary_join(pc.fill_null(column, []), "\x1f"))
+    numbers = [table.theme_number(tuple(text.split("\x1f")) if text else ()) for text in made.dictionary.to_pylist()]
+    return np.array(numbers, np.int32)[_codes(made)]
+
+
+def _offsets(column: pa.ListArray) -> Codes:
+    lengths = pc.fill_null(pc.list_value_length(column), 0)
+    return np.concatenate([[0], np.cumsum(lengths.to_numpy(zero_copy_only=False))]).astype(np.int64)
+
+
+def _dictionary(column: pa.Array) -> pa.DictionaryArray:
+    if pa.types.is_dictionary(column.type):
+        if not column.null_count:
+            return column
+        column = column.dictionary_decode()
+    made = pc.dictionary_encode(column, null_encoding="encode")
+    return made.combine_chunks() if isinstance(made, pa.ChunkedArray) else made
+
+
+def _codes(column: pa.DictionaryArray) -> Codes:
+    return np.asarray(column.indices.to_numpy(zero_copy_only=False), np.int64)
+
+
+def _unique(numbers: Codes) -> tuple[Codes, Codes]:
+    """Distinct numbers in order of appearance, and the place of each among them; by hashing, not by sorting."""
+    made = pa.array(numbers).dictionary_encode()
+    return np.asarray(made.dictionary.to_numpy(zero_copy_only=False), np.int64), _codes(made)

@@ -1,0 +1,160 @@
+"""The forms of a JSON record: the documented form of events, or a flat record with its mapping.
+
+A form tells the compiled reader which members to look for, and decodes what only Python can: a whole record of an
+unusual shape, one member that is seen for the first time, or a theme.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Final, Protocol
+
+from likewise.errors import InputError
+from likewise.events.event import Event, Value
+from likewise.events.instants import TimeRule, parse_instant
+from likewise.events.mapping import RecordMapping, guess_mapping
+from likewise.events.values import MAX_TEXT, check_span, check_text, flatten
+
+__all__ = ["FIELDS", "EventForm", "FlatForm", "RecordForm", "form_of"]
+
+FIELDS: Final = ("id", "time", "end", "theme", "attributes")
+Pair = tuple[str, Value]
+
+
+class RecordForm(Protocol):
+    """How a JSON object becomes an event."""
+
+    @property
+    def fields(self) -> tuple[str, ...] | None:
+        """The members of id, time, end, theme and attributes, "" for none; None if only Python can read the form."""
+
+    @property
+    def flat(self) -> bool:
+        """Whether all other members are attributes."""
+
+    @property
+    def rule(self) -> TimeRule: ...
+
+    @property
+    def constants(self) -> tuple[Pair, ...]:
+        """Tuples of every event."""
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The theme of events that name none."""
+
+    def event(self, value: object, *, default_id: str) -> Event: ...
+
+    def tuples(self, name: str, value: object) -> Iterable[Pair]:
+        """The tuples of one attribute."""
+
+    def theme(self, value: object) -> tuple[str, ...]: ...
+
+
+class EventForm:
+    """`{"id", "time", "end"?, "theme": [], "attributes": {name: value | [values]}}`."""
+
+    fields: tuple[str, ...] = FIELDS
+    flat = False
+    rule = TimeRule()
+    constants: tuple[Pair, ...] = ()
+    tags: tuple[str, ...] = ()
+
+    def event(self, value: object, *, default_id: str) -> Event:
+        """The event of a decoded JSON object, with every check and a reason for every refusal."""
+        if not isinstance(value, dict):
+            raise InputError(f"not an event but a JSON {_kind(value)}", hint='{"id": …, "attributes": {…}}')
+        for field in value:
+            if field not in FIELDS:
+                close = get_close_matches(field[:60], FIELDS, n=1)
+                hint = f"did you mean {close[0]!r}?" if close else f"an event has {', '.join(FIELDS)}"
+                raise InputError(f"unknown field {field[:60]!r}", hint=hint)
+        start, end = (None if value.get(f) is None else parse_instant(f, value[f]) for f in ("time", "end"))
+        return Event(
+            _checked_id(value.get("id"), default_id),
+            _checked_tuples(value.get("attributes")),
+            self.theme(value.get("theme")),
+            start,
+            check_span(start, end),
+        )
+
+    def tuples(self, name: str, value: object) -> Iterable[Pair]:
+        return flatten({name: value})
+
+    def theme(self, value: object) -> tuple[str, ...]:
+        if value is None:
+            return ()
+        if not isinstance(value, list) or not all(isinstance(tag, str) and 0 < len(tag) <= MAX_TEXT for tag in value):
+            raise InputError("theme is not a list of tags", hint='such as ["transport", "energy"]')
+        return tuple(dict.fromkeys(value))
+
+
+class FlatForm:
+    """A flat record, read by a mapping."""
+
+    flat = True
+
+    def __init__(self, mapping: RecordMapping) -> None:
+        self.mapping = mapping
+        self.rule = mapping.rule
+        self.constants: tuple[Pair, ...] = tuple(mapping.constants.items())
+        self.tags = mapping.tags
+        self._decode = mapping.event
+
+    @property
+    def fields(self) -> tuple[str, ...] | None:
+        used = self.mapping.used
+        nested = any("." in name for name in used.values()) or not self.rule.usual
+        return None if nested else (*(used.get(role, "") for role in FIELDS[:4]), "")
+
+    def event(self, value: object, *, default_id: str) -> Event:
+        return self._decode(value, default_id=default_id)
+
+    def tuples(self, name: str, value: object) -> Iterable[Pair]:
+        return self.mapping.member(name, value)
+
+    def theme(self, value: object) -> tuple[str, ...]:
+        return self.mapping.theme_of(value)
+
+
+def form_of(records: list[object]) -> RecordForm:
+    """The form of records, by the first of them: a mapping is guessed for what is not in the form of events.
+
+    >>> form_of([{"id": "e1", "attributes": {"temp": 21.5}}]).flat, form_of([{"ts": 1, "temp": 21.5}]).flat
+    (False, True)
+    """
+    objects = [record for record in records if isinstance(record, dict)]
+    if not objects or any(_is_event(record) for record in objects):
+        return EventForm()
+    return FlatForm(guess_mapping(objects))
+
+
+def _is_event(record: dict[str, object]) -> bool:
+    """Whether an object is meant as an event, though it may be a faulty one."""
+    if record.keys() <= {*FIELDS}:
+        return True
+    nested = [name for name, value in record.items() if isinstance(value, dict)]
+    return bool(get_close_matches("attributes", nested, n=1, cutoff=0.8))
+
+
+def _checked_id(value: object, default: str) -> str:
+    if value is None or value == "":
+        return default
+    if not isinstance(value, str):
+        raise InputError(f"id is a JSON {_kind(value)}, not text", hint="put it in quotes")
+    return check_text("id", value)
+
+
+def _checked_tuples(value: object) -> tuple[Pair, ...]:
+    if value is not None and not isinstance(value, dict):
+        raise InputError(f"attributes is a JSON {_kind(value)}, not an object")
+    tuples = tuple(flatten(value or {}))
+    if not tuples:
+        raise InputError("the event has no attributes", hint='add "attributes": {"name": "value"}')
+    return tuples
+
+
+def _kind(value: object) -> str:
+    names = {dict: "object", list: "array", str: "string", bool: "boolean", type(None): "null"}
+    return names.get(type(value), "number")

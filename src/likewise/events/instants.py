@@ -1,0 +1,213 @@
+"""Times from outside: one rule for every format and every place that reads.
+
+A time is ISO 8601 text (a date alone is its midnight) or a number since 1970: seconds or, if it is too large for them,
+milliseconds, microseconds or nanoseconds. A time that names no zone is in the zone of the reader, by default UTC.
+A time of day without a date is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from decimal import ROUND_HALF_EVEN, Decimal
+from functools import lru_cache
+from typing import Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from likewise.errors import BuildError, InputError
+from likewise.events.event import Instant, to_instant
+
+__all__ = [
+    "FEW",
+    "FIRST",
+    "LAST",
+    "NO_TIME",
+    "ODD_TIME",
+    "TimeRule",
+    "from_local",
+    "parse_instant",
+    "read_times",
+    "zone_of",
+]
+
+FIRST, LAST = to_instant(datetime.min), to_instant(datetime.max)
+"""The years 1 to 9999."""
+NO_TIME: Final = int(np.iinfo(np.int64).min)
+"""The start and the end of an event that has no time."""
+ODD_TIME: Final = NO_TIME + 1
+"""No time, or one that compiled loops do not understand."""
+FEW: Final = 2000
+"""So few things are read before a kernel is loaded."""
+UNITS: Final = ((10**11, 10**6), (10**14, 10**3), (10**17, 1))
+"""Numbers below this many are of a unit of so many microseconds; larger ones are nanoseconds."""
+
+_NUMBER: Final = re.compile(r"[-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?", re.ASCII)
+_OFFSET: Final = re.compile(r"([-+])(\d\d?)(?::?(\d\d))?", re.ASCII)
+_MINUTE: Final = 60_000_000
+_REGULAR: Final = 65_000_000_000_000
+"""Since 1972 an offset from UTC holds for whole minutes."""
+
+
+class TimeRule:
+    """How the times of one source are written, where that is not ISO 8601 in UTC or a number.
+
+    >>> TimeRule("%d/%m/%Y %H:%M", "Europe/Dublin").instant("time", "01/07/1970 01:00")
+    15638400000000
+    """
+
+    def __init__(self, format: str | None = None, zone: str | tzinfo | None = None) -> None:
+        self.format = format
+        self.zone: tzinfo = UTC if zone is None else zone_of(zone) if isinstance(zone, str) else zone
+
+    @property
+    def usual(self) -> bool:
+        """Whether times are ISO 8601 or numbers."""
+        return self.format is None
+
+    def instant(self, field: str, value: object) -> Instant:
+        """The instant of a value, or the reason why it is none."""
+        if self.format is None or not isinstance(value, str):
+            return parse_instant(field, value, zone=self.zone)
+        try:
+            moment = datetime.strptime(value.strip(), self.format)
+        except ValueError:
+            hint = f"the format is {self.format!r}"
+            raise InputError(f"{field} {_shown(value)} is not of the time format", hint=hint) from None
+        return _checked(field, value, _instant_of(moment, self.zone))
+
+
+def parse_instant(field: str, value: object, *, zone: tzinfo = UTC) -> Instant:
+    """A moment given as ISO 8601 text, or as a number since 1970.
+
+    >>> parse_instant("time", 1.5), parse_instant("time", "1970-01-02"), parse_instant("time", 1_700_000_000_000)
+    (1500000, 86400000000, 1700000000000000)
+    """
+    if isinstance(value, datetime):
+        return _checked(field, value.isoformat(), _instant_of(value, zone))
+    if isinstance(value, str):
+        return _instant_of_text(field, value, zone)
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        raise InputError(f"{field} is of type {type(value).__name__}, not a timestamp or a number of seconds")
+    return instant_of_number(field, value)
+
+
+def instant_of_number(field: str, value: float | Decimal) -> Instant:
+    """The instant of a number: its size tells the unit.
+
+    >>> [instant_of_number("time", 3 * 10**power) for power in (9, 12, 15, 18)]
+    [3000000000000000, 3000000000000000, 3000000000000000, 3000000000000000]
+    """
+    hint = "seconds, milliseconds, microseconds or nanoseconds since 1970, in the years 1 to 9999"
+    if not FIRST <= value <= LAST * 1000:  # NaN and infinities are not
+        raise InputError(f"{field} {value} is out of range", hint=hint)
+    exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+    scale = next((Decimal(scale) for most, scale in UNITS if abs(exact) < most), Decimal("0.001"))
+    instant = int((exact * scale).to_integral_value(ROUND_HALF_EVEN))
+    if not FIRST <= instant <= LAST:
+        raise InputError(f"{field} {value} is out of range", hint=hint)
+    return instant
+
+
+def _instant_of_text(field: str, text: str, zone: tzinfo) -> Instant:
+    text = text.strip()
+    # Eight digits are a date; digits in any other number are never one, whatever else ISO 8601 may see in them.
+    if _NUMBER.fullmatch(text) and not (len(text) == 8 and text.isdigit()):
+        return instant_of_number(field, Decimal(text))
+    try:
+        instant = _instant_of(datetime.fromisoformat(text), zone)
+    except (ValueError, OverflowError):
+        hint = "such as 2010-07-11T20:30:00Z, or seconds since 1970"
+        raise InputError(f"{field} {_shown(text)} is not an ISO 8601 time", hint=hint) from None
+    return _checked(field, text, instant)
+
+
+def _instant_of(moment: datetime, zone: tzinfo) -> Instant:
+    return to_instant(moment if moment.tzinfo is not None else moment.replace(tzinfo=zone))
+
+
+def _checked(field: str, text: str, instant: Instant) -> Instant:
+    if FIRST <= instant <= LAST:
+        return instant
+    raise InputError(f"{field} {_shown(text)} is out of range", hint="the years 1 to 9999")
+
+
+def read_times(cells: pa.StringArray, rule: TimeRule, *, field: str) -> tuple[NDArray[np.int64], dict[int, InputError]]:
+    """The times of cells (`NO_TIME` where one is empty or null), and for each row that is no time the reason.
+
+    >>> cells = pa.array(["1970-01-01T00:00:01Z", "1", "1970-01-02", None, "10:30"])
+    >>> moments, bad = read_times(cells, TimeRule(), field="at")
+    >>> moments.tolist()[:3], int(moments[3]) == NO_TIME, bad[4].message
+    ([1000000, 1000000, 86400000000], True, "at '10:30' is not an ISO 8601 time")
+    """
+    moments = np.full(len(cells), ODD_TIME, np.int64)
+    if rule.usual and len(cells) > FEW:
+        from likewise.events.formats.time_kernel import read_column
+
+        moments = read_column(cells, rule.zone)
+    moments[cells.is_null().to_numpy(zero_copy_only=False)] = NO_TIME
+    odd = np.flatnonzero(moments == ODD_TIME)
+    bad: dict[int, InputError] = {}
+    known: dict[str, int | InputError] = {}
+    for row, text in zip(odd.tolist(), cells.take(pa.array(odd)).to_pylist(), strict=True):
+        if text not in known:
+            try:
+                known[text] = rule.instant(field, text) if text.strip() else NO_TIME
+            except InputError as flaw:
+                known[text] = flaw
+        found = known[text]
+        if isinstance(found, InputError):
+            bad[row] = found
+        moments[row] = NO_TIME if isinstance(found, InputError) else found
+    return moments, bad
+
+
+@lru_cache(maxsize=256)
+def zone_of(name: str) -> tzinfo:
+    """A zone by the name of its region or by its offset.
+
+    >>> zone_of("+01:30"), zone_of("Europe/Dublin"), zone_of("UTC")
+    (datetime.timezone(datetime.timedelta(seconds=5400)), zoneinfo.ZoneInfo(key='Europe/Dublin'), datetime.timezone.utc)
+    """
+    if name in {"Z", "UTC", "GMT", "Etc/UTC"}:
+        return UTC
+    found = _OFFSET.fullmatch(name)
+    if found is not None:
+        ahead = timedelta(hours=int(found[2]), minutes=int(found[3] or 0))
+        if ahead < timedelta(days=1) and int(found[3] or 0) < 60:
+            return timezone(-ahead if found[1] == "-" else ahead)
+    else:
+        try:
+            return ZoneInfo(name)
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            pass
+    raise BuildError(f"there is no time zone {name!r}", hint="such as Europe/Dublin, UTC or +01:00")
+
+
+def from_local(local: NDArray[np.int64], zone: tzinfo) -> NDArray[np.int64]:
+    """Instants from what the clocks of a zone show; of two moments that they show alike, the first."""
+    if isinstance(zone, timezone):
+        return np.asarray(local - _microseconds(zone.utcoffset(None)))
+    if not len(local):
+        return local
+    step = _MINUTE if local.min() > _REGULAR else 1
+    distinct, back = np.unique(local // step, return_inverse=True)
+    ahead = [_offset(each * step, zone) for each in distinct.tolist()]
+    return np.asarray(local - np.array(ahead, np.int64)[back])
+
+
+def _offset(local: int, zone: tzinfo) -> int:
+    clock = datetime(1970, 1, 1) + timedelta(microseconds=local)
+    return _microseconds(zone.utcoffset(clock.replace(tzinfo=zone)))
+
+
+def _microseconds(span: timedelta | None) -> int:
+    assert span is not None
+    return span // timedelta(microseconds=1)
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 60 else text[:57] + "...")
