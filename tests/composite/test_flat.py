@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from worlds import KINDS, event, events, gappy, member, profile, traces
 
-from likewise.composite import Detector, Limits
+from likewise.composite import Detector, Limits, build_plan
 from likewise.composite._columns import Columns
 from likewise.composite._flat_shape import shape_of
 from likewise.events import Event
@@ -177,7 +177,7 @@ def test_what_is_not_plain_stays_general() -> None:
     known: dict[str, Subscription] = {}
 
     def plain(composite: Composite, options: Options | None = None) -> bool:
-        return shape_of(Subscription("p", composite, options or Options()), known) is not None
+        return shape_of(build_plan(Subscription("p", composite, options or Options()), known)) is not None
 
     assert plain(Composite(Sequence((a, b))))
     c, room = member("C"), Binding(Field("a", "room"), Operator.EQ, Field("b", "room"))

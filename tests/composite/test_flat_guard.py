@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from test_flat import EXAMPLES, Near, exactly, plain_members, signatures
 from worlds import KINDS, event, events, gappy, member, profile, traces
 
-from likewise.composite import Detector, Limits
+from likewise.composite import Detector, Limits, build_plan
 from likewise.composite._flat_shape import shape_of
 from likewise.events import Event
 from likewise.language import (
@@ -27,7 +27,6 @@ from likewise.language import (
     Options,
     Pattern,
     Sequence,
-    Subscription,
     TimeEvent,
     parse,
 )
@@ -226,7 +225,7 @@ def test_a_flood_of_what_must_not_happen_is_not_kept() -> None:
 def test_what_is_compiled_and_what_is_not() -> None:
     def plain(text: str) -> bool:
         [one] = parse(f"p: {text}")
-        return shape_of(one, dict[str, Subscription]()) is not None
+        return shape_of(build_plan(one)) is not None
 
     a, b, c = (f"{{kind = {kind}}} as {kind.lower()}" for kind in "ABC")
     assert plain(f"{a} then not {b} within 5 s")

@@ -1,33 +1,15 @@
-"""Which patterns are plain enough for the compiled path: profiles in sequence or together, joined by a key of all."""
+"""Which plans are plain enough for the compiled path: profiles in sequence or together, joined by a key of all."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import NamedTuple
 
+from likewise.composite._conditions import Condition, Side
 from likewise.composite._flat_tables import ALL, FIRST, LAST, MOST_KEYS, MOST_MEMBERS
-from likewise.composite._plan import LEAST, NEAR
+from likewise.composite._plan import Absence, JointNode, LeafNode, Node, Part, Plan, SequenceNode, Step
 from likewise.events import Value, normalise
-from likewise.language import (
-    Binding,
-    Composite,
-    Conjunction,
-    Consumption,
-    Duplicates,
-    Field,
-    Keep,
-    Member,
-    Negation,
-    Operator,
-    Options,
-    Pattern,
-    Profile,
-    Range,
-    Reference,
-    Sequence,
-    Subscription,
-)
+from likewise.language import Consumption, Keep, Operator, Options, Profile, Range
 
 _KEEP = {Keep.ALL: ALL, Keep.FIRST: FIRST, Keep.LAST: LAST}
 
@@ -69,80 +51,54 @@ class Shape(NamedTuple):
         return self.guard is not None and self.after == len(self.roles) - 1
 
 
-def shape_of(subscription: Subscription, known: Mapping[str, Subscription]) -> Shape | None:
-    """The shape of a plain pattern; None for all others, and for those that are to be refused."""
-    body, options = subscription.body, subscription.options
-    composite = body if isinstance(body, Composite) else Composite(Member(body, "event"))
-    root = composite.root
-    parts = root.parts if isinstance(root, Sequence | Conjunction) else (root,)
-    joint = isinstance(root, Conjunction)
-    within = root.within if isinstance(root, Sequence | Conjunction) else None
-    absent = _absent(root)
-    roles = None if absent is None else _roles(_all_parts(parts) if absent else parts, options, known)
-    joined = None if roles is None else _joined(roles, composite.where, absent or None, joint=joint)
-    if absent is None or joined is None:
+def shape_of(plan: Plan) -> Shape | None:
+    """The shape of a plain pattern; None for all others."""
+    root = plan.root.node
+    within = root.within if isinstance(root, SequenceNode | JointNode) else None
+    guard = root.guards[0] if isinstance(root, SequenceNode) and root.guards else None
+    asked = _members(plan.root)
+    if asked and guard is not None:
+        asked.append(_role(guard.node, ALL))
+    roles = tuple([role for role in asked if role is not None])
+    if len(roles) < len(asked) or not 0 < len(roles) <= MOST_MEMBERS:
         return None
-    members, guard = joined, None
-    if absent > 0:
-        members, guard = (*joined[:absent], *joined[absent + 1 :]), joined[absent]
-        guard = guard._replace(options=replace(guard.options, threshold=NEAR))
+    joint = isinstance(root, JointNode)
+    joined = _joined(roles, plan, guard, joint=joint)
+    if joined is None:
+        return None
     shape = Shape(
-        members,
+        joined if guard is None else joined[:-1],
         joint,
         -1 if within is None else within,
-        composite.consumption is Consumption.UNIQUE,
-        LEAST if options.threshold is None else options.threshold,
-        guard,
-        absent - 1,
+        plan.consumption is Consumption.UNIQUE,
+        plan.threshold,
+        joined[-1] if guard is not None else None,
+        -1 if guard is None else guard.after,
     )
-    return shape if _enough(within, members, joint) and _chosen(shape) else None
+    return shape if _chosen(shape) else None
 
 
-def _absent(root: Pattern) -> int | None:
-    """Where the one part stands that must not happen: 0 if there is none, None if the kernel cannot watch for it."""
-    parts = root.parts if isinstance(root, Sequence) else ()
-    places = [k for k, part in enumerate(parts) if isinstance(part, Negation)]
-    if not places or not isinstance(root, Sequence):
-        return 0
-    [place, *more], part = places, parts[places[0]]
-    assert isinstance(part, Negation)
-    watched = not more and place > 0 and root.within is not None and part.within is None
-    chosen = getattr(part.part, "duplicates", None)
-    return place if watched and _keep(chosen) == ALL else None
+def _members(whole: Part) -> list[Role | None]:
+    """The members of a pattern that may be plain: profiles in sequence or together, or one alone; else none."""
+    root = whole.node
+    if isinstance(root, LeafNode):
+        return [_role(root, _KEEP.get(whole.keep.keep))]
+    if isinstance(root, SequenceNode):
+        steps: tuple[Step, ...] = root.steps
+        watched = all(guard.after >= 0 and guard.within is None for guard in root.guards)
+        if len(root.guards) > 1 or not watched or (root.guards and root.within is None):
+            return []
+    elif isinstance(root, JointNode) and root.relation is None and not root.guards:
+        steps = root.parts
+    else:
+        return []
+    return [_role(step.node, _KEEP.get(step.keep.keep)) if isinstance(step, Part) else None for step in steps]
 
 
-def _all_parts(parts: tuple[Pattern, ...]) -> tuple[Pattern, ...]:
-    return tuple(part.part if isinstance(part, Negation) else part for part in parts)
-
-
-def _roles(parts: tuple[Pattern, ...], options: Options, known: Mapping[str, Subscription]) -> tuple[Role, ...] | None:
-    roles, unnamed = list[Role](), 0
-    for part in parts:
-        unnamed += isinstance(part, Member) and part.alias is None
-        role = _role(part, options, known, f"e{unnamed}")
-        if role is None:
-            return None
-        roles.append(role)
-    names = {role.name for role in roles}
-    return tuple(roles) if len(names) == len(roles) <= MOST_MEMBERS else None
-
-
-def _role(part: Pattern, options: Options, known: Mapping[str, Subscription], unnamed: str) -> Role | None:
-    keep = _keep(getattr(part, "duplicates", None))
-    if keep is None:
+def _role(node: Node, keep: int | None) -> Role | None:
+    if not isinstance(node, LeafNode) or node.conditions or keep is None:
         return None
-    if isinstance(part, Member) and part.profile.predicates:
-        return Role(part.alias or unnamed, part.profile, options, keep)
-    target = known.get(part.name) if isinstance(part, Reference) else None
-    if not isinstance(part, Reference) or target is None:
-        return None
-    if not isinstance(target.body, Profile) or not target.body.predicates:
-        return None
-    return Role(part.alias or part.name, target.body, target.options, keep)
-
-
-def _keep(duplicates: Duplicates | None) -> int | None:
-    return ALL if duplicates is None else _KEEP.get(duplicates.keep)
+    return Role(node.role, node.profile, node.options, keep)
 
 
 def _chosen(shape: Shape) -> bool:
@@ -158,40 +114,36 @@ def _chosen(shape: Shape) -> bool:
     return shape.joint or all(role.keep != LAST for role in roles[1:])
 
 
-def _enough(within: int | None, roles: tuple[Role, ...], joint: bool) -> bool:
-    """Whether the window can hold the steps; one that cannot is refused elsewhere."""
-    return within is None or within >= (0 if joint else len(roles) - 1)
-
-
-def _joined(
-    roles: tuple[Role, ...], where: tuple[Binding, ...], absent: int | None, *, joint: bool
-) -> tuple[Role, ...] | None:
+def _joined(roles: tuple[Role, ...], plan: Plan, guard: Absence | None, *, joint: bool) -> tuple[Role, ...] | None:
     """The roles with what joins them, if conditions are equalities and each tells the same of all members.
 
-    The members must be joined without the one that is `absent`, which joins nothing, and in a sequence each member by
-    those before it: then all that waits under a key has that key for sure.
+    The members must be joined without the one that must not happen, which comes last and joins nothing, and in a
+    sequence each member by those before it: then all that waits under a key has that key for sure.
     """
     found: list[set[tuple[int, str]]] = []
     places = {role.name: k for k, role in enumerate(roles)}
-    for binding in where:
-        sides = _equality(binding, places)
+    for condition in plan.conditions:
+        sides = _equality(condition, places)
         if sides is None or any(_by_meaning(roles[k], attribute) for k, attribute in sides):
             return None
         found.append(sides)
+    if not found:
+        return roles
     groups = _connected(found)
-    members = [k for k in range(len(roles)) if k != absent]
-    if len(groups) > MOST_KEYS or any(sorted(k for k, _ in group) != list(range(len(roles))) for group in groups):
+    everyone = list(range(len(roles)))
+    members = everyone if guard is None else everyone[:-1]
+    if len(groups) > MOST_KEYS or any(sorted(k for k, _ in group) != everyone for group in groups):
         return None
     # A sequence grows member by member, a conjunction meets when all are there; an absence is decided where it stands.
     grown = [members] if joint else [members[:size] for size in range(2, len(members) + 1)]
-    if absent is not None:
-        grown.append([*members[:absent], absent])
+    if guard is not None:
+        grown.append([*members[: guard.after + 1], everyone[-1]])
     for some in grown:
         among = [sides for sides in found if all(k in some for k, _ in sides)]
-        if len(some) > 1 and [len(group) for group in _connected(among)] != [len(some)] * len(groups):
+        if [len(group) for group in _connected(among)] != [len(some)] * len(groups):
             return None
     keys = [dict(group) for group in groups]
-    return tuple(role._replace(attributes=tuple(key[k] for key in keys)) for k, role in enumerate(roles))
+    return tuple([role._replace(attributes=tuple([key[k] for key in keys])) for k, role in enumerate(roles)])
 
 
 def _connected(found: list[set[tuple[int, str]]]) -> list[set[tuple[int, str]]]:
@@ -204,14 +156,13 @@ def _connected(found: list[set[tuple[int, str]]]) -> list[set[tuple[int, str]]]:
     return groups
 
 
-def _equality(binding: Binding, places: Mapping[str, int]) -> set[tuple[int, str]] | None:
-    left, right = binding.left, binding.right
-    plain = binding.operator is Operator.EQ and not binding.approximate
-    if not plain or not isinstance(right, Field) or left.offset or right.offset:
+def _equality(condition: Condition, places: Mapping[str, int]) -> set[tuple[int, str]] | None:
+    """The two attributes that a condition sets equal; None if it is more than that."""
+    left, right = condition.left, condition.right
+    if not condition.joins or not isinstance(right, Side) or left.roles == right.roles:
         return None
-    if left.alias not in places or right.alias not in places or left.alias == right.alias:
-        return None
-    return {(places[side.alias], normalise(side.attribute)) for side in (left, right)}
+    [one], [other] = left.roles, right.roles
+    return {(places[one], left.attribute), (places[other], right.attribute)}
 
 
 def _by_meaning(role: Role, attribute: str) -> bool:

@@ -56,7 +56,7 @@ def build_plan(subscription: Subscription, known: Mapping[str, Subscription] | N
         root = planner.part(composite, options=subscription.options)
     except BuildError as error:
         raise BuildError(f"{subscription.name}: {error.message}", hint=error.hint) from None
-    for part in planner.parts:
+    for part in planner.parts if planner.conditions else ():
         complete(part, planner.conditions)
     return plan.Plan(
         subscription.name,
@@ -84,6 +84,7 @@ class Planner:
         self._unnamed = 0
         self._near = False
         self._counts = 0
+        self._alternatives = False
 
     def part(self, composite: Composite, *, options: Options, depth: int = 0, free: bool = False) -> plan.Part:
         """A whole composite with its conditions."""
@@ -98,7 +99,8 @@ class Planner:
             condition = self._condition(binding)
             self.conditions.append(condition)
             place(condition, node)
-        settle(node)
+        if self._alternatives:
+            settle(node)
         self._options, self._scope = saved
         part = plan.Part(node=node, keep=keep)
         self.parts.append(part)
@@ -188,7 +190,7 @@ class Planner:
             free=free,
             roles=frozenset({role}),
             profile=profile,
-            options=replace(options, threshold=threshold),
+            options=options if threshold == options.threshold else replace(options, threshold=threshold),
             role=role,
         )
 
@@ -326,6 +328,7 @@ class Planner:
         return _with_roles(node, [])
 
     def _disjunction(self, disjunction: Disjunction, depth: int, free: bool) -> plan.Node:
+        self._alternatives = True
         parts = tuple(self._child(pattern, depth, free) for pattern in disjunction.parts)
         return _with_roles(plan.DisjunctionNode(id=0, depth=depth, free=free, roles=frozenset(), parts=parts), [])
 

@@ -40,7 +40,7 @@ def reconcile(detector: Composer, subscriptions: Iterable[Subscription]) -> Chan
     changed = tuple(name for name in wanted if name in running and _differs(detector, wanted[name], listed))
     removed = tuple(name for name in detector.patterns if name not in wanted)
     for name in (*added, *changed):
-        detector._build(wanted[name], 0, listed)
+        detector._plan(wanted[name], listed)
     for name in (*removed, *changed):
         detector.remove(name)
     for one in listed.values():

@@ -15,6 +15,7 @@ from likewise.composite._flat_tables import BROKEN, REPLACED, SPENT
 from likewise.composite._instance import Filled, Instance, Token
 from likewise.composite._joint import Held, JointProcess
 from likewise.composite._plan import LeafNode, Node, Part
+from likewise.composite._planner import build_plan
 from likewise.composite._prefix import Prefix
 from likewise.composite._run import Run
 from likewise.composite._sequence import SequenceProcess
@@ -30,7 +31,7 @@ def run_general(
 ) -> None:
     """Run a plain pattern on the general path, beginning with what it holds."""
     catalogue = detector._catalogue
-    run = detector._build(catalogue.running(name), number, catalogue.scope(name))
+    run = detector._new_run(build_plan(catalogue.running(name), catalogue.scope(name)), number)
     detector._pool.register(run)
     detector._runs[name] = run
     run.detected, run.dropped = facts.detected, facts.dropped

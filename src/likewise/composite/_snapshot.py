@@ -11,6 +11,7 @@ from likewise.composite._flat import FlatPatterns
 from likewise.composite._flat_book import Facts
 from likewise.composite._flat_shape import shape_of
 from likewise.composite._flat_stock import Kept
+from likewise.composite._planner import build_plan
 from likewise.composite._resume import run_general
 from likewise.composite._run import Limits, Run
 from likewise.composite._state import Dump, Load, dump_event, load_event
@@ -134,7 +135,7 @@ def read(kind: type[C], data: bytes, **parts: Any) -> C:
 
 def _load_run(detector: Composer, entry: dict[str, Any]) -> None:
     subscription = _resume(detector, entry)
-    run = detector._build(subscription, entry["number"], detector._catalogue.scope(subscription.name))
+    run = detector._new_run(build_plan(subscription, detector._catalogue.scope(subscription.name)), entry["number"])
     detector._install(run)
     run.detected, run.dropped = entry["detected"], entry["dropped"]
     if entry["started"] is None:
@@ -153,7 +154,7 @@ def _load_flat(detector: Composer, entry: dict[str, Any]) -> None:
     subscription = _resume(detector, entry)
     name, facts, number = subscription.name, Facts(*entry["facts"]), entry["number"]
     kept = [Kept(tuple(map(load_event, events)), tuple(ranks), *rest) for events, ranks, *rest in entry["kept"]]
-    shape = shape_of(subscription, detector._catalogue.scope(name))
+    shape = shape_of(build_plan(subscription, detector._catalogue.scope(name)))
     assert shape is not None  # it was plain when it was written
     if detector._flat is not None:
         detector._flat.add(name, shape, number=number, started=facts.started)

@@ -21,6 +21,7 @@ from likewise.composite._explain import PatternState, flat_state, run_state
 from likewise.composite._flat import FlatPatterns
 from likewise.composite._flat_shape import shape_of
 from likewise.composite._intake import YEAR, Arrived, Intake, Refused
+from likewise.composite._plan import Plan
 from likewise.composite._planner import build_plan
 from likewise.composite._pool import Pool
 from likewise.composite._process import TERMINATORS
@@ -127,25 +128,29 @@ class Composer:
         if self._runs_already(name):
             raise BuildError(f"a pattern {name!r} is running already", hint="use replace, or another name")
         subscription = Subscription(name, body, options or Options())
-        known = self._catalogue.named
-        shape = None if self._flat is None else shape_of(subscription, known)
+        plan = self._plan(subscription, self._catalogue.named)
+        shape = None if self._flat is None else shape_of(plan)
         self._numbers += 1
         if self._flat is not None and shape is not None:
             self._flat.add(name, shape, number=self._numbers, started=self._now)
         else:
-            self._install(self._build(subscription, self._numbers, known))
+            self._install(self._new_run(plan, self._numbers))
         self._catalogue.run(subscription)
 
     def _runs_already(self, name: str) -> bool:
         return name in self._runs or (self._flat is not None and name in self._flat)
 
-    def _build(self, subscription: Subscription, number: int, known: Mapping[str, Subscription]) -> Run:
+    def _plan(self, subscription: Subscription, known: Mapping[str, Subscription]) -> Plan:
+        """What a pattern means, or why it cannot work here."""
         plan = build_plan(subscription, known)
         if plan.approximate and self._relate is None:
             raise BuildError(
                 f"pattern {subscription.name!r} compares members by meaning and there is no measure",
                 hint="give the detector a measure, or compare with =",
             )
+        return plan
+
+    def _new_run(self, plan: Plan, number: int) -> Run:
         return self._kind(
             plan,
             number=number,
@@ -181,7 +186,7 @@ class Composer:
         """Change a pattern; the new one begins with nothing, and if it is refused the old one stays."""
         if not self._runs_already(name):
             self._run(name)
-        self._build(Subscription(name, body, options or Options()), 0, self._catalogue.named)
+        self._plan(Subscription(name, body, options or Options()), self._catalogue.named)
         self.remove(name)
         self.add(name, body, options)
 
