@@ -85,7 +85,7 @@ def _mark(entry: Listed) -> int:
 class Classifier(Protocol):
     """Says which topics an event matches."""
 
-    def __call__(self, event: Event, catalogue: Catalogue) -> tuple[Hit, ...]: ...
+    def __call__(self, event: Event, catalogue: Catalogue, /) -> tuple[Hit, ...]: ...
 
 
 class MatchingClassifier:

@@ -108,6 +108,7 @@ class Node:
         self._of_parcel: dict[Id, Id] = {}
         self._heard: dict[Id, None] = {}
         self._in_delivery: dict[Id, Delivery] = {}
+        self._ended: dict[str, None] = {}
         self._fences: dict[Key, w.Epoch] = {}
         self._held: list[Arrival] = []
         self._version = 0
@@ -158,13 +159,15 @@ class Node:
         known: Mapping[str, Subscription] | None = None,
         id: str = "",
         version: int = 0,
+        since: int | None = None,
     ) -> str:
         """Subscribe from now on; gives the id of the subscription, which a client takes along to another node."""
         tree = decompose(subscription, known, spread=self.settings.spread)
         self._published += 1
         name = id or f"{self.me.id.hex()[:12]}-{self._incarnation}{self._published}-{subscription.name}"
         source = tree.source if isinstance(tree, Compound) else ""
-        self.own[name] = Own(subscription.name, tree, source, now, version, now + self.settings.lease // 3)
+        begin = now if since is None else since
+        self.own[name] = Own(subscription.name, tree, source, begin, version, now + self.settings.lease // 3)
         self._renew(now, name)
         self._pump(now)
         return name
@@ -183,8 +186,15 @@ class Node:
             raise BuildError(f"there is no subscription {name!r} at this node", hint="unsubscribe where it entered")
         subscriber = self._subscriber(name)
         tree = self.own.pop(name).tree
+        self._ended[name] = None
         self._post(now, tree.key, w.Disinterest(tree, subscriber))
         self._pump(now)
+
+    def abandon(self, name: str) -> None:
+        """The subscriber is gone, perhaps to another node: its subscription lapses unless it is renewed there."""
+        self.own.pop(name, None)
+        for parcel in [key for key, each in self._in_delivery.items() if each.subscription == name]:
+            del self._in_delivery[parcel]
 
     # publishing
 
@@ -272,6 +282,12 @@ class Node:
                 del self._heard[next(iter(self._heard))]
             self._receipt(delivery.origin, delivery.parcel)
 
+    def acknowledge_parcel(self, parcel: Id) -> None:
+        """The subscriber has the report in this parcel."""
+        delivery = self._in_delivery.get(parcel)
+        if delivery is not None:
+            self.acknowledge(delivery)
+
     def _receipt(self, origin: Peer, id: Id) -> None:
         if origin.id == self.me.id:
             self._received(id)
@@ -302,6 +318,17 @@ class Node:
         self.keeper.take(now, arrival.key, parcel.body, (arrival.origin, parcel.id))
         if not isinstance(parcel.body, w.Offer):
             self._list(now, self.keeper.led[arrival.key].rendezvous)
+            self._redirect(now, parcel.body.subscriber)
+
+    def _redirect(self, now: int, subscriber: Subscriber) -> None:
+        """A subscriber has moved to another node: what waits for it goes there."""
+        if subscriber.is_rendezvous:
+            return
+        for outgoing in self.outbox.waiting.values():
+            body = outgoing.parcel.body
+            if isinstance(body, w.Notice) and body.subscription == subscriber.id and outgoing.to != subscriber.key:
+                outgoing.to = subscriber.key
+                self.ring.route(now, outgoing.to, outgoing.parcel)
 
     def _is_fenced(self, now: int, arrival: Arrival, parcel: w.Parcel) -> bool:
         """Whether the sender's rendezvous has a successor: then it must not report."""
@@ -326,8 +353,10 @@ class Node:
         assert isinstance(notice, w.Notice)
         if arrival.key != self.me.id:
             return
-        if parcel.id in self._heard or notice.subscription not in self.own:
+        if parcel.id in self._heard or notice.subscription in self._ended:
             self._receipt(arrival.origin, parcel.id)
+            return
+        if notice.subscription not in self.own:
             return
         delivery = Delivery(notice.subscription, notice.report, parcel.id, arrival.origin)
         if parcel.id not in self._in_delivery:

@@ -1,0 +1,278 @@
+"""Publishers and subscribers of a node, over the same TLS: requests, answers, and the client.
+
+A client holds a publication until it is acknowledged and takes its subscriptions along when its node is gone: it
+connects to the next address with the same ids, so that nothing is lost and nothing is reported twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import msgspec
+
+from likewise.errors import InputError, LikewiseError, MissingError
+from likewise.events import Event, encode_line
+from likewise.overlay.frames import address_of, frame, read_frame
+from likewise.overlay.identity import context_of
+from likewise.overlay.items import Id, Report
+
+
+class Hello(msgspec.Struct, frozen=True, array_like=True, tag="hello"):
+    """The first message of a connection: a node with its address, or a client."""
+
+    kind: str
+    address: str = ""
+
+
+class Publish(msgspec.Struct, frozen=True, array_like=True, tag="publish"):
+    """An event as a JSON line; `number` is chosen by the client."""
+
+    number: Id
+    event: bytes
+
+
+class Subscribe(msgspec.Struct, frozen=True, array_like=True, tag="subscribe"):
+    """A subscription of a text, by its name; `id` is chosen by the client."""
+
+    id: str
+    source: str
+    name: str
+    since: int = 0
+
+
+class Unsubscribe(msgspec.Struct, frozen=True, array_like=True, tag="unsubscribe"):
+    """The end of a subscription."""
+
+    id: str
+
+
+class Acknowledge(msgspec.Struct, frozen=True, array_like=True, tag="acknowledge"):
+    """The client has a report."""
+
+    parcel: Id
+
+
+class AskStatus(msgspec.Struct, frozen=True, array_like=True, tag="status"):
+    """What does the node know and do?"""
+
+
+class Published(msgspec.Struct, frozen=True, array_like=True, tag="published"):
+    """An event is in the care of those who want it."""
+
+    number: Id
+
+
+class Subscribed(msgspec.Struct, frozen=True, array_like=True, tag="subscribed"):
+    """A subscription is in place."""
+
+    id: str
+
+
+class Told(msgspec.Struct, frozen=True, array_like=True, tag="told"):
+    """A report for a subscription."""
+
+    id: str
+    parcel: Id
+    report: Report
+
+
+class Failed(msgspec.Struct, frozen=True, array_like=True, tag="failed"):
+    """A request that cannot be met."""
+
+    id: str
+    message: str
+
+
+class StatusReply(msgspec.Struct, frozen=True, array_like=True, tag="state"):
+    """The status as JSON."""
+
+    text: str
+
+
+Request: TypeAlias = Publish | Subscribe | Unsubscribe | Acknowledge | AskStatus
+Answer: TypeAlias = Published | Subscribed | Told | Failed | StatusReply
+
+pack = msgspec.msgpack.Encoder().encode
+_hello = msgspec.msgpack.Decoder(Hello).decode
+_requests: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(Request)
+_answers: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(Answer)
+
+
+def decode_hello(data: bytes) -> Hello:
+    """The first message of a connection."""
+    return _decoded(_hello, data)  # type: ignore[no-any-return]
+
+
+def decode_request(data: bytes) -> Any:
+    """A client's request."""
+    return _decoded(_requests.decode, data)
+
+
+def _decoded(decode: Any, data: bytes) -> Any:
+    try:
+        return decode(data)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise InputError(f"not a request: {error}") from None
+
+
+class Session:
+    """A client at its node."""
+
+    def __init__(self, writer: asyncio.StreamWriter) -> None:
+        self._writer = writer
+
+    def send(self, answer: Any) -> None:
+        """Answer; a client that has gone will ask again elsewhere."""
+        if not self._writer.is_closing():
+            self._writer.write(frame([pack(answer)]))
+
+    async def drain(self) -> None:
+        """Let a slow client catch up."""
+        await self._writer.drain()
+
+
+@dataclass(slots=True)
+class Wanted:
+    """A subscription of the client, and what came for it."""
+
+    request: Subscribe
+    reports: asyncio.Queue[Report] = field(default_factory=asyncio.Queue)
+    ready: asyncio.Event = field(default_factory=asyncio.Event)
+    had: dict[Id, None] = field(default_factory=dict)
+
+
+class OverlayClient:
+    """Publishes and subscribes through any of several nodes."""
+
+    def __init__(self, addresses: Sequence[str], *, state: Path) -> None:
+        if not addresses:
+            raise InputError("a client needs the address of a node", hint="give --node HOST:PORT")
+        self._addresses = list(addresses)
+        self._context = context_of(state, server=False)
+        self._writer: asyncio.StreamWriter | None = None
+        self._waiting: dict[Id, tuple[Publish, asyncio.Future[None]]] = {}
+        self._wanted: dict[str, Wanted] = {}
+        self._status: asyncio.Future[str] | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._connected = asyncio.Event()
+        self.failure: LikewiseError | None = None
+
+    async def __aenter__(self) -> OverlayClient:
+        self._task = asyncio.create_task(self._run())
+        waits = asyncio.create_task(self._connected.wait())
+        await asyncio.wait({self._task, waits}, return_when=asyncio.FIRST_COMPLETED)
+        waits.cancel()
+        if self._task.done():
+            self._task.result()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    # the connection
+
+    async def _run(self) -> None:
+        failures = 0
+        while True:
+            address = self._addresses[0]
+            try:
+                await self._talk(address)
+            except (OSError, TimeoutError, asyncio.IncompleteReadError) as error:
+                failures = 0 if self._connected.is_set() else failures + 1
+                self._connected.clear()
+                if failures >= 5 * len(self._addresses):
+                    hint = "is it running, and is the client's certificate of its federation?"
+                    raise MissingError(f"no node answers at {', '.join(self._addresses)}: {error}", hint=hint) from None
+                await asyncio.sleep(0.1 if failures < len(self._addresses) else 0.5)
+            self._addresses = [*self._addresses[1:], address]
+
+    async def _talk(self, address: str) -> None:
+        async with asyncio.timeout(3):
+            reader, writer = await asyncio.open_connection(*address_of(address), ssl=self._context)
+        try:
+            self._writer = writer
+            writer.write(frame([pack(Hello("client"))]))
+            again = [*(wanted.request for wanted in self._wanted.values())]
+            again += [request for request, _ in self._waiting.values()]  # type: ignore[misc]
+            if again:
+                writer.write(frame([pack(request) for request in again]))
+            self._connected.set()
+            while True:
+                async with asyncio.timeout(None):
+                    for data in await read_frame(reader):
+                        self._hear(_answers.decode(data))
+        finally:
+            self._writer = None
+            writer.close()
+
+    def _send(self, request: Any) -> None:
+        if self._writer is not None and not self._writer.is_closing():
+            self._writer.write(frame([pack(request)]))
+
+    def _hear(self, answer: Any) -> None:
+        if isinstance(answer, Published):
+            entry = self._waiting.pop(answer.number, None)
+            if entry is not None and not entry[1].done():
+                entry[1].set_result(None)
+        elif isinstance(answer, Told):
+            wanted = self._wanted.get(answer.id)
+            if wanted is not None and answer.report.id not in wanted.had:
+                wanted.had[answer.report.id] = None
+                wanted.reports.put_nowait(answer.report)
+            self._send(Acknowledge(answer.parcel))
+        elif isinstance(answer, Subscribed):
+            self._wanted[answer.id].ready.set()
+        elif isinstance(answer, Failed):
+            self.failure = InputError(answer.message)
+            if answer.id in self._wanted:
+                self._wanted[answer.id].ready.set()
+        elif self._status is not None:
+            self._status.set_result(answer.text)
+
+    # what a user does
+
+    def send(self, event: Event) -> asyncio.Future[None]:
+        """Publish an event; the future is done when it is acknowledged."""
+        request = Publish(uuid.uuid4().bytes, encode_line(event))
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting[request.number] = (request, future)
+        self._send(request)
+        return future
+
+    async def publish(self, event: Event) -> None:
+        """Publish an event, and wait until it is acknowledged."""
+        await self.send(event)
+
+    async def subscribe(self, source: str, name: str, *, since: int = 0) -> str:
+        """Subscribe, and wait until the subscription is in place; gives its id."""
+        request = Subscribe(f"{uuid.uuid4().hex}-{name}", source, name, since)
+        wanted = self._wanted[request.id] = Wanted(request)
+        self._send(request)
+        await wanted.ready.wait()
+        if self.failure is not None:
+            raise self.failure
+        return request.id
+
+    async def reports(self, id: str) -> AsyncIterator[Report]:
+        """What is reported to a subscription, each once."""
+        while True:
+            yield await self._wanted[id].reports.get()
+
+    async def unsubscribe(self, id: str) -> None:
+        """End a subscription."""
+        del self._wanted[id]
+        self._send(Unsubscribe(id))
+
+    async def status(self) -> dict[str, Any]:
+        """What the node knows and does."""
+        self._status = asyncio.get_running_loop().create_future()
+        self._send(AskStatus())
+        out: dict[str, Any] = msgspec.json.decode(await self._status)
+        return out

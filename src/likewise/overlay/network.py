@@ -1,0 +1,282 @@
+"""A node over sockets: asyncio, mutual TLS, and frames of messages.
+
+The node itself knows nothing of this: here are the clock, the links to its peers, and the clients that publish and
+subscribe through it. A link has a bounded queue; to a peer that is slower than what it is sent, messages are shed and
+counted, and sent again by those who wait for their receipt.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections import Counter, deque
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from likewise.errors import InputError, LikewiseError, MissingError
+from likewise.events import decode_line
+from likewise.language import parse
+from likewise.overlay import clients as c
+from likewise.overlay.frames import address_of, frame, read_frame
+from likewise.overlay.identity import context_of, id_of_certificate, own_id
+from likewise.overlay.ids import Key
+from likewise.overlay.node import Delivery, Node, NodeSettings
+from likewise.overlay.tables import Peer
+from likewise.overlay.wire import decode, encode
+
+QUEUE: Final = 10_000
+GATE_ATTEMPTS: Final = 60
+"""How often, twice a second, a new node tries to reach the node through which it joins."""
+BURST: Final = 2_000
+"""Messages that go into one frame at most."""
+
+
+def now() -> int:
+    """Microseconds since 1970."""
+    return time.time_ns() // 1000
+
+
+class Link:
+    """Messages to one peer: queued, bounded, several to a frame."""
+
+    def __init__(self, host: NodeHost, peer: Peer) -> None:
+        self.host = host
+        self.peer = peer
+        self.queue: deque[Any] = deque()
+        self._some = asyncio.Event()
+        self.task = asyncio.create_task(self._run())
+
+    def put(self, message: Any) -> None:
+        """Send a message, or shed it."""
+        if len(self.queue) >= QUEUE:
+            self.host.counts["shed"] += 1
+            return
+        self.queue.append(message)
+        self._some.set()
+
+    async def _run(self) -> None:
+        writer = None
+        try:
+            writer = await self._connect()
+            while True:
+                await self._some.wait()
+                self._some.clear()
+                while self.queue:
+                    batch = [encode(self.queue.popleft()) for _ in range(min(len(self.queue), BURST))]
+                    writer.write(frame(batch))
+                    await writer.drain()
+        except (OSError, LikewiseError, asyncio.IncompleteReadError, TimeoutError):
+            self.host.counts["broken links"] += 1
+        finally:
+            self.host.links.pop(self.peer.id, None)
+            if writer is not None:
+                writer.close()
+
+    async def _connect(self) -> asyncio.StreamWriter:
+        where = address_of(self.peer.address)
+        async with asyncio.timeout(3):
+            _, writer = await asyncio.open_connection(*where, ssl=self.host.outward)
+        if _peer_id(writer) != self.peer.id:
+            writer.close()
+            raise InputError("another node answers at this address")
+        writer.write(frame([c.pack(c.Hello("node", self.host.node.me.address))]))
+        return writer
+
+
+def _peer_id(writer: asyncio.StreamWriter) -> Key:
+    return id_of_certificate(writer.get_extra_info("ssl_object").getpeercert(binary_form=True))
+
+
+class NodeHost:
+    """A node, its listener, its links and its clients."""
+
+    def __init__(self, state: Path, *, listen: str, settings: NodeSettings | None = None, **options: Any) -> None:
+        self.where = address_of(listen)
+        self.inward, self.outward = context_of(state, server=True), context_of(state, server=False)
+        me = Peer(own_id(state), listen)
+        self.node = Node(me, settings, incarnation=f"{now():x}-", **options)
+        self.links: dict[Key, Link] = {}
+        self.counts: Counter[str] = Counter()
+        self._sessions: dict[str, c.Session] = {}
+        self._publishers: dict[bytes, c.Session] = {}
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._server: asyncio.Server | None = None
+        self._flushing = False
+
+    async def start(self, join: Iterable[str] = ()) -> None:
+        """Listen, and join the ring through any of the addresses."""
+        try:
+            self._server = await asyncio.start_server(self._accept, *self.where, ssl=self.inward)
+        except OSError as error:
+            raise MissingError(f"cannot listen at {self.where[0]}:{self.where[1]}: {error.strerror}") from None
+        gates = [await self._gate(address) for address in join]
+        self.node.start(now(), [gate for gate in gates if gate is not None])
+        self._settle()
+
+    async def _gate(self, address: str) -> Peer | None:
+        """Who listens at an address; None for this node itself."""
+        for attempt in range(GATE_ATTEMPTS):
+            try:
+                async with asyncio.timeout(3):
+                    _, writer = await asyncio.open_connection(*address_of(address), ssl=self.outward)
+                break
+            except (OSError, TimeoutError) as error:
+                if attempt == GATE_ATTEMPTS - 1:
+                    hint = "is it running, and of this federation?"
+                    raise MissingError(f"no node answers at {address}: {error}", hint=hint) from None
+                await asyncio.sleep(0.5)
+        peer = Peer(_peer_id(writer), address)
+        writer.close()
+        return None if peer.id == self.node.me.id else peer
+
+    async def stop(self) -> None:
+        """Leave the ring, and close everything."""
+        self.node.leave(now())
+        self._settle()
+        await asyncio.sleep(0.1)
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._server is not None:
+            self._server.close()
+        tasks = [*self._tasks, *(link.task for link in list(self.links.values()))]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    # what comes in
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            [first] = await read_frame(reader)
+            hello = c.decode_hello(first)
+            if hello.kind == "node":
+                await self._hear(reader, Peer(_peer_id(writer), hello.address))
+            else:
+                await self._serve(c.Session(writer), reader)
+        except (OSError, asyncio.IncompleteReadError, ValueError, LikewiseError) as error:
+            self.counts["refused" if isinstance(error, LikewiseError | ValueError) else "closed"] += 1
+        except asyncio.CancelledError:
+            pass
+        finally:
+            self._tasks.discard(task)
+            writer.close()
+
+    async def _hear(self, reader: asyncio.StreamReader, sender: Peer) -> None:
+        while True:
+            for data in await read_frame(reader):
+                try:
+                    message = decode(data)
+                except InputError:
+                    self.counts["malformed"] += 1
+                    continue
+                self.node.receive(now(), sender, message)
+            self._settle()
+
+    def _settle(self) -> None:
+        """Send what the node wants sent, and wake it when it wants to be woken."""
+        node = self.node
+        for delivery in node.deliveries:
+            self._pass_on(delivery)
+        node.deliveries.clear()
+        for number in node.acknowledged:
+            session = self._publishers.pop(number, None)
+            if session is not None:
+                session.send(c.Published(number))
+        node.acknowledged.clear()
+        for name in node.confirmed:
+            if (session := self._sessions.get(name)) is not None:
+                session.send(c.Subscribed(name))
+        node.confirmed.clear()
+        for peer, message in node.flush():
+            self._link(peer).put(message)
+        self._set_timer()
+
+    def _link(self, peer: Peer) -> Link:
+        link = self.links.get(peer.id)
+        if link is None:
+            link = self.links[peer.id] = Link(self, peer)
+        return link
+
+    def _set_timer(self) -> None:
+        due = self.node.due
+        if self._timer is not None:
+            self._timer.cancel()
+        if due is not None:
+            self._timer = asyncio.get_running_loop().call_later(max(0, due - now()) / 1e6, self._tick)
+
+    def _tick(self) -> None:
+        self._timer = None
+        self.node.tick(now())
+        self._settle()
+
+    # clients
+
+    async def _serve(self, session: c.Session, reader: asyncio.StreamReader) -> None:
+        try:
+            while True:
+                for data in await read_frame(reader):
+                    self._request(session, c.decode_request(data))
+                self._settle()
+                await session.drain()
+        finally:
+            for name in [name for name, one in self._sessions.items() if one is session]:
+                # Another node may have the subscriber soon: nothing is acknowledged in its name.
+                del self._sessions[name]
+                self.node.abandon(name)
+
+    def _request(self, session: c.Session, request: Any) -> None:
+        try:
+            self._answer(session, request)
+        except LikewiseError as error:
+            session.send(c.Failed(getattr(request, "id", ""), str(error)))
+
+    def _answer(self, session: c.Session, request: Any) -> None:
+        moment = now()
+        if isinstance(request, c.Publish):
+            self._publishers[request.number] = session
+            self.node.publish(moment, decode_line(request.event), id=request.number)
+        elif isinstance(request, c.Subscribe):
+            subscriptions = parse(request.source)
+            known = {each.name: each for each in subscriptions}
+            self._sessions[request.id] = session
+            self.node.subscribe(
+                moment, known[request.name], known=known, id=request.id, version=moment, since=request.since or moment
+            )
+        elif isinstance(request, c.Acknowledge):
+            self.node.acknowledge_parcel(request.parcel)
+        elif isinstance(request, c.Unsubscribe):
+            self._sessions.pop(request.id, None)
+            self.node.unsubscribe(moment, request.id)
+        else:
+            session.send(c.StatusReply(msgspec.json.encode(self.status()).decode()))
+
+    def _pass_on(self, delivery: Delivery) -> None:
+        session = self._sessions.get(delivery.subscription)
+        if session is not None:
+            session.send(c.Told(delivery.subscription, delivery.parcel, delivery.report))
+
+    def status(self) -> dict[str, Any]:
+        """What this node knows and does."""
+        from likewise.overlay.status import status_of
+
+        return status_of(self.node) | {"network": dict(self.counts), "process": os.getpid()}
+
+
+async def run_node(
+    state: Path, *, listen: str, join: Iterable[str] = (), settings: NodeSettings | None = None, **options: Any
+) -> None:
+    """Run a node until it is cancelled."""
+    host = NodeHost(state, listen=listen, settings=settings, **options)
+    await host.start(join)
+    try:
+        await asyncio.Event().wait()
+    finally:
+        await host.stop()

@@ -1,0 +1,57 @@
+"""What a node shows of itself: its ring, its topics, its cubes, its traffic."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from likewise.overlay.decompose import Compound, Topic, compounds_of, topics_of
+from likewise.overlay.ids import short
+from likewise.overlay.node import Node
+
+
+def status_of(node: Node) -> dict[str, Any]:
+    """Everything worth seeing, as plain values."""
+    ring = node.ring
+    return {
+        "id": node.me.id.hex(),
+        "address": node.me.address,
+        "joined": ring.joined,
+        "neighbours": [{"id": short(peer.id), "address": peer.address} for peer in ring.leaves],
+        "dead": [{"id": short(peer.id), "address": peer.address} for peer in ring.dead],
+        "routing table": len(ring.table),
+        "catalogue": len(node.catalogue),
+        "topics": [short(event) for event, _ in node.plane.cells],
+        "composites": [
+            {
+                "key": short(key),
+                "relationships": node.cube.relationships(key),
+                "awaited": node.cube.vector(key),
+            }
+            for key in dict.fromkeys(key for key, _, _ in node.cube.cells)
+        ],
+        "in one piece": sum(len(led.rendezvous.regions) for led in node.keeper.led.values()),
+        "led": len(node.keeper.led),
+        "copies": len(node.keeper.stores) - len(node.keeper.led),
+        "subscriptions": len(node.own),
+        "under way": len(node.outbox),
+        "counts": dict(node.counts + node.keeper.counts + ring.counts + node.outbox.counts),
+    }
+
+
+def explain_tree(tree: Topic | Compound, *, depth: int = 0) -> list[str]:
+    """The members of a subscription and their rendezvous, one a line."""
+    indent = "  " * depth
+    if isinstance(tree, Topic):
+        where = f"split by {tree.split}, no single place" if tree.split else f"at {short(tree.key)}"
+        return [f"{indent}topic {tree.name} {where}"]
+    split = f", one place for each {tree.split}" if tree.split else ""
+    how = "in one piece" if tree.join is None else tree.join.text
+    lines = [f"{indent}composite at {short(tree.key)}: {how}{split}"]
+    for member in tree.members:
+        lines += explain_tree(member, depth=depth + 1)
+    return lines
+
+
+def summary_of(tree: Topic | Compound) -> dict[str, int]:
+    """How many topics and composites a subscription is made of."""
+    return {"topics": len(list(topics_of(tree))), "composites": len(list(compounds_of(tree)))}

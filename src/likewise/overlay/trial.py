@@ -1,0 +1,238 @@
+"""Trials: a simulated federation with random composites and publications, and what it costs.
+
+Events have topics as in the paper: each primitive subscription has one type constraint. So the entry node needs no
+matcher to know the topics of an event, and large federations can be tried.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from itertools import pairwise
+from typing import Any
+
+from likewise.events import Event
+from likewise.language import Composite as Pattern
+from likewise.language import Conjunction, Member, Operator, Options, Predicate, Profile, Subscription
+from likewise.overlay.catalogue import Catalogue
+from likewise.overlay.decompose import topic_of
+from likewise.overlay.ids import Key, key_of
+from likewise.overlay.items import Hit
+from likewise.overlay.node import Node, NodeSettings
+from likewise.overlay.ring import SECOND, RingSettings
+from likewise.overlay.simulation import Host, Simulation, Weather, static_ring
+from likewise.overlay.tables import HALF, Peer
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What to simulate."""
+
+    nodes: int = 100
+    composites: int = 50
+    members: int = 5
+    topics: int = 200
+    events: int = 1000
+    within: int = 10 * SECOND
+    seconds: int = 60
+    churn: float = 0.0
+    loss: float = 0.0
+    copies: int = 2
+    spread: bool = True
+    rooms: int = 0
+    seed: int = 1
+
+
+@lru_cache(maxsize=1 << 16)
+def profile_of(topic: str) -> Profile:
+    """The profile of a topic: one type constraint."""
+    return Profile((Predicate("type", Operator.EQ, topic),))
+
+
+@lru_cache(maxsize=1 << 16)
+def topic_key(topic: str) -> Key:
+    """The key of a topic."""
+    return topic_of(profile_of(topic), Options()).key
+
+
+def classify_by_type(event: Event, catalogue: Catalogue) -> tuple[Hit, ...]:  # noqa: ARG001
+    """The topics of an event are its types."""
+    return tuple(Hit(topic_key(str(value))) for name, value in event.tuples if name == "type")
+
+
+def conjunction(name: str, topics: Iterable[str], *, within: int | None, by: str = "") -> Subscription:
+    """All of some topics, in any order; `by` is an attribute that they have in common."""
+    from likewise.language import Binding, Field
+
+    members = [Member(profile_of(topic), f"m{number}") for number, topic in enumerate(topics)]
+    where = tuple(
+        Binding(Field(left.alias or "", by), Operator.EQ, Field(right.alias or "", by))
+        for left, right in pairwise(members)
+        if by
+    )
+    return Subscription(name, Pattern(Conjunction(tuple(members), within), where))
+
+
+class TrialWorld:
+    """A finished ring whose nodes are made when they are first needed, with one catalogue for all."""
+
+    def __init__(self, count: int, *, seed: int, settings: NodeSettings, weather: Weather | None = None) -> None:
+        self.random = random.Random(seed)
+        self.settings = settings
+        self.catalogue = Catalogue()
+        self.sim = Simulation(seed=seed, weather=weather)
+        self.sim.after = self._collect
+        self.reports = 0
+        self.delays: list[int] = []
+        self.told: Counter[bytes] = Counter()
+        self.acknowledged = 0
+        self.ids = [key_of(f"node {number}") for number in range(count)]
+        self._known = static_ring(self.ids, half=HALF)
+        self._all = set(self.ids)
+        self.sim.lookup = self._host
+        if settings.ring.maintain:
+            for key in self.ids:
+                self.node(key)
+
+    def _host(self, key: Key) -> Host | None:
+        if key not in self._all:
+            return None
+        self.node(key)
+        return self.sim.hosts[key]
+
+    def node(self, key: Key) -> Node:
+        """A node of the ring."""
+        host = self.sim.hosts.get(key)
+        if host is None:
+            node = Node(Peer(key), self.settings, classify=classify_by_type)
+            node.catalogue = self.catalogue
+            node.ring.settle(*self._known(key))
+            self.sim.add(node)
+            node.start(self.sim.now)
+            self.sim.touch(key)
+            return node
+        assert isinstance(host.machine, Node)
+        return host.machine
+
+    def _collect(self, machine: Any) -> None:
+        for delivery in machine.deliveries:
+            self.reports += 1
+            self.told[delivery.parcel] += 1
+            self.delays.append(self.sim.now - delivery.report.time)
+            machine.acknowledge(delivery)
+        machine.deliveries.clear()
+        self.acknowledged += len(machine.acknowledged)
+        machine.acknowledged.clear()
+
+    def call(self, key: Key, action: Callable[[Node], Any]) -> None:
+        """Let a node do something now."""
+        node = self.node(key)
+        action(node)
+        self.sim.touch(key)
+
+    def subscribe(self, subscription: Subscription) -> None:
+        """Subscribe at a random node."""
+        self.call(self.random.choice(self.ids), lambda node: node.subscribe(self.sim.now, subscription))
+
+    @property
+    def made(self) -> list[Node]:
+        """The nodes that were needed so far."""
+        return [host.machine for host in self.sim.hosts.values() if isinstance(host.machine, Node)]
+
+    def join(self, number: int) -> None:
+        """A new node comes."""
+        me = Peer(key_of(f"new node {number}"))
+        node = Node(me, self.settings, classify=classify_by_type)
+        node.catalogue = self.catalogue
+        self.sim.add(node)
+        self._all.add(me.id)
+        self.ids.append(me.id)
+        node.start(self.sim.now, [Peer(key) for key in self.random.sample(self.ids[:-1], 3)])
+        self.sim.touch(me.id)
+
+    def crash(self) -> None:
+        """A node that no subscriber is at goes."""
+        free = [key for key in self.ids if key in self.sim.hosts and not self.node(key).own]
+        if free:
+            victim = self.random.choice(free)
+            self.sim.crash(victim)
+            self.ids.remove(victim)
+
+
+def run_trial(trial: Trial, *, say: Say = lambda _: None) -> dict[str, float | int]:
+    """Subscribe, publish, and count."""
+    maintained = bool(trial.churn or trial.loss)
+    ring = RingSettings(heartbeat=SECOND, maintain=maintained)
+    settings = NodeSettings(ring=ring, copies=trial.copies, spread=trial.spread)
+    world = TrialWorld(trial.nodes, seed=trial.seed, settings=settings, weather=Weather(loss=trial.loss))
+    by = "room" if trial.rooms else ""
+    topics = [f"topic {number}" for number in range(trial.topics)]
+    for number in range(trial.composites):
+        wanted = conjunction(f"c{number}", world.random.sample(topics, trial.members), within=trial.within, by=by)
+        world.subscribe(wanted)
+    world.sim.run(world.sim.now + 5 * SECOND)
+    say(f"{trial.composites} composites in place")
+    before = Counter(world.sim.counts)
+    start = world.sim.now
+    for number in range(trial.events):
+        world.sim.at(
+            start + number * trial.seconds * SECOND // trial.events, _publication(world, trial, topics, number)
+        )
+    if trial.churn:
+        changes = max(1, int(trial.nodes * trial.churn * trial.seconds / 60))
+        for number in range(changes):
+            moment = start + number * trial.seconds * SECOND // changes
+            world.sim.at(moment, world.crash)
+            world.sim.at(moment + SECOND // 2, partial(world.join, number))
+    world.sim.run(start + (trial.seconds + 20) * SECOND)
+    spent = world.sim.counts - before
+    return _figures(world, trial, spent)
+
+
+def _publication(world: TrialWorld, trial: Trial, topics: list[str], number: int) -> Callable[[], None]:
+    def publish() -> None:
+        tuples: tuple[tuple[str, Any], ...] = (("type", world.random.choice(topics)),)
+        if trial.rooms:
+            tuples = (*tuples, ("room", world.random.randrange(trial.rooms)))
+        event = Event(f"e{number}", tuples, (), world.sim.now, world.sim.now)
+        key = world.random.choice(world.ids)
+        if key not in world.sim.hosts or world.sim.hosts[key].up:
+            world.call(key, lambda node: node.publish(world.sim.now, event))
+
+    return publish
+
+
+def _figures(world: TrialWorld, trial: Trial, spent: Counter[str]) -> dict[str, float | int]:
+    loads = sorted(
+        sum(len(led.rendezvous.told) + led.rendezvous.store.number for led in node.keeper.led.values())
+        for node in world.made
+    )
+    return {
+        "nodes": trial.nodes,
+        "publications": trial.events,
+        "acknowledged": world.acknowledged,
+        "reports": world.reports,
+        "told twice": sum(count > 1 for count in world.told.values()),
+        "messages per publication": spent["messages"] / trial.events,
+        "heartbeats per node and second": (spent["Ping"] + spent["Pong"]) / trial.nodes / (trial.seconds + 20),
+        "median delay, ms": sorted(world.delays)[len(world.delays) // 2] / 1000 if world.delays else 0.0,
+        "load (Gini)": gini([*([0] * max(0, trial.nodes - len(loads))), *loads]),
+    }
+
+
+def gini(loads: list[int]) -> float:
+    """How unevenly a load is spread: 0 if all have the same, near 1 if one has all.
+
+    >>> gini([1, 1, 1, 1]), round(gini([0, 0, 0, 1]), 2)
+    (0.0, 0.75)
+    """
+    total = sum(loads)
+    if not total:
+        return 0.0
+    ranked = sum(rank * load for rank, load in enumerate(sorted(loads), 1))
+    return 2 * ranked / (len(loads) * total) - (len(loads) + 1) / len(loads)

@@ -1,0 +1,171 @@
+"""Real sockets: nodes in processes of their own, killed and frozen under load."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from likewise.errors import LikewiseError
+from likewise.events import Event
+from likewise.overlay.clients import OverlayClient
+from likewise.overlay.frames import address_of, frame, read_frame
+from likewise.overlay.identity import context_of, init_authority, init_node, own_id
+from likewise.overlay.network import NodeHost
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Processes:
+    """Nodes in processes of their own."""
+
+    def __init__(self, folder: Path, count: int) -> None:
+        init_authority(folder / "fed")
+        self.folder = folder
+        self.client = folder / "client"
+        init_node(self.client, folder / "fed")
+        self.addresses = [f"127.0.0.1:{free_port()}" for _ in range(count)]
+        self.running: list[subprocess.Popen[bytes]] = []
+        for number, address in enumerate(self.addresses):
+            init_node(folder / f"n{number}", folder / "fed")
+            self.start(number, address)
+        for address in self.addresses:
+            _await_port(address)
+
+    def start(self, number: int, address: str) -> None:
+        command = [sys.executable, "-m", "likewise", "node", "--listen", address]
+        command += ["--state", str(self.folder / f"n{number}")]
+        if number:
+            command += ["--join", self.addresses[0]]
+        with (self.folder / f"log{number}").open("wb") as log:
+            self.running.append(subprocess.Popen(command, stdout=log, stderr=log))
+
+    def stop(self) -> None:
+        for process in self.running:
+            if process.poll() is None:
+                process.send_signal(signal.SIGCONT)
+                process.kill()
+            process.wait()
+
+
+def _await_port(address: str) -> None:
+    for _ in range(1800):
+        try:
+            socket.create_connection(address_of(address), timeout=1).close()
+        except OSError:
+            time.sleep(0.05)
+        else:
+            return
+    raise AssertionError(f"no node at {address}")
+
+
+PATTERN = "pair: {kind = smoke} as a and {kind = heat} as b where a.room = b.room"
+
+
+async def under_load(world: Processes, *, rooms: int, faults: dict[int, list[tuple[str, int]]]) -> None:
+    """Publish a pair for each room at two nodes; faults come before the room of their number."""
+    sub, one, other = world.addresses[1], world.addresses[2], world.addresses[0]
+    seen: dict[str, int] = {}
+    async with (
+        OverlayClient([sub], state=world.client) as listener,
+        OverlayClient([one, other], state=world.client) as left,
+        OverlayClient([other, one], state=world.client) as right,
+    ):
+        subscription = await asyncio.wait_for(listener.subscribe(PATTERN, "pair"), 30)
+        await asyncio.sleep(2)
+        waiting = []
+        for room in range(rooms):
+            for what, number in faults.get(room, ()):
+                os.kill(world.running[number].pid, getattr(signal, what))
+            for client, kind in ((left, "smoke"), (right, "heat")):
+                waiting.append(client.send(Event(f"{kind}{room}", (("kind", kind), ("room", f"r{room}")))))
+            await asyncio.sleep(0.03)
+        await asyncio.wait_for(asyncio.gather(*waiting), 60)
+
+        async def collect() -> None:
+            async for report in listener.reports(subscription):
+                room = str(report.events[0].attributes["room"][0])
+                seen[room] = seen.get(room, 0) + 1
+                if len(seen) == rooms:
+                    return
+
+        await asyncio.wait_for(collect(), 60)
+    assert set(seen.values()) == {1}
+
+
+def test_a_killed_node_loses_nothing_acknowledged(tmp_path: Path) -> None:
+    world = Processes(tmp_path, 4)
+    try:
+        asyncio.run(under_load(world, rooms=40, faults={15: [("SIGKILL", 3)]}))
+    finally:
+        world.stop()
+
+
+@pytest.mark.slow
+def test_eight_processes_two_killed_one_frozen_under_load(tmp_path: Path) -> None:
+    world = Processes(tmp_path, 8)
+    faults = {30: [("SIGKILL", 4)], 60: [("SIGSTOP", 5)], 90: [("SIGKILL", 6)], 150: [("SIGCONT", 5)]}
+    try:
+        asyncio.run(under_load(world, rooms=250, faults=faults))
+    finally:
+        world.stop()
+
+
+def test_an_id_is_the_hash_of_the_key_and_survives_restarts(tmp_path: Path) -> None:
+    init_authority(tmp_path / "fed")
+    made = init_node(tmp_path / "a", tmp_path / "fed")
+    assert made == own_id(tmp_path / "a")
+    assert made != init_node(tmp_path / "b", tmp_path / "fed")
+    with pytest.raises(LikewiseError, match="already"):
+        init_node(tmp_path / "a", tmp_path / "fed")
+    with pytest.raises(LikewiseError, match="no federation"):
+        init_node(tmp_path / "c", tmp_path / "nowhere")
+    with pytest.raises(LikewiseError, match="no certificate"):
+        own_id(tmp_path / "nowhere")
+
+
+def test_strangers_and_malformed_frames_are_refused_and_counted(tmp_path: Path) -> None:
+    for name in ("fed", "other"):
+        init_authority(tmp_path / name)
+    init_node(tmp_path / "node", tmp_path / "fed")
+    init_node(tmp_path / "friend", tmp_path / "fed")
+    init_node(tmp_path / "stranger", tmp_path / "other")
+
+    async def scenario() -> None:
+        listen = f"127.0.0.1:{free_port()}"
+        host = NodeHost(tmp_path / "node", listen=listen)
+        await host.start()
+        where = address_of(listen)
+
+        async def intrude() -> None:
+            reader, writer = await asyncio.open_connection(*where, ssl=context_of(tmp_path / "stranger", server=False))
+            writer.write(frame([b"hello"]))
+            await read_frame(reader)
+
+        with pytest.raises((ssl.SSLError, OSError, asyncio.IncompleteReadError)):
+            await intrude()
+        for junk in (b"\xff\xff\xff\xff", frame([b"junk"]), frame([]), frame([b"\x00" * 9, b""])):
+            _, writer = await asyncio.open_connection(*where, ssl=context_of(tmp_path / "friend", server=False))
+            writer.write(junk)
+            await asyncio.sleep(0.05)
+            writer.close()
+        assert host.counts["refused"] == 4
+        async with OverlayClient([listen], state=tmp_path / "friend") as client:
+            assert (await client.status())["joined"]
+            with pytest.raises(LikewiseError):
+                await client.subscribe("p: {a = ", "p")
+        await host.stop()
+
+    asyncio.run(scenario())
