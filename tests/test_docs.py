@@ -40,6 +40,8 @@ NOT_RUN = {
     "likewise detect homes.jsonl": "takes the data sets; tests/cli/test_detect.py",
     "likewise detect aarhus.jsonl": "takes the data sets; tests/cli/test_detect.py",
     "likewise demo": "on Spark; tests/pipeline",
+    "likewise node": "needs nodes that run; tests/overlay/test_network.py",
+    "likewise overlay status": "needs nodes that run; tests/overlay/test_network.py",
 }
 """Commands that are only parsed, by the command's own parser, and where they are run instead."""
 OTHERS = ("scripts/", "pip install", "uv pip", "mosquitto_pub", "git ", "java ")

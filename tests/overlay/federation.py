@@ -11,9 +11,9 @@ from typing import Any
 from likewise.events import Event
 from likewise.language import Composite, Subscription, parse, parse_subscription
 from likewise.overlay import Peer, RingSettings, Simulation, Weather, key_of
-from likewise.overlay.catalogue import Catalogue, MatchingClassifier
-from likewise.overlay.items import Hit, Report
-from likewise.overlay.node import Node, NodeSettings
+from likewise.overlay.catalogue import MatchingClassifier, TopicCatalogue
+from likewise.overlay.items import Report, TopicHit
+from likewise.overlay.node import NodeSettings, OverlayNode
 from likewise.overlay.ring import SECOND
 from likewise.overlay.simulation import static_ring
 
@@ -42,7 +42,7 @@ class Federation:
         self.options = options
         # Nodes with equal catalogues match alike: one matcher serves all.
         self.classify = classify or MatchingClassifier()
-        self.nodes: list[Node] = []
+        self.nodes: list[OverlayNode] = []
         self.publications: dict[str, bytes] = {}
         known = static_ring([key_of(f"node {n}") for n in range(count)], half=8) if static else None
         for _ in range(count):
@@ -60,9 +60,9 @@ class Federation:
         self.acknowledged.update(machine.acknowledged)
         machine.acknowledged.clear()
 
-    def join(self, *, settle: Any = None) -> Node:
+    def join(self, *, settle: Any = None) -> OverlayNode:
         me = Peer(key_of(f"node {len(self.nodes)}"))
-        node = Node(me, self.settings, classify=self.classify, **self.options)
+        node = OverlayNode(me, self.settings, classify=self.classify, **self.options)
         gates = [ready.me for ready in self.living if ready.ring.joined]
         self.sim.add(node)
         if settle is not None:
@@ -75,13 +75,15 @@ class Federation:
         return node
 
     @property
-    def living(self) -> list[Node]:
-        return [machine for machine in self.sim.living if isinstance(machine, Node) and not machine.ring.left]
+    def living(self) -> list[OverlayNode]:
+        return [machine for machine in self.sim.living if isinstance(machine, OverlayNode) and not machine.ring.left]
 
     def run(self, time: int) -> None:
         self.sim.run(self.sim.now + time)
 
-    def subscribe(self, text: str | Sequence[Subscription], *, at: Node | None = None) -> list[tuple[Node, str]]:
+    def subscribe(
+        self, text: str | Sequence[Subscription], *, at: OverlayNode | None = None
+    ) -> list[tuple[OverlayNode, str]]:
         subscriptions = parse(text) if isinstance(text, str) else list(text)
         known = {each.name: each for each in subscriptions}
         out = []
@@ -91,7 +93,7 @@ class Federation:
             self.sim.touch(node.me.id)
         return out
 
-    def publish(self, event: Event, *, at: Node | None = None) -> None:
+    def publish(self, event: Event, *, at: OverlayNode | None = None) -> None:
         node = at or self.random.choice(self.living)
         self.publications[event.id] = node.publish(self.sim.now, event)
         self.sim.touch(node.me.id)
@@ -105,7 +107,7 @@ class Federation:
     def told(self) -> Counter[tuple[Any, ...]]:
         return Counter((name, *report.signature) for name, report in self.got)
 
-    def root(self, name: str) -> Node:
+    def root(self, name: str) -> OverlayNode:
         """The node nearest to the key of a name."""
         from likewise.overlay.ids import nearness, number_of
 
@@ -119,9 +121,9 @@ class TableClassifier:
     def __init__(self, match: Any) -> None:
         self.match = match
 
-    def __call__(self, event: Event, catalogue: Catalogue) -> tuple[Hit, ...]:
+    def __call__(self, event: Event, catalogue: TopicCatalogue) -> tuple[TopicHit, ...]:
         scores = [(key_of(text), self.match(parse_subscription(text).body, event)) for text in catalogue.by_text]
-        return tuple(Hit(key, score) for key, score in sorted(scores) if score)
+        return tuple(TopicHit(key, score) for key, score in sorted(scores) if score)
 
 
 def scaled(value: Any, factor: int) -> Any:

@@ -8,10 +8,10 @@ from federation import Federation
 from likewise.events import Event
 from likewise.language import parse
 from likewise.overlay.cube import Cube, fits
-from likewise.overlay.decompose import Compound, Join, Topic, decompose
+from likewise.overlay.decompose import Compound, Pairing, ProfileTopic, decompose
 from likewise.overlay.ids import Key, key_of
 from likewise.overlay.items import Carried, Item
-from likewise.overlay.node import Node
+from likewise.overlay.node import OverlayNode
 from likewise.overlay.plane import ANY, Plane, Subscriber
 from likewise.overlay.ring import SECOND
 
@@ -40,10 +40,10 @@ class Figure:
         self.world.subscribe([self.subscriptions["sub2"]], at=self.subscriber2)
         self.world.run(3 * SECOND)
 
-    def tree(self, name: str) -> Topic | Compound:
+    def tree(self, name: str) -> ProfileTopic | Compound:
         return decompose(self.subscriptions[name])
 
-    def root(self, key: Key) -> Node:
+    def root(self, key: Key) -> OverlayNode:
         [node] = [node for node in self.world.nodes if node.ring.is_root(key)]
         return node
 
@@ -54,7 +54,7 @@ def test_figure_2_the_tree_of_sub2_has_ce1_as_a_member() -> None:
     assert {member.key for member in figure.ce2.members} == {figure.ce1.key, figure.e3.key}
     [ce1] = [member for member in figure.ce2.members if isinstance(member, Compound)]
     assert {member.key for member in ce1.members} == {figure.e1.key, figure.e2.key}
-    assert (ce1.join, figure.ce2.join) == (Join("and"), Join("or"))
+    assert (ce1.join, figure.ce2.join) == (Pairing("and"), Pairing("or"))
 
 
 def test_figure_2_a_shared_composite_is_decomposed_once() -> None:
@@ -187,14 +187,14 @@ def item(name: str, start: int, end: int) -> Item:
     ],
 )
 def test_temporal_relations_are_checked_by_end_times(op: str, left: tuple[int, int], right: tuple[int, int]) -> None:
-    assert fits(Join(op), item("l", *left), item("r", *right))
+    assert fits(Pairing(op), item("l", *left), item("r", *right))
     if op not in ("and", "equals"):
-        assert not fits(Join(op), item("r", *right), item("l", *left))
+        assert not fits(Pairing(op), item("r", *right), item("l", *left))
 
 
 def test_a_flag_goes_up_again_when_what_came_is_too_old() -> None:
     cube, composite, first, second = Cube(), key_of("CE"), key_of("a"), key_of("b")
-    cube.index(composite, (first, second), Join("and", within=10), Subscriber("fan", key_of("N")))
+    cube.index(composite, (first, second), Pairing("and", within=10), Subscriber("fan", key_of("N")))
     assert list(cube.arrive(composite, first, item("x", 0, 0))) == []
     assert cube.vector(composite) == {"E1 and E2 within 10 us": 1}
     assert len(cube.expire(composite, 11, grace=0)) == 1

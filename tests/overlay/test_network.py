@@ -17,7 +17,7 @@ import pytest
 from likewise.errors import LikewiseError
 from likewise.events import Event
 from likewise.overlay.clients import OverlayClient
-from likewise.overlay.frames import address_of, frame, read_frame
+from likewise.overlay.frames import address_of, frame, read_frame, shut
 from likewise.overlay.identity import context_of, init_authority, init_node, own_id
 from likewise.overlay.network import NodeHost
 
@@ -151,8 +151,11 @@ def test_strangers_and_malformed_frames_are_refused_and_counted(tmp_path: Path) 
 
         async def intrude() -> None:
             reader, writer = await asyncio.open_connection(*where, ssl=context_of(tmp_path / "stranger", server=False))
-            writer.write(frame([b"hello"]))
-            await read_frame(reader)
+            try:
+                writer.write(frame([b"hello"]))
+                await read_frame(reader)
+            finally:
+                await shut(writer)
 
         with pytest.raises((ssl.SSLError, OSError, asyncio.IncompleteReadError)):
             await intrude()
@@ -160,7 +163,9 @@ def test_strangers_and_malformed_frames_are_refused_and_counted(tmp_path: Path) 
             _, writer = await asyncio.open_connection(*where, ssl=context_of(tmp_path / "friend", server=False))
             writer.write(junk)
             await asyncio.sleep(0.05)
-            writer.close()
+            await shut(writer)
+        for _ in range(100):
+            await asyncio.sleep(0.02 if host.counts["refused"] < 4 else 0)
         assert host.counts["refused"] == 4
         async with OverlayClient([listen], state=tmp_path / "friend") as client:
             assert (await client.status())["joined"]

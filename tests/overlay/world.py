@@ -6,7 +6,7 @@ import random
 
 from likewise.overlay import Peer, Ring, RingSettings, Simulation, Weather, key_of
 from likewise.overlay.ids import nearness, number_of
-from likewise.overlay.ring import SECOND, Arrival
+from likewise.overlay.ring import SECOND, RingArrival
 
 
 class RingWorld:
@@ -15,7 +15,7 @@ class RingWorld:
     def __init__(self, count: int, *, seed: int = 1, weather: Weather | None = None, apart: int = 50_000) -> None:
         self.random = random.Random(seed)
         self.sim = Simulation(seed=seed, weather=weather)
-        self.arrived: list[tuple[Peer, Arrival]] = []
+        self.arrived: list[tuple[Peer, RingArrival]] = []
         self.rings: list[Ring] = []
         self.sim.after = self._collect
         for _ in range(count):

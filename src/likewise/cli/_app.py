@@ -28,6 +28,7 @@ PANELS = {
     "Events": ("convert", "vocabulary", "themes"),
     "What words mean": ("relate", "nearest", "space", "train"),
     "Live": ("serve", "publish", "subscribe", "tail", "history", "subscriptions"),
+    "Federation": ("node", "overlay"),
     "On Spark": ("stream", "join"),
     "See it work, and measure it": ("demo", "evaluate", "bench", "dataset"),
 }

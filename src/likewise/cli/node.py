@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
@@ -13,10 +13,16 @@ from likewise.cli._output import errors, print_json
 from likewise.errors import BuildError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from likewise.overlay.items import Report
 
 State = Annotated[Path, typer.Option(help="Folder with this node's or client's certificate.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Machine output: JSON.")]
 Nodes = Annotated[list[str], typer.Option("--node", metavar="HOST:PORT", help="A node; repeat it for others to try.")]
+
+
+Show: TypeAlias = "Callable[[str, Report], None]"
 
 
 def register(app: typer.Typer) -> None:
@@ -70,6 +76,7 @@ def init(
     *,
     federation: Annotated[Path, typer.Option(help="Folder of the federation's authority; made if it is not there.")],
     state: Annotated[list[Path], typer.Option(help="Folder for a new certificate; may be repeated.")],
+    as_json: AsJson = False,
 ) -> None:
     """Make the certificates of nodes and clients, and the federation itself the first time.
 
@@ -79,8 +86,11 @@ def init(
 
     if not (federation / "ca.pem").exists():
         init_authority(federation)
-    for folder in state:
-        typer.echo(f"{folder}: {init_node(folder, federation).hex()}")
+    made = {str(folder): init_node(folder, federation).hex() for folder in state}
+    if as_json:
+        print_json(made)
+    else:
+        typer.echo("\n".join(f"{folder}: {name}" for folder, name in made.items()))
 
 
 def publish(
@@ -89,13 +99,17 @@ def publish(
     node: Nodes,
     state: State,
     restamp: Annotated[bool, typer.Option("--now", help="Give every event the present time.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Publish events through a node; ends when all are acknowledged.
 
     Example: `likewise node publish events.jsonl --node 127.0.0.1:7001 --state client`
     """
     count = asyncio.run(_publish(events, node, state, restamp=restamp))
-    errors.print(f"{count} events acknowledged", style="dim")
+    if as_json:
+        print_json({"acknowledged": count})
+    else:
+        errors.print(f"{count} events acknowledged", style="dim")
 
 
 async def _publish(source: str, addresses: list[str], state: Path, *, restamp: bool) -> int:
@@ -122,15 +136,18 @@ def subscribe(
     node: Nodes,
     state: State,
     limit: Annotated[int | None, typer.Option(min=1, help="End after so many reports.")] = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Subscribe through a node; prints a JSON line for each report.
+    """Subscribe through a node; prints a line for each report.
 
     Example: `likewise node subscribe alarms.txt --node 127.0.0.1:7001 --state client`
     """
-    asyncio.run(_until_signal(_subscribe(subscriptions.read_text(), node, state, limit)))
+    asyncio.run(
+        _until_signal(_subscribe(subscriptions.read_text(), node, state, limit, show=_as_json if as_json else _as_text))
+    )
 
 
-async def _subscribe(source: str, addresses: list[str], state: Path, limit: int | None) -> None:
+async def _subscribe(source: str, addresses: list[str], state: Path, limit: int | None, *, show: Show) -> None:
     from likewise.language import parse
     from likewise.overlay.clients import OverlayClient
 
@@ -144,7 +161,7 @@ async def _subscribe(source: str, addresses: list[str], state: Path, limit: int 
             count = 0
             while limit is None or count < limit:
                 name, report = await queue.get()
-                print_json(_plain(name, report))
+                show(name, report)
                 count += 1
         finally:
             for task in tasks:
@@ -156,9 +173,17 @@ async def _collect(reports: Any, name: str, queue: asyncio.Queue[tuple[str, Repo
         queue.put_nowait((name, report))
 
 
-def _plain(name: str, report: Report) -> dict[str, Any]:
+def _as_text(name: str, report: Report) -> None:
+    members = ", ".join(
+        f"{role}: {event.id or 'time'} {event.attributes}"
+        for role, event in zip(report.names, report.events, strict=True)
+    )
+    typer.echo(f"{name}  {report.probability:.2f}  {members}")
+
+
+def _as_json(name: str, report: Report) -> None:
     members = [
         {"role": role, "id": event.id, "attributes": event.attributes}
         for role, event in zip(report.names, report.events, strict=True)
     ]
-    return {"subscription": name, "time": report.time, "probability": report.probability, "events": members}
+    print_json({"subscription": name, "time": report.time, "probability": report.probability, "events": members})

@@ -96,9 +96,9 @@ def simulate(
 
     Example: `likewise overlay simulate --nodes 200 --churn 0.05`
     """
-    from likewise.overlay.trial import Trial, run_trial
+    from likewise.overlay.trial import OverlayTrial, run_trial
 
-    trial = Trial(nodes=nodes, composites=composites, events=events, churn=churn, loss=loss, seed=seed)
+    trial = OverlayTrial(nodes=nodes, composites=composites, events=events, churn=churn, loss=loss, seed=seed)
     found = run_trial(trial, say=lambda text: errors.print(text, style="dim"))
     if as_json:
         print_json(found)

@@ -12,15 +12,15 @@ from typing import Final, Protocol
 from likewise.events import Event, normalise
 from likewise.language import parse_subscription
 from likewise.matching import Matcher
-from likewise.overlay.decompose import Topic
+from likewise.overlay.decompose import ProfileTopic
 from likewise.overlay.ids import Key
-from likewise.overlay.items import Hit, id_of
+from likewise.overlay.items import TopicHit, id_of
 from likewise.overlay.wire import Listed
 
 BUCKETS: Final = 64
 
 
-class Catalogue:
+class TopicCatalogue:
     """Topics by key; of two versions of an entry the larger one is right."""
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class Catalogue:
                 self.buckets[key[0] % BUCKETS] ^= _mark(known)
             self.buckets[key[0] % BUCKETS] ^= _mark(entry)
             self.entries[key] = entry
-            self.texts[Topic(entry.topic.text).key] = entry.topic.text
+            self.texts[ProfileTopic(entry.topic.text).key] = entry.topic.text
             texts = self.by_text.setdefault(entry.topic.text, {})
             if entry.alive:
                 texts[key] = entry
@@ -82,10 +82,10 @@ def _mark(entry: Listed) -> int:
     return int.from_bytes(id_of(entry.topic.key, text)[:7], "big")
 
 
-class Classifier(Protocol):
+class TopicClassifier(Protocol):
     """Says which topics an event matches."""
 
-    def __call__(self, event: Event, catalogue: Catalogue, /) -> tuple[Hit, ...]: ...
+    def __call__(self, event: Event, catalogue: TopicCatalogue, /) -> tuple[TopicHit, ...]: ...
 
 
 class MatchingClassifier:
@@ -96,16 +96,16 @@ class MatchingClassifier:
         self._handles: dict[str, int] = {}
         self._seen: int | None = None
 
-    def __call__(self, event: Event, catalogue: Catalogue) -> tuple[Hit, ...]:
+    def __call__(self, event: Event, catalogue: TopicCatalogue) -> tuple[TopicHit, ...]:
         if self._seen != catalogue.digest:
             self._follow(catalogue)
         out = []
         for match in self._matcher.match(event):
             values = _values(event, match.mappings) if _renames(match.profile.predicates) else ()
-            out.append(Hit(Topic(str(match.subscription)).key, match.probability, values))
+            out.append(TopicHit(ProfileTopic(str(match.subscription)).key, match.probability, values))
         return tuple(sorted(out, key=lambda hit: hit.topic))
 
-    def _follow(self, catalogue: Catalogue) -> None:
+    def _follow(self, catalogue: TopicCatalogue) -> None:
         for text in self._handles.keys() - catalogue.by_text.keys():
             self._matcher.remove(self._handles.pop(text))
         for text in catalogue.by_text.keys() - self._handles.keys():

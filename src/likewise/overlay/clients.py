@@ -17,7 +17,7 @@ import msgspec
 
 from likewise.errors import InputError, LikewiseError, MissingError
 from likewise.events import Event, encode_line
-from likewise.overlay.frames import address_of, frame, read_frame
+from likewise.overlay.frames import address_of, frame, read_frame, shut
 from likewise.overlay.identity import context_of
 from likewise.overlay.items import Id, Report
 
@@ -73,7 +73,7 @@ class Subscribed(msgspec.Struct, frozen=True, array_like=True, tag="subscribed")
     id: str
 
 
-class Told(msgspec.Struct, frozen=True, array_like=True, tag="told"):
+class Reported(msgspec.Struct, frozen=True, array_like=True, tag="told"):
     """A report for a subscription."""
 
     id: str
@@ -95,7 +95,7 @@ class StatusReply(msgspec.Struct, frozen=True, array_like=True, tag="state"):
 
 
 Request: TypeAlias = Publish | Subscribe | Unsubscribe | Acknowledge | AskStatus
-Answer: TypeAlias = Published | Subscribed | Told | Failed | StatusReply
+Answer: TypeAlias = Published | Subscribed | Reported | Failed | StatusReply
 
 pack = msgspec.msgpack.Encoder().encode
 _hello = msgspec.msgpack.Decoder(Hello).decode
@@ -137,7 +137,7 @@ class Session:
 
 
 @dataclass(slots=True)
-class Wanted:
+class Followed:
     """A subscription of the client, and what came for it."""
 
     request: Subscribe
@@ -156,7 +156,7 @@ class OverlayClient:
         self._context = context_of(state, server=False)
         self._writer: asyncio.StreamWriter | None = None
         self._waiting: dict[Id, tuple[Publish, asyncio.Future[None]]] = {}
-        self._wanted: dict[str, Wanted] = {}
+        self._wanted: dict[str, Followed] = {}
         self._status: asyncio.Future[str] | None = None
         self._task: asyncio.Task[None] | None = None
         self._connected = asyncio.Event()
@@ -210,7 +210,7 @@ class OverlayClient:
                         self._hear(_answers.decode(data))
         finally:
             self._writer = None
-            writer.close()
+            await shut(writer)
 
     def _send(self, request: Any) -> None:
         if self._writer is not None and not self._writer.is_closing():
@@ -221,7 +221,7 @@ class OverlayClient:
             entry = self._waiting.pop(answer.number, None)
             if entry is not None and not entry[1].done():
                 entry[1].set_result(None)
-        elif isinstance(answer, Told):
+        elif isinstance(answer, Reported):
             wanted = self._wanted.get(answer.id)
             if wanted is not None and answer.report.id not in wanted.had:
                 wanted.had[answer.report.id] = None
@@ -253,7 +253,7 @@ class OverlayClient:
     async def subscribe(self, source: str, name: str, *, since: int = 0) -> str:
         """Subscribe, and wait until the subscription is in place; gives its id."""
         request = Subscribe(f"{uuid.uuid4().hex}-{name}", source, name, since)
-        wanted = self._wanted[request.id] = Wanted(request)
+        wanted = self._wanted[request.id] = Followed(request)
         self._send(request)
         await wanted.ready.wait()
         if self.failure is not None:

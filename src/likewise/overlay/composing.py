@@ -11,7 +11,7 @@ from likewise.events import Event, Instant, Value
 from likewise.language import Composite, Options, Predicate, Profile, Subscription, parse
 from likewise.overlay.decompose import NAME, topic_of
 from likewise.overlay.ids import Key
-from likewise.overlay.items import Carried, Hit, Report, id_of
+from likewise.overlay.items import Carried, Report, TopicHit, id_of
 from likewise.semantics import Measure
 
 
@@ -47,7 +47,7 @@ class CarriedMatcher:
         self._profiles: dict[int, tuple[Profile, Hashable]] = {}
         self._by_topic: dict[Key, dict[int, None]] = {}
         self._numbers = 0
-        self.hits: tuple[Hit, ...] = ()
+        self.hits: tuple[TopicHit, ...] = ()
 
     def add(self, profile: Profile, *, options: Options | None = None, key: Hashable = None) -> int:
         """A profile that a pattern waits for."""
@@ -76,7 +76,7 @@ class CarriedMatcher:
                 yield CarriedMatch(key, hit.probability, tuple(_mappings(profile, event, hit)))
 
 
-def _mappings(profile: Profile, event: Event, hit: Hit) -> Iterable[CarriedMapping]:
+def _mappings(profile: Profile, event: Event, hit: TopicHit) -> Iterable[CarriedMapping]:
     by_name = {predicate.attribute: predicate for predicate in profile.predicates}
     # A weight above one another separates the mappings: each alternative is one.
     for name, place, weight in hit.values:
@@ -120,7 +120,7 @@ class PatternRun:
         """An event with its matches."""
         return self.publish_event(carried.event(), carried.hits)
 
-    def publish_event(self, event: Event, hits: tuple[Hit, ...]) -> list[Detection]:
+    def publish_event(self, event: Event, hits: tuple[TopicHit, ...]) -> list[Detection]:
         """An event, and its matches."""
         self._matcher.hits = hits
         return self._detector.publish(event)

@@ -13,7 +13,7 @@ from typing import Final
 
 from likewise.composite import relation_of
 from likewise.events import Instant
-from likewise.overlay.decompose import Join
+from likewise.overlay.decompose import Pairing
 from likewise.overlay.ids import Key
 from likewise.overlay.items import Id, Item
 from likewise.overlay.plane import ANY, Subscriber
@@ -38,10 +38,10 @@ class CubeValueSet:
         return int(any(self.flags.values()))
 
 
-class Meeting:
+class CubeMeeting:
     """What came of two members, and the pairs that stand in one relationship, in whatever order they come."""
 
-    def __init__(self, members: tuple[Key, ...], join: Join) -> None:
+    def __init__(self, members: tuple[Key, ...], join: Pairing) -> None:
         self.members = members
         self.join = join
         self.sides = (members[-1], members[0]) if join.swapped else (members[0], members[-1])
@@ -75,7 +75,7 @@ class Meeting:
         return old
 
 
-def fits(join: Join, left: Item, right: Item) -> bool:
+def fits(join: Pairing, left: Item, right: Item) -> bool:
     """Whether two items stand in a relationship: necessary for the pattern, and cheap [Algorithm 2, line 12]."""
     if join.within is not None:
         last = max(left.end, right.end)
@@ -98,7 +98,7 @@ class Cube:
     >>> from likewise.overlay.plane import rendezvous
     >>> cube = Cube()
     >>> ce, e1, e2 = map(key_of, ("CE1", "football match", "comments"))
-    >>> cube.index(ce, (e1, e2), Join("and"), Subscriber("fan", key_of("S1")))
+    >>> cube.index(ce, (e1, e2), Pairing("and"), Subscriber("fan", key_of("S1")))
     True
     >>> cube.vector(ce)
     {'E1 and E2': 2}
@@ -106,14 +106,14 @@ class Cube:
 
     def __init__(self) -> None:
         self.cells: dict[tuple[Key, Key, Key], CubeValueSet] = {}
-        self.meetings: dict[tuple[Key, str], Meeting] = {}
+        self.meetings: dict[tuple[Key, str], CubeMeeting] = {}
         self._composites: dict[Key, tuple[Key, ...]] = {}
         self._of_member: dict[Key, dict[Key, None]] = {}
 
     # subscription [Algorithm 1]
 
     def index(
-        self, composite: Key, members: tuple[Key, ...], join: Join, subscriber: Subscriber, *, time: Key = ANY
+        self, composite: Key, members: tuple[Key, ...], join: Pairing, subscriber: Subscriber, *, time: Key = ANY
     ) -> bool:
         """Map a composite's members into their cells; False if this composite was mapped before [lines 3 to 11]."""
         new = composite not in self._composites
@@ -121,7 +121,7 @@ class Cube:
         if new:
             self._composites[composite] = members
         if (composite, relationship) not in self.meetings:
-            self.meetings[composite, relationship] = Meeting(members, join)
+            self.meetings[composite, relationship] = CubeMeeting(members, join)
         for member in members:
             cell = self.cells.setdefault((composite, member, time), CubeValueSet())
             cell.flags.setdefault(relationship, 1)
@@ -205,11 +205,21 @@ class Cube:
                 for made in meeting.take(member, item):
                     yield relationship, made
 
-    def _lower(self, sequence: dict[Key, CubeValueSet], member: Key, relationship: str, join: Join) -> None:
+    def _lower(self, sequence: dict[Key, CubeValueSet], member: Key, relationship: str, join: Pairing) -> None:
         """The flag of what came goes down; with `or`, that of the other too [sec V]."""
         for each, cell in sequence.items():
             if each == member or join.op == "or":
                 cell.flags[relationship] = 0
+
+    def lower(self, composite: Key, member: Key, relationship: str) -> int:
+        """The flags alone, as the paper has them: how many are still up; at none, all go up for the next time."""
+        sequence = self.cell_sequence(composite)
+        self._lower(sequence, member, relationship, self.meetings[composite, relationship].join)
+        left = self.awaited(composite, relationship)
+        if not left:
+            for cell in sequence.values():
+                cell.flags[relationship] = 1
+        return left
 
     def awaited(self, composite: Key, relationship: str) -> int:
         """One element of the vector."""

@@ -9,11 +9,11 @@ from typing import Any
 
 from likewise.overlay.ids import Key
 from likewise.overlay.items import Id, id_of
-from likewise.overlay.wire import Disinterest, Interest, Notice, Offer, Parcel
+from likewise.overlay.wire import Disinterest, Interest, Offer, Parcel, ReportNotice
 
 
 @dataclass(slots=True)
-class Outgoing:
+class OutgoingParcel:
     """A parcel, where it goes, and when it is sent again."""
 
     to: Key
@@ -26,7 +26,7 @@ def parcel_id(to: Key, body: Any) -> Id:
     """The same parcel has the same id, whoever sends it."""
     if isinstance(body, Offer):
         return id_of("offer", to, body.member, body.item.id)
-    if isinstance(body, Notice):
+    if isinstance(body, ReportNotice):
         return id_of("notice", body.subscription, body.report.id)
     assert isinstance(body, Interest | Disinterest)
     subscriber = body.subscriber
@@ -40,7 +40,7 @@ class Outbox:
     def __init__(self, *, retry: int, most_retry: int, remember: int = 100_000) -> None:
         self.retry = retry
         self.most_retry = most_retry
-        self.waiting: dict[Id, Outgoing] = {}
+        self.waiting: dict[Id, OutgoingParcel] = {}
         self.counts: Counter[str] = Counter()
         self._done: dict[Id, None] = {}
         self._remember = remember
@@ -53,11 +53,11 @@ class Outbox:
         """Take a parcel into care; False if it is there already, or was received."""
         if parcel.id in self.waiting or parcel.id in self._done:
             return False
-        self.waiting[parcel.id] = Outgoing(to, parcel, now)
+        self.waiting[parcel.id] = OutgoingParcel(to, parcel, now)
         heapq.heappush(self._timers, (now + self.retry, parcel.id))
         return True
 
-    def done(self, id: Id) -> Outgoing | None:
+    def done(self, id: Id) -> OutgoingParcel | None:
         """Someone else has it."""
         outgoing = self.waiting.pop(id, None)
         if outgoing is not None:
@@ -70,7 +70,7 @@ class Outbox:
         """It is no longer this node's affair."""
         self.waiting.pop(id, None)
 
-    def of(self, source: Key) -> list[Outgoing]:
+    def of(self, source: Key) -> list[OutgoingParcel]:
         """The parcels of a rendezvous."""
         return [outgoing for outgoing in self.waiting.values() if outgoing.parcel.source == source]
 
@@ -82,7 +82,7 @@ class Outbox:
             heapq.heappop(timers)
         return timers[0][0] if timers else None
 
-    def again(self, now: int) -> list[Outgoing]:
+    def again(self, now: int) -> list[OutgoingParcel]:
         """The parcels that are due."""
         out = []
         while (due := self.due) is not None and due <= now:

@@ -42,7 +42,7 @@ NAME: Final = "p"
 """The name of a pattern at its rendezvous: what its subscribers call it does not matter there."""
 
 
-class Topic(msgspec.Struct, frozen=True, array_like=True, tag="topic"):
+class ProfileTopic(msgspec.Struct, frozen=True, array_like=True, tag="topic"):
     """A primitive profile: its text, and the attribute over which it is split, if any."""
 
     text: str
@@ -59,7 +59,7 @@ class Topic(msgspec.Struct, frozen=True, array_like=True, tag="topic"):
         return self.text.partition(": ")[2]
 
 
-class Join(msgspec.Struct, frozen=True, array_like=True):
+class Pairing(msgspec.Struct, frozen=True, array_like=True):
     """How two members stand to each other: `and`, `or`, `then`, or one of Allen's relations.
 
     `swapped`: the first member by name is the right one. `whole`: the window holds from the first event to the last.
@@ -84,8 +84,8 @@ class Compound(msgspec.Struct, frozen=True, array_like=True, tag="compound"):
     Without a `join`, it stays in one piece. The root of a subscription has the `source` text of the whole pattern.
     """
 
-    members: tuple[Topic | Compound, ...]
-    join: Join | None = None
+    members: tuple[ProfileTopic | Compound, ...]
+    join: Pairing | None = None
     source: str = ""
     split: str = ""
 
@@ -106,13 +106,13 @@ class Compound(msgspec.Struct, frozen=True, array_like=True, tag="compound"):
         return f"in one piece: {self.source}" if self.join is None else self.join.text
 
 
-def _identity(member: Topic | Compound) -> str:
+def _identity(member: ProfileTopic | Compound) -> str:
     return member.key.hex()
 
 
-def topics_of(node: Topic | Compound) -> Iterator[Topic]:
+def topics_of(node: ProfileTopic | Compound) -> Iterator[ProfileTopic]:
     """The topics below, from left to right, each once."""
-    if isinstance(node, Topic):
+    if isinstance(node, ProfileTopic):
         yield node
         return
     seen: set[Key] = set()
@@ -123,7 +123,7 @@ def topics_of(node: Topic | Compound) -> Iterator[Topic]:
                 yield topic
 
 
-def compounds_of(node: Topic | Compound) -> Iterator[Compound]:
+def compounds_of(node: ProfileTopic | Compound) -> Iterator[Compound]:
     """The composites of a tree, the root first."""
     if isinstance(node, Compound):
         yield node
@@ -131,14 +131,14 @@ def compounds_of(node: Topic | Compound) -> Iterator[Compound]:
             yield from compounds_of(member)
 
 
-def topic_of(profile: Profile, options: Options, *, split: str = "") -> Topic:
+def topic_of(profile: Profile, options: Options, *, split: str = "") -> ProfileTopic:
     """The topic of a profile with the options that decide what matches it."""
-    return Topic(format_subscription(Subscription(NAME, profile, options)), split)
+    return ProfileTopic(format_subscription(Subscription(NAME, profile, options)), split)
 
 
 def decompose(
     subscription: Subscription, known: Mapping[str, Subscription] | None = None, *, spread: bool = True
-) -> Topic | Compound:
+) -> ProfileTopic | Compound:
     """The tree of a subscription; `spread` splits what its members have in common by `=`.
 
     >>> from likewise.language import parse_subscription
@@ -158,8 +158,8 @@ def decompose(
         return Compound(tuple(sorted(seen, key=_identity)), None, source)
     split = _common_attribute(subscription) if spread else ""
     tree = _Tree(known, split).node(subscription.body.root, subscription.options)
-    if isinstance(tree, Topic):
-        return Compound((tree,), Join("or"), source, split)
+    if isinstance(tree, ProfileTopic):
+        return Compound((tree,), Pairing("or"), source, split)
     return Compound(tree.members, tree.join, source, split)
 
 
@@ -210,7 +210,7 @@ class _Tree:
         self.known = known
         self.split = split
 
-    def node(self, pattern: Pattern, options: Options) -> Topic | Compound:
+    def node(self, pattern: Pattern, options: Options) -> ProfileTopic | Compound:
         if isinstance(pattern, Member):
             return topic_of(pattern.profile, options, split=self.split)
         if isinstance(pattern, Reference):
@@ -220,26 +220,29 @@ class _Tree:
             return self.node(target.body.root, target.options)
         if isinstance(pattern, Relation):
             left, right = self.node(pattern.left, options), self.node(pattern.right, options)
-            return self._pair(left, right, Join(pattern.relation.value, pattern.within))
+            return self._pair(left, right, Pairing(pattern.relation.value, pattern.within))
         assert isinstance(pattern, Sequence | Conjunction | Disjunction)
         return self._chain(pattern, options)
 
-    def _chain(self, pattern: Sequence | Conjunction | Disjunction, options: Options) -> Topic | Compound:
-        """Several parts two by two, from the left: and(E3, and(E1, E2)) [001 eq 1]."""
+    def _chain(self, pattern: Sequence | Conjunction | Disjunction, options: Options) -> ProfileTopic | Compound:
+        """Several parts two by two, as and(E3, and(E1, E2)) [001 eq 1]: balanced, so that few levels are routed."""
         op = {Sequence: "then", Conjunction: "and", Disjunction: "or"}[type(pattern)]
         within = None if isinstance(pattern, Disjunction) else pattern.within
         whole = within is not None and all(isinstance(part, Member) for part in pattern.parts)
-        first, *rest = (self.node(part, options) for part in pattern.parts)
-        for part in rest:
-            first = self._pair(first, part, Join(op, within, False, whole))
-        return first
+        return self._halves([self.node(part, options) for part in pattern.parts], Pairing(op, within, False, whole))
 
-    def _pair(self, left: Topic | Compound, right: Topic | Compound, join: Join) -> Compound:
+    def _halves(self, parts: list[ProfileTopic | Compound], join: Pairing) -> ProfileTopic | Compound:
+        if len(parts) == 1:
+            return parts[0]
+        middle = (len(parts) + 1) // 2
+        return self._pair(self._halves(parts[:middle], join), self._halves(parts[middle:], join), join)
+
+    def _pair(self, left: ProfileTopic | Compound, right: ProfileTopic | Compound, join: Pairing) -> Compound:
         swapped = _identity(right) < _identity(left)
         members = (right, left) if swapped else (left, right)
         if join.op in ("and", "or"):
             swapped = False
-        return Compound(members, Join(join.op, join.within, swapped, join.whole), "", self.split)
+        return Compound(members, Pairing(join.op, join.within, swapped, join.whole), "", self.split)
 
 
 def _common_attribute(subscription: Subscription) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import struct
 from typing import Final
 
@@ -41,3 +42,11 @@ def frame(messages: list[bytes]) -> bytes:
     """Messages as one frame."""
     data = _pack(messages)
     return _head.pack(len(data)) + data
+
+
+async def shut(writer: asyncio.StreamWriter) -> None:
+    """Close a connection, whatever state it is in."""
+    writer.close()
+    with contextlib.suppress(OSError, TimeoutError):
+        async with asyncio.timeout(1):
+            await writer.wait_closed()

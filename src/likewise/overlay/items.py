@@ -27,7 +27,7 @@ def id_of(*parts: bytes | str) -> Id:
     return digest.digest()
 
 
-class Hit(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class TopicHit(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A topic that an event matches, how surely, and what its own words for attributes stand for.
 
     `values` has the attribute's name, and the place of the value among the event's tuples with its weight.
@@ -46,10 +46,10 @@ class Carried(msgspec.Struct, frozen=True, array_like=True, gc=False):
     name: str
     start: Instant
     end: Instant
-    hits: tuple[Hit, ...]
+    hits: tuple[TopicHit, ...]
 
     @classmethod
-    def of(cls, id: Id, event: Event, hits: tuple[Hit, ...]) -> Carried:
+    def of(cls, id: Id, event: Event, hits: tuple[TopicHit, ...]) -> Carried:
         """An event that was matched."""
         start, end = event.span
         return cls(id, encode_line(event), event.id, start, end, hits)

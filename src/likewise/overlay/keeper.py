@@ -14,13 +14,13 @@ from typing import Any
 
 from likewise.overlay.ids import Key, nearness, number_of
 from likewise.overlay.items import Id
-from likewise.overlay.rendezvous import Bench, Output, Rendezvous
+from likewise.overlay.rendezvous import ActiveRendezvous, Output, Workbench
 from likewise.overlay.ring import Ring
 from likewise.overlay.store import Store
 from likewise.overlay.tables import Peer
 from likewise.overlay.wire import Copy, Disinterest, Epoch, Fenced, Offer, Operation, Replicate, Replicated, Trim
 
-Emit = Callable[[int, Rendezvous, list[Output]], list[Id]]
+Emit = Callable[[int, ActiveRendezvous, list[Output]], list[Id]]
 """Takes what a rendezvous gives out; gives the ids of the parcels that were new."""
 
 
@@ -39,7 +39,7 @@ class Debt:
 class Led:
     """A rendezvous that this node leads, and how far its copies are."""
 
-    rendezvous: Rendezvous
+    rendezvous: ActiveRendezvous
     copies: dict[Key, int] = field(default_factory=dict)
     peers: dict[Key, Peer] = field(default_factory=dict)
     debts: dict[Id, Debt] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class Led:
 class Keeper:
     """All stores of one node."""
 
-    def __init__(self, ring: Ring, bench: Bench, *, copies: int, retry: int, emit: Emit) -> None:
+    def __init__(self, ring: Ring, bench: Workbench, *, copies: int, retry: int, emit: Emit) -> None:
         self.ring = ring
         self.bench = bench
         self.copies = copies
@@ -59,7 +59,7 @@ class Keeper:
         self.receipts: list[tuple[Peer, Id]] = []
         self.sends: list[tuple[Peer, Any]] = []
         self.routes: list[tuple[Key, Any]] = []
-        self.changed: list[Rendezvous] = []
+        self.changed: list[ActiveRendezvous] = []
         self.counts: Counter[str] = Counter()
         self._handing: dict[Key, int] = {}
         self._children: dict[Id, tuple[Key, Id]] = {}
@@ -73,7 +73,7 @@ class Keeper:
         if led is None:
             store = self.stores.setdefault(key, Store(key))
             store.epoch = (store.epoch[0] + 1, self.ring.me.id)
-            led = self.led[key] = Led(Rendezvous(store, self.bench))
+            led = self.led[key] = Led(ActiveRendezvous(store, self.bench))
             self._handing.pop(key, None)
             if store:
                 self.counts["taken over"] += 1
@@ -323,7 +323,7 @@ class Keeper:
             if led.copies.get(peer.id, -1) < number:
                 self._copy(peer, led)
 
-    def _tidy(self, now: int, key: Key, rendezvous: Rendezvous) -> None:
+    def _tidy(self, now: int, key: Key, rendezvous: ActiveRendezvous) -> None:
         for mark in list(rendezvous.marks()):
             self._quietly(key, mark)
         old = rendezvous.old(now)

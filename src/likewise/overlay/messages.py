@@ -35,7 +35,7 @@ class Join(msgspec.Struct, frozen=True, array_like=True, tag="join", gc=False):
     peer: Peer
 
 
-class Rows(msgspec.Struct, frozen=True, array_like=True, tag="rows", gc=False):
+class TableRows(msgspec.Struct, frozen=True, array_like=True, tag="rows", gc=False):
     """What a node on the way of a join knows that the new node can use."""
 
     peers: tuple[Peer, ...]
@@ -93,5 +93,5 @@ class HopAck(msgspec.Struct, frozen=True, array_like=True, tag="hops", gc=False)
 
 
 RingMessage: TypeAlias = (
-    Ping | Pong | Join | Rows | Welcome | Announce | Farewell | Ask | Leaves | Suspect | Route | HopAck
+    Ping | Pong | Join | TableRows | Welcome | Announce | Farewell | Ask | Leaves | Suspect | Route | HopAck
 )

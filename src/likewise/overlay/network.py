@@ -21,10 +21,10 @@ from likewise.errors import InputError, LikewiseError, MissingError
 from likewise.events import decode_line
 from likewise.language import parse
 from likewise.overlay import clients as c
-from likewise.overlay.frames import address_of, frame, read_frame
+from likewise.overlay.frames import address_of, frame, read_frame, shut
 from likewise.overlay.identity import context_of, id_of_certificate, own_id
 from likewise.overlay.ids import Key
-from likewise.overlay.node import Delivery, Node, NodeSettings
+from likewise.overlay.node import NodeSettings, OverlayNode, ReportDelivery
 from likewise.overlay.tables import Peer
 from likewise.overlay.wire import decode, encode
 
@@ -74,14 +74,14 @@ class Link:
         finally:
             self.host.links.pop(self.peer.id, None)
             if writer is not None:
-                writer.close()
+                await shut(writer)
 
     async def _connect(self) -> asyncio.StreamWriter:
         where = address_of(self.peer.address)
         async with asyncio.timeout(3):
             _, writer = await asyncio.open_connection(*where, ssl=self.host.outward)
         if _peer_id(writer) != self.peer.id:
-            writer.close()
+            await shut(writer)
             raise InputError("another node answers at this address")
         writer.write(frame([c.pack(c.Hello("node", self.host.node.me.address))]))
         return writer
@@ -98,7 +98,7 @@ class NodeHost:
         self.where = address_of(listen)
         self.inward, self.outward = context_of(state, server=True), context_of(state, server=False)
         me = Peer(own_id(state), listen)
-        self.node = Node(me, settings, incarnation=f"{now():x}-", **options)
+        self.node = OverlayNode(me, settings, incarnation=f"{now():x}-", **options)
         self.links: dict[Key, Link] = {}
         self.counts: Counter[str] = Counter()
         self._sessions: dict[str, c.Session] = {}
@@ -131,7 +131,7 @@ class NodeHost:
                     raise MissingError(f"no node answers at {address}: {error}", hint=hint) from None
                 await asyncio.sleep(0.5)
         peer = Peer(_peer_id(writer), address)
-        writer.close()
+        await shut(writer)
         return None if peer.id == self.node.me.id else peer
 
     async def stop(self) -> None:
@@ -167,7 +167,7 @@ class NodeHost:
             pass
         finally:
             self._tasks.discard(task)
-            writer.close()
+            await shut(writer)
 
     async def _hear(self, reader: asyncio.StreamReader, sender: Peer) -> None:
         while True:
@@ -258,10 +258,10 @@ class NodeHost:
         else:
             session.send(c.StatusReply(msgspec.json.encode(self.status()).decode()))
 
-    def _pass_on(self, delivery: Delivery) -> None:
+    def _pass_on(self, delivery: ReportDelivery) -> None:
         session = self._sessions.get(delivery.subscription)
         if session is not None:
-            session.send(c.Told(delivery.subscription, delivery.parcel, delivery.report))
+            session.send(c.Reported(delivery.subscription, delivery.parcel, delivery.report))
 
     def status(self) -> dict[str, Any]:
         """What this node knows and does."""

@@ -17,15 +17,15 @@ from likewise.errors import BuildError
 from likewise.events import Event, decode_line, encode_line, normalise, to_instant
 from likewise.language import Subscription
 from likewise.overlay import wire as w
-from likewise.overlay.catalogue import Catalogue, Classifier, MatchingClassifier
+from likewise.overlay.catalogue import MatchingClassifier, TopicCatalogue, TopicClassifier
 from likewise.overlay.custody import Outbox, parcel_id
-from likewise.overlay.decompose import Compound, Topic, decompose
+from likewise.overlay.decompose import Compound, ProfileTopic, decompose
 from likewise.overlay.ids import Key
 from likewise.overlay.items import Carried, Id, Item, Report, id_of
 from likewise.overlay.keeper import Keeper
 from likewise.overlay.plane import Subscriber
-from likewise.overlay.rendezvous import Bench, Output, Rendezvous, parent_of, value_key
-from likewise.overlay.ring import SECOND, Arrival, Ring, RingSettings
+from likewise.overlay.rendezvous import ActiveRendezvous, Output, Workbench, parent_of, value_key
+from likewise.overlay.ring import SECOND, Ring, RingArrival, RingSettings
 from likewise.overlay.tables import Peer
 from likewise.semantics import Measure
 
@@ -58,7 +58,7 @@ class Own:
     """A subscription that entered here."""
 
     name: str
-    tree: Topic | Compound
+    tree: ProfileTopic | Compound
     source: str
     since: int
     version: int
@@ -67,7 +67,7 @@ class Own:
 
 
 @dataclass(frozen=True, slots=True)
-class Delivery:
+class ReportDelivery:
     """A report for a subscription that entered here; `parcel` is to be acknowledged."""
 
     subscription: str
@@ -76,7 +76,7 @@ class Delivery:
     origin: Peer
 
 
-class Node:
+class OverlayNode:
     """One broker of the overlay."""
 
     def __init__(
@@ -84,21 +84,21 @@ class Node:
         me: Peer,
         settings: NodeSettings | None = None,
         *,
-        classify: Classifier | None = None,
+        classify: TopicClassifier | None = None,
         measure: Measure | None = None,
         incarnation: str = "",
     ) -> None:
         self.settings = settings or NodeSettings()
         self.ring = Ring(me, self.settings.ring)
-        self.bench = Bench(measure=measure, slack=self.settings.slack, grace=self.settings.grace)
+        self.bench = Workbench(measure=measure, slack=self.settings.slack, grace=self.settings.grace)
         self.keeper = Keeper(
             self.ring, self.bench, copies=self.settings.copies, retry=self.settings.retry, emit=self._emit
         )
         self.outbox = Outbox(retry=self.settings.retry, most_retry=self.settings.most_retry)
-        self.catalogue = Catalogue()
-        self.classify: Classifier = MatchingClassifier() if classify is None else classify
+        self.catalogue = TopicCatalogue()
+        self.classify: TopicClassifier = MatchingClassifier() if classify is None else classify
         self.own: dict[str, Own] = {}
-        self.deliveries: list[Delivery] = []
+        self.deliveries: list[ReportDelivery] = []
         self.acknowledged: list[Id] = []
         self.confirmed: list[str] = []
         self.counts: Counter[str] = Counter()
@@ -107,10 +107,10 @@ class Node:
         self._publications: dict[Id, set[Id]] = {}
         self._of_parcel: dict[Id, Id] = {}
         self._heard: dict[Id, None] = {}
-        self._in_delivery: dict[Id, Delivery] = {}
+        self._in_delivery: dict[Id, ReportDelivery] = {}
         self._ended: dict[str, None] = {}
         self._fences: dict[Key, w.Epoch] = {}
-        self._held: list[Arrival] = []
+        self._held: list[RingArrival] = []
         self._version = 0
         self._warm_at = 0
         self._chores_at = 0
@@ -244,7 +244,7 @@ class Node:
 
     # parcels
 
-    def _post(self, now: int, to: Key, body: Any, source: Rendezvous | None = None) -> Id:
+    def _post(self, now: int, to: Key, body: Any, source: ActiveRendezvous | None = None) -> Id:
         """Send a body to the root of a key, until someone has it."""
         number = parcel_id(to, body)
         epoch = w.NEVER if source is None else source.store.epoch
@@ -253,7 +253,7 @@ class Node:
             self.ring.route(now, to, parcel)
         return number
 
-    def _emit(self, now: int, source: Rendezvous, outputs: list[Output]) -> list[Id]:
+    def _emit(self, now: int, source: ActiveRendezvous, outputs: list[Output]) -> list[Id]:
         posted = [self._post(now, to, body, source) for to, body in outputs]
         return [number for number in posted if number in self.outbox.waiting]
 
@@ -274,7 +274,7 @@ class Node:
                 del self._publications[publication]
                 self.acknowledged.append(publication)
 
-    def acknowledge(self, delivery: Delivery) -> None:
+    def acknowledge(self, delivery: ReportDelivery) -> None:
         """The subscriber has a report."""
         if self._in_delivery.pop(delivery.parcel, None) is not None:
             self._heard[delivery.parcel] = None
@@ -292,18 +292,18 @@ class Node:
         if origin.id == self.me.id:
             self._received(id)
         else:
-            self.ring.sends.append((origin, w.Receipt((id,))))
+            self.ring.sends.append((origin, w.ParcelReceipt((id,))))
 
     # arrivals
 
-    def _arrive(self, now: int, arrival: Arrival) -> None:
+    def _arrive(self, now: int, arrival: RingArrival) -> None:
         payload = arrival.payload
         if isinstance(payload, w.Copy):
             self.keeper.copy(now, arrival.origin, payload)
         elif isinstance(payload, w.Parcel):
             if self._is_fenced(now, arrival, payload):
                 return
-            if isinstance(payload.body, w.Notice):
+            if isinstance(payload.body, w.ReportNotice):
                 self._deliver(arrival, payload)
             elif now < self._warm_at and arrival.key not in self.keeper.stores:
                 # What a new neighbour knows of this key is on its way.
@@ -313,8 +313,8 @@ class Node:
         else:
             self.counts["unknown"] += 1
 
-    def _take(self, now: int, arrival: Arrival, parcel: w.Parcel) -> None:
-        assert not isinstance(parcel.body, w.Notice)
+    def _take(self, now: int, arrival: RingArrival, parcel: w.Parcel) -> None:
+        assert not isinstance(parcel.body, w.ReportNotice)
         self.keeper.take(now, arrival.key, parcel.body, (arrival.origin, parcel.id))
         if not isinstance(parcel.body, w.Offer):
             self._list(now, self.keeper.led[arrival.key].rendezvous)
@@ -326,11 +326,12 @@ class Node:
             return
         for outgoing in self.outbox.waiting.values():
             body = outgoing.parcel.body
-            if isinstance(body, w.Notice) and body.subscription == subscriber.id and outgoing.to != subscriber.key:
+            theirs = isinstance(body, w.ReportNotice) and body.subscription == subscriber.id
+            if theirs and outgoing.to != subscriber.key:
                 outgoing.to = subscriber.key
                 self.ring.route(now, outgoing.to, outgoing.parcel)
 
-    def _is_fenced(self, now: int, arrival: Arrival, parcel: w.Parcel) -> bool:
+    def _is_fenced(self, now: int, arrival: RingArrival, parcel: w.Parcel) -> bool:
         """Whether the sender's rendezvous has a successor: then it must not report."""
         if not parcel.source:
             return False
@@ -348,9 +349,9 @@ class Node:
             del self._fences[next(iter(self._fences))]
         return False
 
-    def _deliver(self, arrival: Arrival, parcel: w.Parcel) -> None:
+    def _deliver(self, arrival: RingArrival, parcel: w.Parcel) -> None:
         notice = parcel.body
-        assert isinstance(notice, w.Notice)
+        assert isinstance(notice, w.ReportNotice)
         if arrival.key != self.me.id:
             return
         if parcel.id in self._heard or notice.subscription in self._ended:
@@ -358,17 +359,17 @@ class Node:
             return
         if notice.subscription not in self.own:
             return
-        delivery = Delivery(notice.subscription, notice.report, parcel.id, arrival.origin)
+        delivery = ReportDelivery(notice.subscription, notice.report, parcel.id, arrival.origin)
         if parcel.id not in self._in_delivery:
             self.deliveries.append(delivery)
         self._in_delivery[parcel.id] = delivery
 
     # the catalogue
 
-    def _list(self, now: int, rendezvous: Rendezvous) -> None:
+    def _list(self, now: int, rendezvous: ActiveRendezvous) -> None:
         """A topic that someone wants, or that nobody wants any more, is made known to all."""
         interests = list(rendezvous.store.interests.values())
-        topics = {interest.node for interest in interests if isinstance(interest.node, Topic)}
+        topics = {interest.node for interest in interests if isinstance(interest.node, ProfileTopic)}
         known = self.catalogue.entries.get(rendezvous.key)
         if not topics and (known is None or not known.alive):
             return
@@ -427,7 +428,7 @@ class Node:
             handler(self, now, sender, message)
         self._pump(now)
 
-    def _receipt_came(self, _now: int, _sender: Peer, message: w.Receipt) -> None:
+    def _receipt_came(self, _now: int, _sender: Peer, message: w.ParcelReceipt) -> None:
         for number in message.ids:
             self._received(number)
 
@@ -550,14 +551,14 @@ def _same_plans(left: tuple[w.Interest, ...], right: tuple[w.Interest, ...]) -> 
 
 
 _HANDLERS: Final[dict[type, Any]] = {
-    w.Receipt: Node._receipt_came,
-    w.Refusal: Node._refusal_came,
-    w.Replicate: Node._replicate_came,
-    w.Replicated: Node._replicated_came,
-    w.Copy: Node._copy_came,
-    w.Fenced: Node._fenced_came,
-    w.Topics: Node._topics_came,
-    w.AskTopics: Node._ask_topics_came,
+    w.ParcelReceipt: OverlayNode._receipt_came,
+    w.Refusal: OverlayNode._refusal_came,
+    w.Replicate: OverlayNode._replicate_came,
+    w.Replicated: OverlayNode._replicated_came,
+    w.Copy: OverlayNode._copy_came,
+    w.Fenced: OverlayNode._fenced_came,
+    w.Topics: OverlayNode._topics_came,
+    w.AskTopics: OverlayNode._ask_topics_came,
 }
 
-__all__ = ["Delivery", "Node", "NodeSettings", "Own"]
+__all__ = ["NodeSettings", "OverlayNode", "Own", "ReportDelivery"]

@@ -13,13 +13,13 @@ from typing import Any
 
 from likewise.overlay.composing import report_of_event, verify
 from likewise.overlay.cube import Cube
-from likewise.overlay.decompose import Compound, Topic, compounds_of, topics_of
+from likewise.overlay.decompose import Compound, ProfileTopic, compounds_of, topics_of
 from likewise.overlay.ids import Key, key_of
 from likewise.overlay.items import Id, Item, Report
 from likewise.overlay.plane import Plane, Subscriber, rendezvous
 from likewise.overlay.regions import Region
 from likewise.overlay.store import Store, interest_key
-from likewise.overlay.wire import Disinterest, Interest, Mark, Notice, Offer, Operation
+from likewise.overlay.wire import Disinterest, Interest, Mark, Offer, Operation, ReportNotice
 from likewise.semantics import Measure
 
 Output = tuple[Key, Any]
@@ -27,7 +27,7 @@ Output = tuple[Key, Any]
 
 
 @dataclass(slots=True)
-class Bench:
+class Workbench:
     """What all rendezvous of a node share."""
 
     plane: Plane = field(default_factory=Plane)
@@ -49,10 +49,10 @@ def parent_of(root: Compound, member: Key) -> Iterator[Compound]:
             yield compound
 
 
-class Rendezvous:
+class ActiveRendezvous:
     """The active side of a store, at the root of its key."""
 
-    def __init__(self, store: Store, bench: Bench) -> None:
+    def __init__(self, store: Store, bench: Workbench) -> None:
         self.store = store
         self.bench = bench
         self.regions: dict[str, Region] = {}
@@ -99,7 +99,7 @@ class Rendezvous:
     def _interest(self, now: int, interest: Interest, value: str = "") -> list[Output]:
         node, subscriber = interest.node, interest.subscriber
         self.renewed[subscriber.id] = now
-        if isinstance(node, Topic):
+        if isinstance(node, ProfileTopic):
             self.bench.plane.subscribe(self.key, subscriber)
             return []
         if node.split and node.key == self.key:
@@ -131,7 +131,7 @@ class Rendezvous:
     def _forget(self, operation: Interest | Disinterest) -> list[Output]:
         node, subscriber = operation.node, operation.subscriber
         self.renewed.pop(subscriber.id, None)
-        if isinstance(node, Topic):
+        if isinstance(node, ProfileTopic):
             self.bench.plane.unsubscribe(self.key, subscriber.id)
             return []
         if node.split and node.key == self.key:
@@ -188,7 +188,7 @@ class Rendezvous:
                 out.append((subscriber.key, Offer(self.key, item)))
             elif item.end > subscriber.since:
                 [carried] = item.parts
-                out.append((subscriber.key, Notice(subscriber.id, report_of_event(carried, self.key))))
+                out.append((subscriber.key, ReportNotice(subscriber.id, report_of_event(carried, self.key))))
         return out
 
     def _made(self, subscriber: Subscriber, made: Item, offer: Offer) -> list[Output]:
@@ -201,7 +201,7 @@ class Rendezvous:
         return self._notices(subscriber, verify(subscriber.source, made.parts, measure=self.bench.measure))
 
     def _notices(self, subscriber: Subscriber, reports: list[Report]) -> list[Output]:
-        return [(subscriber.key, Notice(subscriber.id, report)) for report in reports]
+        return [(subscriber.key, ReportNotice(subscriber.id, report)) for report in reports]
 
     # time
 

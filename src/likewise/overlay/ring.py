@@ -62,7 +62,7 @@ class Hop:
 
 
 @dataclass(frozen=True, slots=True)
-class Arrival:
+class RingArrival:
     """A routed message that has come to its root."""
 
     key: Key
@@ -81,7 +81,7 @@ class Ring:
         self.leaves = LeafSet(me, half=self.settings.half)
         self.table = RoutingTable(me)
         self.sends: list[tuple[Peer, Any]] = []
-        self.arrivals: list[Arrival] = []
+        self.arrivals: list[RingArrival] = []
         self.counts: Counter[str] = Counter()
         self.joined = False
         self.left = False
@@ -351,7 +351,7 @@ class Ring:
         self.digests[sender.id] = message.digest
         self._hear_of(now, message.leaves)
 
-    def _rows_came(self, now: int, _sender: Peer, message: m.Rows) -> None:
+    def _rows_came(self, now: int, _sender: Peer, message: m.TableRows) -> None:
         self._hear_of(now, message.peers)
 
     def _welcome_came(self, now: int, _sender: Peer, message: m.Welcome) -> None:
@@ -444,7 +444,7 @@ class Ring:
         """A new node passes: hand it the rows that it shares."""
         if peer.id != self.me.id:
             row = tuple(other for other in self.table.row(peer.number) if other.id != peer.id)
-            self._send(peer, m.Rows((self.me, *row)))
+            self._send(peer, m.TableRows((self.me, *row)))
 
     def _forward(self, now: int, message: m.Route, avoid: frozenset[Key]) -> None:
         joiner = frozenset((message.payload.peer.id,)) if type(message.payload) is m.Join else frozenset()
@@ -464,7 +464,7 @@ class Ring:
 
     def _arrive(self, message: m.Route) -> None:
         if type(message.payload) is not m.Join:
-            self.arrivals.append(Arrival(message.key, message.payload, message.origin, message.hops))
+            self.arrivals.append(RingArrival(message.key, message.payload, message.origin, message.hops))
             return
         peer = message.payload.peer
         known = (self.me, *self.leaves)
@@ -507,7 +507,7 @@ class Ring:
 _HANDLERS: Final[dict[type, Any]] = {
     m.Ping: Ring._ping_came,
     m.Pong: Ring._pong_came,
-    m.Rows: Ring._rows_came,
+    m.TableRows: Ring._rows_came,
     m.Welcome: Ring._welcome_came,
     m.Announce: Ring._announce_came,
     m.Farewell: Ring._farewell_came,

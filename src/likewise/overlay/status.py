@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from likewise.overlay.decompose import Compound, Topic, compounds_of, topics_of
+from likewise.overlay.decompose import Compound, ProfileTopic, compounds_of, topics_of
 from likewise.overlay.ids import short
-from likewise.overlay.node import Node
+from likewise.overlay.node import OverlayNode
 
 
-def status_of(node: Node) -> dict[str, Any]:
+def status_of(node: OverlayNode) -> dict[str, Any]:
     """Everything worth seeing, as plain values."""
     ring = node.ring
     return {
@@ -38,10 +38,10 @@ def status_of(node: Node) -> dict[str, Any]:
     }
 
 
-def explain_tree(tree: Topic | Compound, *, depth: int = 0) -> list[str]:
+def explain_tree(tree: ProfileTopic | Compound, *, depth: int = 0) -> list[str]:
     """The members of a subscription and their rendezvous, one a line."""
     indent = "  " * depth
-    if isinstance(tree, Topic):
+    if isinstance(tree, ProfileTopic):
         where = f"split by {tree.split}, no single place" if tree.split else f"at {short(tree.key)}"
         return [f"{indent}topic {tree.name} {where}"]
     split = f", one place for each {tree.split}" if tree.split else ""
@@ -52,6 +52,6 @@ def explain_tree(tree: Topic | Compound, *, depth: int = 0) -> list[str]:
     return lines
 
 
-def summary_of(tree: Topic | Compound) -> dict[str, int]:
+def summary_of(tree: ProfileTopic | Compound) -> dict[str, int]:
     """How many topics and composites a subscription is made of."""
     return {"topics": len(list(topics_of(tree))), "composites": len(list(compounds_of(tree)))}

@@ -17,11 +17,11 @@ from typing import Any
 from likewise.events import Event
 from likewise.language import Composite as Pattern
 from likewise.language import Conjunction, Member, Operator, Options, Predicate, Profile, Subscription
-from likewise.overlay.catalogue import Catalogue
+from likewise.overlay.catalogue import TopicCatalogue
 from likewise.overlay.decompose import topic_of
 from likewise.overlay.ids import Key, key_of
-from likewise.overlay.items import Hit
-from likewise.overlay.node import Node, NodeSettings
+from likewise.overlay.items import TopicHit
+from likewise.overlay.node import NodeSettings, OverlayNode
 from likewise.overlay.ring import SECOND, RingSettings
 from likewise.overlay.simulation import Host, Simulation, Weather, static_ring
 from likewise.overlay.tables import HALF, Peer
@@ -30,7 +30,7 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class OverlayTrial:
     """What to simulate."""
 
     nodes: int = 100
@@ -60,9 +60,9 @@ def topic_key(topic: str) -> Key:
     return topic_of(profile_of(topic), Options()).key
 
 
-def classify_by_type(event: Event, catalogue: Catalogue) -> tuple[Hit, ...]:  # noqa: ARG001
+def classify_by_type(event: Event, catalogue: TopicCatalogue) -> tuple[TopicHit, ...]:  # noqa: ARG001
     """The topics of an event are its types."""
-    return tuple(Hit(topic_key(str(value))) for name, value in event.tuples if name == "type")
+    return tuple(TopicHit(topic_key(str(value))) for name, value in event.tuples if name == "type")
 
 
 def conjunction(name: str, topics: Iterable[str], *, within: int | None, by: str = "") -> Subscription:
@@ -84,7 +84,7 @@ class TrialWorld:
     def __init__(self, count: int, *, seed: int, settings: NodeSettings, weather: Weather | None = None) -> None:
         self.random = random.Random(seed)
         self.settings = settings
-        self.catalogue = Catalogue()
+        self.catalogue = TopicCatalogue()
         self.sim = Simulation(seed=seed, weather=weather)
         self.sim.after = self._collect
         self.reports = 0
@@ -105,18 +105,18 @@ class TrialWorld:
         self.node(key)
         return self.sim.hosts[key]
 
-    def node(self, key: Key) -> Node:
+    def node(self, key: Key) -> OverlayNode:
         """A node of the ring."""
         host = self.sim.hosts.get(key)
         if host is None:
-            node = Node(Peer(key), self.settings, classify=classify_by_type)
+            node = OverlayNode(Peer(key), self.settings, classify=classify_by_type)
             node.catalogue = self.catalogue
             node.ring.settle(*self._known(key))
             self.sim.add(node)
             node.start(self.sim.now)
             self.sim.touch(key)
             return node
-        assert isinstance(host.machine, Node)
+        assert isinstance(host.machine, OverlayNode)
         return host.machine
 
     def _collect(self, machine: Any) -> None:
@@ -129,7 +129,7 @@ class TrialWorld:
         self.acknowledged += len(machine.acknowledged)
         machine.acknowledged.clear()
 
-    def call(self, key: Key, action: Callable[[Node], Any]) -> None:
+    def call(self, key: Key, action: Callable[[OverlayNode], Any]) -> None:
         """Let a node do something now."""
         node = self.node(key)
         action(node)
@@ -140,14 +140,14 @@ class TrialWorld:
         self.call(self.random.choice(self.ids), lambda node: node.subscribe(self.sim.now, subscription))
 
     @property
-    def made(self) -> list[Node]:
+    def made(self) -> list[OverlayNode]:
         """The nodes that were needed so far."""
-        return [host.machine for host in self.sim.hosts.values() if isinstance(host.machine, Node)]
+        return [host.machine for host in self.sim.hosts.values() if isinstance(host.machine, OverlayNode)]
 
     def join(self, number: int) -> None:
         """A new node comes."""
         me = Peer(key_of(f"new node {number}"))
-        node = Node(me, self.settings, classify=classify_by_type)
+        node = OverlayNode(me, self.settings, classify=classify_by_type)
         node.catalogue = self.catalogue
         self.sim.add(node)
         self._all.add(me.id)
@@ -164,7 +164,7 @@ class TrialWorld:
             self.ids.remove(victim)
 
 
-def run_trial(trial: Trial, *, say: Say = lambda _: None) -> dict[str, float | int]:
+def run_trial(trial: OverlayTrial, *, say: Say = lambda _: None) -> dict[str, float | int]:
     """Subscribe, publish, and count."""
     maintained = bool(trial.churn or trial.loss)
     ring = RingSettings(heartbeat=SECOND, maintain=maintained)
@@ -194,7 +194,7 @@ def run_trial(trial: Trial, *, say: Say = lambda _: None) -> dict[str, float | i
     return _figures(world, trial, spent)
 
 
-def _publication(world: TrialWorld, trial: Trial, topics: list[str], number: int) -> Callable[[], None]:
+def _publication(world: TrialWorld, trial: OverlayTrial, topics: list[str], number: int) -> Callable[[], None]:
     def publish() -> None:
         tuples: tuple[tuple[str, Any], ...] = (("type", world.random.choice(topics)),)
         if trial.rooms:
@@ -207,7 +207,7 @@ def _publication(world: TrialWorld, trial: Trial, topics: list[str], number: int
     return publish
 
 
-def _figures(world: TrialWorld, trial: Trial, spent: Counter[str]) -> dict[str, float | int]:
+def _figures(world: TrialWorld, trial: OverlayTrial, spent: Counter[str]) -> dict[str, float | int]:
     loads = sorted(
         sum(len(led.rendezvous.told) + led.rendezvous.store.number for led in node.keeper.led.values())
         for node in world.made

@@ -12,7 +12,7 @@ import msgspec
 
 from likewise.errors import InputError
 from likewise.overlay import messages as m
-from likewise.overlay.decompose import Compound, Topic
+from likewise.overlay.decompose import Compound, ProfileTopic
 from likewise.overlay.ids import BYTES, Key
 from likewise.overlay.items import Id, Item, Report
 from likewise.overlay.plane import Subscriber
@@ -27,7 +27,7 @@ NEVER: Epoch = (0, b"")
 class Interest(msgspec.Struct, frozen=True, array_like=True, tag="interest"):
     """A subscription to a topic or a composite; to a topic that is split, with the whole plan that wants it."""
 
-    node: Topic | Compound
+    node: ProfileTopic | Compound
     subscriber: Subscriber
     plans: tuple[Interest, ...] = ()
 
@@ -35,7 +35,7 @@ class Interest(msgspec.Struct, frozen=True, array_like=True, tag="interest"):
 class Disinterest(msgspec.Struct, frozen=True, array_like=True, tag="disinterest"):
     """The end of a subscription."""
 
-    node: Topic | Compound
+    node: ProfileTopic | Compound
     subscriber: Subscriber
 
 
@@ -51,7 +51,7 @@ class Offer(msgspec.Struct, frozen=True, array_like=True, tag="offer"):
     plans: tuple[Interest, ...] = ()
 
 
-class Notice(msgspec.Struct, frozen=True, array_like=True, tag="notice"):
+class ReportNotice(msgspec.Struct, frozen=True, array_like=True, tag="notice"):
     """A detection for a subscriber."""
 
     subscription: str
@@ -81,12 +81,12 @@ class Parcel(msgspec.Struct, frozen=True, array_like=True, tag="parcel"):
     """A body for the root of a key, from the rendezvous `source` in its `epoch`."""
 
     id: Id
-    body: Interest | Disinterest | Offer | Notice
+    body: Interest | Disinterest | Offer | ReportNotice
     source: Key = b""
     epoch: Epoch = NEVER
 
 
-class Receipt(msgspec.Struct, frozen=True, array_like=True, tag="receipt"):
+class ParcelReceipt(msgspec.Struct, frozen=True, array_like=True, tag="receipt"):
     """These parcels are in other hands."""
 
     ids: tuple[Id, ...]
@@ -147,7 +147,7 @@ class Fenced(msgspec.Struct, frozen=True, array_like=True, tag="fenced"):
 class Listed(msgspec.Struct, frozen=True, array_like=True):
     """A topic of the catalogue; the larger version is right. One that is split has the plans that want it."""
 
-    topic: Topic
+    topic: ProfileTopic
     version: int
     alive: bool
     plans: tuple[Interest, ...] = ()
@@ -170,7 +170,7 @@ class AskTopics(msgspec.Struct, frozen=True, array_like=True, tag="topics?"):
 Message: TypeAlias = (
     m.Ping
     | m.Pong
-    | m.Rows
+    | m.TableRows
     | m.Welcome
     | m.Announce
     | m.Farewell
@@ -179,7 +179,7 @@ Message: TypeAlias = (
     | m.Suspect
     | m.HopAck
     | m.Route
-    | Receipt
+    | ParcelReceipt
     | Refusal
     | Replicate
     | Replicated
