@@ -178,6 +178,7 @@ class TermSide:
         self.filled = self.length > 0
         self.weight = np.array([LIGHT_WEIGHT if is_light(name) else 1.0 for name in numbers], np.float32)
         self.english = np.array([reading.english for reading in readings], np.bool_)
+        self.spelling = np.array([_spelling(reading) for reading in readings], np.int8)
         self.has_codes = np.array([bool(reading.codes) for reading in readings], np.bool_)
         self._owners: dict[str, list[int]] = {}
         for at, reading in enumerate(readings):
@@ -294,7 +295,7 @@ def _row(
     out.opposed = rows.opposed[at].astype(np.int8)
     out.codes = _codes(side, reading)
     out.spelling[:] = _spelling(reading)
-    np.maximum(out.spelling, [_spelling(one) for one in side.readings], out=out.spelling)
+    np.maximum(out.spelling, side.spelling, out=out.spelling)
     _compare_words(side, events, at, reading, out=out, rows=rows, word_scores=word_scores)
     _mark_initials(side, reading, out)
     return out

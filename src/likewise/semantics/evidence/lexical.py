@@ -105,10 +105,10 @@ class RelatedWords:
             name: _index(getattr(entry, name) for entry in self._entries)
             for name in ("common", "rare", "up", "further", "derived")
         }
-        self._letters: dict[str, list[int]] = defaultdict(list)
+        letters: dict[str, list[int]] = defaultdict(list)
         for at, word in enumerate(words):
-            if word:
-                self._letters[word[0]].append(at)
+            letters[word[:1]].append(at)
+        self._letters = {letter: np.array(places, np.int64) for letter, places in letters.items()}
 
     def relations(self, word: str) -> NDArray[np.int8]:
         """How a word of the other side, the event's, is related to each of these."""
@@ -133,11 +133,14 @@ class RelatedWords:
                     out[at] = relation
 
     def _mark_short(self, out: NDArray[np.int8], word: str) -> None:
-        for at in self._letters.get(word[:1], ()):
-            if out[at] == WordRelation.UNKNOWN and (
-                (not self._known[at] and is_short(self.words[at], word))
-                or (not self._lexicon.entry(word).rare and is_short(word, self.words[at]))
-            ):
+        """Mark what may be short for the other; a word that WordNet knows is short for nothing."""
+        same = self._letters.get(word[:1])
+        if same is None or not word:
+            return
+        unknown = not self._lexicon.entry(word).rare
+        for at in same[out[same] == WordRelation.UNKNOWN].tolist():
+            other = self.words[at]
+            if (not self._known[at] and is_short(other, word)) or (unknown and is_short(word, other)):
                 out[at] = WordRelation.SHORT
 
 
