@@ -2,7 +2,14 @@
 
 from likewise.charts.drawing import Spec, check_chart, save
 from likewise.charts.report import ReportPage, bars, draw, histogram
-from likewise.charts.timeline import timeline_data, timeline_spec, unfired_data, write_timeline
+from likewise.charts.timeline import (
+    situations,
+    timeline_data,
+    timeline_spec,
+    unfired_data,
+    words_of,
+    write_timeline,
+)
 from likewise.charts.waterfall import waterfall, waterfall_rows, waterfalls
 
 __all__ = [
@@ -13,11 +20,13 @@ __all__ = [
     "draw",
     "histogram",
     "save",
+    "situations",
     "timeline_data",
     "timeline_spec",
     "unfired_data",
     "waterfall",
     "waterfall_rows",
     "waterfalls",
+    "words_of",
     "write_timeline",
 ]

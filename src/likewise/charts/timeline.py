@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -13,7 +13,7 @@ from likewise.errors import MissingError
 from likewise.events import Event, Instant, to_datetime
 from likewise.files import write_whole
 
-__all__ = ["timeline_data", "timeline_spec", "unfired_data", "write_timeline"]
+__all__ = ["situations", "timeline_data", "timeline_spec", "unfired_data", "words_of", "write_timeline"]
 
 
 def timeline_data(detections: Iterable[Detection], *, limit: int = 50) -> list[dict[str, Any]]:
@@ -99,6 +99,25 @@ def timeline_spec(rows: list[dict[str, Any]]) -> Any:
     return layers.facet(row=alt.Row("detection:N", title=None, sort=order, header=header)).resolve_scale(
         x="shared", y="independent"
     )
+
+
+def situations(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The spec of a small timeline for a page: a line for each situation, a point and its words for each event."""
+    order = list(dict.fromkeys(row["situation"] for row in rows))
+    time = {"field": "time", "type": "temporal", "title": "event time (UTC)", "scale": {"type": "utc"}}
+    side = {"field": "situation", "type": "nominal", "sort": order, "title": None}
+    encoding = {"x": time, "y": side}
+    return {
+        "width": 560,
+        "height": {"step": 22},
+        "padding": 16,
+        "data": {"values": [dict(row) for row in rows]},
+        "encoding": encoding | {"tooltip": [{"field": "what"}, {"field": "time"}]},
+        "layer": [
+            {"mark": "line", "encoding": {"detail": {"field": "situation"}}},
+            {"mark": {"type": "point", "filled": True, "size": 50}},
+        ],
+    }
 
 
 def write_timeline(

@@ -13,7 +13,7 @@ from likewise.cli._input import read_text, spaces_for
 from likewise.cli._options import Meaning
 from likewise.cli._spaces import open_spaces
 from likewise.cli.vocabulary import read_vocabulary
-from likewise.errors import InputError
+from likewise.errors import BuildError, InputError
 
 if TYPE_CHECKING:
     from likewise.language import Subscription
@@ -24,6 +24,7 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
     "threshold": (int, float),
     "space": (list, str),
     "background": (str,),
+    "glossary": (str,),
 }
 
 
@@ -56,8 +57,9 @@ def read_settings(path: Path) -> dict[str, Any]:
     if "space" in found:
         given = [found["space"]] if isinstance(found["space"], str) else found["space"]
         found["space"] = [_beside(path, each) if "/" in str(each) else str(each) for each in given]
-    if "background" in found:
-        found["background"] = Path(_beside(path, found["background"]))
+    for name in ("background", "glossary"):
+        if name in found:
+            found[name] = Path(_beside(path, found[name]))
     return found
 
 
@@ -93,19 +95,26 @@ def command_line(values: Mapping[str, Any]) -> str:
 
 def engine_options(meaning: Meaning, interests: Iterable[Subscription]) -> dict[str, Any]:
     """Options for `Engine` and `Matcher`; without a space, the shelf's, if there is any `~`."""
-    from likewise.semantics import measure, needs_space
+    from likewise.semantics import Glossary, measure, needs_space
 
     spaces = meaning.space or spaces_for(interests, meaning.approach)
-    options = spark_options(meaning) | {"spaces": spaces}
+    options = spark_options(meaning, on_spark=False) | {"spaces": spaces}
     del options["measure"]
-    if meaning.measure is not None:
-        opened = open_spaces(spaces) if needs_space(meaning.measure) else []
-        options["measure"] = measure(meaning.measure, spaces=opened)
+    name = meaning.measure or ("evidence" if meaning.glossary is not None else None)
+    if name is not None:
+        given = meaning.glossary
+        words: dict[str, Any] = {} if given is None else {"glossary": Glossary.from_file(given)}
+        if words and name != "evidence":
+            raise BuildError(f"the measure {name} takes no glossary", hint="choose --measure evidence")
+        opened = open_spaces(spaces) if needs_space(name) else []
+        options["measure"] = measure(name, spaces=opened, **words)
     return options
 
 
-def spark_options(meaning: Meaning) -> dict[str, Any]:
+def spark_options(meaning: Meaning, *, on_spark: bool = True) -> dict[str, Any]:
     """The same for Spark, which finds measure and spaces by their names."""
+    if meaning.glossary is not None and on_spark:
+        raise BuildError("a glossary is not for Spark yet", hint="leave out --spark, or the glossary")
     background = None if meaning.background is None else read_vocabulary(meaning.background)
     names = {field.name: getattr(meaning, field.name) for field in fields(meaning)}
     return {name: names[name] for name in ("approach", "measure", "threshold")} | {"background": background}

@@ -39,6 +39,7 @@ class Meaning:
     background: Annotated[
         Path | None, typer.Option(help="Words of the stream to rank by, as `likewise vocabulary` writes them.")
     ] = None
+    glossary: Annotated[Path | None, typer.Option(help="Your own abbreviations and synonyms.")] = None
     settings: Settings = None
 
 

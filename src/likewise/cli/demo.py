@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from likewise.cli._output import errors, output
+from likewise.cli._guard import guard
+from likewise.cli._output import errors, output, print_json
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -28,7 +29,7 @@ _FIRST_SUBSCRIPTIONS = """\
 in-his-words: {energy, appliances}, {type = increased energy consumption event, device = computer, office = room 112}
 in-her-words: {power, computers}, {type = increased energy usage event~, device~ = laptop~, office = room 112}
 """
-_PAIRS = (("energy consumption", "electricity usage"), ("laptop", "computer"), ("parking", "garage"))
+_PAIRS = (("laptop", "notebook computer"), ("fridge", "refrigerator"), ("window broken", "window glass shattered"))
 
 
 def register(app: typer.Typer) -> None:
@@ -36,11 +37,13 @@ def register(app: typer.Typer) -> None:
 
 
 def demo(
+    *,
     out: Annotated[Path, typer.Option(help="Where files and the report go.")] = Path("out/demo"),
     events: Annotated[int, typer.Option(min=100, help="How many events the simulated building sends.")] = 20_000,
     space: Annotated[str, typer.Option(help="Space to use; WordNet's is built if it is not on the shelf.")] = "wordnet",
     rebuild: Annotated[bool, typer.Option(help="Build WordNet's space anew.")] = False,
     master: Annotated[str | None, typer.Option(help="Spark master; all cores of this machine by default.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="What was found, as one JSON document.")] = False,
 ) -> None:
     """Show the whole story on local Spark, with a report to open.
 
@@ -48,19 +51,27 @@ def demo(
 
     Example: `likewise demo --events 5000`
     """
-    from likewise.pipeline import spark_session
+    from likewise.cli._spark import session
 
+    guard(reads={}, makes={"--out": out / "report.html"})
     started = time.perf_counter()
-    out.mkdir(parents=True, exist_ok=True)
-    _first_match()
-    with _step("Starting Spark"):
-        spark = spark_session(master=master)
-    if space == "wordnet":
-        _build(spark, rebuild=rebuild)
-    _relate(space)
-    facts = _building(spark, space, out, count=events)
-    path = _report(out, space, facts)
-    output.print(f"\nDone in {time.perf_counter() - started:.0f} s. Open the report: {path}")
+    output.quiet = as_json
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        _first_match()
+        output.print("\n[bold]Starting Spark[/bold]")
+        with session(master, None) as spark:
+            if space == "wordnet":
+                _build(spark, rebuild=rebuild)
+            _relate(space)
+            facts = _building(spark, space, out, count=events)
+        path = _report(out, space, facts)
+        output.print(f"\nDone in {time.perf_counter() - started:.0f} s. Open the report: {path}")
+    finally:
+        output.quiet = False
+    if as_json:
+        found = {"found": facts["found"], "situations": _counted(facts["detections"])}
+        print_json({"events": events, "seconds": round(facts["seconds"], 1), **found, "report": str(path)})
 
 
 @contextmanager
@@ -234,16 +245,17 @@ def _explained(space: str, happenings: list[Happening]) -> list[Match]:
 
 
 def _report(out: Path, space: str, facts: dict[str, Any]) -> Path:
-    from likewise.charts import ReportPage, bars, histogram
+    from likewise.charts import ReportPage, situations, words_of
     from likewise.evaluation.building import SUBSCRIPTIONS
 
     page = ReportPage("Likewise: the demo's report")
     page.text(
-        f"{facts['count']:,} events of a simulated building, written by three makers in their own words, matched with "
-        f"subscriptions in a fourth vocabulary by the space {Path(space).name}, on Spark in {facts['seconds']:.0f} s. "
-        "The makers' words were chosen so that WordNet relates them: this shows how it works, `likewise evaluate "
-        "matching` how good it is."
+        "Three makers of sensors report the same things, each in words of its own. One person asks for them in a "
+        "fourth vocabulary, without knowing the makers'."
     )
+    page.heading("The same thing, said by three makers").table(_vocabularies())
+    page.heading("Asked for, in other words").code(SUBSCRIPTIONS)
+    page.heading("Found")
     page.facts(
         {
             "events": facts["count"],
@@ -252,33 +264,47 @@ def _report(out: Path, space: str, facts: dict[str, Any]) -> Path:
             "seconds on Spark": round(facts["seconds"]),
         }
     )
-    page.heading("Asked for").code(SUBSCRIPTIONS)
-    page.heading("Found").table(facts["found"])
-    rows = [
-        {"subscription": row["subscription"], "part": part, "share": row[part]}
-        for row in facts["found"]
-        for part in ("precision", "recall")
-    ]
-    page.chart(bars(rows, x="share", y="subscription", color="part"), "Precision and recall, end to end")
-    page.chart(
-        histogram(
-            [row["score"] for row in facts["matches"]],
-            title="score",
-            by=[row["subscription"] for row in facts["matches"]],
-        ),
-        "Scores of the matches",
+    page.table(facts["found"])
+    page.text(
+        f"Words were compared by the space {Path(space).name}. The makers' words were chosen so that WordNet relates "
+        "them: this shows how it works, `likewise evaluate matching` how good it is."
     )
     page.heading("Why")
     for match in _explained(space, facts["happenings"]):
         page.code(match.explain().text())
     page.heading("Situations").table(_counted(facts["detections"]))
+    words = {one.event.id: words_of(one.event) for one in facts["happenings"]}
     first = sorted(facts["detections"], key=lambda row: row["time"])[:20]
     page.text(f"The first {len(first)}, in event time (UTC):" if first else "None.")
-    page.table([_detection_row(row) for row in first])
+    page.table([_detection_row(row, words) for row in first])
+    if first:
+        page.chart(situations(_spans(first, words)), "The same, as a timeline")
     return page.write(out / "report.html")
 
 
-def _detection_row(row: dict[str, Any]) -> dict[str, Any]:
+def _vocabularies() -> Rows:
+    """What each maker calls the same thing."""
+    from likewise.evaluation.building import KINDS, WINDOW
+
+    makers = ("first maker", "second maker", "third maker")
+    return [{"what happens": one.name, **dict(zip(makers, one.types, strict=True))} for one in (*KINDS, WINDOW)]
+
+
+def _spans(detections: Rows, words: dict[str, str]) -> Rows:
+    """A row for each event of the detections, ready for a chart."""
+    return [
+        {
+            "situation": f"{number}. {row['pattern']}",
+            "time": each["start"].astimezone(UTC).isoformat(),
+            "what": f"{each['role']}: {words.get(each['id'], each['id'])}",
+        }
+        for number, row in enumerate(detections, 1)
+        for each in row["events"]
+        if each["start"] is not None
+    ]
+
+
+def _detection_row(row: dict[str, Any], words: dict[str, str]) -> dict[str, Any]:
     # Spark gives moments in the zone of this process, without saying so.
     start, end = (row[name].astimezone(UTC) for name in ("start", "end"))
     return {
@@ -286,5 +312,5 @@ def _detection_row(row: dict[str, Any]) -> dict[str, Any]:
         "from": f"{start:%Y-%m-%d %H:%M:%S}",
         "to": f"{end:%H:%M:%S}",
         "probability": float(row["probability"]),
-        "events": ", ".join(f"{each['role']} = {each['id']}" for each in row["events"]),
+        "events": "; ".join(f"{each['role']}: {words.get(each['id'], each['id'])}" for each in row["events"]),
     }

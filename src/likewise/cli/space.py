@@ -87,9 +87,11 @@ def list_(
 
     Example: `likewise space list`
     """
-    from likewise.errors import LikewiseError
+    from likewise.errors import InputError, LikewiseError
     from likewise.semantics import list_spaces, spaces_folder
 
+    if folder is not None and not folder.is_dir():
+        raise InputError("there is no such folder", source=str(folder), hint="leave it out for the shelf")
     found = list_spaces(folder)
     if as_json:
         print_json([_listed(path, state) for path, state in found])

@@ -11,6 +11,7 @@ from likewise.cli._guard import guard
 from likewise.cli._input import Rejects, event_batches, read_text
 from likewise.cli._options import DeadLetters
 from likewise.cli._output import errors, output, print_json
+from likewise.errors import InputError
 from likewise.files import write_whole
 
 if TYPE_CHECKING:
@@ -59,4 +60,8 @@ def read_vocabulary(path: Path) -> Competitors:
     """The vocabulary in a file, its version checked."""
     from likewise.semantics import Competitors
 
-    return Competitors.from_text(read_text(path), source=str(path))
+    text = read_text(path)
+    if text.lstrip().startswith("{"):
+        hint = f"make one: likewise vocabulary {path} --out words.txt"
+        raise InputError("these are events, not a vocabulary", source=str(path), hint=hint)
+    return Competitors.from_text(text, source=str(path))
