@@ -257,6 +257,21 @@ def test_every_measure(left: Any, right: Any, space: Path, name: str, options: d
     assert pairs(found) == over(space, 0.05, name=name, **options)
 
 
+def test_one_partner_for_each_term_and_how_sure_it_is(left: Any, right: Any, space: Path) -> None:
+    """No term comes twice; a margin is the distance to the best other term of the right."""
+    options: dict[str, Any] = {"on": ("word", "term"), "threshold": 0.05, "spaces": space}
+    rows = join_by_meaning(left, right, one_to_one=True, with_margin=True, **options).collect()
+    partners = {(row["word"], row["term"]) for row in rows}
+    assert len(partners) == len({word for word, _ in partners}) == len({term for _, term in partners}) > 1
+    every = scores(space)
+    words, terms = dict(LEFT), dict(RIGHT)
+    for row in rows:
+        others = [s for (a, b), s in every.items() if words[a] == row["word"] and terms[b] != row["term"]]
+        assert row["margin"] == pytest.approx(row["relatedness"] - max(others, default=0), abs=1e-6)
+    with pytest.raises(BuildError, match="by one column alone"):
+        join_by_meaning(left, right, equal=("word", "term"), one_to_one=True, **options)
+
+
 def test_reasons_of_a_join(left: Any, right: Any, space: Path, way: str) -> None:
     found = join_by_meaning(
         left, right, on=("word", "term"), threshold=0.2, spaces=space, with_explanation=True

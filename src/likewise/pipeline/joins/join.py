@@ -10,12 +10,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
+import pyarrow as pa
+
 from likewise.errors import BuildError
 from likewise.pipeline.events.frame import column, folding
+from likewise.pipeline.joins.assignment import one_to_one
 from likewise.pipeline.joins.pairs import NEAR, SCORE, SMALL, NearColumn, TermPairs, WhyTask
 from likewise.pipeline.joins.sql import WHY, Meaning, Spaces
 from likewise.pipeline.options import named_options
-from likewise.semantics.nearest import TAG, Bar
+from likewise.semantics.nearest import TAG, Bar, Pairs
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -174,6 +178,8 @@ def join_by_meaning(
     equal: Names = (),
     themes: str | tuple[str, str] | None = None,
     with_explanation: bool = False,
+    with_margin: bool = False,
+    one_to_one: bool = False,
     score: str = "relatedness",
     suffix: str = "_right",
     competitors: Any = None,
@@ -188,7 +194,9 @@ def join_by_meaning(
     the so many nearest terms of the right for each term of the left; without a `threshold` any relatedness above 0
     will do then, else 0.5 is asked for. `themes` are columns with the tags of each row, for measures that use
     them. `how` is inner, left, right, full, left_semi or left_anti; null joins nothing. `with_explanation` adds `why`,
-    the concepts that carry the score. Columns of the right that the left has too get the `suffix`.
+    the concepts that carry the score, `with_margin` adds
+    `margin`, by how much the score is above that of the best other partner. `one_to_one` gives each term one partner at
+    most, such that the sum of scores is greatest. Columns of the right that the left has too get the `suffix`.
     `competitors`, `background`, `temperature` and `measure_options` go to the measure.
 
     The left may be a stream. The distinct terms of the right come to the driver if there are no more than 20,000,
@@ -201,9 +209,10 @@ def join_by_meaning(
     bar = Bar.of(threshold, best, themed=themes is not None)
     told = {"competitors": competitors, "background": background, "temperature": temperature}
     meaning = Meaning.of(measure, spaces, **told, **(measure_options or {}))
-    join = MeaningJoin(mine, theirs, meaning, bar, how_of(how), with_explanation)
+    join = MeaningJoin(mine, theirs, meaning, bar, how_of(how), with_explanation, with_margin, one_to_one)
     join.check()
-    added = [] if join.half else [score, *(["why"] if with_explanation else ())]
+    more = [*(["margin"] if with_margin else ()), *(["why"] if with_explanation else ())]
+    added = [] if join.half else [score, *more]
     renamed = {}
     if not join.half:
         renamed = new_names(left.columns, right.columns, suffix=suffix, added=added, fold=folding(left))
@@ -211,7 +220,7 @@ def join_by_meaning(
     if join.half:
         return found.select(*map(column, left.columns))
     own = [column(name) for name in (*left.columns, *renamed.values())]
-    return found.select(*own, column(SCORE).alias(score), *(["why"] if with_explanation else ()))
+    return found.select(*own, column(SCORE).alias(score), *more)
 
 
 @dataclass(frozen=True)
@@ -224,6 +233,8 @@ class MeaningJoin:
     bar: Bar
     how: str
     explain: bool
+    margin: bool = False
+    one_to_one: bool = False
 
     @property
     def half(self) -> bool:
@@ -245,12 +256,26 @@ class MeaningJoin:
             raise BuildError(
                 "reasons are given for one column, in a join that keeps both sides", hint="with_explanation=False"
             )
+        self._check_settling()
         if self.right.frame.isStreaming:
             raise BuildError(
                 "the right side of a join by meaning cannot be a stream", hint="put the stream on the left"
             )
         if self.left.frame.isStreaming:
             self._check_stream()
+
+    def _check_settling(self) -> None:
+        if not (self.margin or self.one_to_one):
+            return
+        what = "one_to_one" if self.one_to_one else "with_margin"
+        if not self.simple or self.left.frame.isStreaming:
+            raise BuildError(
+                f"{what} is for a batch joined by one column alone", hint="leave out equal and other columns"
+            )
+        if self.margin and self.half:
+            raise BuildError("a join that keeps only the left side has no margins", hint="with_margin=False")
+        if self.one_to_one and self.bar.best is not None:
+            raise BuildError("one_to_one chooses the partners by itself", hint="leave out best, give a threshold")
 
     def _check_stream(self) -> None:
         if not self.simple and (len(self.left.on) > 1 or self.how != "inner" or self.bar.best is not None):
@@ -308,7 +333,7 @@ class MeaningJoin:
             [side.keyed().select(key).where(f"{key} is not null") for key in side.keys]
             for side in (self.left, self.right)
         ]
-        return [TermPairs(mine, theirs, self.meaning, bar) for mine, theirs in zip(*columns, strict=True)]
+        return [TermPairs(mine, theirs, self.meaning, bar, self.margin) for mine, theirs in zip(*columns, strict=True)]
 
     def _pairs(self) -> DataFrame:
         """Pairs of keys with their score, and `why` if asked for: a row for each distinct combination."""
@@ -316,7 +341,10 @@ class MeaningJoin:
 
         found = self._near[0].frame()
         if self.simple:
-            whole = self._best(found.toDF(self.left.keys[0], self.right.keys[0], SCORE))
+            names = [self.left.keys[0], self.right.keys[0], SCORE, *(["margin"] if self.margin else ())]
+            whole = self._best(found.toDF(*names))
+            if self.one_to_one:
+                whole = _settled(whole)
             return self._why(whole) if self.explain else whole
         mine, theirs = (_combinations(side) for side in (self.left, self.right))
         found = found.toDF(self.left.keys[0], self.right.keys[0], f"{SCORE}0")
@@ -350,6 +378,20 @@ class MeaningJoin:
         task = WhyTask(self.meaning, self.bar.themed)
         reasons = pairs.select(*keys).distinct().mapInArrow(task, f"{keys[0]} string, {keys[1]} string, why {WHY}")
         return pairs.join(reasons, keys)
+
+
+def _settled(pairs: DataFrame) -> DataFrame:
+    """The best assignment of pairs, which come to the driver for it."""
+    table = pairs.toArrow()
+    codes = [table.column(at).combine_chunks().dictionary_encode().indices for at in (0, 1)]
+    left, right = (np.asarray(each.to_numpy(zero_copy_only=False), np.int64) for each in codes)
+    # Numbers for the places of rows, in the order of terms, so that every run settles alike.
+    order = np.lexsort((right, left))
+    scores = table.column(2).to_numpy().astype(np.float32)
+    chosen = one_to_one(Pairs(left[order], right[order], scores[order]))
+    wanted = {(a, b) for a, b in zip(chosen.left.tolist(), chosen.right.tolist(), strict=True)}
+    kept = [at for at, pair in enumerate(zip(left.tolist(), right.tolist(), strict=True)) if pair in wanted]
+    return pairs.sparkSession.createDataFrame(table.take(pa.array(kept, pa.int64())), schema=pairs.schema)
 
 
 def _combinations(side: JoinSide) -> DataFrame:

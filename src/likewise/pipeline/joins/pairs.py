@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from likewise.errors import BuildError
+from likewise.pipeline.joins.assignment import margins_of
 from likewise.pipeline.joins.sql import ARROW_WHY, Meaning, reasons
 from likewise.semantics import Measure
 from likewise.semantics.nearest import CHUNK, Bar, NearestTerms, split
@@ -24,9 +26,11 @@ if TYPE_CHECKING:
 
 
 PAIRS_SCHEMA: Final = "_left string, _right string, relatedness double"
+MARGINS_SCHEMA: Final = f"{PAIRS_SCHEMA}, margin double"
 SCORE: Final = "_likewise_score"
 NEAR: Final = f"array<struct<_likewise_near: string, {SCORE}: double>>"
 _PAIRS = pa.schema([("_left", pa.string()), ("_right", pa.string()), ("relatedness", pa.float64())])
+TWO_BEST: Final = Bar(0.0, 2)
 
 KEPT_TERMS: Final = 100_000
 """Terms of a stream whose neighbours a worker remembers."""
@@ -42,18 +46,25 @@ def ready(meaning: Meaning, right: Sequence[str], bar: Bar) -> NearestTerms:
     return _last[0][2]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PairTask:
     """Batches of left keys against a right side that came with the task: for `mapInArrow`."""
 
     meaning: Meaning
     right: tuple[str, ...]
     bar: Bar
+    margin: bool = False
+
+    @property
+    def __name__(self) -> str:
+        return "LikewiseJoin"
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         near = ready(self.meaning, self.right, self.bar)
+        bar = replace(TWO_BEST, themed=self.bar.themed)
+        two_best = NearestTerms(self.meaning.measure(), self.right, bar) if self.margin else None
         for batch in batches:
-            yield from _table(batch.column(0), pa.array(self.right, pa.string()), near).to_batches()
+            yield from _table(batch.column(0), pa.array(self.right, pa.string()), near, two_best).to_batches()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +82,18 @@ class GridTask:
         return _table(mine, theirs, ready(self.meaning, theirs.to_pylist(), self.bar))
 
 
-def _table(left: pa.Array, right: pa.Array, near: NearestTerms) -> pa.Table:
-    found = near.pairs(left.to_pylist())
+def _table(left: pa.Array, right: pa.Array, near: NearestTerms, two_best: NearestTerms | None = None) -> pa.Table:
+    terms = left.to_pylist()
+    found = near.pairs(terms)
     columns = [
         left.take(pa.array(found.left)).cast(pa.string()),
         right.take(pa.array(found.right)).cast(pa.string()),
         pa.array(found.relatedness.astype(np.float64)),
     ]
-    return pa.Table.from_arrays(columns, schema=_PAIRS)
+    table = pa.Table.from_arrays(columns, schema=_PAIRS)
+    if two_best is None:
+        return table
+    return table.append_column("margin", pa.array(margins_of(two_best, found, terms)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +150,7 @@ class WhyTask:
         return reasons(measure, a, b, themes=(mine, theirs))
 
 
+CONNECT_TASKS: Final = 8
 SMALL: Final = CHUNK
 """Distinct terms of the right side that may come to the driver and go with every task."""
 
@@ -150,6 +166,7 @@ class TermPairs:
     right: DataFrame
     meaning: Meaning
     bar: Bar
+    margin: bool = False
 
     @cached_property
     def small(self) -> tuple[str, ...] | None:
@@ -163,12 +180,20 @@ class TermPairs:
         Where the right side is small, the best of a left term are the best of all; otherwise those of each group of
         right terms, and who wants the best of all has to choose among them.
         """
-        return self._with_task(self.small) if self.small is not None else self._in_groups()
+        if self.small is not None:
+            return self._with_task(self.small)
+        if self.margin:
+            raise BuildError(
+                f"the right side has more than {SMALL:,} distinct terms, too many for margins",
+                hint="best=2 gives the two best with their scores",
+            )
+        return self._in_groups()
 
     def _with_task(self, terms: tuple[str, ...]) -> DataFrame:
         # Few terms are little data but much work: left alone, Spark would put them all into one partition.
         spread = self.left.distinct().repartition(self._partitions)
-        return spread.mapInArrow(PairTask(self.meaning, terms, self.bar), PAIRS_SCHEMA)
+        task = PairTask(self.meaning, terms, self.bar, self.margin)
+        return spread.mapInArrow(task, MARGINS_SCHEMA if self.margin else PAIRS_SCHEMA)
 
     def _in_groups(self) -> DataFrame:
         """Every group of left terms meets every group of right terms once."""
@@ -195,7 +220,10 @@ class TermPairs:
 
     @property
     def _partitions(self) -> int:
-        return int(self.left.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
+        """As many as there are cores: a task more would only start another worker. Spark Connect does not tell."""
+        most = int(self.left.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
+        context: Any = getattr(self.left.sparkSession, "_sc", None)
+        return min(most, CONNECT_TASKS if context is None else int(context.defaultParallelism))
 
 
 def _spread(terms: DataFrame, *, own: int, other: int, cell: str) -> DataFrame:

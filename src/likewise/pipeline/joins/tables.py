@@ -10,6 +10,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from likewise.errors import BuildError
+from likewise.pipeline.joins.assignment import margins
+from likewise.pipeline.joins.assignment import one_to_one as settle
 from likewise.pipeline.joins.join import how_of, new_names
 from likewise.pipeline.joins.sql import ARROW_WHY, reasons
 from likewise.semantics import Measure
@@ -28,22 +30,31 @@ def join_tables(
     best: int | None = None,
     how: str = "inner",
     with_explanation: bool = False,
+    with_margin: bool = False,
+    one_to_one: bool = False,
     score: str = "relatedness",
     suffix: str = "_right",
 ) -> pa.Table:
     """Rows of two tables whose words mean nearly the same, in the order of the left; arguments of `join_by_meaning`."""
     how, bar = how_of(how), Bar.of(threshold, best)
     (mine, a), (theirs, b) = (_terms(table, name) for table, name in zip((left, right), on, strict=True))
+    if one_to_one and best is not None:
+        raise BuildError("one_to_one chooses the partners by itself", hint="leave out best, give a threshold")
     pairs = near_pairs(measure, mine, theirs, bar)
+    if one_to_one:
+        pairs = settle(pairs)
     if how in ("left_semi", "left_anti"):
         found = np.isin(np.arange(left.num_rows), _spread(a, pairs.left)[0])
         return left.filter(pa.array(found if how == "left_semi" else ~found))
-    added = [score, *(["why"] if with_explanation else [])]
+    added = [score, *(["margin"] if with_margin else []), *(["why"] if with_explanation else [])]
     renamed = new_names(left.schema.names, right.schema.names, suffix=suffix, added=added)
     joined = _joined(a, b, pairs, how=how)
     columns = {name: left[name].take(joined.left) for name in left.schema.names}
     columns |= {renamed[name]: right[name].take(joined.right) for name in right.schema.names}
     columns[score] = pa.array(pairs.relatedness.astype(np.float64)).take(joined.pair)
+    if with_margin:
+        sure = margins(pairs, near_pairs(measure, mine, theirs, Bar(0.0, 2)))
+        columns["margin"] = pa.array(sure).take(joined.pair)
     if with_explanation:
         why = [reasons(measure, mine[i], theirs[j]) for i, j in zip(pairs.left, pairs.right, strict=True)]
         columns["why"] = pa.array(why, ARROW_WHY).take(joined.pair)
