@@ -205,7 +205,7 @@ def test_columns_that_must_be_equal(spark: Any, space: Path, way: str) -> None:
         [("x", "computer", "a"), ("l", "laptops", "b"), ("n", "notebook", "a"), ("g", "garage", "c")],
         "id string, term string, town string",
     )
-    options: dict[str, Any] = {"on": ("word", "term"), "equal": ("city", "town"), "space": space}
+    options: dict[str, Any] = {"on": ("word", "term"), "equal": ("city", "town"), "spaces": space}
     assert set(pairs(join_by_meaning(left, right, threshold=0.01, **options))) == {(1, "x"), (1, "n"), (2, "l")}
     assert set(pairs(join_by_meaning(left, right, best=1, **options))) == {(1, "x"), (2, "l")}
     kept = join_by_meaning(left, right, best=1, how="full", **options).collect()
@@ -286,7 +286,7 @@ def test_reasons_of_a_join(left: Any, right: Any, space: Path, way: str) -> None
 def test_a_stream_joins_as_a_batch(spark: Any, left: Any, right: Any, space: Path, tmp_path: Path, how: str) -> None:
     left.repartition(3).write.parquet(str(tmp_path / "in"))
     stream = spark.readStream.schema(left.schema).option("maxFilesPerTrigger", 1).parquet(str(tmp_path / "in"))
-    options: dict[str, Any] = {"on": ("word", "term"), "threshold": 0.2, "space": space, "how": how}
+    options: dict[str, Any] = {"on": ("word", "term"), "threshold": 0.2, "spaces": space, "how": how}
     joined = join_by_meaning(stream, right, **options)
     query = joined.writeStream.format("memory").queryName(f"joined_{how}").trigger(availableNow=True).start()
     query.awaitTermination(120)
@@ -307,7 +307,7 @@ def test_a_stream_with_equal_columns_and_the_nearest(
     assert pairs(spark.table("nearest")) == pairs(
         join_by_meaning(left, right, on=("word", "term"), best=1, spaces=space)
     )
-    equal = {"on": ("word", "term"), "equal": {"word": "term"}, "space": space}
+    equal = {"on": ("word", "term"), "equal": {"word": "term"}, "spaces": space}
     query = (
         join_by_meaning(stream, right, **equal)
         .writeStream.format("memory")
@@ -333,16 +333,16 @@ def test_a_stream_with_equal_columns_and_the_nearest(
         ({"suffix": ""}, "two columns 'id'"),
         ({"score": "word"}, "two columns 'word'"),
         ({"themes": ("id", "id")}, "the column 'id' is no theme"),
-        ({"explain": True, "how": "anti"}, "reasons are given for one column"),
+        ({"with_explanation": True, "how": "anti"}, "reasons are given for one column"),
         ({"measure": "esb"}, "no measure 'esb'"),
-        ({"space": ()}, "needs a space"),
+        ({"spaces": ()}, "needs a space"),
     ],
 )
 def test_mistakes_show_when_the_join_is_built(
     left: Any, right: Any, space: Path, options: dict[str, Any], told: str
 ) -> None:
     with pytest.raises(BuildError, match=told):
-        join_by_meaning(left, right, **({"on": ("word", "term"), "space": space} | options))
+        join_by_meaning(left, right, **({"on": ("word", "term"), "spaces": space} | options))
 
 
 def test_what_a_stream_cannot_do(spark: Any, left: Any, right: Any, space: Path, tmp_path: Path) -> None:
@@ -350,12 +350,12 @@ def test_what_a_stream_cannot_do(spark: Any, left: Any, right: Any, space: Path,
     on = ("word", "term")
     for options, told in (
         ({"how": "full"}, "cannot be joined full"),
-        ({"explain": True}, "not given in a stream"),
+        ({"with_explanation": True}, "not given in a stream"),
         ({"on": [on, ("word", "id")]}, "one column of meaning"),
         ({"equal": ("word", "id"), "best": 1}, "one column of meaning"),
     ):
         with pytest.raises(BuildError, match=told):
-            join_by_meaning(stream, right, **({"on": on, "space": space} | options))
+            join_by_meaning(stream, right, **({"on": on, "spaces": space} | options))
     with pytest.raises(BuildError, match="cannot be a stream"):
         join_by_meaning(right, stream, on=("term", "word"), spaces=space)
 

@@ -144,8 +144,11 @@ def test_subscriptions_come_from_text_or_file(tmp_path: Path) -> None:
         Recipe.of(tmp_path / "missing.lw")
 
 
+BAD = ["x: {a~ = b~} approach approximate", "x: {a = b} approach nonsense", "x: ({a = b} as c; {d = e} as f)10s"]
+
+
 @pytest.mark.spark
-@pytest.mark.parametrize("text", ["x: {a~ = b~}", "x: {a = b} approach nonsense", "x: ({a = b} as c; {d = e} as f)10s"])
+@pytest.mark.parametrize("text", BAD)
 def test_mistakes_show_when_the_job_is_built(spark: Any, text: str) -> None:
     """Approximation without a space, an unknown approach, a pattern where a profile belongs."""
     frame = spark.createDataFrame([("a", {"type": "x"})], "id string, attributes map<string, string>")
