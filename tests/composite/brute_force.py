@@ -28,6 +28,7 @@ from brute_instances import (
     longest,
     merged,
     nth,
+    read_by,
     rows,
     smallest,
     top,
@@ -212,10 +213,13 @@ class Trace:
         def broken(prefix: list[Found]) -> float:
             """The moment at which something breaks what waits after these parts."""
             k, low = len(prefix) - 1, prefix[-1].time
-            times: list[float] = [
-                time for place, guard in guards if place == k for time in breaking(guard.part, prefix, low, low)
-            ]
             step = steps[k + 1] if k + 1 < len(steps) else None
+            times: list[float] = [
+                time
+                for place, guard in guards
+                if place == k and (step is None or self._at_once(step))
+                for time in breaking(guard.part, prefix, low, low)
+            ]
             if isinstance(step, m.Negation):
                 over = low + (step.within or 0)
                 if over <= prefix[0].time + within:
@@ -258,6 +262,12 @@ class Trace:
 
         extend([], INF, 0)
         return out
+
+    def _at_once(self, step: m.Pattern) -> bool:
+        """Whether a part begins when it is known: one of several events may have begun before."""
+        if isinstance(step, m.Reference):
+            return isinstance(self.known[step.name].body, m.Profile)
+        return isinstance(step, m.Member | m.TimeEvent | m.Negation)
 
     def _conjunction(
         self,
@@ -347,12 +357,10 @@ class Trace:
         ors = [one for one in below(node) if isinstance(one, m.Disjunction) and self._asked_at(one) is node]
         if not ors:
             return found
-        names = set().union(*(aliases(one) for one in ors))
         groups: dict[object, list[Found]] = {}
         for f in found:
             if f.p > 0:
-                others = tuple((a, rank, e.end) for a, rank, e in f.roles if top(a) not in names)
-                groups.setdefault((f.step, f.ranks, others), []).append(f)
+                groups.setdefault((f.step, read_by(ors, f)), []).append(f)
         return [merged(group) for group in groups.values()]
 
     def _exclusiveor(self, node: m.ExclusiveOr, after: int, origin: int, free: bool | str) -> list[Found]:
@@ -398,7 +406,6 @@ class Trace:
             and (at := self._asked_at(one)) is not None
             and not any(at is inner for inner in below(node.part))
         ]
-        names = set().union(*(aliases(one) for one in open_ors))
         groups: dict[object, list[Found]] = {}
         for f in self._lone(node.part, after, origin, free or "counted"):
             keys = [
@@ -413,8 +420,7 @@ class Trace:
         for group in groups.values():
             ways: dict[object, list[Found]] = {}
             for number, f in enumerate(group):
-                others = tuple((a, rank, e.end) for a, rank, e in f.roles if top(a) not in names)
-                ways.setdefault((f.step, f.ranks, others) if names else number, []).append(f)
+                ways.setdefault((f.step, read_by(open_ors, f)) if open_ors else number, []).append(f)
             out.append(list(ways.values()))
         return out
 

@@ -106,6 +106,14 @@ def merged(ways: list[Found]) -> Found:
     return replace(best, p=common * (1 - math.prod(1 - f.p / common for f in ways)), reading=1.0)
 
 
+def read_by(ors: list[m.Disjunction], f: Found) -> object:
+    """What stays the same whichever way each `or` reads its events; one inside another goes with that."""
+    sets = [names for one in ors if not any((names := aliases(one)) < aliases(other) for other in ors)]
+    events = tuple(tuple(sorted(str((rank, e.end)) for a, rank, e in f.roles if top(a) in names)) for names in sets)
+    others = tuple((a, rank, e.end) for a, rank, e in f.roles if not any(top(a) in names for names in sets))
+    return events, others
+
+
 def below(node: m.Pattern) -> Iterator[m.Pattern]:
     """A pattern and all that stands in it."""
     yield node

@@ -187,6 +187,19 @@ def test_a_broken_conjunction_is_removed_at_once() -> None:
     assert everywhere(pattern, stream, until=20, limit=1, policy="refuse") == [("p", "a2")]
 
 
+@pytest.mark.parametrize("next", ["({k = B} as b then {k = C} as c within 9 s)", "({k = B} as b and {k = C} as c)"])
+def test_a_part_that_began_before_what_breaks_an_absence_stays(next: str) -> None:
+    pattern = f"p: {{k = A}} as a then not {{k = D}} as d then {next} within 9 s"
+    assert everywhere(pattern, "a@0 k=A; b@1 k=B; d@2 k=D; e@3 k=C") == [("p", "a", "b", "e")]
+    assert everywhere(pattern, "a@0 k=A; d@1 k=D; e@2 k=B; f@3 k=C") == []
+
+
+def test_two_ways_to_fill_a_conjunction_are_two() -> None:
+    either = "({k = C} as a or {k = A} as b) and ({k = A} as c or {v = 2} as d) within 8 s"
+    stream = "x@1 k=C r=1 s=2 v=2; y@2 k=A s=1 v=2"
+    assert everywhere(f"p: {either} where b.r = c.s", stream) == [("p", "x", "y"), ("p", "y", "x")]
+
+
 def test_two_absences_cannot_be_compared() -> None:
     text = "p: not {k = B} as b then {k = B} as a then (not {k = A} as c for 1 s) within 5 s where b.s = c.s"
     with pytest.raises(BuildError, match="both must not happen"):

@@ -20,7 +20,7 @@ _SLOTS: Final = 1024
 _FOREVER: Final = 1 << 62
 
 
-def _groups(inbox: list[tuple[Any, Instance]], ways: frozenset[str]) -> Iterable[list[Instance]]:
+def _groups(inbox: list[tuple[Any, Instance]], ways: tuple[frozenset[str], ...]) -> Iterable[list[Instance]]:
     """What is counted once: an instance, with all ways to read its events."""
     if not ways:
         return [[instance] for _, instance in inbox]

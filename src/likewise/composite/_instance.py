@@ -140,12 +140,14 @@ def changed(instance: Instance, *, time: Instant, phase: int, probability: float
     )
 
 
-def readings(found: Iterable[Instance], roles: frozenset[str]) -> list[list[Instance]]:
-    """Instances that differ only in how they read the events of these roles, together."""
+def readings(found: Iterable[Instance], ors: tuple[frozenset[str], ...]) -> list[list[Instance]]:
+    """Instances that differ only in how each of these `or`, given by its roles, reads its events, together."""
     groups: dict[Any, list[Instance]] = {}
     for instance in found:
-        others = tuple([(one.role, one.token.rank, one.token.time) for one in instance.roles if one.role not in roles])
-        groups.setdefault((instance.ranks, others), []).append(instance)
+        filled = [(one.role, one.token.rank, one.token.time) for one in instance.roles]
+        others = tuple([one for one in filled if not any(one[0] in roles for roles in ors)])
+        events = tuple([tuple(sorted([one[1:] for one in filled if one[0] in roles])) for roles in ors])
+        groups.setdefault((events, others), []).append(instance)
     return list(groups.values())
 
 

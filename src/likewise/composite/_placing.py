@@ -55,11 +55,16 @@ def settle(node: plan.Node) -> list[plan.DisjunctionNode]:
             pending += settle(child)
     if isinstance(node, plan.DisjunctionNode) and node.apart is not None:
         pending.append(node)
-    node.merges = frozenset().union(*[one.roles for one in pending if one.apart is node])
+    node.merges = _largest([one.roles for one in pending if one.apart is node])
     pending = [one for one in pending if one.apart is not node]
     if isinstance(node, plan.SelectionNode | plan.RepetitionNode):
-        node.ways = frozenset().union(*[one.roles for one in pending])
+        node.ways = _largest([one.roles for one in pending])
     return pending
+
+
+def _largest(found: list[frozenset[str]]) -> tuple[frozenset[str], ...]:
+    """Those that stand in no other."""
+    return tuple([roles for roles in found if not any(roles < other for other in found)])
 
 
 def _counts_here(condition: Condition, node: plan.Node) -> bool:

@@ -26,7 +26,7 @@ class Node:
     lasting: bool = False
     roles: frozenset[str]
     hidden: frozenset[str] = frozenset()
-    merges: frozenset[str] = frozenset()
+    merges: tuple[frozenset[str], ...] = ()
     text: str = ""
 
     @property
@@ -170,7 +170,7 @@ class SelectionNode(Node):
     index: int
     within: Duration | None
     key: tuple[Side, ...] = ()
-    ways: frozenset[str] = frozenset()
+    ways: tuple[frozenset[str], ...] = ()
 
     @property
     def children(self) -> tuple[Node, ...]:
@@ -187,7 +187,7 @@ class RepetitionNode(Node):
     within: Duration | None
     longest: bool = False
     key: tuple[Side, ...] = ()
-    ways: frozenset[str] = frozenset()
+    ways: tuple[frozenset[str], ...] = ()
 
     @property
     def children(self) -> tuple[Node, ...]:

@@ -11,7 +11,7 @@ from likewise.composite._absence import Blockers, Guarded
 from likewise.composite._choice import Chooser, chooser_for
 from likewise.composite._conditions import UNFILLED, is_plain, keys_of
 from likewise.composite._instance import Filled, Instance, joined, roles_of
-from likewise.composite._plan import Absence, LeafNode, Part, SequenceNode
+from likewise.composite._plan import Absence, LeafNode, Part, SequenceNode, TimeNode
 from likewise.composite._prefix import Prefix
 from likewise.composite._process import TERMINATORS, TIMERS, LeafProcess, lacks, needed
 from likewise.composite._sequence_state import dump_sequence, load_sequence
@@ -62,7 +62,9 @@ class SequenceProcess(Guarded):
                 self.watched[-1 - k] = {}
             for g, guard in enumerate(node.guards):
                 if guard.after == k - 1:
-                    if guard.asks <= known and k:
+                    # A next part of several events may have begun before what breaks the absence.
+                    at_once = isinstance(step, Absence) or isinstance(step.node, LeafNode | TimeNode)
+                    if guard.asks <= known and k and at_once:
                         self.watched[g] = {}
                     elif guard.asks <= known | step.node.roles:
                         self.forbids[k].append(g)
