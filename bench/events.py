@@ -29,6 +29,9 @@ _TAGS = ("energy policy", "building", "transport", "environment", "information t
 
 def run(*, quick: bool = False) -> list[dict[str, object]]:
     """Rows of events per second, beside what others do with the same lines, and of memory."""
+    sys.path.insert(0, str(Path(__file__).resolve().parent))
+    from _events_end_to_end import rows as end_to_end
+
     count, rounds = (10_000, 3) if quick else (100_000, 7)
     events = list(_events(count))
     lines = [encode_line(event) for event in events]
@@ -37,7 +40,8 @@ def run(*, quick: bool = False) -> list[dict[str, object]]:
     rows += _other_formats(events[: count // 5], max(2, rounds // 2))
     rows += _writing(events, lines, rounds)
     rows += _normalising(rounds)
-    return rows + _memory(lines)
+    rows += _memory(lines)
+    return [*rows, *end_to_end(count * 3)]
 
 
 def _events(count: int) -> Iterator[Event]:
