@@ -141,7 +141,7 @@ def test_a_path_that_is_not_there_is_named(spark: Any, tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         ({"path": "x.jsonl", "format": "xml"}, "unknown format"),
-        ({"path": "x.dat"}, "not told by its name"),
+        ({"path": "x.dat"}, "cannot be told from its name"),
         ({"path": "x.csv"}, "which columns"),
         ({"path": "x.jsonl", "columns": TableMapping()}, "name their own"),
     ],
