@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from likewise.events import decode_lines
+
 pytest.importorskip("fastapi")
 
 COMMAND = [sys.executable, "-m", "likewise"]
@@ -121,3 +123,21 @@ def test_check_says_what_would_be_used(terminal, tmp_path):
         "tokens",
         "TLS",
     ]
+
+
+def test_history_and_its_reasons(terminal):
+    terminal.run("subscriptions", "add", "lamps: {type = lamp}")
+    terminal.run("publish", '{"id": "l1", "attributes": {"type": "lamp"}}')
+    deadline = time.monotonic() + 60
+    while not (found := terminal.run("history", "--subscription", "lamps").stdout) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    number = found.split()[0]
+    assert found == f"{number}  lamps  1.00  type: lamp\n"
+    assert "lamps matches l1" in terminal.run("history", number).stdout
+    assert "l1  type: lamp" in terminal.run("history", "events", "--limit", "1").stdout
+    lines = terminal.run("history", "events", "--oldest", "--limit", "0", "--json").stdout.encode()
+    assert [event.id for event in decode_lines(lines.splitlines())][-1] == "l1"
+    terminal.run("publish", '{"id": "l2", "attributes": {"type": "door"}}')
+    missed = terminal.run("history", "--why", "l2", "--subscription", "lamps").stdout
+    assert "lamps does not match l2" in missed
+    terminal.run("subscriptions", "remove", "lamps")

@@ -34,6 +34,8 @@ class Access:
     actor: str
     namespace: str
     roles: frozenset[str]
+    scope: str = ""
+    """The namespace that the token is for, `*` for all."""
 
     def require(self, role: str) -> None:
         """Refuse what needs a role that is not there; administrators may do everything."""
@@ -43,7 +45,7 @@ class Access:
             )
 
 
-OPEN: Final = Access("anonymous", ANY, frozenset(ROLES))
+OPEN: Final = Access("anonymous", ANY, frozenset(ROLES), ANY)
 """Everyone, where the broker runs without tokens."""
 
 
@@ -106,7 +108,7 @@ class Keyring:
         token = self._tokens.get(known)
         if prefix != _PREFIX or token is None or not token.accepts(_hash(secret), now()):
             raise AccessError("the token is not valid", hint="it may have expired, been revoked or replaced")
-        return Access(token.id, token.namespace, token.roles)
+        return Access(token.id, token.namespace, token.roles, token.namespace)
 
     def create(
         self, connection: Connection, *, name: str, namespace: str, roles: Iterable[str], expires: int | None = None

@@ -74,6 +74,134 @@ def unsubscribe(name: str) -> Call:
     return Call("DELETE", f"/v1/subscriptions/{_part(name)}")
 
 
+def list_events(
+    *,
+    after: int = 0,
+    newest: bool = False,
+    before: int = 0,
+    limit: int = 100,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    publisher: str | None = None,
+) -> Call:
+    params = _given(
+        after=after or None,
+        newest=newest or None,
+        before=before or None,
+        limit=limit,
+        since=_moment(since),
+        until=_moment(until),
+        publisher=publisher,
+    )
+    return Call("GET", "/v1/events", params)
+
+
+def get_event(event: str) -> Call:
+    return Call("GET", f"/v1/events/{_part(event)}")
+
+
+def why(event: str, subscription: str) -> Call:
+    return Call("GET", f"/v1/events/{_part(event)}/why", {"subscription": subscription})
+
+
+def list_notifications(
+    *,
+    after: str | None = None,
+    newest: bool = False,
+    before: str | None = None,
+    limit: int = 100,
+    subscription: Iterable[str] = (),
+    kind: str | None = None,
+    score: float = 0.0,
+    since: datetime | None = None,
+    until: datetime | None = None,
+) -> Call:
+    params = _given(
+        after=after,
+        newest=newest or None,
+        before=before,
+        limit=limit,
+        subscription=list(subscription) or None,
+        kind=kind,
+        score=score or None,
+        since=_moment(since),
+        until=_moment(until),
+    )
+    return Call("GET", "/v1/notifications", params)
+
+
+def get_notification(id: str) -> Call:
+    return Call("GET", f"/v1/notifications/{_part(id)}")
+
+
+def explain(id: str) -> Call:
+    return Call("GET", f"/v1/notifications/{_part(id)}/explanation")
+
+
+def trial(text: str, *, minutes: float = 60, limit: int = 20) -> Call:
+    return Call("POST", "/v1/trial", body={"text": text, "minutes": minutes, "limit": limit})
+
+
+def near_misses(name: str, *, minutes: float = 60, limit: int = 20) -> Call:
+    return Call("GET", f"/v1/subscriptions/{_part(name)}/near-misses", {"minutes": minutes, "limit": limit})
+
+
+def pull(consumer: str, *, subscription: Iterable[str] = (), limit: int = 100, wait: float = 0.0) -> Call:
+    params = {"subscription": list(subscription), "limit": limit, "wait": wait}
+    return Call("POST", f"/v1/consumers/{_part(consumer)}/pull", params)
+
+
+def acknowledge(consumer: str, cursor: str) -> Call:
+    return Call("POST", f"/v1/consumers/{_part(consumer)}/acknowledge", body={"cursor": cursor})
+
+
+def list_consumers() -> Call:
+    return Call("GET", "/v1/consumers")
+
+
+def list_tokens() -> Call:
+    return Call("GET", "/v1/tokens")
+
+
+def create_token(
+    name: str, roles: Iterable[str], *, namespace: str | None = None, expires: datetime | None = None
+) -> Call:
+    body = {"name": name, "roles": list(roles)} | _given(namespace=namespace, expires=_moment(expires))
+    return Call("POST", "/v1/tokens", body=body)
+
+
+def rotate_token(id: str, *, grace: float = 3600.0) -> Call:
+    return Call("POST", f"/v1/tokens/{_part(id)}/rotate", {"grace": grace})
+
+
+def revoke_token(id: str) -> Call:
+    return Call("DELETE", f"/v1/tokens/{_part(id)}")
+
+
+def list_audit(*, before: int = 0, limit: int = 100) -> Call:
+    return Call("GET", "/v1/audit", {"before": before, "limit": limit})
+
+
+def list_dead_letters(*, before: int = 0, limit: int = 100) -> Call:
+    return Call("GET", "/v1/dead-letters", {"before": before, "limit": limit})
+
+
+def retry_dead_letter(id: int) -> Call:
+    return Call("POST", f"/v1/dead-letters/{id}/retry")
+
+
+def forget_dead_letter(id: int) -> Call:
+    return Call("DELETE", f"/v1/dead-letters/{id}")
+
+
+def list_mappings() -> Call:
+    return Call("GET", "/v1/mappings")
+
+
+def save_mapping(name: str, mapping: Mapping[str, Any]) -> Call:
+    return Call("PUT", f"/v1/mappings/{_part(name)}", body=dict(mapping))
+
+
 def info() -> Call:
     return Call("GET", "/v1/info")
 
@@ -98,6 +226,10 @@ def _line(event: Publishable) -> bytes:
 
 def _given(**values: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
+
+
+def _moment(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat()
 
 
 def _part(text: str) -> str:

@@ -157,6 +157,27 @@ class Operations:
     replace_subscription = Operation(calls.replace_subscription)
     change_subscription = Operation(calls.change_subscription)
     unsubscribe = Operation(calls.unsubscribe)
+    list_events = Operation(calls.list_events)
+    get_event = Operation(calls.get_event)
+    why = Operation(calls.why)
+    list_notifications = Operation(calls.list_notifications)
+    get_notification = Operation(calls.get_notification)
+    explain = Operation(calls.explain)
+    trial = Operation(calls.trial)
+    near_misses = Operation(calls.near_misses)
+    pull = Operation(calls.pull)
+    acknowledge = Operation(calls.acknowledge)
+    list_consumers = Operation(calls.list_consumers)
+    list_tokens = Operation(calls.list_tokens)
+    create_token = Operation(calls.create_token)
+    rotate_token = Operation(calls.rotate_token)
+    revoke_token = Operation(calls.revoke_token)
+    list_audit = Operation(calls.list_audit)
+    list_dead_letters = Operation(calls.list_dead_letters)
+    retry_dead_letter = Operation(calls.retry_dead_letter)
+    forget_dead_letter = Operation(calls.forget_dead_letter)
+    list_mappings = Operation(calls.list_mappings)
+    save_mapping = Operation(calls.save_mapping)
     info = Operation(calls.info)
     live = Operation(calls.live)
     ready = Operation(calls.ready)
@@ -245,6 +266,20 @@ class BrokerClient(Operations):
             if page["next"] is None:
                 return
             after = page["next"]
+
+    def pages(self, kind: str, *, newest: bool, limit: int | None = None, **options: Any) -> Iterator[dict[str, Any]]:
+        """Past `events` or `notifications`, page by page, up to a limit."""
+        ask: Callable[..., dict[str, Any]] = self.list_events if kind == "events" else self.list_notifications
+        where: dict[str, Any] = {}
+        left = limit
+        while left is None or left > 0:
+            size = 1000 if left is None else min(left, 1000)
+            page = ask(newest=newest, limit=size, **where, **options)
+            yield from page[kind]
+            if page["next"] is None:
+                return
+            where = {"before" if newest else "after": page["next"]}
+            left = None if left is None else left - len(page[kind])
 
     def _follow(self, path: str, params: dict[str, Any], *, timeout: float | None, reconnect: bool) -> Iterator[str]:
         frames, wait = _Frames(), 0.2

@@ -13,7 +13,7 @@ from likewise.broker import schema
 from likewise.broker.database import Database
 from likewise.broker.errors import NotFoundError
 from likewise.broker.log import record_of
-from likewise.broker.records import EVENT, Entry, Notice, Record
+from likewise.broker.records import EVENT, Entry, Letter, Notice, Record
 from likewise.events import Instant
 
 
@@ -141,6 +141,14 @@ class History:
         if before:
             query = query.where(table.c.id < before)
         return [dict(row._mapping) for row in self._rows(query)]
+
+    def letter(self, namespace: str, id: int) -> Letter:
+        """One dead letter."""
+        columns = schema.dead_letters.c
+        query = select(schema.dead_letters).where(columns.namespace == namespace, columns.id == id)
+        for row in self._rows(query):
+            return Letter(row.namespace, row.source, row.reason, bytes(row.body), row.time)
+        raise NotFoundError(f"there is no dead letter {id}", hint="GET /v1/dead-letters lists them")
 
     def mapping(self, namespace: str, name: str) -> bytes:
         """A saved mapping of flat records."""

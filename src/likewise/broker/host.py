@@ -77,7 +77,7 @@ class EngineHost:
         self.backlog = 0
         self.failed: str | None = None
         self._since_snapshot = 0
-        self._queue: queue.SimpleQueue[Block | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[Block | bool] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="likewise-engine", daemon=True)
         self._waiting: dict[int, Future[Outcome]] = {}
 
@@ -98,6 +98,11 @@ class EngineHost:
                 self._settle(effects)
         return taken
 
+    def reset(self) -> None:
+        """Forget all state, to begin again with another snapshot."""
+        self.tenants.clear()
+        self.block = 0
+
     def start(self) -> None:
         """Begin to take blocks."""
         self._thread.start()
@@ -109,7 +114,7 @@ class EngineHost:
 
     def stop(self) -> None:
         """Take what is waiting, keep a snapshot, and end."""
-        self._queue.put(None)
+        self._queue.put(False)
         self._thread.join(timeout=60)
 
     # from other threads
@@ -118,6 +123,10 @@ class EngineHost:
         """A block is on disk."""
         self.backlog += len(block.records)
         self._queue.put(block)
+
+    def request_snapshot(self) -> None:
+        """Take a snapshot between two blocks, if anything has changed."""
+        self._queue.put(True)
 
     def expect(self, record: Record) -> Future[Outcome]:
         """What becomes of a change; ask before it is appended."""
@@ -141,14 +150,18 @@ class EngineHost:
     # the thread
 
     def _run(self) -> None:
-        while (block := self._queue.get()) is not None:
+        while (block := self._queue.get()) is not False:
+            if block is True:
+                if self._since_snapshot:
+                    self.keep()
+                continue
             try:
                 effects = self._take(block)
             except Exception:
                 # A block that breaks an engine must not end the service: it is kept aside with its reason.
                 self.failed = traceback.format_exc(limit=-3)
                 effects = self._broken(block, self.failed)
-            self.block = block.number
+            self.block = block.number  # also of a block that failed
             self.backlog -= len(block.records)
             self._deliver(effects.notices)
             self._settle(effects)
@@ -261,10 +274,11 @@ class EngineHost:
         else:
             for entry in change.entries:
                 _replace(tenant, entry)
-        for entry in change.entries:
+        entries = tuple(_dated(entry, tenant.book.get(entry.name), effects.block) for entry in change.entries)
+        for entry in entries:
             tenant.book[entry.name] = entry
             effects.put.append((namespace, entry))
-        return Outcome(change.entries)
+        return Outcome(entries)
 
     # snapshots
 
@@ -285,9 +299,12 @@ class EngineHost:
         )
 
     def _load(self, body: bytes) -> None:
-        state = msgspec.msgpack.decode(body)
-        if state["version"] != SNAPSHOT:
-            raise InputError(f"the snapshot has version {state['version']}, this is {SNAPSHOT}")
+        try:
+            state = msgspec.msgpack.decode(body)
+        except (msgspec.DecodeError, ValueError) as error:
+            raise InputError(f"this is not a snapshot: {error}", hint="it may be cut short") from None
+        if not isinstance(state, dict) or state.get("version") != SNAPSHOT:
+            raise InputError("this is not a snapshot of this version", hint="the log is replayed instead")
         for name, kept in state["tenants"].items():
             refused: list[Refused] = []
             engine = self._restore(kept["engine"], refused.append)
@@ -301,6 +318,13 @@ def subscription_of(entry: Entry) -> Subscription:
     """The subscription that an entry stands for."""
     parsed = parse_subscription(entry.text)
     return Subscription(entry.name, parsed.body, parsed.options)
+
+
+def _dated(entry: Entry, old: Entry | None, block: int) -> Entry:
+    """A new webhook gets what is found from now on."""
+    if entry.webhook is None or (old is not None and old.webhook == entry.webhook):
+        return entry
+    return msgspec.structs.replace(entry, extra=entry.extra | {"since": block})
 
 
 def _known(tenant: Tenant, name: str) -> Entry:

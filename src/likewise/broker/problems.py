@@ -8,7 +8,7 @@ import msgspec
 from starlette.responses import Response
 
 from likewise.broker import errors as broker_errors
-from likewise.errors import BuildError, InputError, LikewiseError, MissingError, ParseError, SpaceError
+from likewise.errors import BuildError, DeliveryError, InputError, LikewiseError, MissingError, ParseError, SpaceError
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -18,6 +18,7 @@ _KINDS: tuple[tuple[type[LikewiseError], int, str, str], ...] = (
     (BuildError, 422, "cannot-work", "The subscription or setting cannot work"),
     (MissingError, 422, "missing", "Something that this needs is not there"),
     (SpaceError, 422, "space", "The space cannot be used"),
+    (DeliveryError, 422, "delivery", "It could not be delivered"),
     (broker_errors.TooLargeError, 413, "too-large", "The body is too large"),
     (broker_errors.QuotaError, 429, "quota", "A limit is reached"),
     (broker_errors.BusyError, 503, "busy", "The broker is busy"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import Any, Final, Literal
 
@@ -29,6 +30,20 @@ def first_cursor(block: int) -> int:
     3
     """
     return block << ORDINALS
+
+
+class Stamps:
+    """Times of arrival that never go back, whatever the clock does, and differ inside a batch."""
+
+    def __init__(self) -> None:
+        self._lock, self._last = threading.Lock(), 0
+
+    def take(self, count: int) -> Instant:
+        """The first of some times of arrival, a microsecond apart."""
+        with self._lock:
+            first = max(now(), self._last + 1)
+            self._last = first + count - 1
+            return first
 
 
 class Record(msgspec.Struct):

@@ -24,11 +24,15 @@ from likewise.broker.errors import BusyError, ConflictError, QuotaError, Storage
 from likewise.broker.history import History, Wanted, matching
 from likewise.broker.host import EngineHost, Outcome
 from likewise.broker.hub import Hub
+from likewise.broker.insight import Insight
 from likewise.broker.log import Idempotency, Log, Stored, letter_row
-from likewise.broker.records import Change, Entry, HookTarget, Letter, Notice, Record, first_cursor, now
+from likewise.broker.mqtt import MqttBridge
+from likewise.broker.records import Change, Entry, HookTarget, Letter, Notice, Record, Stamps, first_cursor, now
 from likewise.broker.settings import BrokerSettings
 from likewise.broker.signing import check_target, signing_key, signing_secret
 from likewise.broker.spaces import EngineMaker
+from likewise.broker.upkeep import Upkeep
+from likewise.broker.webhooks import Webhooks
 from likewise.errors import BuildError, LikewiseError
 from likewise.events import Event, Instant
 from likewise.language import format_subscription, parse
@@ -66,6 +70,12 @@ class Broker:
             snapshot_events=settings.snapshot_events,
         )
         self.hub = Hub(0)
+        self.insight = Insight(self.host, self.history)
+        self.upkeep = Upkeep(self)
+        self.webhooks = Webhooks(self)
+        self.mqtt = None if settings.mqtt is None else MqttBridge(self, settings.mqtt)
+        self._tasks: list[asyncio.Task[None]] = []
+        self.stamps = Stamps()
         self.ready = False
         self.replayed = 0
         self.counts: Counter[str] = Counter()
@@ -97,6 +107,9 @@ class Broker:
         self.replayed = await asyncio.to_thread(self._resume, applied)
         self.host.start()
         self.maker.warm()
+        self._tasks = [asyncio.create_task(self.upkeep.run()), asyncio.create_task(self.webhooks.run())]
+        if self.mqtt is not None:
+            self._tasks.append(asyncio.create_task(self.mqtt.run()))
         self.ready = True
         logs.info("started", blocks_replayed=self.replayed, position=self.log.position, spaces=self.maker.names)
 
@@ -104,6 +117,9 @@ class Broker:
         """End streams, take what is waiting, keep a snapshot, close."""
         self.ready = False
         self.hub.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         if self.log.is_running:
             if self.host.is_running:
                 await asyncio.to_thread(self.host.stop)
@@ -140,7 +156,7 @@ class Broker:
                 if snapshot is None:
                     raise
                 logs.warning("snapshot unusable, trying an older one", block=snapshot[0], reason=error.message)
-                self.host.tenants.clear()
+                self.host.reset()
         raise AssertionError("the last try has no snapshot")
 
     # from other threads
@@ -206,10 +222,10 @@ class Broker:
             return Receipt(0, None, None)
         self.rate.take(access.actor, len(events))
         await self._room()
-        received = now()
+        received = self.stamps.take(len(events))
         records = [
-            Record.of_event(event, namespace=access.namespace, publisher=access.actor, received=received)
-            for event in events
+            Record.of_event(event, namespace=access.namespace, publisher=access.actor, received=moment)
+            for moment, event in enumerate(events, received)
         ]
         stored = await asyncio.wrap_future(self.log.append(records, idempotency))
         return Receipt(len(records), stored.first, stored.last)
@@ -269,7 +285,7 @@ class Broker:
         self, access: Access, text: str, *, tags: Iterable[str] = (), webhook: str | None = None, paused: bool = False
     ) -> tuple[Entry, ...]:
         """Add the subscriptions of a text: all of them or, on an error, none."""
-        self._check_size(text)
+        self.check_size(text)
         found = parse(text)
         if not found:
             raise BuildError("there is no subscription here", hint="write one, such as parking: {type = parking}")
@@ -294,7 +310,7 @@ class Broker:
 
     async def replace(self, access: Access, entry: Entry) -> Entry:
         """Put a subscription in place of the one of its name, or add it."""
-        self._check_size(entry.text)
+        self.check_size(entry.text)
         [stored] = await self._change(access, Change("replace", (entry,)))
         return stored
 
@@ -315,7 +331,8 @@ class Broker:
             raise found.error
         return found.entries
 
-    def _check_size(self, text: str) -> None:
+    def check_size(self, text: str) -> None:
+        """Refuse a subscription that is too long."""
         if len(text.encode("utf-8", "surrogatepass")) > self.settings.quotas.subscription_bytes:
             raise TooLargeError("the subscription is too long", hint=f"{self.settings.quotas.subscription_bytes} bytes")
 
@@ -353,6 +370,7 @@ class Broker:
             "start": "ok" if self.ready else "not started, or stopping",
             "storage": self.log.failing or "ok",
             "engine": "far behind the log" if behind else "ok",
+            **({} if self.mqtt is None else {"mqtt": self.mqtt.state}),
         }
 
     def instances(self) -> int:
@@ -457,6 +475,12 @@ class Broker:
         """Keep something that could not be used or delivered."""
         row = letter_row(letter)
         await self.write(lambda connection: connection.execute(schema.dead_letters.insert(), row))
+
+    async def forget_letter(self, access: Access, id: int) -> None:
+        """A dead letter is dealt with."""
+        table = schema.dead_letters
+        here = (table.c.namespace == access.namespace) & (table.c.id == id)
+        await self.write(lambda connection: connection.execute(table.delete().where(here)))
 
     async def audit(self, access: Access, action: str, target: str) -> None:
         """Write down an administrative act."""

@@ -33,6 +33,21 @@ class Quotas:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HookPolicy:
+    """How webhooks are tried, in seconds."""
+
+    attempts: int = 8
+    first_pause: float = 0.5
+    longest_pause: float = 60.0
+    timeout: float = 10.0
+    pause_after: int = 3
+    """Dead letters in a row after which a receiver is left alone."""
+    pause: float = 600.0
+    poll: float = 0.5
+    """How often changed subscriptions are looked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Retention:
     """How long the log keeps events and notifications."""
 
@@ -62,6 +77,7 @@ class BrokerSettings:
     snapshot_events: int = 50_000
     snapshot_seconds: float = 300.0
     private_webhooks: bool = False
+    webhooks: HookPolicy = field(default_factory=HookPolicy)
     mqtt: MqttSettings | None = None
     certificate: Path | None = None
     key: Path | None = None
@@ -98,8 +114,7 @@ class BrokerSettings:
 class MqttSettings:
     """An MQTT broker beside this one: topics to read events from, and where notifications go."""
 
-    host: str = "127.0.0.1"
-    port: int = 1883
+    url: str = field(repr=False)
     namespace: str = DEFAULT_NAMESPACE
     topics: tuple[str, ...] = ()
     """Templates such as `sensors/{building}/{room}/{type}`; `{name}` is one level and becomes an attribute."""
@@ -108,9 +123,6 @@ class MqttSettings:
     output: str | None = None
     """Template of the topic of notifications, such as `likewise/{subscription}`."""
     retain: bool = False
-    username: str | None = None
-    password: str | None = field(default=None, repr=False)
-    tls: bool = False
     client_id: str = "likewise-broker"
 
 

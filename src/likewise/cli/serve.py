@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
-from urllib.parse import unquote, urlsplit
 
 import typer
 
@@ -127,18 +125,4 @@ def _mqtt(
         if topics or output:
             raise InputError("topics need an MQTT broker", source="<option>", hint="--mqtt mqtt://127.0.0.1:1883")
         return None
-    parts = urlsplit(url if "://" in url else f"mqtt://{url}")
-    if parts.scheme not in ("mqtt", "mqtts") or not parts.hostname:
-        raise InputError(f"{url!r} is no MQTT broker", source="<option>", hint="mqtt://127.0.0.1:1883")
-    password = unquote(parts.password) if parts.password else os.environ.get("LIKEWISE_MQTT_PASSWORD")
-    return MqttSettings(
-        host=parts.hostname,
-        port=parts.port or (8883 if parts.scheme == "mqtts" else 1883),
-        topics=tuple(topics or ()),
-        output=output,
-        group=group,
-        retain=retain,
-        username=unquote(parts.username) if parts.username else None,
-        password=password,
-        tls=parts.scheme == "mqtts",
-    )
+    return MqttSettings(url=url, topics=tuple(topics or ()), output=output, group=group, retain=retain)

@@ -12,7 +12,17 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 import likewise
-from likewise.broker.http import operating, publishing, streaming, subscribing
+from likewise.broker.asyncapi import asyncapi
+from likewise.broker.http import (
+    administering,
+    consuming,
+    looking,
+    operating,
+    publishing,
+    streaming,
+    subscribing,
+)
+from likewise.broker.http.documents import json_answer
 from likewise.broker.http.guard import Gate
 from likewise.broker.http.models import ProblemModel
 from likewise.broker.metrics import Metrics
@@ -20,7 +30,7 @@ from likewise.broker.problems import MEDIA_TYPE, answer, document, problem_of
 from likewise.broker.service import Broker
 from likewise.errors import LikewiseError
 
-ROUTERS = (publishing, subscribing, streaming, operating)
+ROUTERS = (publishing, subscribing, streaming, looking, consuming, administering, operating)
 _OPEN_PATHS = ("/health/live", "/health/ready")
 _PROBLEM = {"content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemModel"}}}}
 _PROBLEMS = {
@@ -69,6 +79,7 @@ def create_app(broker: Broker) -> FastAPI:
     app.add_exception_handler(HTTPException, _on_http)
     app.add_exception_handler(Exception, _on_bug)
     app.add_middleware(Gate, broker=broker, metrics=metrics)
+    app.add_route("/asyncapi.json", _asyncapi, include_in_schema=False)
     described: dict[str, Any] = {}
 
     def describe() -> dict[str, Any]:
@@ -78,6 +89,10 @@ def create_app(broker: Broker) -> FastAPI:
 
     app.openapi = describe  # type: ignore[method-assign]
     return app
+
+
+async def _asyncapi(_request: Request) -> Response:
+    return json_answer(asyncapi())
 
 
 async def _on_error(_request: Request, error: Exception) -> Response:

@@ -16,11 +16,13 @@ from likewise.events import to_datetime
 from likewise.language import Composite, parse_subscription
 
 MAX_CURSOR = 2**62
+_encode = msgspec.json.Encoder(enc_hook=float).encode
+"""Engines give NumPy's numbers too."""
 
 
 def json_answer(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     """A JSON response."""
-    return Response(msgspec.json.encode(value), status, headers, "application/json")
+    return Response(_encode(value), status, headers, "application/json")
 
 
 def notice_documents(notices: Iterable[Notice]) -> list[msgspec.Raw]:

@@ -1,0 +1,220 @@
+"""Administration: tokens, audit, dead letters, mappings of flat records, backup."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from fastapi import APIRouter, Query, Request, Response
+from starlette.background import BackgroundTask
+from starlette.responses import FileResponse
+
+from likewise.broker import schema
+from likewise.broker.auth import ANY
+from likewise.broker.errors import AccessError, NotFoundError
+from likewise.broker.http.documents import json_answer, token_document
+from likewise.broker.http.guard import access_of, broker_of
+from likewise.broker.http.models import (
+    AuditsModel,
+    IssuedTokenModel,
+    LettersModel,
+    MappingModel,
+    MappingsModel,
+    NewToken,
+    ReceiptModel,
+    TokensModel,
+)
+from likewise.broker.intake import FlatMapping, gather_lines
+from likewise.events import to_datetime, to_instant
+
+router = APIRouter(tags=["administration"])
+
+
+@router.get("/v1/tokens", summary="Tokens", operation_id="list_tokens", response_model=TokensModel)
+async def list_tokens(request: Request) -> Response:
+    """The tokens of the namespace, without their secrets."""
+    broker, access = broker_of(request), access_of(request, "admin")
+    return json_answer({"tokens": [token_document(one) for one in broker.keyring.list(access.scope)]})
+
+
+@router.post(
+    "/v1/tokens",
+    summary="Create a token",
+    operation_id="create_token",
+    status_code=201,
+    response_model=IssuedTokenModel,
+)
+async def create_token(request: Request, wanted: NewToken) -> Response:
+    """A token for a namespace and some roles. Its text is shown this once."""
+    broker, access = broker_of(request), access_of(request, "admin")
+    namespace = wanted.namespace or access.namespace
+    if namespace not in (access.namespace,) and access.scope != ANY:
+        raise AccessError("this token cannot make tokens of other namespaces", known=True)
+    expires = None if wanted.expires is None else to_instant(wanted.expires)
+    token, text = await broker.write(
+        lambda connection: broker.keyring.create(
+            connection, name=wanted.name, namespace=namespace, roles=wanted.roles, expires=expires
+        )
+    )
+    await broker.audit(access, "create token", token.id)
+    return json_answer(token_document(token) | {"token": text}, 201)
+
+
+@router.post(
+    "/v1/tokens/{id}/rotate",
+    summary="Give a token a new secret",
+    operation_id="rotate_token",
+    response_model=IssuedTokenModel,
+)
+async def rotate_token(
+    request: Request, id: str, grace: Annotated[float, Query(ge=0, le=86_400 * 30)] = 3600.0
+) -> Response:
+    """The old secret stays valid for some seconds of grace."""
+    broker, access = broker_of(request), access_of(request, "admin")
+    token, text = await broker.write(
+        lambda connection: broker.keyring.rotate(connection, id, namespace=access.scope, grace=grace)
+    )
+    await broker.audit(access, "rotate token", id)
+    return json_answer(token_document(token) | {"token": text})
+
+
+@router.delete("/v1/tokens/{id}", summary="Revoke a token", operation_id="revoke_token", status_code=204)
+async def revoke_token(request: Request, id: str) -> Response:
+    """The token is worthless at once."""
+    broker, access = broker_of(request), access_of(request, "admin")
+    await broker.write(lambda connection: broker.keyring.revoke(connection, id, namespace=access.scope))
+    await broker.audit(access, "revoke token", id)
+    return Response(status_code=204)
+
+
+@router.get("/v1/audit", summary="Audit log", operation_id="list_audit", response_model=AuditsModel)
+async def list_audit(
+    request: Request,
+    before: Annotated[int, Query(ge=0, le=2**62)] = 0,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+) -> Response:
+    """Administrative acts, newest first."""
+    broker, access = broker_of(request), access_of(request, "admin")
+    rows = await broker.read(lambda: broker.history.table(schema.audit, access.namespace, before=before, limit=limit))
+    names = ("id", "actor", "action", "target")
+    found = [{name: row[name] for name in names} | {"time": to_datetime(row["time"])} for row in rows]
+    return json_answer({"entries": found, "next": found[-1]["id"] if len(found) == limit else None})
+
+
+@router.get("/v1/dead-letters", summary="Dead letters", operation_id="list_dead_letters", response_model=LettersModel)
+async def list_dead_letters(
+    request: Request,
+    before: Annotated[int, Query(ge=0, le=2**62)] = 0,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+) -> Response:
+    """What could not be used or delivered, with the reason, newest first."""
+    broker, access = broker_of(request), access_of(request, "admin")
+    rows = await broker.read(
+        lambda: broker.history.table(schema.dead_letters, access.namespace, before=before, limit=limit)
+    )
+    names = ("id", "source", "reason")
+    found = [
+        {name: row[name] for name in names}
+        | {"time": to_datetime(row["time"]), "body": bytes(row["body"]).decode("utf-8", "replace")}
+        for row in rows
+    ]
+    return json_answer({"letters": found, "next": found[-1]["id"] if len(found) == limit else None})
+
+
+@router.post(
+    "/v1/dead-letters/{id}/retry",
+    summary="Try a dead letter again",
+    operation_id="retry_dead_letter",
+    response_model=ReceiptModel,
+)
+async def retry_dead_letter(request: Request, id: int) -> Response:
+    """An event is published again; a notification is sent to its webhook again."""
+    broker, access = broker_of(request), access_of(request, "admin")
+    letter = await broker.read(broker.history.letter, access.namespace, id)
+    if letter.source.startswith("webhook "):
+        await broker.webhooks.send_again(letter)
+        answer: dict[str, object] = {"accepted": 1, "first": None, "last": None, "rejected": [], "rejected_count": 0}
+    else:
+        gathered = gather_lines((letter.body,))
+        if not gathered.events:
+            raise NotFoundError("the letter is no event", hint=gathered.rejected[0].reason)
+        receipt = await broker.publish(access, gathered.events)
+        answer = {
+            "accepted": receipt.accepted,
+            "first": receipt.first,
+            "last": receipt.last,
+            "rejected": [],
+            "rejected_count": 0,
+        }
+    await broker.forget_letter(access, id)
+    await broker.audit(access, "retry dead letter", str(id))
+    return json_answer(answer)
+
+
+@router.delete(
+    "/v1/dead-letters/{id}", summary="Forget a dead letter", operation_id="forget_dead_letter", status_code=204
+)
+async def forget_dead_letter(request: Request, id: int) -> Response:
+    """It is dealt with."""
+    broker, access = broker_of(request), access_of(request, "admin")
+    await broker.read(broker.history.letter, access.namespace, id)
+    await broker.forget_letter(access, id)
+    return Response(status_code=204)
+
+
+@router.get(
+    "/v1/mappings", summary="Mappings of flat records", operation_id="list_mappings", response_model=MappingsModel
+)
+async def list_mappings(request: Request) -> Response:
+    """The saved mappings by name."""
+    broker, access = broker_of(request), access_of(request, "publish")
+    found = await broker.read(broker.history.mappings, access.namespace)
+    return json_answer({"mappings": {name: msgspec.Raw(body) for name, body in found.items()}})
+
+
+@router.put("/v1/mappings/{name}", summary="Save a mapping", operation_id="save_mapping", response_model=MappingModel)
+async def save_mapping(request: Request, name: str, wanted: MappingModel) -> Response:
+    """How flat records become events: publish them with `?mapping=NAME`."""
+    broker, access = broker_of(request), access_of(request, "admin")
+    body = msgspec.json.encode(msgspec.convert(wanted.model_dump(), FlatMapping))
+    table = schema.mappings
+    here = (table.c.namespace == access.namespace) & (table.c.name == name[:255])
+
+    def save(connection: object) -> None:
+        execute = connection.execute  # type: ignore[attr-defined]
+        execute(table.delete().where(here))
+        execute(table.insert(), {"namespace": access.namespace, "name": name[:255], "body": body})
+
+    await broker.write(save)
+    await broker.audit(access, "save mapping", name[:255])
+    return Response(body, media_type="application/json")
+
+
+@router.post(
+    "/v1/backup",
+    summary="Back up the service",
+    operation_id="backup",
+    response_class=FileResponse,
+    responses={200: {"content": {"application/vnd.sqlite3": {"schema": {"type": "string"}}}}},
+)
+async def backup(request: Request) -> Response:
+    """The whole database as one file, consistent as of now, while the service runs."""
+    broker, access = broker_of(request), access_of(request, "admin")
+    if access.scope != ANY:
+        raise AccessError("a backup holds all namespaces, and this token is for one", known=True)
+    folder = tempfile.TemporaryDirectory(prefix="likewise-backup-", dir=broker.settings.folder)
+    target = Path(folder.name) / "broker.sqlite3"
+    try:
+        await broker.read(broker.database.backup, target)
+    except BaseException:
+        folder.cleanup()
+        raise
+    await broker.audit(access, "backup", f"position {broker.log.position}")
+    return FileResponse(
+        target,
+        media_type="application/vnd.sqlite3",
+        filename="broker.sqlite3",
+        background=BackgroundTask(folder.cleanup),
+    )

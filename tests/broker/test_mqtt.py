@@ -1,0 +1,140 @@
+"""MQTT in and out through a real Mosquitto, which is started, stopped and restarted here."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from likewise.broker import MqttSettings
+from likewise.broker.mqtt import TopicTemplate
+from likewise.errors import BuildError
+
+from .conftest import running
+
+paho = pytest.importorskip("paho.mqtt.client")
+MOSQUITTO = shutil.which("mosquitto") or ("/usr/sbin/mosquitto" if Path("/usr/sbin/mosquitto").exists() else None)
+
+
+class Mosquitto:
+    """A broker on a free port that keeps its sessions in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self._file = folder / "mosquitto.conf"
+        self._file.write_text(
+            f"listener {self.port} 127.0.0.1\nallow_anonymous true\npersistence true\n"
+            f"persistence_location {folder}/\nautosave_interval 1\nuser root\n"
+        )
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"mqtt://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        assert MOSQUITTO is not None
+        self._process = subprocess.Popen(
+            [MOSQUITTO, "-c", str(self._file)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
+                    return
+            time.sleep(0.05)
+        raise AssertionError("mosquitto did not start")
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait(timeout=10)
+            self._process = None
+
+
+@pytest.fixture
+def mosquitto(tmp_path: Path) -> Iterator[Mosquitto]:
+    if MOSQUITTO is None:
+        pytest.skip("mosquitto is not installed")
+    made = Mosquitto(tmp_path)
+    made.start()
+    yield made
+    made.stop()
+
+
+class Device:
+    """A client that publishes and notes what it hears."""
+
+    def __init__(self, port: int, topic: str) -> None:
+        from paho.mqtt.enums import CallbackAPIVersion
+
+        self.heard: list[tuple[str, Any, bool]] = []
+        self.client = paho.Client(CallbackAPIVersion.VERSION2)
+        self.client.on_message = lambda _, __, message: self.heard.append(
+            (message.topic, json.loads(message.payload), message.retain)
+        )
+        self.client.on_connect = lambda client, *_: client.subscribe(topic, qos=1)
+        self.client.connect("127.0.0.1", port)
+        self.client.loop_start()
+
+    def send(self, topic: str, payload: str, *, retain: bool = False) -> None:
+        self.client.publish(topic, payload, qos=1, retain=retain).wait_for_publish(20)
+
+    def wait(self, count: int) -> list[tuple[str, Any, bool]]:
+        deadline = time.monotonic() + 60
+        while len(self.heard) < count:
+            assert time.monotonic() < deadline, self.heard
+            time.sleep(0.02)
+        return self.heard
+
+    def close(self) -> None:
+        self.client.disconnect()
+        self.client.loop_stop()
+
+
+def test_messages_become_events_and_notifications_become_messages(settings, mosquitto):
+    bridge = MqttSettings(
+        url=mosquitto.url, topics=("sensors/{room}/{type}",), output="found/{subscription}", retain=True
+    )
+    with running(replace(settings, mqtt=bridge)) as served:
+        client = served.client()
+        client.subscribe("warm: {type = temperature, value > 20}")
+        _until(lambda: served.broker.checks()["mqtt"] == "ok")
+        device = Device(mosquitto.port, "found/#")
+        device.send("sensors/r1/temperature", "21.5")
+        device.send("sensors/r1/temperature", "not a number")
+        device.send("sensors/r2/temperature", '{"value": 19}')
+        device.send("sensors/r2/temperature", '{"attributes": {"value": 22, "unit": "celsius"}}')
+        found = device.wait(2)
+        assert [(topic, body["events"][0]["attributes"]) for topic, body, _ in found] == [
+            ("found/warm", {"room": "r1", "type": "temperature", "value": 21.5}),
+            ("found/warm", {"room": "r2", "type": "temperature", "value": 22, "unit": "celsius"}),
+        ]
+        device.close()
+        later = Device(mosquitto.port, "found/#")
+        assert later.wait(1)[0][2], "the last notification is retained"
+        later.close()
+        assert len(client.list_events()["events"]) == 4
+
+
+def _until(true: Any) -> None:
+    deadline = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("text", ["sensors/x{room}", "#/a", "a/b#"])
+def test_templates_that_mean_nothing_are_refused(text):
+    with pytest.raises(BuildError):
+        TopicTemplate(text)
