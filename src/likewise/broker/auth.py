@@ -50,7 +50,7 @@ OPEN: Final = Access("anonymous", ANY, frozenset(ROLES), ANY)
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class AccessToken:
     """A token as it is stored."""
 
     id: str
@@ -86,7 +86,7 @@ class Keyring:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._tokens: dict[str, Token] = {}
+        self._tokens: dict[str, AccessToken] = {}
 
     def load(self) -> None:
         """Read the tokens."""
@@ -97,7 +97,7 @@ class Keyring:
     def __len__(self) -> int:
         return len(self._tokens)
 
-    def list(self, namespace: str) -> list[Token]:
+    def list(self, namespace: str) -> list[AccessToken]:
         """The tokens of a namespace, or all."""
         return [one for one in self._tokens.values() if namespace in (ANY, one.namespace)]
 
@@ -112,7 +112,7 @@ class Keyring:
 
     def create(
         self, connection: Connection, *, name: str, namespace: str, roles: Iterable[str], expires: int | None = None
-    ) -> tuple[Token, str]:
+    ) -> tuple[AccessToken, str]:
         """A new token, and its text, which is shown this once."""
         chosen = frozenset(roles)
         if not chosen or not chosen <= {*ROLES}:
@@ -120,12 +120,12 @@ class Keyring:
         if namespace != ANY:
             check_namespace(namespace)
         fresh, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
-        token = Token(fresh, namespace, name, chosen, _hash(secret), expires=expires, made=now())
+        token = AccessToken(fresh, namespace, name, chosen, _hash(secret), expires=expires, made=now())
         connection.execute(tokens.insert(), _row(token))
         self._tokens[fresh] = token
         return token, f"{_PREFIX}_{fresh}_{secret}"
 
-    def rotate(self, connection: Connection, id: str, *, namespace: str, grace: float) -> tuple[Token, str]:
+    def rotate(self, connection: Connection, id: str, *, namespace: str, grace: float) -> tuple[AccessToken, str]:
         """A new secret for a token; the old one stays valid for some seconds."""
         old, secret = self._of(id, namespace), secrets.token_urlsafe(32)
         until = now() + int(grace * 1e6)
@@ -140,7 +140,7 @@ class Keyring:
         connection.execute(tokens.update().where(tokens.c.id == id).values(revoked=True))
         self._tokens[id] = token
 
-    def _of(self, id: str, namespace: str) -> Token:
+    def _of(self, id: str, namespace: str) -> AccessToken:
         token = self._tokens.get(id)
         if token is None or namespace not in (ANY, token.namespace):
             raise NotFoundError(f"there is no token {id[:20]!r}", hint="GET /v1/tokens lists them")
@@ -181,14 +181,14 @@ def _hash(secret: str) -> bytes:
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
 
-def _row(token: Token) -> dict[str, Any]:
+def _row(token: AccessToken) -> dict[str, Any]:
     names = ("id", "namespace", "name", "hash", "previous", "previous_until", "expires", "made", "revoked")
     return {name: getattr(token, name) for name in names} | {"roles": " ".join(sorted(token.roles))}
 
 
-def _token(row: Any) -> Token:
+def _token(row: Any) -> AccessToken:
     previous = None if row["previous"] is None else bytes(row["previous"])
-    return Token(
+    return AccessToken(
         row["id"],
         row["namespace"],
         row["name"],

@@ -13,12 +13,12 @@ from likewise.broker import schema
 from likewise.broker.database import Database
 from likewise.broker.errors import NotFoundError
 from likewise.broker.log import record_of
-from likewise.broker.records import EVENT, Entry, Letter, Notice, Record
+from likewise.broker.records import EVENT, BookEntry, Letter, LogRecord, Notice
 from likewise.events import Instant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class HistoryQuery:
     """Which part of the history is asked for."""
 
     after: int = 0
@@ -40,7 +40,7 @@ class History:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def events(self, namespace: str, wanted: Wanted) -> list[Record]:
+    def events(self, namespace: str, wanted: HistoryQuery) -> list[LogRecord]:
         """Events in the order of the log, or the newest first."""
         columns = schema.records.c
         query = select(schema.records).where(columns.namespace == namespace, columns.kind == EVENT)
@@ -51,14 +51,14 @@ class History:
         query = _between(query, columns.received, wanted)
         return [record_of(row) for row in self._rows(_page(query, columns.position, wanted))]
 
-    def event(self, namespace: str, id: str) -> Record:
+    def event(self, namespace: str, id: str) -> LogRecord:
         """The newest event of an id."""
-        found = self.events(namespace, Wanted(id=id, before=0, limit=1))
+        found = self.events(namespace, HistoryQuery(id=id, before=0, limit=1))
         if not found:
             raise NotFoundError(f"there is no event {id[:100]!r}", hint="it may be older than the retention")
         return found[0]
 
-    def notices(self, namespace: str, wanted: Wanted) -> list[Notice]:
+    def notices(self, namespace: str, wanted: HistoryQuery) -> list[Notice]:
         """Notifications in the order of their cursors, or the newest first."""
         columns = schema.notifications.c
         query = select(schema.notifications).where(columns.namespace == namespace)
@@ -86,21 +86,21 @@ class History:
         with self._database.reader() as connection:
             return connection.execute(query).scalar() or 0
 
-    def entry(self, namespace: str, name: str) -> Entry:
+    def entry(self, namespace: str, name: str) -> BookEntry:
         """One subscription."""
         columns = schema.subscriptions.c
         for row in self._rows(select(schema.subscriptions).where(columns.namespace == namespace, columns.name == name)):
-            return msgspec.json.decode(bytes(row.body), type=Entry)
+            return msgspec.json.decode(bytes(row.body), type=BookEntry)
         raise NotFoundError(f"there is no subscription {name[:100]!r}", hint="GET /v1/subscriptions lists them")
 
-    def entries(self, namespace: str | None, *, after: str = "", limit: int = 10_000) -> list[tuple[str, Entry]]:
+    def entries(self, namespace: str | None, *, after: str = "", limit: int = 10_000) -> list[tuple[str, BookEntry]]:
         """Subscriptions by name."""
         columns = schema.subscriptions.c
         query = select(schema.subscriptions).where(columns.name > after)
         if namespace is not None:
             query = query.where(columns.namespace == namespace)
         rows = self._rows(query.order_by(columns.namespace, columns.name).limit(limit))
-        return [(row.namespace, msgspec.json.decode(bytes(row.body), type=Entry)) for row in rows]
+        return [(row.namespace, msgspec.json.decode(bytes(row.body), type=BookEntry)) for row in rows]
 
     def count_entries(self, namespace: str) -> int:
         """How many subscriptions there are."""
@@ -168,7 +168,7 @@ class History:
             return connection.execute(query).all()
 
 
-def _page(query: Select[Any], key: Any, wanted: Wanted) -> Select[Any]:
+def _page(query: Select[Any], key: Any, wanted: HistoryQuery) -> Select[Any]:
     if wanted.before is None:
         return query.where(key > wanted.after).order_by(key).limit(wanted.limit)
     if wanted.before:
@@ -176,7 +176,7 @@ def _page(query: Select[Any], key: Any, wanted: Wanted) -> Select[Any]:
     return query.order_by(key.desc()).limit(wanted.limit)
 
 
-def _between(query: Select[Any], column: Any, wanted: Wanted) -> Select[Any]:
+def _between(query: Select[Any], column: Any, wanted: HistoryQuery) -> Select[Any]:
     if wanted.since is not None:
         query = query.where(column >= wanted.since)
     if wanted.until is not None:

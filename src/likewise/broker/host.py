@@ -19,7 +19,7 @@ import msgspec
 
 from likewise.broker.errors import ConflictError, NotFoundError
 from likewise.broker.log import Effects
-from likewise.broker.records import CHANGE, EVENT, Block, Change, Entry, Letter, Notice, Record, first_cursor
+from likewise.broker.records import CHANGE, EVENT, Block, BookChange, BookEntry, Letter, LogRecord, Notice, first_cursor
 from likewise.composite import Refused
 from likewise.engine import Engine, Notification
 from likewise.errors import BuildError, InputError, LikewiseError
@@ -36,7 +36,7 @@ class Tenant:
     """A namespace at work: its engine and its subscriptions, also the paused ones."""
 
     engine: Engine
-    book: dict[str, Entry] = field(default_factory=dict)
+    book: dict[str, BookEntry] = field(default_factory=dict)
     refused: list[Refused] = field(default_factory=list)
     newest: Instant | None = None
     """The latest event time seen."""
@@ -50,7 +50,7 @@ class Tenant:
 class Outcome(msgspec.Struct):
     """What became of a change."""
 
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[BookEntry, ...] = ()
     error: LikewiseError | None = None
 
 
@@ -128,14 +128,14 @@ class EngineHost:
         """Take a snapshot between two blocks, if anything has changed."""
         self._queue.put(True)
 
-    def expect(self, record: Record) -> Future[Outcome]:
+    def expect(self, record: LogRecord) -> Future[Outcome]:
         """What becomes of a change; ask before it is appended."""
         done: Future[Outcome] = Future()
         done.set_running_or_notify_cancel()
         self._waiting[id(record)] = done
         return done
 
-    def forget(self, record: Record) -> None:
+    def forget(self, record: LogRecord) -> None:
         """The change was not stored."""
         self._waiting.pop(id(record), None)
 
@@ -188,7 +188,7 @@ class EngineHost:
         self._snapshot(block, body)
 
     def _take(self, block: Block) -> Effects:
-        effects, runs = Effects(block.number), list[list[Record]]()
+        effects, runs = Effects(block.number), list[list[LogRecord]]()
         for record in block.records:
             if runs and record.kind == EVENT and runs[-1][0].kind == EVENT:
                 runs[-1].append(record)
@@ -204,8 +204,8 @@ class EngineHost:
                     self._tick(run[0], effects)
         return effects
 
-    def _publish(self, run: list[Record], effects: Effects) -> None:
-        grouped: dict[str, list[Record]] = {}
+    def _publish(self, run: list[LogRecord], effects: Effects) -> None:
+        grouped: dict[str, list[LogRecord]] = {}
         for record in run:
             grouped.setdefault(record.namespace, []).append(record)
         for namespace, records in grouped.items():
@@ -216,12 +216,12 @@ class EngineHost:
             found = _ordered(tenant.engine.publish_batch(events), events)
             self._collect(namespace, tenant, found, effects, bodies=bodies)
 
-    def _tick(self, record: Record, effects: Effects) -> None:
+    def _tick(self, record: LogRecord, effects: Effects) -> None:
         tenant = self.tenant(record.namespace)
         assert record.time is not None  # a tick is nothing else
         self._collect(record.namespace, tenant, tenant.engine.advance(record.time), effects, bodies={})
 
-    def _note_times(self, tenant: Tenant, records: list[Record]) -> None:
+    def _note_times(self, tenant: Tenant, records: list[LogRecord]) -> None:
         last = records[-1]
         newest = max(record.time or 0 for record in records)
         tenant.newest = newest if tenant.newest is None else max(tenant.newest, newest)
@@ -244,7 +244,7 @@ class EngineHost:
 
     # changes of subscriptions
 
-    def _change(self, record: Record, effects: Effects) -> None:
+    def _change(self, record: LogRecord, effects: Effects) -> None:
         waiting = self._waiting.pop(id(record), None)
         try:
             outcome = self._apply(record.namespace, record.to_change(), effects)
@@ -253,7 +253,7 @@ class EngineHost:
         if waiting is not None:
             effects.after.append(lambda: waiting.set_result(outcome))
 
-    def _apply(self, namespace: str, change: Change, effects: Effects) -> Outcome:
+    def _apply(self, namespace: str, change: BookChange, effects: Effects) -> Outcome:
         tenant = self.tenant(namespace)
         if change.action == "delete":
             for name in change.names:
@@ -308,32 +308,32 @@ class EngineHost:
         for name, kept in state["tenants"].items():
             refused: list[Refused] = []
             engine = self._restore(kept["engine"], refused.append)
-            book = [msgspec.json.decode(entry, type=Entry) for entry in kept["book"]]
+            book = [msgspec.json.decode(entry, type=BookEntry) for entry in kept["book"]]
             self.tenants[name] = Tenant(
                 engine, {entry.name: entry for entry in book}, refused, kept["newest"], kept["lag"]
             )
 
 
-def subscription_of(entry: Entry) -> Subscription:
+def subscription_of(entry: BookEntry) -> Subscription:
     """The subscription that an entry stands for."""
     parsed = parse_subscription(entry.text)
     return Subscription(entry.name, parsed.body, parsed.options)
 
 
-def _dated(entry: Entry, old: Entry | None, block: int) -> Entry:
+def _dated(entry: BookEntry, old: BookEntry | None, block: int) -> BookEntry:
     """A new webhook gets what is found from now on."""
     if entry.webhook is None or (old is not None and old.webhook == entry.webhook):
         return entry
     return msgspec.structs.replace(entry, extra=entry.extra | {"since": block})
 
 
-def _known(tenant: Tenant, name: str) -> Entry:
+def _known(tenant: Tenant, name: str) -> BookEntry:
     if name not in tenant.book:
         raise NotFoundError(f"there is no subscription {name!r}", hint="GET /v1/subscriptions lists them")
     return tenant.book[name]
 
 
-def _replace(tenant: Tenant, entry: Entry) -> None:
+def _replace(tenant: Tenant, entry: BookEntry) -> None:
     """The new one in place of the old; if it is refused, the old one stays as it was."""
     old = tenant.book.get(entry.name)
     active = old is not None and not old.paused

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import msgspec
 
-from likewise.broker.history import History, Wanted
+from likewise.broker.history import History, HistoryQuery
 from likewise.broker.host import EngineHost, Tenant, subscription_of
-from likewise.broker.records import Record, now
+from likewise.broker.records import LogRecord, now
 from likewise.composite import Detector
 from likewise.events import Event, decode_line, encode_line, to_datetime
 from likewise.language import Composite, Member, Options, Profile, Subscription, members, parse_subscription
@@ -57,10 +57,12 @@ class Insight:
         """What a subscription would have found in the last minutes."""
         subscription = parse_subscription(text)
         since = now() - int(minutes * 60e6)
-        records = self._history.events(namespace, Wanted(before=0, limit=MOST_EVENTS, since=since))
+        records = self._history.events(namespace, HistoryQuery(before=0, limit=MOST_EVENTS, since=since))
         return self.try_on(namespace, subscription, list(reversed(records)), limit=limit)
 
-    def try_on(self, namespace: str, subscription: Subscription, records: list[Record], *, limit: int) -> TrialResult:
+    def try_on(
+        self, namespace: str, subscription: Subscription, records: list[LogRecord], *, limit: int
+    ) -> TrialResult:
         """The same on chosen events."""
         tenant, events = self._host.tenant(namespace), [record.to_event() for record in records]
         if isinstance(subscription.body, Composite):

@@ -18,7 +18,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from likewise.broker import schema
 from likewise.broker.database import Database
 from likewise.broker.errors import StorageError
-from likewise.broker.records import Block, Entry, Letter, Notice, Record, now
+from likewise.broker.records import Block, BookEntry, Letter, LogRecord, Notice, now
 
 T = TypeVar("T")
 
@@ -50,7 +50,7 @@ class Idempotency:
 class Append:
     """Records to be stored."""
 
-    records: list[Record]
+    records: list[LogRecord]
     idempotency: Idempotency | None = None
     done: Future[Stored] = field(default_factory=Future)
 
@@ -61,7 +61,7 @@ class Effects:
 
     block: int
     notices: list[Notice] = field(default_factory=list)
-    put: list[tuple[str, Entry]] = field(default_factory=list)
+    put: list[tuple[str, BookEntry]] = field(default_factory=list)
     deleted: list[tuple[str, str]] = field(default_factory=list)
     letters: list[Letter] = field(default_factory=list)
     after: list[Callable[[], None]] = field(default_factory=list)
@@ -116,7 +116,7 @@ class Log:
 
     # what may be asked of it, from any thread
 
-    def append(self, records: list[Record], idempotency: Idempotency | None = None) -> Future[Stored]:
+    def append(self, records: list[LogRecord], idempotency: Idempotency | None = None) -> Future[Stored]:
         """Store records; the future is done when they are on disk."""
         job = Append(records, idempotency)
         job.done.set_running_or_notify_cancel()  # a client that goes away takes nothing back
@@ -315,9 +315,9 @@ class Log:
             job.done.set_result(result)
 
 
-def record_of(row: Any) -> Record:
+def record_of(row: Any) -> LogRecord:
     """The record of a row."""
-    return Record(
+    return LogRecord(
         row.namespace, row.kind, row.id, row.time, row.received, row.publisher, bytes(row.body), None, row.position
     )
 

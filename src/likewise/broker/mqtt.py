@@ -16,7 +16,7 @@ from likewise.broker.auth import Access
 from likewise.broker.errors import StorageError
 from likewise.broker.intake import Gathered, gather_cloudevents, gather_lines
 from likewise.broker.log import letter_row
-from likewise.broker.records import Letter, Notice, Record, now
+from likewise.broker.records import Letter, LogRecord, Notice, now
 from likewise.broker.schema import dead_letters
 from likewise.broker.settings import MqttSettings
 from likewise.delivery import Joined, joining
@@ -137,7 +137,7 @@ class MqttBridge:
         gathered = self._gather(message.topic, message.payload)
         received = self._broker.stamps.take(len(gathered.events))
         records = [
-            Record.of_event(event, namespace=self._settings.namespace, publisher="mqtt", received=moment)
+            LogRecord.of_event(event, namespace=self._settings.namespace, publisher="mqtt", received=moment)
             for moment, event in enumerate(gathered.events, received)
         ]
         done: Future[Any] = self._broker.log.append(records) if records else self._bury(message, gathered.rejected)

@@ -46,7 +46,7 @@ class Stamps:
             return first
 
 
-class Record(msgspec.Struct):
+class LogRecord(msgspec.Struct):
     """One entry of the log; its position is set when it is stored."""
 
     namespace: str
@@ -60,20 +60,20 @@ class Record(msgspec.Struct):
     position: int = 0
 
     @classmethod
-    def of_event(cls, event: Event, *, namespace: str, publisher: str, received: Instant) -> Record:
+    def of_event(cls, event: Event, *, namespace: str, publisher: str, received: Instant) -> LogRecord:
         """A record of an event, which gets the time of arrival if it has none."""
         stamped = event.stamped(received)
         body = encode_line(stamped)[:-1]
         return cls(namespace, EVENT, stamped.id, stamped.start, received, publisher, body, stamped)
 
     @classmethod
-    def of_change(cls, change: Change, *, namespace: str, publisher: str, received: Instant) -> Record:
+    def of_change(cls, change: BookChange, *, namespace: str, publisher: str, received: Instant) -> LogRecord:
         """A record of a change of subscriptions."""
         body = msgspec.json.encode(change)
         return cls(namespace, CHANGE, change.action, None, received, publisher, body)
 
     @classmethod
-    def of_tick(cls, instant: Instant, *, namespace: str, publisher: str, received: Instant) -> Record:
+    def of_tick(cls, instant: Instant, *, namespace: str, publisher: str, received: Instant) -> LogRecord:
         """A record that event time has come to an instant."""
         return cls(namespace, TICK, "tick", instant, received, publisher, b"")
 
@@ -83,16 +83,16 @@ class Record(msgspec.Struct):
             self.event = decode_line(self.body, source="log", number=self.position)
         return self.event
 
-    def to_change(self) -> Change:
+    def to_change(self) -> BookChange:
         """The change of a record."""
-        return msgspec.json.decode(self.body, type=Change)
+        return msgspec.json.decode(self.body, type=BookChange)
 
 
 class Block(msgspec.Struct):
     """The records of one group commit: what engines take in one step, now and in every replay."""
 
     number: int
-    records: list[Record]
+    records: list[LogRecord]
 
 
 class HookTarget(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -104,7 +104,7 @@ class HookTarget(msgspec.Struct, frozen=True, omit_defaults=True):
     rotated: int = 0
 
 
-class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
+class BookEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     """A subscription as its namespace keeps it."""
 
     name: str
@@ -118,11 +118,11 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     extra: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
-class Change(msgspec.Struct, frozen=True, omit_defaults=True):
+class BookChange(msgspec.Struct, frozen=True, omit_defaults=True):
     """One change: all of its entries or, on an error, none."""
 
     action: Literal["create", "replace", "delete"]
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[BookEntry, ...] = ()
     names: tuple[str, ...] = ()
 
 

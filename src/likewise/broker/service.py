@@ -21,13 +21,23 @@ from likewise.broker import schema
 from likewise.broker.auth import ANY, Access, Keyring, RateLimit
 from likewise.broker.database import Database
 from likewise.broker.errors import BusyError, ConflictError, QuotaError, StorageError, TooLargeError
-from likewise.broker.history import History, Wanted, matching
+from likewise.broker.history import History, HistoryQuery, matching
 from likewise.broker.host import EngineHost, Outcome
 from likewise.broker.hub import Hub
 from likewise.broker.insight import Insight
 from likewise.broker.log import Idempotency, Log, Stored, letter_row
 from likewise.broker.mqtt import MqttBridge
-from likewise.broker.records import Change, Entry, HookTarget, Letter, Notice, Record, Stamps, first_cursor, now
+from likewise.broker.records import (
+    BookChange,
+    BookEntry,
+    HookTarget,
+    Letter,
+    LogRecord,
+    Notice,
+    Stamps,
+    first_cursor,
+    now,
+)
 from likewise.broker.settings import BrokerSettings
 from likewise.broker.signing import check_target, signing_key, signing_secret
 from likewise.broker.spaces import EngineMaker
@@ -224,7 +234,7 @@ class Broker:
         await self._room()
         received = self.stamps.take(len(events))
         records = [
-            Record.of_event(event, namespace=access.namespace, publisher=access.actor, received=moment)
+            LogRecord.of_event(event, namespace=access.namespace, publisher=access.actor, received=moment)
             for moment, event in enumerate(events, received)
         ]
         stored = await asyncio.wrap_future(self.log.append(records, idempotency))
@@ -276,14 +286,14 @@ class Broker:
 
     async def advance(self, access: Access, instant: Instant) -> None:
         """Say that event time has come to an instant."""
-        record = Record.of_tick(instant, namespace=access.namespace, publisher=access.actor, received=now())
+        record = LogRecord.of_tick(instant, namespace=access.namespace, publisher=access.actor, received=now())
         await asyncio.wrap_future(self.log.append([record]))
 
     # subscriptions
 
     async def create(
         self, access: Access, text: str, *, tags: Iterable[str] = (), webhook: str | None = None, paused: bool = False
-    ) -> tuple[Entry, ...]:
+    ) -> tuple[BookEntry, ...]:
         """Add the subscriptions of a text: all of them or, on an error, none."""
         self.check_size(text)
         found = parse(text)
@@ -294,7 +304,7 @@ class Broker:
             raise QuotaError(f"a namespace has at most {self.settings.quotas.subscriptions} subscriptions")
         moment = now()
         entries = tuple(
-            Entry(
+            BookEntry(
                 one.name,
                 text if len(found) == 1 else format_subscription(one),
                 access.actor,
@@ -306,20 +316,20 @@ class Broker:
             )
             for one in found
         )
-        return await self._change(access, Change("create", entries))
+        return await self._change(access, BookChange("create", entries))
 
-    async def replace(self, access: Access, entry: Entry) -> Entry:
+    async def replace(self, access: Access, entry: BookEntry) -> BookEntry:
         """Put a subscription in place of the one of its name, or add it."""
         self.check_size(entry.text)
-        [stored] = await self._change(access, Change("replace", (entry,)))
+        [stored] = await self._change(access, BookChange("replace", (entry,)))
         return stored
 
     async def delete(self, access: Access, name: str) -> None:
         """Remove a subscription."""
-        await self._change(access, Change("delete", names=(name,)))
+        await self._change(access, BookChange("delete", names=(name,)))
 
-    async def _change(self, access: Access, change: Change) -> tuple[Entry, ...]:
-        record = Record.of_change(change, namespace=access.namespace, publisher=access.actor, received=now())
+    async def _change(self, access: Access, change: BookChange) -> tuple[BookEntry, ...]:
+        record = LogRecord.of_change(change, namespace=access.namespace, publisher=access.actor, received=now())
         outcome: Future[Outcome] = self.host.expect(record)
         try:
             await asyncio.wrap_future(self.log.append([record]))
@@ -343,7 +353,7 @@ class Broker:
         if url:
             check_target(url, private=self.settings.private_webhooks)
 
-    def webhook_of(self, url: str | None, old: Entry | None = None) -> HookTarget | None:
+    def webhook_of(self, url: str | None, old: BookEntry | None = None) -> HookTarget | None:
         """The webhook of a URL; the same URL keeps its secret."""
         if not url:
             return None
@@ -351,7 +361,7 @@ class Broker:
             return old.webhook
         return HookTarget(url, secrets.token_hex(8))
 
-    def signing_secret(self, namespace: str, entry: Entry) -> str | None:
+    def signing_secret(self, namespace: str, entry: BookEntry) -> str | None:
         """What signs the webhooks of a subscription."""
         if entry.webhook is None:
             return None
@@ -417,21 +427,23 @@ class Broker:
             moved = recent[-1].cursor if recent else cursor
             return matching(recent, names, score), moved, len(recent) == batch
         floor = self.hub.floor(namespace)
-        wanted = Wanted(after=cursor, limit=batch, subscriptions=tuple(names or ()), score=score)
+        wanted = HistoryQuery(after=cursor, limit=batch, subscriptions=tuple(names or ()), score=score)
         found = await self.read(self.history.notices, namespace, wanted)
         if len(found) == batch:
             return found, found[-1].cursor, True
         # All that is in the database was read: the rest is in memory.
         return found, max(cursor, floor, found[-1].cursor if found else 0), True
 
-    async def tail(self, access: Access, *, after: int | None, batch: int = 500) -> AsyncIterator[list[Record]]:
+    async def tail(self, access: Access, *, after: int | None, batch: int = 500) -> AsyncIterator[list[LogRecord]]:
         """Events beyond a position, then new ones as they come; an empty list every fifteen seconds of silence."""
         arrived, position = asyncio.Event(), self.log.position if after is None else after
         self._arrived.add(arrived)
         try:
             while not self.hub.closing.is_set():
                 arrived.clear()
-                found = await self.read(self.history.events, access.namespace, Wanted(after=position, limit=batch))
+                found = await self.read(
+                    self.history.events, access.namespace, HistoryQuery(after=position, limit=batch)
+                )
                 if found:
                     position = found[-1].position
                     yield found

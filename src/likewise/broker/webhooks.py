@@ -18,7 +18,7 @@ import structlog
 
 from likewise.broker.auth import Access
 from likewise.broker.errors import StorageError
-from likewise.broker.records import Entry, Letter, Notice, first_cursor, now
+from likewise.broker.records import BookEntry, Letter, Notice, first_cursor, now
 from likewise.broker.signing import is_public, signature
 from likewise.errors import DeliveryError
 
@@ -65,7 +65,7 @@ class Webhooks:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._policy = broker.settings.webhooks
-        self._tasks: dict[tuple[str, str], tuple[Entry, asyncio.Task[None]]] = {}
+        self._tasks: dict[tuple[str, str], tuple[BookEntry, asyncio.Task[None]]] = {}
         self._pool = httpcore.AsyncConnectionPool(
             ssl_context=ssl.create_default_context(),
             max_connections=200,
@@ -100,7 +100,7 @@ class Webhooks:
             if place not in self._tasks:
                 self._tasks[place] = (entry, asyncio.create_task(self._serve(place[0], entry)))
 
-    async def _serve(self, namespace: str, entry: Entry) -> None:
+    async def _serve(self, namespace: str, entry: BookEntry) -> None:
         broker, access = self._broker, Access("webhooks", namespace, frozenset({"subscribe"}))
         consumer, failures = f"webhook:{entry.name}", 0
         while True:
@@ -120,7 +120,7 @@ class Webhooks:
             except StorageError:
                 await asyncio.sleep(1)  # nothing was acknowledged, so it is sent again
 
-    async def _pause(self, namespace: str, entry: Entry) -> None:
+    async def _pause(self, namespace: str, entry: BookEntry) -> None:
         """Leave a dead receiver alone for a while; its notifications wait in the log."""
         self._broker.webhook_states[namespace, entry.name] = "paused after failures"
         self._broker.counts["webhooks_paused"] += 1
@@ -128,7 +128,7 @@ class Webhooks:
         await asyncio.sleep(self._policy.pause)
         self._broker.webhook_states.pop((namespace, entry.name), None)
 
-    async def _deliver(self, namespace: str, entry: Entry, notice: Notice) -> bool:
+    async def _deliver(self, namespace: str, entry: BookEntry, notice: Notice) -> bool:
         reason = ""
         for attempt in range(self._policy.attempts):
             if attempt:
@@ -146,7 +146,7 @@ class Webhooks:
         await self._broker.bury(Letter(namespace, f"webhook {entry.name}", reason, notice.body, now()))
         return False
 
-    async def _post(self, namespace: str, entry: Entry, notice: Notice) -> tuple[bool, str]:
+    async def _post(self, namespace: str, entry: BookEntry, notice: Notice) -> tuple[bool, str]:
         """Send once; gives whether trying again is no use, and why it failed."""
         assert entry.webhook is not None
         body, stamp, number = cloudevent_of(namespace, notice), int(time.time()), str(notice.cursor)

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 from starlette.responses import Response
 
-from likewise.broker.auth import Token
-from likewise.broker.history import Wanted
-from likewise.broker.records import Entry, Notice, Record
+from likewise.broker.auth import AccessToken
+from likewise.broker.history import HistoryQuery
+from likewise.broker.records import BookEntry, LogRecord, Notice
 from likewise.errors import InputError
 from likewise.events import to_datetime
 from likewise.language import Composite, parse_subscription
@@ -30,7 +30,7 @@ def notice_documents(notices: Iterable[Notice]) -> list[msgspec.Raw]:
     return [msgspec.Raw(notice.body) for notice in notices]
 
 
-def event_document(record: Record) -> dict[str, Any]:
+def event_document(record: LogRecord) -> dict[str, Any]:
     """An event with its place in the log."""
     body: dict[str, Any] = msgspec.json.decode(record.body)
     return body | {
@@ -40,7 +40,9 @@ def event_document(record: Record) -> dict[str, Any]:
     }
 
 
-def entry_document(entry: Entry, *, found: int = 0, state: str = "active", secret: str | None = None) -> dict[str, Any]:
+def entry_document(
+    entry: BookEntry, *, found: int = 0, state: str = "active", secret: str | None = None
+) -> dict[str, Any]:
     """A subscription."""
     webhook = None if entry.webhook is None else {"url": entry.webhook.url, "state": state}
     out = {
@@ -58,7 +60,7 @@ def entry_document(entry: Entry, *, found: int = 0, state: str = "active", secre
     return out | ({"secret": secret} if secret else {})
 
 
-def token_document(token: Token) -> dict[str, Any]:
+def token_document(token: AccessToken) -> dict[str, Any]:
     """A token, without its secret."""
     return {
         "id": token.id,
@@ -71,7 +73,7 @@ def token_document(token: Token) -> dict[str, Any]:
     }
 
 
-def next_of(items: list[Any], wanted: Wanted, key: str) -> int | None:
+def next_of(items: list[Any], wanted: HistoryQuery, key: str) -> int | None:
     """Where the next page begins, if there may be one."""
     return getattr(items[-1], key) if len(items) == wanted.limit else None
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from likewise.broker.history import Wanted
+from likewise.broker.history import HistoryQuery
 from likewise.broker.http.documents import cursor_of, event_document, json_answer, next_of, notice_documents
 from likewise.broker.http.guard import access_of, broker_of
 from likewise.broker.http.models import (
@@ -38,7 +38,7 @@ async def list_events(
 ) -> Response:
     """Events in the order in which they were stored."""
     broker, access = broker_of(request), access_of(request, "subscribe")
-    wanted = Wanted(
+    wanted = HistoryQuery(
         after=after,
         before=before if newest else None,
         limit=limit,
@@ -85,7 +85,7 @@ async def list_notifications(
 ) -> Response:
     """Matches and detections in the order in which they were found."""
     broker, access = broker_of(request), access_of(request, "subscribe")
-    wanted = Wanted(
+    wanted = HistoryQuery(
         after=cursor_of(after) or 0,
         before=(cursor_of(before) or 0) if newest else None,
         limit=limit,

@@ -15,7 +15,7 @@ from likewise.broker.auth import Access
 from likewise.broker.http.documents import cursor_of
 from likewise.broker.http.guard import access_of, broker_of
 from likewise.broker.problems import problem_of
-from likewise.broker.records import Notice, Record
+from likewise.broker.records import LogRecord, Notice
 from likewise.broker.service import Broker
 from likewise.errors import LikewiseError
 
@@ -112,5 +112,5 @@ def frame(notice: Notice) -> bytes:
     return b"id: %d\nevent: %b\ndata: %b\n\n" % (notice.cursor, notice.kind.encode(), notice.body)
 
 
-def _event_frame(record: Record) -> bytes:
+def _event_frame(record: LogRecord) -> bytes:
     return b"id: %d\nevent: event\ndata: %b\n\n" % (record.position, record.body)

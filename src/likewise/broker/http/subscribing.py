@@ -17,7 +17,7 @@ from likewise.broker.http.models import (
     SubscriptionModel,
     SubscriptionsModel,
 )
-from likewise.broker.records import Entry, now
+from likewise.broker.records import BookEntry, now
 from likewise.broker.service import Broker
 from likewise.errors import BuildError
 from likewise.language import parse_subscription
@@ -93,7 +93,7 @@ async def replace(request: Request, name: str, wanted: ReplacedSubscription) -> 
     _checked(name, wanted.text)
     old = {entry.name: entry for _, entry in await broker.read(broker.history.entries, access.namespace)}.get(name)
     moment = now()
-    entry = Entry(
+    entry = BookEntry(
         name,
         wanted.text,
         access.actor if old is None else old.owner,
@@ -147,11 +147,11 @@ def _checked(name: str, text: str) -> None:
         )
 
 
-def _new_hook(old: Entry | None, entry: Entry) -> bool:
+def _new_hook(old: BookEntry | None, entry: BookEntry) -> bool:
     return entry.webhook is not None and (old is None or old.webhook != entry.webhook)
 
 
-def _document(broker: Broker, access: Access, entry: Entry, *, fresh: bool = False) -> dict[str, object]:
+def _document(broker: Broker, access: Access, entry: BookEntry, *, fresh: bool = False) -> dict[str, object]:
     tenant = broker.host.tenants.get(access.namespace)
     found = 0 if tenant is None else tenant.found.get(entry.name, 0)
     secret = broker.signing_secret(access.namespace, entry) if fresh else None
