@@ -177,7 +177,7 @@ def _ours(settings: ExperimentSettings, seed: int) -> list[ExperimentReport]:
     base = OverlayTrial(nodes=nodes, events=events, seed=seed)
     churn = [(f"{100 * share:.0f} % a minute", replace(base, churn=share)) for share in (0.0, 0.01, 0.05, 0.1)]
     copies = [(f"{count} copies", replace(base, copies=count)) for count in (0, 1, 2)]
-    rooms = replace(base, topics=20, rooms=50)
+    rooms = replace(base, members=2, topics=20, rooms=50)
     split = [("split by room", rooms), ("not split", replace(rooms, spread=False))]
     cases = (("Under churn", churn), ("What copies cost", copies), ("Load with and without splitting", split))
     reports = []
