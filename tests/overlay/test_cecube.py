@@ -199,3 +199,15 @@ def test_a_flag_goes_up_again_when_what_came_is_too_old() -> None:
     assert cube.vector(composite) == {"E1 and E2 within 10 us": 1}
     assert len(cube.expire(composite, 11, grace=0)) == 1
     assert cube.vector(composite) == {"E1 and E2 within 10 us": 2}
+
+
+def test_subscribers_of_the_same_split_pattern_are_all_told() -> None:
+    world = Federation(12, seed=12)
+    text = "{name}: {{kind = a}} as a and {{kind = b}} as b where a.room = b.room"
+    world.subscribe("\n".join(text.format(name=name) for name in ("one", "two")))
+    world.run(3 * SECOND)
+    for kind in "ab":
+        now = world.sim.now
+        world.publish(Event(kind, (("kind", kind), ("room", 7)), (), now, now))
+    world.run(3 * SECOND)
+    assert sorted(name for name, _ in world.got) == ["one", "two"]

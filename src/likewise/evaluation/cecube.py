@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import mean
+from typing import Any
 
 from likewise.evaluation.experiment import Experiment, ExperimentReport, ExperimentSettings, Row
 from likewise.overlay import Compound, Cube, Key, Peer, ProfileTopic, Ring, RingSettings, decompose, key_of
@@ -193,17 +194,38 @@ def _ours(settings: ExperimentSettings, seed: int) -> list[ExperimentReport]:
 def _draw(folder: Path, traffic: ExperimentReport, delay: ExperimentReport) -> None:
     """Both figures as PNG."""
     from likewise.charts import save
-    from likewise.evaluation.charts import bars
 
     folder.mkdir(parents=True, exist_ok=True)
-    counted = [{"system": row["system"], "notifications": row["notifications"], "row": "here"} for row in traffic.rows]
-    save(bars(counted, name="system", value="notifications", colour="row", title=traffic.title), folder / "traffic.png")
+    counted = [{"system": row["system"], "notifications": row["notifications"]} for row in traffic.rows]
+    shape = {"x": _axis("system", "nominal"), "y": _axis("notifications", "quantitative")}
+    save(_chart(counted, "bar", shape, traffic.title), folder / "traffic.png")
     lines = [
-        {"case": f"{row['primitives']:>2} of {row['nodes']} nodes", "ms": row[f"{system}, ms"], "system": system}
+        {"primitives": row["primitives"], "delay": row[f"{system}, ms"], "system": f"{system}, {row['nodes']} nodes"}
         for row in delay.rows
         for system in ("CECube", "JTangCSPS")
     ]
-    save(bars(lines, name="case", value="ms", colour="system", title=delay.title), folder / "delay.png")
+    shape = {
+        "x": _axis("primitives", "quantitative"),
+        "y": _axis("delay", "quantitative"),
+        "color": _axis("system", "nominal"),
+    }
+    save(_chart(lines, "line", shape, delay.title), folder / "delay.png")
+
+
+def _axis(field: str, kind: str) -> dict[str, str]:
+    return {"field": field, "type": kind}
+
+
+def _chart(rows: Sequence[Row], mark: str, shape: dict[str, dict[str, str]], title: str) -> dict[str, Any]:
+    return {
+        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
+        "title": title,
+        "width": 480,
+        "height": 280,
+        "data": {"values": [dict(row) for row in rows]},
+        "mark": mark,
+        "encoding": shape,
+    }
 
 
 experiment = Experiment("cecube", "traffic and delay of composites over a ring [001 figures 7, 8]", run, ("seed",))

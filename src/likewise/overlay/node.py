@@ -522,11 +522,15 @@ def _split_offers(listed: w.Listed, item: Item) -> Iterable[tuple[Key, w.Offer]]
     [carried] = item.parts
     member = listed.topic.key
     values = _values(carried, listed.topic.split)
+    # Several subscribers may share a composite: it gets the event once, with all their plans.
+    plans: dict[Key, list[w.Interest]] = {}
     for plan in listed.plans:
         assert isinstance(plan.node, Compound)
         for parent in parent_of(plan.node, member):
-            for value in values:
-                yield value_key(parent.key, value), w.Offer(member, item, value, (plan,))
+            plans.setdefault(parent.key, []).append(plan)
+    for key, wanting in plans.items():
+        for value in values:
+            yield value_key(key, value), w.Offer(member, item, value, tuple(wanting))
 
 
 def _values(carried: Carried, attribute: str) -> list[str]:
