@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from worlds import KINDS, event, events, gappy, member, profile, traces
 
 from likewise.composite import Detector, Limits, build_plan
-from likewise.composite._columns import Columns
-from likewise.composite._flat_shape import shape_of
+from likewise.composite.compiled.shape import shape_of
+from likewise.composite.encoding import Columns
 from likewise.events import Event
 from likewise.language import (
     Binding,

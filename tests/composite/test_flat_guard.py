@@ -12,7 +12,7 @@ from test_flat import EXAMPLES, Near, exactly, plain_members, signatures
 from worlds import KINDS, event, events, gappy, member, profile, traces
 
 from likewise.composite import Detector, Limits, build_plan
-from likewise.composite._flat_shape import shape_of
+from likewise.composite.compiled.shape import shape_of
 from likewise.events import Event
 from likewise.language import (
     Binding,

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from worlds import event
 
-from likewise.composite._intake import Intake, Refused
+from likewise.composite.intake import Intake, Refused
 from likewise.events import Event
 
 _TIMES = st.one_of(st.none(), st.integers(0, 40))

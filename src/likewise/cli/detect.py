@@ -195,7 +195,7 @@ def _show(found: Iterable[Detection], *, rank: bool, explain: bool, as_json: boo
 
 
 def _print(detection: Detection, *, explain: bool, as_json: bool) -> None:
-    from likewise.composite._report import detection_lines, detection_plain
+    from likewise.composite.report import detection_lines, detection_plain
 
     if as_json:
         print_json(detection_plain(detection, trace=explain))
@@ -215,7 +215,7 @@ def event_lines(detection: Detection) -> Iterator[str]:
 
 
 def _conclude(detector: Detector, *, state: bool, as_json: bool, spaces: list[str]) -> None:
-    from likewise.composite._report import state_lines, state_plain
+    from likewise.composite.report import state_lines, state_plain
 
     states = detector.state()
     if state and as_json:

@@ -12,24 +12,23 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.composite._batch import take_batch
-from likewise.composite._catalogue import Catalogue
-from likewise.composite._columns import Columns
-from likewise.composite._conditions import Side
-from likewise.composite._detection import Detection
-from likewise.composite._explain import PatternState, flat_state, run_state
-from likewise.composite._flat import FlatPatterns
-from likewise.composite._flat_shape import shape_of
-from likewise.composite._intake import YEAR, Arrived, Intake, Refused
-from likewise.composite._plan import Plan
-from likewise.composite._planner import build_plan
-from likewise.composite._pool import Pool
-from likewise.composite._process import TERMINATORS
-from likewise.composite._relate import relate_by, usual_relatedness
-from likewise.composite._run import Limits, Run
-from likewise.composite._sources import GivenHits
-from likewise.composite._timers import Timers
+from likewise.composite.batch import take_batch
+from likewise.composite.compiled.patterns import FlatPatterns
+from likewise.composite.compiled.shape import shape_of
+from likewise.composite.detection import Detection
+from likewise.composite.encoding import Columns
+from likewise.composite.explain import PatternState, flat_state, run_state
+from likewise.composite.general.pool import Pool
+from likewise.composite.general.process import TERMINATORS
+from likewise.composite.general.run import Limits, Run
+from likewise.composite.general.timers import Timers
 from likewise.composite.hits import Hit, HitBook, Wanted, by_event
+from likewise.composite.intake import YEAR, Arrived, Intake, Refused
+from likewise.composite.plan.builder import build_plan
+from likewise.composite.plan.catalogue import Catalogue
+from likewise.composite.plan.conditions import Side, relate_by, usual_relatedness
+from likewise.composite.plan.nodes import Plan
+from likewise.composite.sources import GivenHits
 from likewise.errors import BuildError
 from likewise.events import Event, Instant
 from likewise.language import Composite, Options, Profile, Subscription
@@ -360,7 +359,7 @@ class Composer:
 
     def snapshot(self) -> bytes:
         """All state, with the patterns, as bytes of a versioned format."""
-        from likewise.composite._snapshot import write
+        from likewise.composite.snapshot import write
 
         return write(self)
 
@@ -375,6 +374,6 @@ class Composer:
         **options: Any,
     ) -> Self:
         """One that goes on where the snapshot was taken; other options are those of a detector."""
-        from likewise.composite._snapshot import read
+        from likewise.composite.snapshot import read
 
         return read(cls, data, measure=measure, compiled=compiled, refuse=refuse, **options)

@@ -8,14 +8,14 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.composite._batch import take_batch
-from likewise.composite._detection import Detection
-from likewise.composite._intake import Arrived
-from likewise.composite._pool import Pool, ProfileMatcher, Variant
-from likewise.composite._run import deliver
-from likewise.composite._sources import MatchedHits
+from likewise.composite.batch import take_batch
 from likewise.composite.composer import Composer
+from likewise.composite.detection import Detection
+from likewise.composite.general.pool import Pool, ProfileMatcher, Variant
+from likewise.composite.general.run import deliver
 from likewise.composite.hits import HitColumns
+from likewise.composite.intake import Arrived
+from likewise.composite.sources import MatchedHits
 from likewise.events import Event, EventColumns, Instant
 from likewise.language import Subscription
 from likewise.matching import Matcher

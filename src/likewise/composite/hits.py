@@ -14,8 +14,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.composite._instance import Weighted
-from likewise.composite._state import dump_event, dump_mapped, load_event, load_mapped
+from likewise.composite.general.instance import Weighted
+from likewise.composite.state import dump_event, dump_mapped, load_event, load_mapped
 from likewise.errors import BuildError, InputError
 from likewise.events import Event
 from likewise.language import Options, Profile

@@ -13,9 +13,10 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Final
 
-from likewise.composite._conditions import Side, values_of
-from likewise.composite._instance import Filled, Token
-from likewise.composite._plan import (
+from likewise.composite.general.instance import Filled, Token
+from likewise.composite.general.pool import mapped_values
+from likewise.composite.plan.conditions import Side, values_of
+from likewise.composite.plan.nodes import (
     DisjunctionNode,
     GateNode,
     JointNode,
@@ -25,7 +26,6 @@ from likewise.composite._plan import (
     SilenceNode,
     TimeNode,
 )
-from likewise.composite._pool import mapped_values
 from likewise.events import Event, normalise
 from likewise.language import Consumption
 from likewise.matching import Match

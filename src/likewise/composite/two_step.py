@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections import deque
 from typing import Any, ClassVar, Final
 
-from likewise.composite._instance import Filled, Instance
-from likewise.composite._plan import LeafNode, Part
-from likewise.composite._prefix import Prefix
-from likewise.composite._process import LeafProcess, Process
-from likewise.composite._run import PROCESSES, Run
-from likewise.composite._sequence import SequenceProcess
 from likewise.composite.detector import Detector
+from likewise.composite.general.instance import Filled, Instance
+from likewise.composite.general.prefix import Prefix
+from likewise.composite.general.process import LeafProcess, Process
+from likewise.composite.general.run import PROCESSES, Run
+from likewise.composite.general.sequence import SequenceProcess
+from likewise.composite.plan.nodes import LeafNode, Part
 
 __all__ = ["TwoStepDetector"]
 

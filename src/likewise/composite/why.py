@@ -6,8 +6,8 @@ import html
 from dataclasses import dataclass
 from typing import Any
 
-from likewise.composite._explain import PatternState
-from likewise.composite._report import state_lines, state_plain
+from likewise.composite.explain import PatternState
+from likewise.composite.report import state_lines, state_plain
 from likewise.matching import Explanation
 
 

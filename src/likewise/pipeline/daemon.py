@@ -48,7 +48,7 @@ def preload() -> None:
 
 
 def _is_compiled() -> bool:
-    from likewise.composite._flat_kernel import detect
+    from likewise.composite.compiled.kernel import detect
 
     kernel: Callable[..., int] = detect
     folder = Path(kernel.stats.cache_path)  # type: ignore[attr-defined]

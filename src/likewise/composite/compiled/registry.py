@@ -1,0 +1,408 @@
+"""The book of plain patterns: what each asks for, and which predicates lead to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise.composite.compiled.rows import Past
+from likewise.composite.compiled.shape import Role, Shape, anchor_of
+from likewise.composite.compiled.store import hold, join, push, rehash
+from likewise.composite.compiled.tables import (
+    BROKEN,
+    BUCKETS,
+    FOUND,
+    FREE,
+    HEAP,
+    HIT,
+    MOST_KEYS,
+    NEED_ENTRIES,
+    NEED_FOUND,
+    NEVER,
+    REPLACED,
+    USED,
+    Tables,
+    free_entries,
+    new_buckets,
+    new_predicates,
+    new_tables,
+    widened,
+)
+from likewise.composite.encoding import Columns
+from likewise.composite.general.pool import is_simple
+from likewise.composite.hits import HitBook
+from likewise.events import Event, Instant, Value
+from likewise.language import Options, Profile
+from likewise.matching import Aggregation, Matcher
+
+
+class Facts(NamedTuple):
+    """What one pattern holds and what became of its instances."""
+
+    held: int
+    detected: int
+    dropped: int
+    started: Instant | None
+
+
+class FlatBook:
+    """Plain patterns by name, as rows of the tables that the kernel reads."""
+
+    def __init__(self, matcher: Matcher | HitBook, columns: Columns) -> None:
+        self._matcher = matcher
+        self._columns = columns
+        self._index: dict[str, int] = {}
+        self._shapes: dict[str, Shape] = {}
+        self._names: list[str] = []
+        self._roles: list[tuple[str, ...]] = []
+        self._free: list[int] = []
+        self._free_places: dict[int, list[int]] = {}
+        self._placed = 0
+        self._profiles: dict[tuple[Profile, Options], tuple[int, int]] = {}
+        self._handles: dict[int, int] = {}
+        self._users: dict[int, int] = {}
+        self._unanchored = 0
+        self._deep = 0
+        self._numbers = np.zeros(16, np.int64)
+        self._posted = 0
+        self._free_postings: list[int] = []
+        self._tables: Tables = new_tables()
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._index
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the patterns."""
+        return tuple(self._index)
+
+    def shape(self, name: str) -> Shape:
+        """What a pattern asks for."""
+        return self._shapes[name]
+
+    @property
+    def asks_matcher(self) -> bool:
+        """Whether some profile needs more than a dictionary."""
+        return bool(self._handles)
+
+    def number(self, name: str) -> int:
+        """The place of a pattern in the order of all."""
+        return int(self._numbers[self._index[name]])
+
+    def facts(self, name: str) -> Facts:
+        """What one pattern holds."""
+        p = self._tables.patterns[self._index[name]]
+        started = None if p["started"] == NEVER else int(p["started"])
+        return Facts(int(p["held"]), int(p["detected"]), int(p["dropped"]), started)
+
+    def sure(self, name: str, role: str, event: Event) -> float | None:
+        """How surely an event fills a role of a pattern; None if the pattern is gone."""
+        shape = self._shapes.get(name)
+        asked = next((one for one in shape.roles if one.name == role), None) if shape is not None else None
+        if asked is None:
+            return None
+        if self._looked_up(asked):
+            return 1.0
+        if isinstance(self._matcher, HitBook):
+            return None
+        _, wanted = self._profiles[_profile_key(asked)]
+        _, handle, score = self._matcher.score_batch(self._matcher.encode([event]))
+        mine = handle == wanted
+        found = self._matcher.probabilities(handle[mine], score[mine])
+        return float(found[0]) if len(found) else None
+
+    def _with(self, **tables: Any) -> None:
+        self._tables = self._tables._replace(**tables)
+
+    # coming
+
+    def add(self, name: str, shape: Shape, *, number: int, started: Instant | None) -> None:
+        """Enter a pattern; one that has not started waits for the first event."""
+        index = self._free.pop() if self._free else self._new_index()
+        self._names[index], self._roles[index] = name, tuple(role.name for role in shape.roles)
+        self._index[name], self._shapes[name] = index, shape
+        self._numbers[index] = number
+        self._deep += _is_deep(shape)
+        self._widen(len(shape.roles))
+        first = self._places(len(shape.all_roles))
+        self._fill(index, shape, first, NEVER if started is None else started)
+        self._tables.stops[first : first + len(shape.all_roles)] = 0
+        for place, role in enumerate(shape.all_roles, first):
+            keys = [self._columns.join(attribute) for attribute in role.attributes]
+            self._tables.places[place] = (index, role.keep, *keys, *(-1,) * (MOST_KEYS - len(keys)))
+            self._post(self._predicate(role), place)
+
+    def _new_index(self) -> int:
+        index = len(self._names)
+        self._names.append("")
+        self._roles.append(())
+        if index >= len(self._numbers):
+            self._numbers = _doubled(self._numbers)
+            self._with(patterns=_doubled(self._tables.patterns), furthest=_doubled(self._tables.furthest))
+        return index
+
+    def _widen(self, width: int) -> None:
+        t = self._tables
+        if width > t.ranks.shape[1]:
+            ranks, furthest = widened(t.ranks, width, -1), widened(t.furthest, width, -1)
+            self._with(ranks=ranks, furthest=furthest, found_ranks=widened(t.found_ranks, width, NEVER))
+
+    def _places(self, count: int) -> int:
+        """So many places in a row."""
+        free = self._free_places.get(count)
+        if free:
+            return free.pop()
+        first = self._placed
+        self._placed += count
+        while self._placed > len(self._tables.places):
+            self._with(places=_doubled(self._tables.places), stops=_doubled(self._tables.stops))
+        return first
+
+    def _fill(self, index: int, shape: Shape, first: int, started: Instant) -> None:
+        asked = (first, len(shape.roles), shape.joint, shape.unique)
+        became = (0, 0, 0, 0)
+        # In the order of the columns, as assigning them by name would cost more than all the rest.
+        guard = -1 if shape.guard is None else first + len(shape.roles)
+        ends = (guard, shape.after, shape.spread)
+        row = (shape.within, started, shape.threshold, *became, *asked, -1, -1, 0, 0, 0, 0, *ends)
+        self._tables.patterns[index] = row
+
+    def _predicate(self, role: Role) -> int:
+        """The number under which a profile reports."""
+        if self._looked_up(role):
+            return self._room(self._simple(role))
+        key = _profile_key(role)
+        if key not in self._profiles:
+            number = self._columns.number()
+            handle = self._matcher.add(role.profile, options=role.options, key=("flat", number))
+            self._profiles[key] = (number, handle)
+            self._handles[handle] = number
+            value = self._anchor(role)
+            if value is None:
+                self._unanchored += 1
+            else:
+                self._columns.anchor(value)
+        number, _ = self._profiles[key]
+        self._users[number] = self._users.get(number, 0) + 1
+        return self._room(number)
+
+    def _looked_up(self, role: Role) -> bool:
+        """Whether a dictionary answers the profile; hits that come from elsewhere tell of all."""
+        return isinstance(self._matcher, Matcher) and is_simple(role.profile, role.options)
+
+    def _anchor(self, role: Role) -> Value | None:
+        """A value that an event must have, unless a mean forgives its absence."""
+        if isinstance(self._matcher, HitBook):
+            return None
+        forgiving = self._matcher.settings(role.profile, role.options).aggregation is Aggregation.MEAN
+        return None if forgiving else anchor_of(role)
+
+    def _simple(self, role: Role) -> int:
+        [predicate] = role.profile.predicates
+        value: Any = predicate.value
+        return self._columns.predicate(predicate.attribute, value)
+
+    def _room(self, number: int) -> int:
+        size = len(self._tables.predicates)
+        while number >= size:
+            self._with(predicates=np.concatenate((self._tables.predicates, new_predicates(size))))
+            size = len(self._tables.predicates)
+        return number
+
+    def _post(self, predicate: int, place: int) -> None:
+        if self._free_postings:
+            at = self._free_postings.pop()
+        else:
+            at = self._posted
+            self._posted += 1
+        if at == len(self._tables.postings):
+            postings = _doubled(self._tables.postings)
+            self._with(postings=postings, hits=np.zeros(len(postings), HIT))
+        self._tables.postings[at] = (place, self._tables.predicates["head"][predicate])
+        self._tables.predicates["head"][predicate] = at
+
+    # going
+
+    def strike(self, name: str) -> int:
+        """Take a pattern out, and give the place that it had."""
+        index, shape = self._index.pop(name), self._shapes.pop(name)
+        first = int(self._tables.patterns["first"][index])
+        for place, role in enumerate(shape.all_roles, first):
+            self._unpost(role, place)
+        self._deep -= _is_deep(shape)
+        self._tables.patterns["started"][index] = NEVER
+        self._free.append(index)
+        self._free_places.setdefault(len(shape.all_roles), []).append(first)
+        return index
+
+    def _unpost(self, role: Role, place: int) -> None:
+        simple = self._looked_up(role)
+        number = self._simple(role) if simple else self._profiles[_profile_key(role)][0]
+        heads, postings = self._tables.predicates["head"], self._tables.postings
+        before, at = -1, int(heads[number])
+        while at != -1:
+            after = int(postings["next"][at])
+            if postings["place"][at] != place:
+                before = at
+            else:
+                self._free_postings.append(at)
+                if before == -1:
+                    heads[number] = after
+                else:
+                    postings["next"][before] = after
+            at = after
+        if not simple:
+            self._release(role, number)
+
+    def _release(self, role: Role, number: int) -> None:
+        self._users[number] -= 1
+        if not self._users[number]:
+            _, handle = self._profiles.pop(_profile_key(role))
+            del self._handles[handle], self._users[number]
+            self._matcher.remove(handle)
+            value = self._anchor(role)
+            if value is None:
+                self._unanchored -= 1
+            else:
+                self._columns.unanchor(value)
+
+
+def _is_deep(shape: Shape) -> bool:
+    """Whether instances of one event may be found in another order than that of their events."""
+    return shape.joint or len(shape.roles) > 2 or (shape.deferred and len(shape.roles) > 1)
+
+
+def _profile_key(role: Role) -> tuple[Profile, Options]:
+    return role.profile, role.options
+
+
+def _doubled(column: NDArray[Any]) -> NDArray[Any]:
+    return np.concatenate((column, np.zeros_like(column)))
+
+
+# What the plain patterns hold: room for it in the tables, and the way into a snapshot and back.
+
+
+class Kept(NamedTuple):
+    """A waiting instance of one pattern, for snapshots and for going over to the general path.
+
+    `member` is the last one that is filled; `blocker` is the rank of the event that keeps others from following, and
+    `quiet` the probability that what must not happen did not. What may break others has a `member` beyond all.
+    """
+
+    events: tuple[Event, ...]
+    ranks: tuple[int, ...]
+    member: int
+    probability: float
+    flag: int
+    until: Instant | None
+    blocker: int
+    quiet: float = 1.0
+
+
+class FlatStock(FlatBook):
+    """The tables with all that waits in them."""
+
+    def __init__(self, matcher: Matcher | HitBook, columns: Columns) -> None:
+        super().__init__(matcher, columns)
+        self._past = Past()
+
+    def _make_room(self) -> None:
+        """Tables in which what the kernel asks for has a place."""
+        t, scalars = self._tables, self._tables.scalars
+        entries, found = int(scalars[NEED_ENTRIES]), int(scalars[NEED_FOUND])
+        if scalars[USED] + entries >= len(t.entries):
+            more = max(len(t.entries), entries)
+            added = free_entries(more, len(t.entries), int(scalars[FREE]))
+            scalars[FREE] = len(t.entries)
+            ranks = np.full((more, t.ranks.shape[1]), -1, np.int64)
+            self._with(entries=np.concatenate((t.entries, added)), ranks=np.concatenate((t.ranks, ranks)))
+        if scalars[FOUND] + found >= len(t.found):
+            more = max(len(t.found), found)
+            ranks = np.full((more, t.ranks.shape[1]), NEVER, np.int64)
+            rows = np.concatenate((t.found, np.zeros(more, t.found.dtype)))
+            self._with(found=rows, found_ranks=np.concatenate((t.found_ranks, ranks)))
+        if scalars[HEAP] + 2 * entries >= len(t.timers):
+            self._sift(2 * entries)
+        if 2 * (scalars[BUCKETS] + entries) >= len(t.buckets):
+            live, size = int((t.buckets["head"] >= 0).sum()), len(t.buckets)
+            while 4 * (live + entries) > size:
+                size *= 2
+            fresh = new_buckets(size)
+            scalars[BUCKETS] = rehash(t.buckets, fresh, self._tables.entries)
+            self._with(buckets=fresh)
+
+    def _sift(self, more: int) -> None:
+        """Drop timers of what is gone, and make room for more."""
+        t = self._tables
+        timers = t.timers[: t.scalars[HEAP]]
+        timers = timers[t.entries["serial"][timers["entry"]] == timers["serial"]]
+        timers = timers[np.lexsort((timers["ticket"], timers["until"]))]
+        t.scalars[HEAP] = len(timers)
+        self._with(timers=np.concatenate((timers, np.zeros(len(timers) + more + 64, timers.dtype))))
+
+    def kept(self, name: str) -> list[Kept]:
+        """The waiting instances of one pattern, oldest first, and then what may break them."""
+        index = self._index[name]
+        t, p = self._tables, self._tables.patterns[index]
+        at, newer, order = int(p["oldest"]), t.entries["newer"], list[int]()
+        while at != -1:
+            order.append(at)
+            at = int(newer[at])
+        order += self._watched(index)
+        names = ("place", "probability", "flag", "until", "blocker", "quiet")
+        columns = (t.entries[column][order].tolist() for column in names)
+        past, first, joint = self._past.events, int(p["first"]), bool(p["joint"])
+        out = []
+        for row, place, sure, flag, until, blocker, quiet in zip(t.ranks[order].tolist(), *columns, strict=True):
+            member = place - first
+            ranks = tuple(row[: 1 if joint or place == p["guard"] else member + 1])
+            over = None if until == NEVER else until
+            out.append(Kept(tuple([past[rank] for rank in ranks]), ranks, member, sure, flag, over, blocker, quiet))
+        return out
+
+    def _watched(self, index: int) -> list[int]:
+        """The entries of what must not happen, by time."""
+        entries, guard = self._tables.entries, self._tables.patterns["guard"][index]
+        if guard < 0:
+            return []
+        mine = np.flatnonzero((entries["place"] == guard) & (entries["serial"] >= 0))
+        return [int(entry) for entry in mine[np.argsort(entries["serial"][mine])]]
+
+    def load(self, name: str, kept: Sequence[Kept], facts: Facts) -> None:
+        """Take waiting instances back, oldest first."""
+        index, shape = self._index[name], self._shapes[name]
+        pattern = self._tables.patterns[index]
+        pattern["detected"], pattern["dropped"] = facts.detected, facts.dropped
+        for row in kept:
+            self._tables.scalars[NEED_ENTRIES], self._tables.scalars[NEED_FOUND] = 2, 0
+            self._make_room()
+            self._load(shape.within, index, row, shape.all_roles[row.member].attributes)
+
+    def _load(self, within: int, index: int, row: Kept, attributes: tuple[str, ...]) -> None:
+        t, columns = self._tables, self._columns
+        found = [columns.keys(row.events[-1].tuples, columns.join(attribute)) for attribute in attributes]
+        keys = [key[0] if key else -1 for key in found]
+        hit = np.zeros(1, HIT)
+        hit["place"] = t.patterns["first"][index] + row.member
+        for name, key in zip(("k0", "k1", "k2"), keys, strict=False):
+            hit[name] = key
+        deadline = NEVER if within < 0 else row.events[0].span[1] + within
+        end, rank = row.events[-1].span[1], row.ranks[-1]
+        self._past.events.update(zip(row.ranks, row.events, strict=True))
+        if hit["place"][0] == t.patterns["guard"][index]:
+            t.ranks[join(t, hit[0], end, row.probability, deadline), 0] = rank
+            return
+        entry = hold(t, hit[0], -1, end, rank, row.probability, deadline, 1 << 62)
+        t.ranks[entry, : len(row.ranks)] = row.ranks
+        t.entries["flag"][entry], t.entries["blocker"][entry] = row.flag, row.blocker
+        t.entries["quiet"][entry] = row.quiet
+        if row.flag & (REPLACED | BROKEN) and row.until is not None:
+            t.entries["until"][entry] = row.until
+            push(t, entry, row.until)

@@ -1,0 +1,267 @@
+"""A detection: which events made a pattern true, when, and how surely."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from math import isnan, nan, prod
+from typing import Any, Protocol
+
+import msgspec
+
+from likewise.composite.general.instance import Filled, Instance, Token
+from likewise.composite.plan.conditions import Condition
+from likewise.composite.plan.nodes import Absence, JointNode, LeafNode, Node, Plan, SequenceNode, SilenceNode, TimeNode
+from likewise.events import Event, Instant
+
+# The trace of a detection: every role, from activation to the event that filled it.
+
+
+class Line(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One role: active from `activated` to `terminated`, filled at `time` by `event`.
+
+    `what` is `event`, `time` for a moment, `absence` for what did not happen, `missing` for what was still awaited,
+    and `condition` for what was compared by meaning.
+    """
+
+    role: str
+    what: str
+    time: Instant
+    probability: float | None
+    event: str | None = None
+    start: Instant | None = None
+    activated: Instant | None = None
+    terminated: Instant | None = None
+
+
+def trace_of(plan: Plan, instance: Instance) -> list[Line]:
+    """The lines of a detection, in the order of the pattern."""
+    return list(_walk(plan, instance, None, None))
+
+
+def flat_instance(
+    plan: Plan,
+    filled: Sequence[tuple[str, Event]],
+    sure: Sequence[float | None],
+    *,
+    time: Instant,
+    probability: float,
+) -> Instance:
+    """A detection of the compiled path is a flat sequence or conjunction of profiles: build its instance."""
+    leaves = {node.role: node for node in plan.leaves}
+    parts = []
+    for rank, ((name, event), told) in enumerate(zip(filled, sure, strict=True)):
+        start, end = event.span
+        likely = nan if told is None else told
+        roles = (Filled(name, Token(event, rank, end), likely),)
+        node = leaves[name].id
+        parts.append(
+            Instance(node, time=end, phase=0, first=end, start=start, end=end, probability=likely, roles=roles)
+        )
+    if isinstance(plan.root.node, LeafNode):
+        return parts[0]
+    return Instance(
+        plan.root.node.id,
+        time=time,
+        phase=0,
+        first=min(part.time for part in parts),
+        start=min(part.start for part in parts),
+        end=max(part.end for part in parts),
+        probability=probability,
+        roles=tuple(role for part in parts for role in part.roles),
+        parts=tuple(parts),
+    )
+
+
+def _walk(plan: Plan, instance: Instance, activated: Instant | None, terminated: Instant | None) -> Iterator[Line]:
+    node = plan.nodes[instance.node]
+    if not instance.parts:
+        yield _line(node, instance, activated, terminated)
+        return
+    for k, part in enumerate(instance.parts):
+        opened, closed = activated, terminated
+        if isinstance(node, SequenceNode) and k > 0:
+            opened = instance.parts[k - 1].time
+            closed = None if node.within is None else instance.parts[0].time + node.within
+        elif isinstance(node, JointNode) and node.within is not None:
+            earliest = min(other.time for other in instance.parts)
+            closed = earliest + node.within if part.time > earliest else terminated
+        yield from _walk(plan, part, opened, closed)
+    if isinstance(node, SequenceNode | JointNode):
+        yield from _by_meaning(node, instance)
+        yield from _absences(node, instance)
+
+
+def _by_meaning(node: SequenceNode | JointNode, instance: Instance) -> Iterator[Line]:
+    """The conditions that were decided by meaning, and how surely all of them hold."""
+    found = [condition for condition in _conditions(node) if condition.approximate]
+    if found:
+        sure = None if node.guards else _rest(instance)
+        yield Line(" and ".join(map(str, found)), "condition", instance.time, sure)
+
+
+def _conditions(node: SequenceNode | JointNode) -> list[Condition]:
+    if isinstance(node, JointNode):
+        return node.conditions
+    return [condition for step in node.steps for condition in step.conditions]
+
+
+def _absences(node: SequenceNode | JointNode, instance: Instance) -> Iterator[Line]:
+    """What did not happen beside the parts, and how surely where that can be told from the rest."""
+    sure = None
+    if len(node.guards) == 1 and not any(one.approximate for one in _conditions(node)):
+        sure = _rest(instance)
+    for guard in node.guards:
+        low, high = _span(node, guard, instance)
+        names = ", ".join(sorted(guard.node.roles))
+        yield Line(names, "absence", high, 1.0 if instance.probability == 1.0 else sure, None, low, low, high)
+
+
+def _rest(instance: Instance) -> float | None:
+    """What is left of an instance's probability beside that of its parts; None if theirs cannot be told."""
+    parts = prod(part.probability for part in instance.parts)
+    return _told(min(1.0, instance.probability / parts)) if parts else None
+
+
+def _told(probability: float) -> float | None:
+    return None if isnan(probability) else probability
+
+
+def _span(node: SequenceNode | JointNode, guard: Absence, instance: Instance) -> tuple[Instant, Instant]:
+    """From when to when it must not happen."""
+    parts, within = instance.parts, node.within or 0
+    if isinstance(node, JointNode):
+        times = [part.time for part in parts]
+        return max(times) - within, min(times) + within
+    if guard.after < 0:
+        return parts[0].first - within, parts[0].first
+    if guard.after == len(parts) - 1:
+        return parts[-1].time, instance.time
+    return parts[guard.after].time, parts[guard.after + 1].first
+
+
+def partial_lines(filled: Iterable[tuple[str, Event | None, float]], waits: str, time: Instant) -> list[Line]:
+    """The lines of an instance that was never whole: what filled its roles, and what it waited for until `time`."""
+    lines = []
+    for role, event, probability in filled:
+        if event is not None:
+            start, end = event.span
+            lines.append(Line(role, "event" if event.id else "time", end, probability, event.id, start))
+    if waits:
+        since = max((line.time for line in lines), default=time)
+        lines.append(Line(waits, "missing", time, None, None, since, since, time))
+    return lines
+
+
+def _line(node: Node, instance: Instance, activated: Instant | None, terminated: Instant | None) -> Line:
+    if instance.roles:
+        filled = instance.roles[0]
+        what = "time" if isinstance(node, TimeNode) else "event"
+        event = filled.token.event
+        return Line(
+            filled.role,
+            what,
+            filled.token.time,
+            _told(filled.probability),
+            event.id,
+            event.start,
+            activated,
+            terminated,
+        )
+    absent = node.part if isinstance(node, SilenceNode) else node
+    return Line(
+        ", ".join(sorted(absent.roles)),
+        "absence",
+        instance.time,
+        instance.probability,
+        None,
+        instance.start,
+        instance.start,
+        instance.time,
+    )
+
+
+class Planned(Protocol):
+    """Someone who can tell the plan, and how surely an event fills a role, when asked."""
+
+    @property
+    def plan(self) -> Plan:
+        """The plan of the pattern."""
+        ...
+
+    @property
+    def sure(self) -> Callable[[str, Event], float | None]:
+        """How surely an event fills a role; None if that can no longer be told."""
+        ...
+
+
+class Detection(msgspec.Struct, frozen=True, eq=False, gc=False):
+    """A completed instance; `time` is when it was known, `start` and `end` are what its events span."""
+
+    pattern: str
+    time: Instant
+    start: Instant
+    end: Instant
+    probability: float
+    names: tuple[str, ...]
+    members: tuple[Event, ...]
+    source: tuple[Plan | Planned, Instance | None]
+
+    @classmethod
+    def of(cls, plan: Plan, instance: Instance) -> Detection:
+        """What an instance of the root says."""
+        return cls(
+            plan.name,
+            instance.time,
+            instance.start,
+            instance.end,
+            instance.probability,
+            tuple([filled.role for filled in instance.roles]),
+            tuple([filled.token.event for filled in instance.roles]),
+            (plan, instance),
+        )
+
+    def __repr__(self) -> str:
+        ids = ", ".join(event.id or "?" for event in self.members)
+        return f"Detection({self.pattern!r}, events=[{ids}], probability={self.probability:.3f})"
+
+    def _repr_html_(self) -> str:
+        said = "".join(
+            f"<tr><td>{html.escape(role)}</td><td>{html.escape(event.id)}</td>"
+            f"<td>{html.escape(', '.join(f'{name} = {value}' for name, value in event.tuples))}</td></tr>"
+            for role, event in zip(self.names, self.members, strict=True)
+        )
+        return f"<b>{html.escape(repr(self))}</b><table>{said}</table>"
+
+    @property
+    def events(self) -> dict[str, tuple[Event, ...]]:
+        """The events by role; a repeated member has several."""
+        out: dict[str, tuple[Event, ...]] = {}
+        for name, event in zip(self.names, self.members, strict=True):
+            out[name] = (*out.get(name, ()), event)
+        return out
+
+    @property
+    def trace(self) -> list[Line]:
+        """Which event filled which role, when each profile was activated and terminated, and how surely."""
+        origin, instance = self.source
+        if isinstance(origin, Plan):
+            assert instance is not None  # whoever knows the plan was there when the instance was made
+            return trace_of(origin, instance)
+        filled = list(zip(self.names, self.members, strict=True))
+        sure = [1.0 if self.probability == 1.0 else origin.sure(name, event) for name, event in filled]
+        made = flat_instance(origin.plan, filled, sure, time=self.time, probability=self.probability)
+        return trace_of(origin.plan, made)
+
+    @property
+    def signature(self) -> tuple[Any, ...]:
+        """What makes two detections the same."""
+        ids = tuple(
+            (name, event.id, event.start, event.end) for name, event in zip(self.names, self.members, strict=True)
+        )
+        return (self.pattern, self.time, self.start, self.end, ids, round(self.probability, 9))
+
+
+def ranked(detections: Iterable[Detection]) -> list[Detection]:
+    """The surest first; of equally sure ones the earliest."""
+    return sorted(detections, key=lambda found: (-found.probability, found.time, found.pattern))

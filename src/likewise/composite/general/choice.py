@@ -1,0 +1,117 @@
+"""Event instance selection: which of several duplicates wait for the rest [003 sec 2.2, table 2]."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from likewise.composite.general.instance import Instance
+from likewise.composite.plan.conditions import key_of
+from likewise.composite.plan.nodes import Part
+from likewise.events import Instant
+from likewise.language import Keep
+
+if TYPE_CHECKING:
+    from likewise.composite.state import Dump, Load
+
+
+class Waiting(Protocol):
+    """A partial instance that a later duplicate may replace."""
+
+    def replace(self, time: Instant) -> None:
+        """Another came at `time`: wait no longer than that."""
+        ...
+
+
+class _Entry:
+    __slots__ = ("count", "held", "hold", "waiting")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.held: Instance | None = None
+        self.hold: Instant | None = None
+        self.waiting: Waiting | None = None
+
+
+def chooser_for(part: Part) -> Chooser | None:
+    """One that chooses, or none where all are kept."""
+    return None if part.keep.keep is Keep.ALL else Chooser(part)
+
+
+class Chooser:
+    """The duplicates of one part in one context, by class."""
+
+    __slots__ = ("_entries", "_part", "_takes_all")
+
+    def __init__(self, part: Part) -> None:
+        self._part = part
+        self._entries: dict[Any, _Entry] = {}
+        self._takes_all = part.keep.keep is Keep.ALL or part.keep.keep is Keep.LAST
+
+    def admit(self, instance: Instance, hold: Instant | None) -> bool:
+        """Whether this instance is one to keep; it is held until `hold`."""
+        if self._takes_all:
+            return True
+        keep, key = self._part.keep, self._key(instance)
+        entry = self._entries.get(key)
+        if entry is None:
+            entry = self._entries[key] = _Entry()
+        if entry.held is not None:
+            over = entry.hold is not None and instance.time > entry.hold
+            if not over and (self._part.node.free or not entry.held.taken):
+                return False
+            entry.held, entry.count = None, 0
+        entry.count += 1
+        if entry.count < (keep.nth or 1):
+            return False
+        entry.held, entry.hold = instance, hold
+        return True
+
+    def waits(self, instance: Instance, waiting: Waiting) -> None:
+        """What the instance became; the last one replaces the one before."""
+        if self._part.keep.keep is not Keep.LAST:
+            return
+        entry = self._entries.setdefault(self._key(instance), _Entry())
+        if entry.waiting is not None:
+            entry.waiting.replace(instance.time)
+        entry.waiting = waiting
+
+    def block(self, key: Any, instance: Instance, hold: Instant | None) -> None:
+        """One of this class is held already."""
+        entry = self._entries[key] = _Entry()
+        entry.count, entry.held, entry.hold = 1, instance, hold
+
+    def release(self, instance: Instance, waiting: object) -> None:
+        """The instance waits no longer: forget its class, so that it costs nothing."""
+        if self._part.keep.keep is Keep.ALL:
+            return
+        key = self._key(instance)
+        entry = self._entries.get(key)
+        if entry is not None and (entry.held is instance or entry.waiting is waiting):
+            del self._entries[key]
+
+    def _key(self, instance: Instance) -> Any:
+        return key_of(instance.roles, self._part.key) if self._part.key else ()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def trim(self, limit: int) -> int:
+        """Forget the oldest classes beyond a limit, and say how many."""
+        over = max(0, len(self._entries) - limit)
+        for key in list(self._entries)[:over]:
+            del self._entries[key]
+        return over
+
+    def dump(self, dump: Dump) -> Any:
+        """Counts and held instances; what waits is dumped by its owner, in the same order."""
+        return [
+            [key, entry.count, dump.instance(entry.held), entry.hold, dump.waiting(entry.waiting)]
+            for key, entry in self._entries.items()
+        ]
+
+    def load(self, state: Any, load: Load) -> None:
+        """Take a dumped state."""
+        for key, count, held, hold, waiting in state:
+            entry = self._entries[load.key(key)] = _Entry()
+            entry.count, entry.held, entry.hold = count, load.instance(held), hold
+            entry.waiting = load.waiting(waiting)

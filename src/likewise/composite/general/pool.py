@@ -1,0 +1,222 @@
+"""The primitive pool [003 sec 4, 5.2].
+
+The primitive pool holds a profile only while some process waits for it. How it leaves the matcher is one of
+the three variants of 003 section 5.2: `insert` adds and removes it, `mark` switches it on and off, and
+`reference` keeps it in and only forgets who waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+
+from likewise.composite.encoding import Columns
+from likewise.composite.general.instance import Weighted
+from likewise.events import Event, normalise
+from likewise.language import Operator, Options, Profile, Range
+
+if TYPE_CHECKING:
+    from likewise.composite.general.process import LeafProcess
+    from likewise.composite.general.run import Run
+
+Variant: TypeAlias = Literal["insert", "mark", "reference"]
+Answer: TypeAlias = "tuple[Entry, float, dict[str, tuple[Weighted, ...]] | None]"
+"""A profile that an event matches, how surely, and what its own words for attributes stand for."""
+
+
+class Hit(Protocol):
+    """What the pool reads of a match."""
+
+    @property
+    def subscription(self) -> Hashable: ...
+    @property
+    def probability(self) -> float: ...
+    @property
+    def mappings(self) -> Any: ...
+
+
+class ProfileMatcher(Protocol):
+    """What the pool asks of a matcher; `likewise.matching.Matcher` is one."""
+
+    def add(self, profile: Profile, *, options: Options | None = None, key: Hashable = None) -> int: ...
+    def remove(self, handle: int) -> None: ...
+    def activate(self, handle: int) -> None: ...
+    def deactivate(self, handle: int) -> None: ...
+    def match(self, event: Event) -> Iterable[Any]: ...
+
+
+class Entry:
+    """A profile in the pool, and who waits for it.
+
+    A simple one has the `number` of its predicate, which a dictionary finds; the others have a `handle` of the matcher.
+    """
+
+    __slots__ = ("active", "by_meaning", "handle", "key", "listeners", "number", "options", "profile", "users")
+
+    def __init__(self, profile: Profile, options: Options, number: int, key: Hashable) -> None:
+        self.profile = profile
+        self.options = options
+        self.number = number
+        self.key = key
+        self.handle: int | None = None
+        self.active = True
+        self.listeners: dict[Run, dict[LeafProcess, None]] = {}
+        self.users = 0
+        self.by_meaning = any(predicate.attribute_approximate for predicate in profile.predicates)
+
+
+class Pool:
+    """All profiles of all patterns, each once, active while it can contribute."""
+
+    def __init__(
+        self, matcher: ProfileMatcher, columns: Columns | None = None, *, variant: Variant = "reference"
+    ) -> None:
+        """With `columns`, profiles of one exact equality are looked up there and do not trouble the matcher."""
+        self.matcher = matcher
+        self.columns = columns
+        self.variant = variant
+        self.by_handle: dict[int, Entry] = {}
+        self.by_number: dict[int, Entry] = {}
+        self._entries: dict[Hashable, Entry] = {}
+        # By identity: a profile's hash costs more than all the rest of an insertion.
+        self._of_leaf: dict[int, Entry] = {}
+
+    def __len__(self) -> int:
+        """How many profiles are active."""
+        return sum(bool(entry.listeners) for entry in self._entries.values())
+
+    def register(self, run: Run) -> None:
+        """Announce the profiles of a pattern."""
+        for leaf in run.plan.leaves:
+            number = self._number(leaf.profile, leaf.options)
+            # An equality holds or not, whatever the options.
+            key = (leaf.profile, leaf.options) if number < 0 else number
+            entry = self._entries.get(key)
+            if entry is None:
+                entry = self._entries[key] = Entry(leaf.profile, leaf.options, number, key)
+                if self.variant != "insert":
+                    self._add(entry)
+                    if self.variant == "mark":
+                        self._switch(entry, False)
+            entry.users += 1
+            self._of_leaf[id(leaf)] = entry
+
+    def _number(self, profile: Profile, options: Options) -> int:
+        if self.columns is None or not is_simple(profile, options):
+            return -1
+        [predicate] = profile.predicates
+        value: Any = predicate.value
+        return self.columns.predicate(predicate.attribute, value)
+
+    def unregister(self, run: Run) -> None:
+        """Forget the profiles of a pattern."""
+        for leaf in run.plan.leaves:
+            entry = self._of_leaf.pop(id(leaf))
+            entry.users -= 1
+            if not entry.users:
+                if entry.active:
+                    self._drop(entry)
+                del self._entries[entry.key]
+
+    def _add(self, entry: Entry) -> None:
+        entry.active = True
+        if entry.number >= 0:
+            self.by_number[entry.number] = entry
+        else:
+            entry.handle = self.matcher.add(entry.profile, options=entry.options, key=(entry,))
+            self.by_handle[entry.handle] = entry
+
+    def _drop(self, entry: Entry) -> None:
+        entry.active = False
+        if entry.handle is not None:
+            self.matcher.remove(entry.handle)
+            del self.by_handle[entry.handle]
+            entry.handle = None
+        else:
+            self.by_number.pop(entry.number, None)
+
+    def _switch(self, entry: Entry, on: bool) -> None:
+        if entry.handle is None:
+            if on:
+                self.by_number[entry.number] = entry
+            else:
+                self.by_number.pop(entry.number, None)
+        elif on:
+            self.matcher.activate(entry.handle)
+        else:
+            self.matcher.deactivate(entry.handle)
+
+    def insert(self, run: Run, leaf: LeafProcess) -> None:
+        """Someone waits for a profile."""
+        entry = self._of_leaf[id(leaf.node)]
+        if not entry.listeners and self.variant != "reference":
+            if self.variant == "insert":
+                self._add(entry)
+            else:
+                self._switch(entry, True)
+        entry.listeners.setdefault(run, {})[leaf] = None
+
+    def remove(self, run: Run, leaf: LeafProcess) -> None:
+        """Someone waits no longer."""
+        entry = self._of_leaf[id(leaf.node)]
+        mine = entry.listeners[run]
+        del mine[leaf]
+        if mine:
+            return
+        del entry.listeners[run]
+        if not entry.listeners and self.variant != "reference":
+            if self.variant == "insert":
+                self._drop(entry)
+            else:
+                self._switch(entry, False)
+
+    def match(self, event: Event) -> list[Answer]:
+        """The profiles that the event matches, of those that someone waits for."""
+        out = self._look(event) if self.by_number else []
+        if not self.by_handle and self.columns is not None:
+            return out
+        for hit in self.matcher.match(event):
+            entry = hit.subscription[0] if isinstance(hit.subscription, tuple) else None
+            if isinstance(entry, Entry) and entry.listeners:
+                out.append((entry, hit.probability, mapped_values(entry.profile, event, hit)))
+        return out
+
+    def _look(self, event: Event) -> list[Answer]:
+        """What a dictionary tells of the event's tuples."""
+        columns, out = self.columns, list[Answer]()
+        assert columns is not None
+        for pair in event.tuples:
+            number = columns.numbers[pair]
+            if number and (entry := self.by_number.get(columns.answered[number])) is not None and entry.listeners:
+                answer = (entry, 1.0, None)
+                if answer not in out:
+                    out.append(answer)
+        return out
+
+
+def is_simple(profile: Profile, options: Options) -> bool:
+    """Whether a profile is one exact equality, which a dictionary answers."""
+    if len(profile.predicates) != 1 or options.approach not in (None, "exact"):
+        return False
+    [p] = profile.predicates
+    plain = not (p.attribute_approximate or p.value_approximate) or options.approach == "exact"
+    return plain and p.operator is Operator.EQ and not isinstance(p.value, Range)
+
+
+def mapped_values(profile: Profile, event: Event, hit: Hit) -> dict[str, tuple[Weighted, ...]] | None:
+    """Values by the profile's own attribute names, where the event uses other names for them.
+
+    Each of the top-k mappings gives an alternative, weighted against the best one.
+    """
+    own = {normalise(name) for name, _ in event.tuples}
+    wanted = {normalise(p.attribute) for p in profile.predicates if p.attribute_approximate} - own
+    if not wanted:
+        return None
+    out: dict[str, dict[Any, float]] = {}
+    best = hit.mappings[0].probability if hit.mappings else 1.0
+    for mapping in hit.mappings:
+        for one in mapping.correspondences:
+            name = normalise(one.predicate.attribute)
+            if name in wanted:
+                out.setdefault(name, {}).setdefault(one.tuple[1], mapping.probability / best)
+    return {name: tuple(values.items()) for name, values in out.items()}

@@ -1,0 +1,326 @@
+"""A pattern at work: its processes, its steps, and what became of its instances."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol, TypeAlias
+
+from likewise.composite.detection import Detection
+from likewise.composite.general.absence import SilenceProcess
+from likewise.composite.general.alternatives import DisjunctionProcess, ExclusiveProcess
+from likewise.composite.general.choice import Chooser
+from likewise.composite.general.conjunction import Held, JointProcess
+from likewise.composite.general.counting import RepetitionProcess, SelectionProcess
+from likewise.composite.general.gate import GateProcess
+from likewise.composite.general.instance import Filled, Instance, Token, Weighted
+from likewise.composite.general.prefix import Prefix
+from likewise.composite.general.process import EVENTS, ConsumptionScope, LeafProcess, Parent, Process, TimeProcess
+from likewise.composite.general.sequence import SequenceProcess
+from likewise.composite.general.timers import Timers, new_lanes
+from likewise.composite.plan.conditions import Relate
+from likewise.composite.plan.nodes import Node, Plan
+from likewise.events import Event, Instant
+from likewise.language import Consumption as Consume
+
+if TYPE_CHECKING:
+    from likewise.composite.general.pool import Answer, Pool
+
+PROCESSES: Final[dict[str, type[Process]]] = {
+    "LeafNode": LeafProcess,
+    "TimeNode": TimeProcess,
+    "SequenceNode": SequenceProcess,
+    "JointNode": JointProcess,
+    "DisjunctionNode": DisjunctionProcess,
+    "ExclusiveNode": ExclusiveProcess,
+    "SilenceNode": SilenceProcess,
+    "SelectionNode": SelectionProcess,
+    "RepetitionNode": RepetitionProcess,
+    "GateNode": GateProcess,
+}
+
+
+_NOTHING: Final[list[Instance]] = []
+
+Told: TypeAlias = tuple[Iterable[LeafProcess], float, dict[str, tuple[Weighted, ...]] | None]
+"""Who waits for an event, how surely it matches, and what its words for attributes stand for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much one pattern may hold, and what happens then: the oldest goes, or the newest is refused."""
+
+    instances: int = 100_000
+    policy: Literal["drop oldest", "refuse"] = "drop oldest"
+
+
+class Waits(Protocol):
+    """Something that is held and counts against the limit."""
+
+    def __hash__(self) -> int: ...
+
+    number: int
+
+    def give_up(self) -> None:
+        """Make room for another."""
+        ...
+
+
+@dataclass(slots=True)
+class Stop:
+    """Where and why a partial instance ended."""
+
+    node: int
+    level: int
+    why: str
+    roles: tuple[Filled, ...]
+    time: Instant
+
+
+@dataclass(slots=True)
+class Record:
+    """What became of the instances of a pattern: counts, and the one that came furthest."""
+
+    stops: Counter[tuple[int, int, str]] = field(default_factory=Counter)
+    furthest: Stop | None = None
+
+
+class Run:
+    """One pattern: tokens for events, processes by depth, detections at the root."""
+
+    processes: ClassVar[dict[str, type[Process]]] = PROCESSES
+
+    def __init__(
+        self, plan: Plan, *, number: int, pool: Pool, timers: Timers, relate: Relate | None, limits: Limits
+    ) -> None:
+        self.plan = plan
+        self.number = number
+        self.limits = limits
+        self.relate = relate
+        self.now: Instant = 0
+        self.phase = EVENTS
+        self.dropped = 0
+        self.detected = 0
+        self.record = Record()
+        self.root: Process | None = None
+        self.started: Instant | None = None
+        self._pool = pool
+        self._timers = timers
+        self.lanes = new_lanes(len(plan.nodes))
+        self._chooser = Chooser(plan.root)
+        self._found: list[Instance] = []
+        self._marked: list[list[Process]] = [[] for _ in range(max(node.depth for node in plan.nodes) + 1)]
+        self._deepest = -1
+        self._tickets = 0
+        self._built = 0
+        self._consumption = ConsumptionScope(unique=plan.consumption is Consume.UNIQUE)
+        # All that is held, the oldest first.
+        self._waiting: dict[Waits, None] = {}
+
+    @property
+    def clock(self) -> Instant:
+        """All timers up to here have rung."""
+        return self._timers.clock
+
+    def start(self, moment: Instant, *, fresh: bool = True) -> None:
+        """Activate the whole pattern: it sees `moment` and all later."""
+        self.started = moment
+        self.root = self.spawn(
+            self.plan.root.node,
+            parent=self,
+            slot=0,
+            after=moment - 1,
+            origin=moment,
+            consumption=self._consumption,
+            fresh=fresh,
+        )
+
+    def spawn(
+        self,
+        node: Node,
+        *,
+        parent: Parent,
+        slot: Any,
+        after: Instant,
+        origin: Instant,
+        consumption: ConsumptionScope,
+        fresh: bool = True,
+    ) -> Process:
+        """A process for a node."""
+        kind = self.processes[type(node).__name__]
+        return kind(
+            self, node, parent=parent, slot=slot, after=after, origin=origin, consumption=consumption, fresh=fresh
+        )
+
+    # steps
+
+    def begin_step(self, now: Instant, phase: int) -> None:
+        """Everything until `end_step` happens at once."""
+        self.now, self.phase, self._built = now, phase, 0
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing happened in this step."""
+        return self._deepest < 0 and not self._found
+
+    def take(self, event: Event, rank: int, told: Iterable[Told]) -> list[Instance]:
+        """A step: an event for those who wait for it, one token for all roles that it may fill."""
+        end: Any = event.end if event.end is not None else event.start
+        self.now, self.phase, self._built = end, EVENTS, 0
+        token = Token(event, rank, end)
+        for leaves, probability, mapped in told:
+            for leaf in leaves:
+                leaf.receive(token, probability, mapped)
+        return self.end_step() if self._deepest >= 0 or self._found else _NOTHING
+
+    def mark(self, process: Process) -> None:
+        """A process has something to do in this step."""
+        if not process.marked:
+            process.marked = True
+            depth = process.node.depth
+            self._marked[depth].append(process)
+            self._deepest = max(self._deepest, depth)
+
+    def accept(self, _slot: Any, instance: Instance) -> None:
+        """A whole instance."""
+        self._found.append(instance)
+
+    def end_step(self) -> list[Instance]:
+        """Let the marked processes act, deepest first, and decide on what they found."""
+        while self._deepest >= 0:
+            marked = self._marked[self._deepest]
+            if not marked:
+                self._deepest -= 1
+                continue
+            process = marked.pop(0)
+            process.marked = False
+            if process.alive:
+                process.step()
+        if not self._found:
+            return _NOTHING
+        found, self._found = self._found, []
+        if len(found) > 1:
+            found.sort(key=lambda instance: instance.order)
+        return [instance for instance in found if self._detect(instance)]
+
+    def _detect(self, instance: Instance) -> bool:
+        if not self._chooser.admit(instance, None):
+            return False
+        if instance.probability < self.plan.threshold:
+            self.note(Stop(instance.node, 1 << 16, "below the threshold", instance.roles, instance.time))
+            return False
+        if self._consumption.unique:
+            if instance.taken:
+                return False
+            self._consumption.consume(instance)
+        self.detected += 1
+        return True
+
+    # what processes ask for
+
+    def ticket(self) -> int:
+        """A number never used before."""
+        self._tickets += 1
+        return self._tickets
+
+    def listen(self, leaf: LeafProcess) -> None:
+        """Insert a profile into the primitive pool."""
+        self._pool.insert(self, leaf)
+
+    def unlisten(self, leaf: LeafProcess) -> None:
+        """Take it out."""
+        self._pool.remove(self, leaf)
+
+    def wake(self, time: Instant, phase: int, process: Process, item: Any) -> None:
+        """Insert a timer or a terminator into the temporal pool."""
+        self._timers.insert(time, phase, self, process, item)
+
+    def room(self, process: Process) -> bool:
+        """Whether one more may wait; at the limit the policy decides."""
+        if len(self._waiting) < self.limits.instances:
+            return True
+        self.dropped += 1
+        if self.limits.policy != "drop oldest":
+            return False
+        next(iter(self._waiting)).give_up()
+        # What goes may take with it whoever asks.
+        return process.alive
+
+    def hold(self, waits: Waits) -> None:
+        """It waits from now on."""
+        self._waiting[waits] = None
+
+    def let_go(self, waits: Waits) -> None:
+        """It waits no longer."""
+        self._waiting.pop(waits, None)
+
+    def build(self) -> bool:
+        """Whether one more combination may be built in this step; there are as many as may be held."""
+        self._built += 1
+        if self._built <= self.limits.instances:
+            return True
+        self.dropped += 1
+        return False
+
+    # what became of instances
+
+    def stopped(self, node: Node, level: int, why: str, holder: Prefix | Held, instance: Instance | None) -> None:
+        """A partial instance ended, or one more event did not fit."""
+        roles = holder.roles if isinstance(holder, Prefix) else holder.instance.roles
+        extra = instance.roles if instance is not None else ()
+        self.note(Stop(node.id, level, why, roles + extra, self.now))
+
+    def blocked(self, node: Node, by: Node, parts: tuple[Instance, ...], time: Instant) -> None:
+        """All was there but something happened that must not."""
+        roles = tuple(filled for part in parts for filled in part.roles)
+        self.note(Stop(node.id, len(parts), f"{min(by.roles)} happened", roles, time))
+
+    def note(self, stop: Stop) -> None:
+        """Count it, and keep the one that came furthest."""
+        self.record.stops[stop.node, stop.level, stop.why] += 1
+        best = self.record.furthest
+        if best is None or (len(stop.roles), stop.level) >= (len(best.roles), best.level):
+            self.record.furthest = stop
+
+    def close(self) -> None:
+        """Leave all pools."""
+        if self.root is not None:
+            self.root.close()
+            self.root = None
+
+    def size(self) -> int:
+        """How many instances are held."""
+        return len(self._waiting)
+
+    def loaded(self, tickets: int) -> None:
+        """All that waits is back from a snapshot: in the order of its age, and new tickets are new."""
+        self._tickets = tickets
+        self._waiting = dict.fromkeys(sorted(self._waiting, key=_age))
+
+    @property
+    def tickets(self) -> int:
+        """How many were given out."""
+        return self._tickets
+
+
+def deliver(hits: Sequence[Answer], event: Event, rank: int) -> list[Detection]:
+    """Let those who wait for an event have it."""
+    if len(hits) == 1 and len(hits[0][0].listeners) == 1:
+        entry, probability, mapped = hits[0]
+        [(run, leaves)] = entry.listeners.items()
+        return [Detection.of(run.plan, one) for one in run.take(event, rank, ((leaves, probability, mapped),))]
+    touched: dict[Run, list[Told]] = {}
+    for entry, probability, mapped in hits:
+        for run, leaves in entry.listeners.items():
+            touched.setdefault(run, []).append((leaves, probability, mapped))
+    in_order = sorted(touched, key=_number) if len(touched) > 1 else touched
+    return [Detection.of(run.plan, one) for run in in_order for one in run.take(event, rank, touched[run])]
+
+
+def _number(run: Run) -> int:
+    return run.number
+
+
+def _age(waits: Waits) -> int:
+    return waits.number

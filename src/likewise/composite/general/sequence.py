@@ -1,0 +1,426 @@
+"""The sequence: one step after the other, with what must not happen in between [003 table 1].
+
+After a step the next profile enters the pool, and a terminator that takes it out when the window is over.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from likewise.composite.general.absence import Blockers, Guarded
+from likewise.composite.general.choice import Chooser, chooser_for
+from likewise.composite.general.instance import Filled, Instance, joined, roles_of
+from likewise.composite.general.prefix import Prefix
+from likewise.composite.general.process import TERMINATORS, TIMERS, LeafProcess, lacks, needed
+from likewise.composite.general.sequence_state import dump_sequence, load_sequence
+from likewise.composite.plan.conditions import UNFILLED, is_plain, keys_of
+from likewise.composite.plan.nodes import Absence, LeafNode, Part, SequenceNode, TimeNode
+from likewise.events import Instant
+from likewise.language import Keep
+
+if TYPE_CHECKING:
+    from likewise.composite.state import Dump, Load
+
+
+class SequenceProcess(Guarded):
+    """Prefixes by how many steps they have filled."""
+
+    __slots__ = (
+        "blockers", "children", "chooser", "chooses", "forbids", "held", "index", "leaves", "needed", "watched",
+    )  # fmt: skip
+
+    node: SequenceNode
+
+    def begin(self, *, fresh: bool) -> None:
+        steps = self.node.steps
+        self.needed = needed(self.node)
+        self.held: list[dict[Prefix, None]] = [{} for _ in steps]
+        self.index: list[dict[Any, dict[Prefix, None]]] = [{} for _ in steps]
+        self.leaves: dict[int, LeafProcess] = {}
+        self.blockers: dict[int, Blockers] = {}
+        # Of each absence that what came before it decides: the prefixes that it breaks, by key.
+        self.watched: dict[int, dict[Any, dict[Prefix, None]]] = {}
+        # Of each step, the absences before it that are decided when it comes.
+        self.forbids: list[list[int]] = [[] for _ in steps]
+        self._decided()
+        first = steps[0]
+        assert isinstance(first, Part)
+        self.chooser = Chooser(first)
+        self.chooses = first.keep.keep is not Keep.ALL
+        self.children = [self.spawn(first.node, slot=(0, None), fresh=fresh)]
+        for k, guard in enumerate(self.node.guards):
+            if guard.after < 0:
+                # They count for as long before the first step as that may wait for the last.
+                assert self.node.within is not None
+                self.blockers[k] = Blockers(self, guard, k, fresh=fresh, window=2 * self.node.within)
+
+    def _decided(self) -> None:
+        """Find out when each absence is decided: by what came before it, by the step after it, or later."""
+        node, known = self.node, frozenset[str]()
+        for k, step in enumerate(node.steps):
+            if isinstance(step, Absence):
+                self.watched[-1 - k] = {}
+            for g, guard in enumerate(node.guards):
+                if guard.after == k - 1:
+                    # A next part of several events may have begun before what breaks the absence.
+                    at_once = isinstance(step, Absence) or isinstance(step.node, LeafNode | TimeNode)
+                    if guard.asks <= known and k and at_once:
+                        self.watched[g] = {}
+                    elif guard.asks <= known | step.node.roles:
+                        self.forbids[k].append(g)
+            known |= step.node.roles
+        for g, guard in enumerate(node.guards):
+            if guard.after == len(node.steps) - 1:
+                self.watched[g] = {}
+
+    # what comes in
+
+    def handle(self, inbox: list[tuple[Any, Instance]]) -> None:
+        if len(inbox) > 1:
+            # What completes comes before what begins: at the limit, the new makes way for nothing that is ready.
+            inbox.sort(key=_last_step_first)
+        for (k, prefix), instance in inbox:
+            if self.needed[k] and lacks(self.needed[k], instance):
+                continue
+            if k == 0:
+                self._begin_with(instance)
+            else:
+                owners, alike = ([prefix], False) if prefix is not None else self._waiting(k, instance)
+                for owner in owners:
+                    self._offer(k, instance, owner, alike=alike and owner.plain)
+
+    def _begin_with(self, instance: Instance) -> None:
+        within = self.node.within
+        deadline = None if within is None else instance.time + within
+        if self.forbids[0] and self._forbidden(0, (instance,), {}):
+            return
+        if self.chooser.admit(instance, deadline):
+            self._advance(instance, None, instance.probability, deadline)
+        if len(self.chooser) > self.run.limits.instances:
+            self.run.dropped += self.chooser.trim(self.run.limits.instances)
+
+    def awaits(self, slot: Any, roles: tuple[Filled, ...]) -> bool:
+        """Whether anyone waits for the key of an event of a later step: most events need to go no further."""
+        join, index = self.node.steps[slot[0]].join, self.index[slot[0] - 1]
+        assert join is not None
+        keys = keys_of(roles, join[0])
+        if UNFILLED in index or UNFILLED in keys:
+            return True
+        for key in keys:  # noqa: SIM110  (asked of every event: no generator)
+            if key in index:
+                return True
+        return False
+
+    def _waiting(self, k: int, instance: Instance) -> tuple[list[Prefix], bool]:
+        """Who may wait for an instance, and whether it has one key, which they have in common."""
+        join = self.node.steps[k].join
+        if join is None:
+            return list(self.held[k - 1]), False
+        index = self.index[k - 1]
+        keys = keys_of(instance.roles, join[0])
+        if UNFILLED in keys:
+            return list(self.held[k - 1]), False
+        if len(keys) == 1 and UNFILLED not in index:
+            return list(index.get(keys[0], ())), is_plain(instance.roles, join[0])
+        found = dict(index.get(UNFILLED, {}))
+        for key in keys:
+            found.update(index.get(key, {}))
+        return list(found), False
+
+    def _offer(self, k: int, instance: Instance, owner: Prefix, *, alike: bool = False) -> None:
+        """Let an instance follow a prefix; those that are alike have met by their only key."""
+        if not owner.alive or owner.parts[-1].time >= instance.first:
+            return
+        late = owner.deadline is not None and instance.time > owner.deadline
+        if late or (owner.until is not None and instance.time > owner.until):
+            return
+        step = self.node.steps[k]
+        assert isinstance(step, Part)
+        conditions = step.rest if alike else step.conditions
+        factor = self.factor(conditions, owner.roles + instance.roles) if conditions else 1.0
+        if factor == 0.0:
+            # Other keys are other instances: that they do not fit is nothing to tell.
+            joins = [condition for condition in step.conditions if condition.joins]
+            if self.factor(joins, owner.roles + instance.roles) > 0.0:
+                self.run.stopped(self.node, k, "a condition failed", owner, instance)
+            return
+        if self.forbids[k] and self._forbidden(k, (*owner.parts, instance), owner.absent):
+            return
+        if owner.chooser is None:
+            owner.chooser = chooser_for(step)
+        if owner.chooser is None or owner.chooser.admit(instance, owner.deadline):
+            self._advance(instance, owner, instance.probability * factor, owner.deadline)
+
+    def _forbidden(self, k: int, parts: tuple[Instance, ...], absent: dict[int, Blockers]) -> bool:
+        """Whether something that must not happen before a step did, for sure: then the step displaces nothing."""
+        roles, step = roles_of(parts), parts[-1]
+        for g in self.forbids[k]:
+            low, within = parts[k - 1].time if k else 0, self.node.within
+            if not k:
+                assert within is not None
+                low = step.first - within - 1
+            blockers = absent[g] if k else self.blockers[g]
+            if blockers.factor(roles, low=low, high=step.first, closed=False) == 0.0:
+                self.run.blocked(self.node, self.node.guards[g].node, parts, step.time)
+                return True
+        return False
+
+    # going on
+
+    def _advance(
+        self,
+        instance: Instance,
+        owner: Prefix | None,
+        probability: float,
+        deadline: Instant | None,
+        *,
+        home: Chooser | None = None,
+    ) -> None:
+        parts = (*owner.parts, instance) if owner else (instance,)
+        if owner is not None:
+            owner.spent = True
+        probability *= owner.probability if owner else 1.0
+        if len(parts) == len(self.node.steps) and not self.node.deferred:
+            self._complete(parts, probability, instance.time, instance.phase, owner.absent if owner else {})
+            return
+        prefix = Prefix(self, parts=parts, probability=probability, deadline=deadline)
+        prefix.home = (self.chooser if self.chooses else None) if owner is None else owner.chooser
+        if home is not None and owner is not None:
+            prefix.home, prefix.chosen = home, owner.chosen
+        if owner is not None:
+            # Before room is made: that may take the owner, and with the last who asks all that it was asked for.
+            prefix.absent = {k: blockers.shared() for k, blockers in owner.absent.items()}
+        if not self._hold(prefix):
+            self._refused(prefix)
+            return
+        if prefix.home is not None:
+            prefix.home.waits(prefix.chosen, prefix)
+        self._activate(prefix)
+
+    def _refused(self, prefix: Prefix) -> None:
+        """There is no room: it asks for nothing, and a duplicate may come in its place."""
+        if prefix.home is not None:
+            prefix.home.release(prefix.chosen, prefix)
+        for blockers in prefix.absent.values():
+            blockers.release()
+
+    def _hold(self, prefix: Prefix) -> bool:
+        if not self.run.room(self):
+            return False
+        self.run.hold(prefix)
+        self.held[prefix.level][prefix] = None
+        self._enter(prefix)
+        self.consumption.keep(prefix, prefix.roles, free=self.node.lasting)
+        return True
+
+    def _enter(self, prefix: Prefix) -> None:
+        """Index, and terminator."""
+        step = self._next(prefix)
+        if step is not None and step.join is not None:
+            prefix.keys = keys = keys_of(prefix.roles, step.join[1])
+            prefix.plain = len(keys) == 1 and keys[0] is not UNFILLED and is_plain(prefix.roles, step.join[1])
+            index = self.index[prefix.level]
+            for key in keys:
+                bucket = index.get(key)
+                if bucket is None:
+                    index[key] = {prefix: None}
+                else:
+                    bucket[prefix] = None
+        if prefix.deadline is not None:
+            self.run.wake(prefix.deadline, TERMINATORS, self, prefix)
+
+    def _next(self, prefix: Prefix) -> Part | Absence | None:
+        steps = self.node.steps
+        return steps[prefix.level + 1] if prefix.level + 1 < len(steps) else None
+
+    def _activate(self, prefix: Prefix, *, fresh: bool = True) -> None:
+        """Insert what may come next into the pool."""
+        time = prefix.parts[-1].time
+        for k, guard in enumerate(self.node.guards):
+            if guard.after == prefix.level:
+                self._watch(k, guard, prefix, fresh=fresh)
+        step = self._next(prefix)
+        if step is None:
+            assert prefix.deadline is not None
+            self.wake(prefix.deadline, prefix)
+        elif isinstance(step, Absence):
+            assert step.within is not None
+            if prefix.deadline is None or time + step.within <= prefix.deadline:
+                self._watch(-1 - (prefix.level + 1), step, prefix, fresh=fresh)
+                self.wake(time + step.within, prefix)
+        elif isinstance(step.node, LeafNode):
+            self._leaf(prefix.level + 1, step.node).listen()
+        else:
+            prefix.child = self.spawn(step.node, slot=(prefix.level + 1, prefix), after=time, fresh=fresh)
+
+    def _leaf(self, k: int, node: LeafNode) -> LeafProcess:
+        leaf = self.leaves.get(k)
+        if leaf is None:
+            spawned = self.spawn(node, slot=(k, None))
+            assert isinstance(spawned, LeafProcess)
+            leaf = self.leaves[k] = spawned
+            if self.node.steps[k].join is not None:
+                leaf.awaited = self.awaits
+        return leaf
+
+    def _watch(self, k: int, absence: Absence, prefix: Prefix, *, fresh: bool) -> None:
+        """Collect what must not happen: one list for all if it is a profile, else one per prefix."""
+        if isinstance(absence.node, LeafNode):
+            shared = self.blockers.get(k)
+            if shared is None:
+                shared = self.blockers[k] = Blockers(self, absence, k, window=self._window(absence))
+            prefix.absent[k] = shared.shared()
+        else:
+            prefix.absent[k] = Blockers(self, absence, k, after=prefix.parts[-1].time, fresh=fresh).shared()
+        watched = self.watched.get(k)
+        if watched is not None:
+            keys = (None,) if absence.join is None else keys_of(prefix.roles, absence.join[1])
+            for key in keys:
+                watched.setdefault(key, {})[prefix] = None
+            prefix.guarded += tuple([(k, key) for key in keys])
+
+    def broken_by(self, blockers: Blockers, instance: Instance) -> None:
+        """Prefixes that wait for what comes after an absence go when the moment is over that broke it."""
+        watched = self.watched.get(blockers.number)
+        if not watched:
+            return
+        join, found = blockers.absence.join, dict[Prefix, None]()
+        keys = (None,) if join is None else (*keys_of(instance.roles, join[0]), UNFILLED)
+        for key in watched if UNFILLED in keys[:-1] else keys:
+            found.update(watched.get(key, ()))
+        why = f"{min(blockers.absence.node.roles)} happened"
+        for prefix in found:
+            mine = prefix.absent.get(blockers.number) is blockers and prefix.parts[-1].time < instance.time
+            if mine and blockers.breaks(prefix.roles, instance):
+                prefix.breaks(self.run.now, why)
+
+    def _window(self, absence: Absence) -> int | None:
+        return self.node.within if absence.within is None else absence.within
+
+    # timers
+
+    def fire(self, item: Any) -> None:
+        if isinstance(item, Blockers):
+            self._spare(item)
+            return
+        prefix: Prefix = item
+        if not prefix.alive:
+            return
+        step = self._next(prefix)
+        if step is None:
+            # Not if it is broken or, at this very moment, replaced: the later duplicate is the last.
+            if prefix.until is None:
+                prefix.spent = True
+                self._complete(prefix.parts, prefix.probability, self.run.now, TIMERS, prefix.absent)
+        elif isinstance(step, Absence) and not prefix.broken and (prefix.until is None or self.run.now <= prefix.until):
+            self._silent(prefix, step)
+
+    def _silent(self, prefix: Prefix, step: Absence) -> None:
+        now, time = self.run.now, prefix.parts[-1].time
+        blockers = prefix.absent[-1 - (prefix.level + 1)]
+        probability = blockers.factor(prefix.roles, low=time, high=now, closed=True)
+        if probability == 0.0:
+            self.drop(prefix, f"{min(step.node.roles)} happened")
+            return
+        silence = Instance(
+            step.node.id, time=now, phase=TIMERS, first=now, start=time, end=now, probability=probability
+        )
+        # It fires once; whatever goes on from it has its place among the duplicates.
+        home, prefix.home = prefix.home, None
+        self._advance(silence, prefix, probability, prefix.deadline, home=home)
+        self.drop(prefix, None)
+
+    def _complete(
+        self, parts: tuple[Instance, ...], probability: float, time: Instant, phase: int, absent: dict[int, Blockers]
+    ) -> None:
+        whole = joined(self.node.id, parts, time=time, phase=phase, probability=probability)
+        for k, guard in enumerate(self.node.guards):
+            whole.probability *= self._guarded(guard, whole, self.blockers[k] if guard.after < 0 else absent[k])
+            if whole.probability == 0.0:
+                self.run.blocked(self.node, guard.node, parts, time)
+                return
+        self.emit(whole)
+
+    def _guarded(self, guard: Absence, whole: Instance, blockers: Blockers) -> float:
+        parts = whole.parts
+        if guard.after < 0:
+            assert self.node.within is not None
+            first = parts[0].first
+            return blockers.factor(whole.roles, low=first - self.node.within - 1, high=first, closed=False)
+        low = parts[guard.after].time
+        if guard.after == len(parts) - 1:
+            return blockers.factor(whole.roles, low=low, high=whole.time, closed=True)
+        return blockers.factor(whole.roles, low=low, high=parts[guard.after + 1].first, closed=False)
+
+    # leaving
+
+    def expire(self, item: Any) -> None:
+        prefix: Prefix = item
+        replaced = prefix.until is not None and prefix.until <= self.run.now
+        self.drop(prefix, (prefix.broken or "replaced by a later duplicate") if replaced else "the window was over")
+
+    def drop(self, prefix: Prefix, why: str | None) -> None:
+        """A prefix can no longer contribute: take out all that waits for it."""
+        if not prefix.alive:
+            return
+        prefix.alive = False
+        del self.held[prefix.level][prefix]
+        self.run.let_go(prefix)
+        self.consumption.unkeep(prefix, prefix.roles)
+        if why is not None and not prefix.spent:
+            self.run.stopped(self.node, prefix.level + 1, why, prefix, None)
+        self._unindex(prefix)
+        if prefix.child is not None:
+            prefix.child.close()
+        if prefix.home is not None:
+            prefix.home.release(prefix.chosen, prefix)
+        for blockers in prefix.absent.values():
+            blockers.release()
+        if not self.held[prefix.level] and (leaf := self.leaves.get(prefix.level + 1)) is not None:
+            leaf.rest()
+
+    def _unindex(self, prefix: Prefix) -> None:
+        _take_out(self.index[prefix.level], prefix.keys, prefix)
+        for k, key in prefix.guarded:
+            _take_out(self.watched[k], (key,), prefix)
+
+    def _spare(self, blockers: Blockers) -> None:
+        """Without a window they gather while someone waits: sooner than one that is asked for, whoever asks goes."""
+        before, after = blockers.crowded(), blockers.absence.after
+        if before is None or self.node.within is not None:
+            return
+        for prefix in [prefix for level in self.held[after:] for prefix in level]:
+            if prefix.parts[after].time < before and blockers in prefix.absent.values():
+                self.run.dropped += 1
+                self.drop(prefix, "the limit was reached")
+        blockers.prune(before)
+
+    def close(self) -> None:
+        super().close()
+        for level in self.held:
+            for prefix in list(level):
+                self.drop(prefix, None)
+        for process in (*self.children, *self.leaves.values()):
+            process.close()
+        for blockers in self.blockers.values():
+            blockers.close()
+
+    # snapshots
+
+    def dump(self, dump: Dump) -> Any:
+        return dump_sequence(self, dump)
+
+    def load(self, state: Any, load: Load) -> None:
+        load_sequence(self, state, load)
+
+
+def _last_step_first(entry: tuple[Any, Instance]) -> int:
+    return -int(entry[0][0])
+
+
+def _take_out(index: dict[Any, dict[Prefix, None]], keys: tuple[Any, ...], prefix: Prefix) -> None:
+    for key in keys:
+        bucket = index[key]
+        del bucket[prefix]
+        if not bucket:
+            del index[key]

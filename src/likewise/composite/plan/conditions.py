@@ -1,0 +1,312 @@
+"""Conditions between members (binding predicates, 003 section 2.2): exact, numeric, and by meaning."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, TypeAlias
+
+from likewise.composite.general.instance import Asked, Filled, Token, Weighted
+from likewise.events import Value, normalise, to_instant
+from likewise.language import Operator
+from likewise.matching import Approach, certainty, default_threshold
+from likewise.semantics import Measure
+
+# Values as conditions compare them: text by its normalised spelling, kinds never mixed.
+
+
+TEXT: Final = 0
+NUMBER: Final = 1
+BOOLEAN: Final = 2
+TIME: Final = 3
+
+
+def comparable(value: Value) -> tuple[int, Any]:
+    """Kind and what to compare; a boolean is not a number, and times compare as instants.
+
+    >>> comparable("Room_101") == comparable("room 101"), comparable(1) == comparable(True)
+    (True, False)
+    """
+    if isinstance(value, str):
+        return TEXT, normalise(value)
+    if isinstance(value, bool):
+        return BOOLEAN, value
+    if isinstance(value, int | float):
+        return NUMBER, value
+    return TIME, to_instant(value)
+
+
+Relate: TypeAlias = Callable[[str, str], float]
+"""Relatedness of two terms, or 0 where it is too low to count."""
+
+_COMPARE: Final[dict[Operator, Callable[[Any, Any], bool]]] = {
+    Operator.EQ: operator.eq,
+    Operator.NE: operator.ne,
+    Operator.LT: operator.lt,
+    Operator.LE: operator.le,
+    Operator.GT: operator.gt,
+    Operator.GE: operator.ge,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side of a condition: the roles meant, their attribute (normalised), and a number to add."""
+
+    roles: frozenset[str]
+    attribute: str
+    offset: float = 0.0
+
+    def __str__(self) -> str:
+        return f"{', '.join(sorted(self.roles))}.{self.attribute}{f' + {self.offset:g}' if self.offset else ''}"
+
+    def filled(self, filled: Iterable[Filled]) -> bool:
+        """Whether any of the roles is filled."""
+        roles = self.roles
+        for one in filled:  # noqa: SIM110  (asked for every pair of instances: no generator)
+            if one.role in roles:
+                return True
+        return False
+
+    def values(self, filled: Iterable[Filled]) -> list[list[Weighted]]:
+        """The values of each event that fills one of the roles."""
+        roles, attribute = self.roles, self.attribute
+        return [values_of(one, attribute) for one in filled if one.role in roles]
+
+    def keys(self, filled: Iterable[Filled]) -> tuple[Any, ...]:
+        """The same values, all together, as they compare."""
+        roles, attribute = self.roles, self.attribute
+        out: tuple[Any, ...] = ()
+        for one in filled:
+            if one.role in roles:
+                out += keys_at(one, attribute)
+        return out
+
+    def only(self, filled: Iterable[Filled]) -> Filled | None:
+        """The one event that is meant, if its own words for attributes are the pattern's."""
+        roles, found = self.roles, None
+        for one in filled:
+            if one.role in roles:
+                if found is not None or one.mapped is not None:
+                    return None
+                found = one
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One binding predicate, with its names resolved to roles."""
+
+    left: Side
+    operator: Operator
+    right: Side | Value
+    approximate: bool = False
+
+    @property
+    def roles(self) -> frozenset[str]:
+        """All roles that it speaks of."""
+        return self.left.roles | self.right.roles if isinstance(self.right, Side) else self.left.roles
+
+    def __str__(self) -> str:
+        """As it is written.
+
+        >>> str(Condition(Side(frozenset({"a"}), "room"), Operator.EQ, Side(frozenset({"b"}), "place"), True))
+        'a.room ~ b.place'
+        """
+        sign = {Operator.EQ: "~", Operator.NE: "!~"}[self.operator] if self.approximate else self.operator.value
+        return f"{self.left} {sign} {self.right}"
+
+    @property
+    def joins(self) -> bool:
+        """Whether it is a plain equality of two attributes, so that instances can be found by key."""
+        right = self.right
+        return (
+            isinstance(right, Side)
+            and self.operator is Operator.EQ
+            and not (self.approximate or self.left.offset or right.offset)
+        )
+
+    @property
+    def equated(self) -> tuple[Side, ...]:
+        """What it sets equal, each as it stands in the event: by these values duplicates are told apart."""
+        right = self.right
+        if not isinstance(right, Side) or self.operator is not Operator.EQ or self.approximate:
+            return ()
+        return Side(self.left.roles, self.left.attribute), Side(right.roles, right.attribute)
+
+    @property
+    def counts(self) -> bool:
+        """Whether it sets an attribute equal to itself: a repeated member is then counted for each of its values."""
+        return self.joins and self.left == self.right
+
+    def factor(self, filled: tuple[Filled, ...], relate: Relate | None) -> float:
+        """0 if it fails, 1 if it holds, and in between by meaning or by an unlikely mapping.
+
+        A member that stays empty (in another branch of `or`) is not asked about.
+        """
+        right = self.right
+        if isinstance(right, Side) and not self.approximate:
+            one, other = self.left.only(filled), right.only(filled)
+            if one is not None and other is not None:
+                return self._plainly(keys_at(one, self.left.attribute), keys_at(other, right.attribute), right.offset)
+        return self._weighed(filled, relate)
+
+    def _plainly(self, left: tuple[Any, ...], right: tuple[Any, ...], shift: float) -> float:
+        """Of two events that are what they say: 1 if any of their values satisfy it."""
+        test, own = _COMPARE[self.operator], self.left.offset
+        for kind, x in left:
+            for other, y in right:
+                if (own and kind != NUMBER) or (shift and other != NUMBER):
+                    continue
+                if test(x + own if own else x, y + shift if shift else y) if kind == other else test is operator.ne:
+                    return 1.0
+        return 0.0
+
+    def _weighed(self, filled: tuple[Filled, ...], relate: Relate | None) -> float:
+        right = self.right
+        if not isinstance(right, Side):
+            if not self.left.filled(filled):
+                return 1.0
+            return min([self._best(one, [(right, 1.0)], relate) for one in self.left.values(filled)], default=0.0)
+        if not (self.left.filled(filled) and right.filled(filled)):
+            return 1.0
+        left, others = self.left.values(filled), right.values(filled)
+        return min([self._best(x, y, relate) for x in left for y in others], default=0.0)
+
+    def _best(self, left: list[Weighted], right: list[Weighted], relate: Relate | None) -> float:
+        if len(left) == 1 == len(right):
+            [(x, wx)], [(y, wy)] = left, right
+            return wx * wy * self._compare(x, y, relate)
+        return max([wx * wy * self._compare(x, y, relate) for x, wx in left for y, wy in right], default=0.0)
+
+    def _compare(self, x: Value, y: Value, relate: Relate | None) -> float:
+        if self.approximate:
+            related = relate(str(x), str(y)) if relate is not None else float(comparable(x) == comparable(y))
+            return related if self.operator is Operator.EQ else 1.0 - related
+        shift = self.right.offset if isinstance(self.right, Side) else 0.0
+        return float(compare(self.operator, moved(x, self.left.offset), moved(y, shift)))
+
+
+def moved(value: Value | None, offset: float) -> Value | None:
+    """The value plus a number; what is no number has none."""
+    if not offset:
+        return value
+    return value + offset if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def compare(how: Operator, x: Value | None, y: Value | None) -> bool:
+    """Compare two values as exact matching does: text by normalised spelling, kinds never mixed.
+
+    >>> compare(Operator.EQ, "Room_101", "room 101"), compare(Operator.LT, 1, "2")
+    (True, False)
+    """
+    if x is None or y is None:
+        return False
+    (kind, left), (other, right) = comparable(x), comparable(y)
+    if kind != other:
+        return how is Operator.NE
+    return _COMPARE[how](left, right)
+
+
+def values_of(filled: Filled, attribute: str) -> list[Weighted]:
+    """The event's values of a normalised attribute, or those that the match mapped to it."""
+    found = _asked(filled.token, attribute)[0]
+    if found or filled.mapped is None:
+        return [(value, 1.0) for value in found]
+    return list(filled.mapped.get(attribute, ()))
+
+
+def keys_at(filled: Filled, attribute: str) -> tuple[Any, ...]:
+    """The same values as they compare."""
+    asked = filled.token.asked
+    known = None if asked is None else asked.get(attribute)
+    keys = (known or _asked(filled.token, attribute))[1]
+    if keys or filled.mapped is None:
+        return keys
+    return tuple([comparable(value) for value, _ in filled.mapped.get(attribute, ())])
+
+
+_NAMES: Final[dict[str, str]] = {}
+_MOST_NAMES: Final = 4096
+
+
+def _spelt(name: str) -> str:
+    """A name as attributes are compared; there are few, so most are known."""
+    spelt = normalise(name)
+    if len(_NAMES) < _MOST_NAMES:
+        _NAMES[name] = spelt
+    return spelt
+
+
+def _asked(token: Token, attribute: str) -> Asked:
+    """What the event itself says; asked for once."""
+    if token.asked is None:
+        token.asked = {}
+    known = token.asked.get(attribute)
+    if known is None:
+        tuples = token.event.tuples
+        values = [value for name, value in tuples if (_NAMES.get(name) or _spelt(name)) == attribute]
+        known = tuple(values), tuple([comparable(value) for value in values])
+        token.asked[attribute] = known
+    return known
+
+
+def key_of(filled: Iterable[Filled], sides: tuple[Side, ...]) -> tuple[Any, ...]:
+    """What tells duplicates of one member apart: the values that `=` conditions look at."""
+    return tuple([side.keys(filled) for side in sides])
+
+
+UNFILLED: Final = ("unfilled",)
+"""The key of an instance in which the member asked about stays empty."""
+
+
+def keys_of(filled: Iterable[Filled], sides: tuple[Side, ...]) -> tuple[Any, ...]:
+    """Every key under which an instance can be joined; of several sides any may be the one that is filled."""
+    keys = sides[0].keys(filled) if len(sides) == 1 else tuple([key for side in sides for key in side.keys(filled)])
+    if len(keys) == 1:
+        return keys
+    if keys:
+        return tuple(dict.fromkeys(keys))
+    return () if any(side.filled(filled) for side in sides) else (UNFILLED,)
+
+
+def is_plain(filled: tuple[Filled, ...], sides: tuple[Side, ...]) -> bool:
+    """Whether the one key of an instance is that of all its events, each in the pattern's own words."""
+    if len(filled) == 1:
+        return filled[0].mapped is None
+    for one in filled:
+        if one.mapped is not None:
+            return False
+        for side in sides:
+            if one.role in side.roles and len(keys_at(one, side.attribute)) != 1:
+                return False
+    return True
+
+
+# Relatedness between the values of two members, through a measure.
+
+
+_PLAIN = Approach("approximate")
+
+
+def usual_relatedness(measure: Measure | None) -> float:
+    """From where on two terms count as related by this measure, if nobody says."""
+    return default_threshold(_PLAIN, "" if measure is None else measure.name)
+
+
+def relate_by(measure: Measure | None, least: float) -> Relate | None:
+    """A cached probability of being related: none below `least`, even odds where it usually begins, 1 if equal."""
+    if measure is None:
+        return None
+    power = certainty(_PLAIN, measure.name)
+
+    @lru_cache(maxsize=1 << 16)
+    def related(left: str, right: str) -> float:
+        if normalise(left) == normalise(right):
+            return 1.0
+        value = min(1.0, float(measure.matrix([left], [right])[0, 0]))
+        return value**power if value >= least else 0.0
+
+    return related
