@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import pkgutil
 import subprocess
 import sys
+from collections import defaultdict
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -53,3 +56,44 @@ def test_the_command_starts_without_heavy_parts() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+SOURCE = Path(likewise.__file__).parent
+
+
+def test_no_class_name_stands_twice() -> None:
+    """A name tells which class is meant, wherever it is read."""
+    places = defaultdict(list)
+    for path in sorted(SOURCE.rglob("*.py")):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(str(path.relative_to(SOURCE)))
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
+def test_packages_meet_at_their_facades() -> None:
+    """Nobody imports another package's inner modules.
+
+    `evaluation` has one public module per experiment; the command and the experiments may use an adapter's modules.
+    """
+    public = {"likewise.semantics.nearest", "likewise.composite.two_step"}
+    adapters = {"broker", "overlay", "pipeline"}
+    reached = []
+    for path in sorted(SOURCE.rglob("*.py")):
+        own = path.relative_to(SOURCE).parts[0].removesuffix(".py")
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("likewise."):
+                _, package, *inner = (node.module or "").split(".")
+                facade = SOURCE.joinpath(package, *inner).is_dir()
+                on_top = own in ("cli", "evaluation") and package in adapters
+                allowed = facade or on_top or node.module in public or package in (own, "evaluation")
+                if inner and not allowed:
+                    reached.append(f"{path.relative_to(SOURCE)}:{node.lineno} {node.module}")
+    assert reached == []
+
+
+@pytest.mark.parametrize("package", ["composite", "matching", "semantics", "pipeline"])
+def test_no_room_is_crowded(package: str) -> None:
+    """A reader finds a module by looking: at most twenty-four in one folder."""
+    folders = [SOURCE / package, *(folder for folder in (SOURCE / package).rglob("*") if folder.is_dir())]
+    assert [str(folder) for folder in folders if len(list(folder.glob("*.py"))) > 24] == []

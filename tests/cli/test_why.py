@@ -10,7 +10,7 @@ import pytest
 
 from likewise.cli._app import run
 from likewise.cli._meaning import read_settings, settings_text, settled
-from likewise.cli._options import Meaning
+from likewise.cli._options import MeaningOptions
 
 EVENT = '{"id": "e1", "time": "2026-01-01T10:00:00Z", "attributes": {"type": "presence", "room": 101}}'
 
@@ -65,7 +65,7 @@ def test_settings_are_read_back_and_options_override_them(tmp_path: Path) -> Non
     Path("my.toml").write_text(settings_text({"approach": "exact", "threshold": 0.25, "background": "words.txt"}))
     found = read_settings(tmp_path / "my.toml")
     assert found == {"approach": "exact", "threshold": 0.25, "background": tmp_path / "words.txt"}
-    meaning = settled(Meaning(threshold=0.75, settings=tmp_path / "my.toml"))
+    meaning = settled(MeaningOptions(threshold=0.75, settings=tmp_path / "my.toml"))
     assert (meaning.approach, meaning.threshold) == ("exact", 0.75)
 
 

@@ -266,10 +266,10 @@ class TestProbability:
 
     def test_mapped_names_are_used_by_conditions(self) -> None:
         """An event that says `zone` for `room` can still be joined on `room`."""
-        from likewise.composite.general.instance import Filled, Token
+        from likewise.composite.general.instance import Filled, RoleToken
         from likewise.composite.plan.conditions import values_of
 
-        token = Token(Event("1", (("zone", "kitchen"),), (), 1, 1), 0, 1)
+        token = RoleToken(Event("1", (("zone", "kitchen"),), (), 1, 1), 0, 1)
         filled = Filled("a", token, 0.9, {"room": (("kitchen", 1.0), ("hall", 0.4))})
         assert values_of(filled, "room") == [("kitchen", 1.0), ("hall", 0.4)]
         assert values_of(filled, "zone") == [("kitchen", 1.0)]

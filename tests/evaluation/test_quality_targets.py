@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from likewise.errors import LikewiseError
-from likewise.evaluation.approaches import APPROACHES, Approach, Laboratory, Trial
+from likewise.evaluation.approaches import APPROACHES, ComparedApproach, Laboratory, Trial
 from likewise.evaluation.ranking import quality
 from likewise.evaluation.thematic_dataset import DatasetRecipe, build_thematic
 
@@ -26,7 +26,7 @@ AIMS = [approach for approach in APPROACHES if approach.target or approach.alone
 
 
 @pytest.mark.parametrize("approach", AIMS, ids=lambda each: each.name)
-def test_each_approach_comes_near_its_aim(trial: Trial, approach: Approach) -> None:
+def test_each_approach_comes_near_its_aim(trial: Trial, approach: ComparedApproach) -> None:
     """Within three points: this is one seed and a fifth of the events; docs/quality.md has the whole run."""
     if (why := trial.laboratory.missing(approach)) is not None:
         pytest.skip(why)

@@ -28,7 +28,7 @@ from likewise.events import (
 )
 from likewise.events.formats.json_columns import JsonColumns
 from likewise.events.forms import EventForm, FlatForm, RecordForm
-from likewise.events.records import IdSet, Intake
+from likewise.events.records import IdSet, RecordIntake
 
 LINES = [
     b'{"id": "a", "time": "2026-01-01T00:00:00Z", "attributes": {"type": "parking", "slot": [1, 2]}}',
@@ -57,7 +57,7 @@ def both(lines: list[bytes], form: RecordForm | None = None) -> tuple[list[Any],
     out = []
     for reader in (_compiled, _by_line):
         bad: list[BadRecord] = []
-        out.append(([*map(_exact, reader(lines, form, Intake("x.jsonl", bad.append, IdSet())))], bad))
+        out.append(([*map(_exact, reader(lines, form, RecordIntake("x.jsonl", bad.append, IdSet())))], bad))
     return out[0], out[1]  # type: ignore[return-value]
 
 
@@ -66,11 +66,11 @@ def _exact(event: Event) -> tuple[object, ...]:
     return (event.id, event.theme, event.start, event.end, [(name, type(v), v) for name, v in event.tuples])
 
 
-def _compiled(lines: list[bytes], form: RecordForm, intake: Intake) -> list[Event]:
+def _compiled(lines: list[bytes], form: RecordForm, intake: RecordIntake) -> list[Event]:
     return [event for columns in JsonColumns(form, intake).read(b"\n".join(lines), 1) for event in columns]
 
 
-def _by_line(lines: list[bytes], form: RecordForm, intake: Intake) -> list[Event]:
+def _by_line(lines: list[bytes], form: RecordForm, intake: RecordIntake) -> list[Event]:
     from likewise.events.formats.jsonl import decode_batch
 
     return list(decode_batch(lines, 1, intake, form))

@@ -128,7 +128,7 @@ def _stream_params(names: Iterable[str], after: str | None, score: float) -> dic
     return {"subscription": list(names)} | {name: value for name, value in given.items() if value is not None}
 
 
-class Operation(Generic[P]):
+class ClientOperation(Generic[P]):
     """A method of both clients: it makes a request, and the client sends it."""
 
     def __init__(self, make: Callable[P, Call]) -> None:
@@ -149,39 +149,39 @@ class Operation(Generic[P]):
 class Operations:
     """What a broker can be asked, beside streams; `likewise.broker.calls` has the parameters."""
 
-    publish = Operation(calls.publish)
-    advance = Operation(calls.advance)
-    subscribe = Operation(calls.subscribe)
-    list_subscriptions = Operation(calls.list_subscriptions)
-    get_subscription = Operation(calls.get_subscription)
-    replace_subscription = Operation(calls.replace_subscription)
-    change_subscription = Operation(calls.change_subscription)
-    unsubscribe = Operation(calls.unsubscribe)
-    list_events = Operation(calls.list_events)
-    get_event = Operation(calls.get_event)
-    why = Operation(calls.why)
-    list_notifications = Operation(calls.list_notifications)
-    get_notification = Operation(calls.get_notification)
-    explain = Operation(calls.explain)
-    trial = Operation(calls.trial)
-    near_misses = Operation(calls.near_misses)
-    pull = Operation(calls.pull)
-    acknowledge = Operation(calls.acknowledge)
-    list_consumers = Operation(calls.list_consumers)
-    list_tokens = Operation(calls.list_tokens)
-    create_token = Operation(calls.create_token)
-    rotate_token = Operation(calls.rotate_token)
-    revoke_token = Operation(calls.revoke_token)
-    list_audit = Operation(calls.list_audit)
-    list_dead_letters = Operation(calls.list_dead_letters)
-    retry_dead_letter = Operation(calls.retry_dead_letter)
-    forget_dead_letter = Operation(calls.forget_dead_letter)
-    list_mappings = Operation(calls.list_mappings)
-    save_mapping = Operation(calls.save_mapping)
-    info = Operation(calls.info)
-    live = Operation(calls.live)
-    ready = Operation(calls.ready)
-    metrics = Operation(calls.metrics)
+    publish = ClientOperation(calls.publish)
+    advance = ClientOperation(calls.advance)
+    subscribe = ClientOperation(calls.subscribe)
+    list_subscriptions = ClientOperation(calls.list_subscriptions)
+    get_subscription = ClientOperation(calls.get_subscription)
+    replace_subscription = ClientOperation(calls.replace_subscription)
+    change_subscription = ClientOperation(calls.change_subscription)
+    unsubscribe = ClientOperation(calls.unsubscribe)
+    list_events = ClientOperation(calls.list_events)
+    get_event = ClientOperation(calls.get_event)
+    why = ClientOperation(calls.why)
+    list_notifications = ClientOperation(calls.list_notifications)
+    get_notification = ClientOperation(calls.get_notification)
+    explain = ClientOperation(calls.explain)
+    trial = ClientOperation(calls.trial)
+    near_misses = ClientOperation(calls.near_misses)
+    pull = ClientOperation(calls.pull)
+    acknowledge = ClientOperation(calls.acknowledge)
+    list_consumers = ClientOperation(calls.list_consumers)
+    list_tokens = ClientOperation(calls.list_tokens)
+    create_token = ClientOperation(calls.create_token)
+    rotate_token = ClientOperation(calls.rotate_token)
+    revoke_token = ClientOperation(calls.revoke_token)
+    list_audit = ClientOperation(calls.list_audit)
+    list_dead_letters = ClientOperation(calls.list_dead_letters)
+    retry_dead_letter = ClientOperation(calls.retry_dead_letter)
+    forget_dead_letter = ClientOperation(calls.forget_dead_letter)
+    list_mappings = ClientOperation(calls.list_mappings)
+    save_mapping = ClientOperation(calls.save_mapping)
+    info = ClientOperation(calls.info)
+    live = ClientOperation(calls.live)
+    ready = ClientOperation(calls.ready)
+    metrics = ClientOperation(calls.metrics)
 
 
 class BrokerClient(Operations):

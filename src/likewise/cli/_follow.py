@@ -26,7 +26,7 @@ _TRIES: Final = 5
 
 
 @dataclass(slots=True)
-class Told:
+class ReportedBatches:
     """What was told of a stream so far."""
 
     batches: int = 0

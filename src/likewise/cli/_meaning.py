@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from likewise.cli._input import read_text, spaces_for
-from likewise.cli._options import Meaning
+from likewise.cli._options import MeaningOptions
 from likewise.cli._spaces import open_spaces
 from likewise.cli.vocabulary import read_vocabulary
 from likewise.errors import BuildError, InputError
@@ -28,7 +28,7 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
 }
 
 
-def settled(meaning: Meaning) -> Meaning:
+def settled(meaning: MeaningOptions) -> MeaningOptions:
     """The options with those of the settings file filled in where the command line says nothing."""
     if meaning.settings is None:
         return meaning
@@ -93,7 +93,7 @@ def command_line(values: Mapping[str, Any]) -> str:
     return " ".join(f"--{name} {shlex.quote(str(value))}" for name, value in pairs)
 
 
-def engine_options(meaning: Meaning, interests: Iterable[Subscription]) -> dict[str, Any]:
+def engine_options(meaning: MeaningOptions, interests: Iterable[Subscription]) -> dict[str, Any]:
     """Options for `Engine` and `Matcher`; without a space, the shelf's, if there is any `~`."""
     from likewise.semantics import Glossary, measure, needs_space
 
@@ -111,7 +111,7 @@ def engine_options(meaning: Meaning, interests: Iterable[Subscription]) -> dict[
     return options
 
 
-def spark_options(meaning: Meaning, *, on_spark: bool = True) -> dict[str, Any]:
+def spark_options(meaning: MeaningOptions, *, on_spark: bool = True) -> dict[str, Any]:
     """The same for Spark, which finds measure and spaces by their names."""
     if meaning.glossary is not None and on_spark:
         raise BuildError("a glossary is not for Spark yet", hint="leave out --spark, or the glossary")

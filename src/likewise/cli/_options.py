@@ -28,10 +28,10 @@ Settings = Annotated[
 
 
 @dataclass(frozen=True, slots=True)
-class Meaning:
+class MeaningOptions:
     """How words are compared."""
 
-    panel: ClassVar[str] = "Meaning"
+    panel: ClassVar[str] = "MeaningOptions"
     approach: Annotated[str | None, typer.Option(help="exact, approximate, thematic, …")] = None
     measure: Annotated[str | None, typer.Option(help="Measure for `~`, such as esa or embedding.")] = None
     threshold: Annotated[float | None, typer.Option(min=0, max=1, help="Lowest score of a match.")] = None
@@ -47,14 +47,14 @@ class Meaning:
 class Mappings:
     """How predicates and tuples are paired."""
 
-    panel: ClassVar[str] = "Meaning"
+    panel: ClassVar[str] = "MeaningOptions"
     aggregation: Annotated[str | None, typer.Option(help="cautious, geometric, product or mean.")] = None
     top: Annotated[int, typer.Option(min=1, help="Mappings per match.")] = 1
     distinct: Annotated[bool, typer.Option("--distinct", help="A tuple answers one predicate only.")] = False
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReadingOptions:
     """How events are read."""
 
     panel: ClassVar[str] = "Input"

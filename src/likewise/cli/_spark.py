@@ -195,7 +195,7 @@ class TellTask:
 
 def _tell_detections(found: DataFrame, *, as_json: bool) -> int:
     """Print what the command prints without Spark, in the order of time."""
-    from likewise.composite.report import detection_lines, detection_plain
+    from likewise.composite import detection_lines, detection_plain
 
     count = 0
     # Moments as numbers: as datetimes they would come in the time zone of this process, without saying so.

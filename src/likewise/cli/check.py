@@ -87,8 +87,7 @@ def _refused(placed: list[Placed]) -> list[tuple[Placed, LikewiseError]]:
 
 
 def _refusal(subscription: Subscription, known: dict[str, Subscription]) -> LikewiseError | None:
-    from likewise.composite import build_plan
-    from likewise.composite.plan.catalogue import closure
+    from likewise.composite import build_plan, closure
     from likewise.language import Composite, Member, members, references
     from likewise.matching import Matcher
     from likewise.testing import TableMeasure

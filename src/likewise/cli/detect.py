@@ -12,7 +12,7 @@ from likewise.cli._feed import Feed
 from likewise.cli._guard import guard
 from likewise.cli._input import Rejects, by_spaces, read_subscriptions, spaces_for
 from likewise.cli._meaning import engine_options, settled, spark_options
-from likewise.cli._options import Json, Meaning, OnSpark, Reading, Timing, chosen, grouped
+from likewise.cli._options import Json, MeaningOptions, OnSpark, ReadingOptions, Timing, chosen, grouped
 from likewise.cli._output import counted, errors, output, print_json
 from likewise.cli._records import Records
 from likewise.errors import BuildError, InputError
@@ -40,8 +40,8 @@ def detect(
     patterns: Annotated[str, typer.Argument(help="File of patterns and of the subscriptions they refer to.")],
     *,
     timing: Timing,
-    meaning: Meaning,
-    reading: Reading,
+    meaning: MeaningOptions,
+    reading: ReadingOptions,
     records: Records,
     where: OnSpark,
     explain: Annotated[bool, typer.Option("--explain", help="Show the trace of each detection.")] = False,
@@ -117,7 +117,7 @@ def _refuse_on_spark(asked: list[str]) -> None:
         raise BuildError(f"not on Spark: {', '.join(asked)}", hint="leave it out, or run without --spark")
 
 
-def _detect_on_spark(events: str, interests: list[Subscription], meaning: Meaning, **options: Any) -> None:
+def _detect_on_spark(events: str, interests: list[Subscription], meaning: MeaningOptions, **options: Any) -> None:
     from likewise.cli._spark import detect_on_spark
 
     spaces = meaning.space or spaces_for(interests, meaning.approach)
@@ -195,7 +195,7 @@ def _show(found: Iterable[Detection], *, rank: bool, explain: bool, as_json: boo
 
 
 def _print(detection: Detection, *, explain: bool, as_json: bool) -> None:
-    from likewise.composite.report import detection_lines, detection_plain
+    from likewise.composite import detection_lines, detection_plain
 
     if as_json:
         print_json(detection_plain(detection, trace=explain))
@@ -215,7 +215,7 @@ def event_lines(detection: Detection) -> Iterator[str]:
 
 
 def _conclude(detector: Detector, *, state: bool, as_json: bool, spaces: list[str]) -> None:
-    from likewise.composite.report import state_lines, state_plain
+    from likewise.composite import state_lines, state_plain
 
     states = detector.state()
     if state and as_json:

@@ -12,7 +12,7 @@ from likewise.cli._feed import Feed
 from likewise.cli._guard import guard
 from likewise.cli._input import Rejects, by_spaces, read_subscriptions, spaces_for
 from likewise.cli._meaning import engine_options, settled, spark_options
-from likewise.cli._options import Explaining, Json, Mappings, Meaning, OnSpark, Reading, chosen, grouped
+from likewise.cli._options import Explaining, Json, Mappings, MeaningOptions, OnSpark, ReadingOptions, chosen, grouped
 from likewise.cli._output import counted, errors, output, print_json
 from likewise.cli._records import Records
 from likewise.errors import BuildError
@@ -37,9 +37,9 @@ def match(
     events: Annotated[str, typer.Argument(help="Events (JSON, CSV, Parquet, CloudEvents or RDF), or - for stdin.")],
     subscriptions: Annotated[str, typer.Argument(help="File of subscriptions, or - for stdin.")],
     *,
-    meaning: Meaning,
+    meaning: MeaningOptions,
     mappings: Mappings,
-    reading: Reading,
+    reading: ReadingOptions,
     records: Records,
     where: OnSpark,
     explain: Annotated[
@@ -170,7 +170,9 @@ def _refuse_together(rank: int | None, shown: Shown, where: OnSpark) -> None:
         kind_of(shown.out)
 
 
-def _engine(interests: list[Subscription], meaning: Meaning, options: dict[str, Any]) -> tuple[Engine, list[str]]:
+def _engine(
+    interests: list[Subscription], meaning: MeaningOptions, options: dict[str, Any]
+) -> tuple[Engine, list[str]]:
     from likewise.cli._unknown import report_unknown
     from likewise.engine import Engine
 
@@ -196,7 +198,7 @@ def _publish(engine: Engine, feed: Feed, shown: Shown, spaces: str) -> None:
         errors.print(f"{counted(found, 'match')} of {those}{spaces}", markup=False, soft_wrap=True)
 
 
-def _match_on_spark(events: str, interests: list[Subscription], meaning: Meaning, **options: Any) -> None:
+def _match_on_spark(events: str, interests: list[Subscription], meaning: MeaningOptions, **options: Any) -> None:
     from likewise.cli._spark import match_on_spark
 
     spaces = meaning.space or spaces_for(interests, meaning.approach)
@@ -253,7 +255,7 @@ def match_plain(match: Match) -> dict[str, Any]:
 
 
 def _pair_plain(pair: Correspondence) -> dict[str, Any]:
-    from likewise.language._format_profile import format_predicate
+    from likewise.language import format_predicate
 
     return {
         "predicate": format_predicate(pair.predicate),

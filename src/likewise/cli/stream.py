@@ -80,7 +80,7 @@ def stream(
     --checkpoint watching --dead-letter letters`
     """
     from likewise.cli._ending import Ending
-    from likewise.cli._follow import Told
+    from likewise.cli._follow import ReportedBatches
     from likewise.cli._spark import session
     from likewise.pipeline import FileSink, Places, Stream, SubscriptionTable, read_stream
 
@@ -95,7 +95,7 @@ def stream(
     arguments: dict[str, Any] = {"spaces": space or (), "options": {"approach": approach, "threshold": threshold}}
     _check(what, subscriptions)
     trigger = _trigger(every, once=once)
-    ending, told = Ending(), Told(log=checkpoint / "failure.txt")
+    ending, told = Ending(), ReportedBatches(log=checkpoint / "failure.txt")
     with ending.heeded(), ending.without_jvm(), session(master, remote) as spark:
         ending.heed()
         events = read_stream(spark, source, asked, places=places)

@@ -12,7 +12,7 @@ import typer
 from likewise.cli._guard import guard
 from likewise.cli._input import Rejects, event_batches, read_subscriptions
 from likewise.cli._meaning import engine_options, settled
-from likewise.cli._options import Json, Meaning, grouped
+from likewise.cli._options import Json, MeaningOptions, grouped
 from likewise.cli._output import output, print_json
 from likewise.errors import BuildError
 
@@ -32,7 +32,7 @@ def why(
     event: Annotated[str, typer.Argument(help="An event as JSON, or a file of events, or - for stdin.")],
     subscription: Annotated[str, typer.Argument(help="A subscription or pattern as text, or a file of them.")],
     *,
-    meaning: Meaning,
+    meaning: MeaningOptions,
     chosen: Annotated[str | None, typer.Option("--event", help="Only the event with this id.")] = None,
     name: Annotated[str | None, typer.Option(help="Only the subscription of this name.")] = None,
     full: Annotated[bool, typer.Option("--full", help="Show the score step by step, and the shared concepts.")] = False,

@@ -1,5 +1,7 @@
 """Composite events: patterns over events, detected in event time."""
 
+from likewise.composite.compiled.kernel import kernel_is_cached
+from likewise.composite.compiled.rows import uncollected
 from likewise.composite.composer import Composer, Refused
 from likewise.composite.detection import Detection, Line, ranked
 from likewise.composite.detector import Detector
@@ -8,9 +10,11 @@ from likewise.composite.general.pool import ProfileMatcher
 from likewise.composite.general.run import Limits
 from likewise.composite.hits import Hit, HitColumns, Wanted, decode_hits, encode_hits
 from likewise.composite.plan.builder import build_plan
+from likewise.composite.plan.catalogue import closure
 from likewise.composite.plan.nodes import LeafNode, Plan
 from likewise.composite.reconcile import Changes, reconcile
 from likewise.composite.relations import relation_of
+from likewise.composite.report import detection_lines, detection_plain, state_lines, state_plain
 from likewise.composite.routing import BUCKETS, Rendezvous, key_digest, wanted_attributes
 from likewise.composite.why import PatternExplanation
 
@@ -33,11 +37,18 @@ __all__ = [
     "Rendezvous",
     "Wanted",
     "build_plan",
+    "closure",
     "decode_hits",
+    "detection_lines",
+    "detection_plain",
     "encode_hits",
+    "kernel_is_cached",
     "key_digest",
     "ranked",
     "reconcile",
     "relation_of",
+    "state_lines",
+    "state_plain",
+    "uncollected",
     "wanted_attributes",
 ]

@@ -26,7 +26,7 @@ from likewise.composite.hits import Hit, HitBook, Wanted, by_event
 from likewise.composite.intake import YEAR, Arrived, Intake, Refused
 from likewise.composite.plan.builder import build_plan
 from likewise.composite.plan.catalogue import Catalogue
-from likewise.composite.plan.conditions import Side, relate_by, usual_relatedness
+from likewise.composite.plan.conditions import ConditionSide, relate_by, usual_relatedness
 from likewise.composite.plan.nodes import Plan
 from likewise.composite.sources import GivenHits
 from likewise.errors import BuildError
@@ -114,7 +114,7 @@ class Composer:
         """The attributes that conditions ask about: of an event that hits, no others are needed."""
         plans = (build_plan(self._catalogue.running(name), self._catalogue.scope(name)) for name in self.patterns)
         sides = (side for plan in plans for one in plan.conditions for side in (one.left, one.right))
-        return frozenset(side.attribute for side in sides if isinstance(side, Side))
+        return frozenset(side.attribute for side in sides if isinstance(side, ConditionSide))
 
     # patterns
 

@@ -9,9 +9,18 @@ from typing import Any, Protocol
 
 import msgspec
 
-from likewise.composite.general.instance import Filled, Instance, Token
+from likewise.composite.general.instance import Filled, Instance, RoleToken
 from likewise.composite.plan.conditions import Condition
-from likewise.composite.plan.nodes import Absence, JointNode, LeafNode, Node, Plan, SequenceNode, SilenceNode, TimeNode
+from likewise.composite.plan.nodes import (
+    Absence,
+    JointNode,
+    LeafNode,
+    Plan,
+    PlanNode,
+    SequenceNode,
+    SilenceNode,
+    TimeNode,
+)
 from likewise.events import Event, Instant
 
 # The trace of a detection: every role, from activation to the event that filled it.
@@ -53,7 +62,7 @@ def flat_instance(
     for rank, ((name, event), told) in enumerate(zip(filled, sure, strict=True)):
         start, end = event.span
         likely = nan if told is None else told
-        roles = (Filled(name, Token(event, rank, end), likely),)
+        roles = (Filled(name, RoleToken(event, rank, end), likely),)
         node = leaves[name].id
         parts.append(
             Instance(node, time=end, phase=0, first=end, start=start, end=end, probability=likely, roles=roles)
@@ -153,7 +162,7 @@ def partial_lines(filled: Iterable[tuple[str, Event | None, float]], waits: str,
     return lines
 
 
-def _line(node: Node, instance: Instance, activated: Instant | None, terminated: Instant | None) -> Line:
+def _line(node: PlanNode, instance: Instance, activated: Instant | None, terminated: Instant | None) -> Line:
     if instance.roles:
         filled = instance.roles[0]
         what = "time" if isinstance(node, TimeNode) else "event"

@@ -20,14 +20,14 @@ _AMBIGUOUS: Final = (0, 1)
 _tuples_of = attrgetter("tuples")
 
 
-class Encoded(NamedTuple):
+class EncodedTuples(NamedTuple):
     """Tuple numbers of a batch: those of event i stand at `ids[starts[i]:starts[i + 1]]`."""
 
     starts: NDArray[np.int64]
     ids: NDArray[np.int32]
 
 
-class _Ids(dict[tuple[str, Value], int]):
+class _TupleIds(dict[tuple[str, Value], int]):
     """Numbers of tuples; one that is new is looked at once."""
 
     def __init__(self, columns: Columns) -> None:
@@ -52,7 +52,7 @@ class Columns:
         self._clear()
 
     def _clear(self) -> None:
-        self.numbers = _Ids(self)
+        self.numbers = _TupleIds(self)
         self._renumbered = Renumbering()
         self.joining: dict[int, int] = {}
         self.answered = [-1]
@@ -120,17 +120,17 @@ class Columns:
         if self.numbers or self._typed or self._names:
             self._clear()
 
-    def encode(self, events: Sequence[Event]) -> Encoded:
+    def encode(self, events: Sequence[Event]) -> EncodedTuples:
         """The tuples of a batch as numbers."""
         if isinstance(events, EventColumns):
             pairs = events.table.pairs
-            return Encoded(
+            return EncodedTuples(
                 events.offsets, self._renumbered(events.table, events.codes, lambda c: self.numbers[pairs[c]])
             )
         tuples = list(map(_tuples_of, events))
         starts = np.zeros(len(tuples) + 1, np.int64)
         np.cumsum(np.fromiter(map(len, tuples), np.int64, count=len(tuples)), out=starts[1:])
-        return Encoded(starts, self.ids(chain.from_iterable(tuples), int(starts[-1])))
+        return EncodedTuples(starts, self.ids(chain.from_iterable(tuples), int(starts[-1])))
 
     def ids(self, pairs: Iterable[tuple[str, Value]], count: int) -> NDArray[np.int32]:
         """The numbers of many tuples."""

@@ -10,7 +10,7 @@ import msgspec
 from likewise.composite.compiled.patterns import FlatPatterns
 from likewise.composite.detection import Line, partial_lines
 from likewise.composite.general.run import Run, Stop
-from likewise.composite.plan.nodes import Node, SequenceNode
+from likewise.composite.plan.nodes import PlanNode, SequenceNode
 from likewise.events import Event, Instant, to_datetime
 
 
@@ -106,12 +106,12 @@ def _had(filled: Iterable[tuple[str, Event | None]], at: str, why: str, time: In
     return f"had {roles or 'nothing'}; {at}{why} ({to_datetime(time).isoformat()})"
 
 
-def _waiting_for(node: Node, level: int) -> str:
+def _waiting_for(node: PlanNode, level: int) -> str:
     awaited = _awaited(node, level)
     return f"at {awaited}: " if awaited else ""
 
 
-def _awaited(node: Node, level: int) -> str:
+def _awaited(node: PlanNode, level: int) -> str:
     if isinstance(node, SequenceNode) and level < len(node.steps):
         return ", ".join(sorted(node.steps[level].node.roles))
     return ""

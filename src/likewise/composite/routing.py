@@ -13,9 +13,9 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Final
 
-from likewise.composite.general.instance import Filled, Token
+from likewise.composite.general.instance import Filled, RoleToken
 from likewise.composite.general.pool import mapped_values
-from likewise.composite.plan.conditions import Side, values_of
+from likewise.composite.plan.conditions import ConditionSide, values_of
 from likewise.composite.plan.nodes import (
     DisjunctionNode,
     GateNode,
@@ -28,8 +28,7 @@ from likewise.composite.plan.nodes import (
 )
 from likewise.events import Event, normalise
 from likewise.language import Consumption
-from likewise.matching import Match
-from likewise.matching.encoding import canonical
+from likewise.matching import Match, canonical
 
 BUCKETS: Final = 32
 """Keys of one pattern share this many states: enough to spread, few enough to keep each in one piece."""
@@ -118,7 +117,7 @@ def _tied(plan: Plan, roles: Set[str]) -> list[set[tuple[str, str]]]:
     """Attributes of these roles that are equal by any chain of conditions between them."""
     groups: list[set[tuple[str, str]]] = []
     for condition in plan.conditions:
-        if condition.joins and isinstance(condition.right, Side) and condition.roles <= roles:
+        if condition.joins and isinstance(condition.right, ConditionSide) and condition.roles <= roles:
             new = {
                 (role, normalise(side.attribute)) for side in (condition.left, condition.right) for role in side.roles
             }
@@ -131,7 +130,7 @@ def key_values(leaf: LeafNode, event: Event, match: Match | None, attribute: str
     """The canonical values by which an event in a role can be bound, as the conditions see them."""
     start, end = event.span
     mapped = None if match is None else mapped_values(leaf.profile, event, match)
-    filled = Filled(leaf.role, Token(event, 0, max(start, end)), 1.0, mapped)
+    filled = Filled(leaf.role, RoleToken(event, 0, max(start, end)), 1.0, mapped)
     return (canonical(value) for value, _ in values_of(filled, attribute))
 
 
@@ -150,4 +149,4 @@ def wanted_attributes(plan: Plan) -> frozenset[str] | None:
                 return None
             out.add(normalise(predicate.attribute))
     sides = (side for condition in plan.conditions for side in (condition.left, condition.right))
-    return frozenset(out | {side.attribute for side in sides if isinstance(side, Side)})
+    return frozenset(out | {side.attribute for side in sides if isinstance(side, ConditionSide)})

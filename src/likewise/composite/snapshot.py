@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import msgspec
 
 from likewise.composite.compiled.patterns import FlatPatterns
-from likewise.composite.compiled.registry import Facts, Kept
+from likewise.composite.compiled.registry import Facts, KeptPattern
 from likewise.composite.compiled.resume import run_general
 from likewise.composite.compiled.shape import shape_of
 from likewise.composite.general.run import Limits, Run
@@ -151,7 +151,7 @@ def _load_flat(detector: Composer, entry: dict[str, Any]) -> None:
     """Plain patterns go back to the compiled path, or to the general one if that is switched off."""
     subscription = _resume(detector, entry)
     name, facts, number = subscription.name, Facts(*entry["facts"]), entry["number"]
-    kept = [Kept(tuple(map(load_event, events)), tuple(ranks), *rest) for events, ranks, *rest in entry["kept"]]
+    kept = [KeptPattern(tuple(map(load_event, events)), tuple(ranks), *rest) for events, ranks, *rest in entry["kept"]]
     shape = shape_of(build_plan(subscription, detector._catalogue.scope(name)))
     assert shape is not None  # it was plain when it was written
     if detector._flat is not None:

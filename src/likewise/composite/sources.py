@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.composite.encoding import Columns, Encoded
+from likewise.composite.encoding import Columns, EncodedTuples
 from likewise.composite.general.pool import Answer, Pool
 from likewise.composite.hits import Hit, HitColumns
 from likewise.events import Event, EventColumns
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 class HitSource(Protocol):
     """What a batch asks for its hits."""
 
-    def encode(self, events: Sequence[Event]) -> Encoded:
+    def encode(self, events: Sequence[Event]) -> EncodedTuples:
         """The tuples of the events as numbers."""
         ...
 
-    def scored(self, events: Sequence[Event], encoded: Encoded) -> HitColumns | None:
+    def scored(self, events: Sequence[Event], encoded: EncodedTuples) -> HitColumns | None:
         """The hits that a dictionary of tuples does not tell; None if there can be none."""
         ...
 
     def answers(
-        self, events: Sequence[Event], encoded: Encoded, scored: HitColumns | None
+        self, events: Sequence[Event], encoded: EncodedTuples, scored: HitColumns | None
     ) -> Iterable[tuple[int, list[Answer]]]:
         """The events that match a profile of the general path, in order, with what they match."""
         ...
@@ -45,18 +45,18 @@ class GivenHits:
         self._columns = columns
         self._hits = hits
 
-    def encode(self, events: Sequence[Event]) -> Encoded:
+    def encode(self, events: Sequence[Event]) -> EncodedTuples:
         """Only for the keys by which patterns join: the hits are known."""
         return self._columns.encode(events)
 
-    def scored(self, events: Sequence[Event], encoded: Encoded) -> HitColumns:  # noqa: ARG002
+    def scored(self, events: Sequence[Event], encoded: EncodedTuples) -> HitColumns:  # noqa: ARG002
         """All of them."""
         return HitColumns.of(self._hits)
 
     def answers(
         self,
         events: Sequence[Event],  # noqa: ARG002
-        encoded: Encoded,  # noqa: ARG002
+        encoded: EncodedTuples,  # noqa: ARG002
         scored: HitColumns | None,  # noqa: ARG002
     ) -> Iterator[tuple[int, list[Answer]]]:
         """Those of the general path."""
@@ -83,12 +83,12 @@ class MatchedHits:
         self._flat = flat
         self._known = known
 
-    def encode(self, events: Sequence[Event]) -> Encoded:
+    def encode(self, events: Sequence[Event]) -> EncodedTuples:
         """Tuples tell which simple profiles they answer, and the keys by which patterns join."""
         self._columns.trim()
         return self._columns.encode(events)
 
-    def scored(self, events: Sequence[Event], encoded: Encoded) -> HitColumns | None:
+    def scored(self, events: Sequence[Event], encoded: EncodedTuples) -> HitColumns | None:
         """What the matcher says, asked once and only about events that may match."""
         if self._known is not None:
             return self._known
@@ -107,7 +107,7 @@ class MatchedHits:
         return HitColumns(at, handle, self._matcher.probabilities(handle, score))
 
     def answers(
-        self, events: Sequence[Event], encoded: Encoded, scored: HitColumns | None
+        self, events: Sequence[Event], encoded: EncodedTuples, scored: HitColumns | None
     ) -> Iterator[tuple[int, list[Answer]]]:
         """By dictionary and by matcher; where names of attributes are matched by meaning, with what they stand for."""
         pool = self._pool
@@ -126,7 +126,7 @@ class MatchedHits:
             yield at, pool.match(events[at]) if meaning else hits
 
     def _rows(
-        self, events: Sequence[Event], encoded: Encoded, scored: HitColumns | None
+        self, events: Sequence[Event], encoded: EncodedTuples, scored: HitColumns | None
     ) -> Iterator[tuple[int, int, float]]:
         """Event, number of a simple profile or complement of the matcher's handle, and how sure; by event."""
         predicate = self._columns.predicate_of[encoded.ids]

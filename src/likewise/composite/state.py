@@ -8,7 +8,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from likewise import language
-from likewise.composite.general.instance import Filled, Instance, Token, Weighted
+from likewise.composite.general.instance import Filled, Instance, RoleToken, Weighted
 from likewise.composite.general.process import InnerToken
 from likewise.errors import InputError
 from likewise.events import Event, Value
@@ -54,7 +54,7 @@ class Dump:
         self._kept.append(thing)
         return count, True
 
-    def token(self, token: Token) -> int:
+    def token(self, token: RoleToken) -> int:
         """The number of a token; one of an inner pattern names the one outside, which has the event."""
         if isinstance(token, InnerToken):
             return self._inner(token)
@@ -112,7 +112,7 @@ class Load:
     """Gives the objects of a dump back, each once."""
 
     def __init__(self, instances: list[Any], tokens: list[Any]) -> None:
-        self._tokens: list[Token] = []
+        self._tokens: list[RoleToken] = []
         for entry in tokens:
             self._tokens.append(self._token(entry))
         self._instances: list[Instance] = []
@@ -122,12 +122,12 @@ class Load:
         self._choosers: dict[int, Chooser] = {}
         self._blockers: dict[int, Blockers] = {}
 
-    def _token(self, entry: Any) -> Token:
+    def _token(self, entry: Any) -> RoleToken:
         if len(entry) == 2:
             outer, taken = entry
             return InnerToken(self._tokens[outer], taken=taken)
         event, rank, time, taken = entry
-        return Token(load_event(event), rank, time, taken=taken)
+        return RoleToken(load_event(event), rank, time, taken=taken)
 
     def _instance(self, entry: Any) -> Instance:
         node, time, phase, first, start, end, probability, roles, parts, reading = entry

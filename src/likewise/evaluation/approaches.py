@@ -17,8 +17,15 @@ from likewise.evaluation.ranking import RankedScores
 from likewise.evaluation.scoring import Mean, Scorer, Side, value_of
 from likewise.evaluation.thematic_dataset import ThematicDataset
 from likewise.events import normalise
-from likewise.matching import ATTRIBUTE_BITS, EVIDENCE_TEMPERATURE, Classifier, Clusters, Taxonomy, default_threshold
-from likewise.matching import Approach as Choice
+from likewise.matching import (
+    ATTRIBUTE_BITS,
+    EVIDENCE_TEMPERATURE,
+    Approach,
+    Classifier,
+    Clusters,
+    Taxonomy,
+    default_threshold,
+)
 from likewise.semantics import (
     Coded,
     Combined,
@@ -53,7 +60,7 @@ ATTRIBUTES = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Approach:
+class ComparedApproach:
     """One row of the table: a measure, what is put around it, and the weight of attributes."""
 
     name: str
@@ -95,44 +102,45 @@ _KNOWN = (
 """What the default may have: only its glossary, WordNet with its space, Wikipedia too, the encoder, or all."""
 
 APPROACHES = (
-    Approach("exact", "exact", chosen="exact"),
-    Approach("concept (WordNet)", "concept", chosen="concept"),
-    Approach("concept (same thesaurus)", "eurovoc", chosen="concept"),
-    Approach("approximate (WordNet)", "wordnet", chosen="approximate"),
-    Approach("approximate (Wikipedia)", "wikipedia", target=0.60, chosen="approximate"),
-    Approach("approximate (both)", "both", target=0.60, chosen="approximate"),
-    Approach("approximate (Euclidean, 000)", "euclidean"),
-    Approach("clustered (004)", "clustered", chosen="clustered"),
-    Approach("hybrid (002)", "hybrid", chosen="hybrid"),
-    Approach("embedding", "embedding", chosen="approximate"),
-    Approach("contrast (WordNet)", "wordnet", "contrast", target=0.86, chosen="contrast"),
-    Approach("contrast (Wikipedia)", "wikipedia", "contrast", target=0.86, chosen="contrast"),
-    Approach("contrast (both)", "both", "contrast", target=0.90, chosen="contrast"),
-    Approach("contrast (embedding)", "embedding", "contrast", target=0.95, chosen="contrast"),
-    Approach("contrast (all)", "all", "contrast", target=0.95),
-    Approach("rank (both)", "both", "rank", alone=0.80),
-    Approach("rank (embedding)", "embedding", "rank", alone=0.80),
-    Approach("rank (all)", "all", "rank", alone=0.80),
-    Approach("rank + contrast (both)", "both", "rank contrast", target=0.90, alone=0.80),
-    Approach("rank + contrast (embedding)", "embedding", "rank contrast", target=0.95, alone=0.80),
-    Approach("rank + contrast (all)", "all", "rank contrast", target=0.95, alone=0.80),
-    Approach("approximate (both), tuned", "both apart", "", ATTRIBUTES),
-    Approach("embedding, tuned", "embedding apart", "", ATTRIBUTES),
-    Approach("contrast (both), tuned", "both apart", "contrast", ATTRIBUTES, target=0.90),
-    Approach("contrast (embedding), tuned", "embedding apart", "contrast", ATTRIBUTES, target=0.95),
-    Approach("contrast (all), tuned", "all apart", "contrast", ATTRIBUTES, target=0.95),
-    Approach("default (both), opposites kept", "both coded differing", "contrast", ATTRIBUTES,
+    ComparedApproach("exact", "exact", chosen="exact"),
+    ComparedApproach("concept (WordNet)", "concept", chosen="concept"),
+    ComparedApproach("concept (same thesaurus)", "eurovoc", chosen="concept"),
+    ComparedApproach("approximate (WordNet)", "wordnet", chosen="approximate"),
+    ComparedApproach("approximate (Wikipedia)", "wikipedia", target=0.60, chosen="approximate"),
+    ComparedApproach("approximate (both)", "both", target=0.60, chosen="approximate"),
+    ComparedApproach("approximate (Euclidean, 000)", "euclidean"),
+    ComparedApproach("clustered (004)", "clustered", chosen="clustered"),
+    ComparedApproach("hybrid (002)", "hybrid", chosen="hybrid"),
+    ComparedApproach("embedding", "embedding", chosen="approximate"),
+    ComparedApproach("contrast (WordNet)", "wordnet", "contrast", target=0.86, chosen="contrast"),
+    ComparedApproach("contrast (Wikipedia)", "wikipedia", "contrast", target=0.86, chosen="contrast"),
+    ComparedApproach("contrast (both)", "both", "contrast", target=0.90, chosen="contrast"),
+    ComparedApproach("contrast (embedding)", "embedding", "contrast", target=0.95, chosen="contrast"),
+    ComparedApproach("contrast (all)", "all", "contrast", target=0.95),
+    ComparedApproach("rank (both)", "both", "rank", alone=0.80),
+    ComparedApproach("rank (embedding)", "embedding", "rank", alone=0.80),
+    ComparedApproach("rank (all)", "all", "rank", alone=0.80),
+    ComparedApproach("rank + contrast (both)", "both", "rank contrast", target=0.90, alone=0.80),
+    ComparedApproach("rank + contrast (embedding)", "embedding", "rank contrast", target=0.95, alone=0.80),
+    ComparedApproach("rank + contrast (all)", "all", "rank contrast", target=0.95, alone=0.80),
+    ComparedApproach("approximate (both), tuned", "both apart", "", ATTRIBUTES),
+    ComparedApproach("embedding, tuned", "embedding apart", "", ATTRIBUTES),
+    ComparedApproach("contrast (both), tuned", "both apart", "contrast", ATTRIBUTES, target=0.90),
+    ComparedApproach("contrast (embedding), tuned", "embedding apart", "contrast", ATTRIBUTES, target=0.95),
+    ComparedApproach("contrast (all), tuned", "all apart", "contrast", ATTRIBUTES, target=0.95),
+    ComparedApproach("default (both), opposites kept", "both coded differing", "contrast", ATTRIBUTES,
              temperature=RANKED),
-    Approach("default (embedding), opposites kept", "embedding coded differing", "contrast", ATTRIBUTES,
+    ComparedApproach("default (embedding), opposites kept", "embedding coded differing", "contrast", ATTRIBUTES,
              temperature=RANKED),
-    *(Approach(f"previous default ({name})", f"{inner} differing", "contrast", ATTRIBUTES, aim, 0.80, RANKED)
+    *(ComparedApproach(f"previous default ({name})", f"{inner} differing", "contrast", ATTRIBUTES, aim, 0.80, RANKED)
       for name, inner, aim in _DEFAULTS),
-    *(Approach(f"previous default + background ({name})", f"{inner} differing", "rank contrast", ATTRIBUTES, aim, 0.80)
+    *(ComparedApproach(f"previous default + background ({name})", f"{inner} differing", "rank contrast",
+                       ATTRIBUTES, aim, 0.80)
       for name, inner, aim in _DEFAULTS),
-    *(Approach(f"default ({name})", f"evidence {inner}", "contrast", target=0.93, alone=0.88,
+    *(ComparedApproach(f"default ({name})", f"evidence {inner}", "contrast", target=0.93, alone=0.88,
                temperature=EVIDENCE_TEMPERATURE, chosen="evidence")
       for name, inner in _KNOWN),
-    *(Approach(f"default + background ({name})", f"evidence {inner}", "rank contrast", target=0.93, alone=0.88,
+    *(ComparedApproach(f"default + background ({name})", f"evidence {inner}", "rank contrast", target=0.93, alone=0.88,
                temperature=EVIDENCE_TEMPERATURE, chosen="evidence")
       for name, inner in _KNOWN),
 )  # fmt: skip
@@ -198,18 +206,18 @@ class Laboratory:
         spaces = [self.spaces[name] for name in wanted.get(known, ())]
         return Evidence(spaces, encoder=known in ("embedding", "all"), wordnet=None if known != "nothing" else False)
 
-    def usual_threshold(self, approach: Approach) -> float | None:
+    def usual_threshold(self, approach: ComparedApproach) -> float | None:
         """The threshold that a user of this approach gets who gives none; None for what cannot be chosen by name."""
         if not approach.chosen:
             return None
         if approach.chosen == "evidence":
-            return default_threshold(Choice.parse("evidence"), "evidence")
+            return default_threshold(Approach.parse("evidence"), "evidence")
         named = {"exact": "", "eurovoc": "concept", "clustered": "esa", "hybrid": "hybrid"}
         name = named[approach.measure] if approach.measure in named else self.measure(approach.measure).name
         ranked = "+rank" if "rank" in approach.wrap else ""
-        return default_threshold(Choice.parse(approach.chosen), f"{name}{ranked}")
+        return default_threshold(Approach.parse(approach.chosen), f"{name}{ranked}")
 
-    def missing(self, approach: Approach) -> str | None:
+    def missing(self, approach: ComparedApproach) -> str | None:
         """Why an approach cannot be run here; None if it can."""
         try:
             if approach.measure == "hybrid":
@@ -233,7 +241,7 @@ class Trial:
         self.scorer = Scorer(data.events, data.profiles)
         self._known: dict[tuple[str, int], Matrix] = {}
 
-    def scores(self, approach: Approach, *, alone: bool = False) -> RankedScores:
+    def scores(self, approach: ComparedApproach, *, alone: bool = False) -> RankedScores:
         """Scores of all events for all subscriptions, registered together or each in an empty system."""
         if approach.measure == "hybrid":
             return self._hybrid()
@@ -259,10 +267,10 @@ class Trial:
         )
 
     @staticmethod
-    def _usual(approach: Approach) -> float:
+    def _usual(approach: ComparedApproach) -> float:
         return RANKED if "rank" in approach.wrap else SHARP.get(approach.measure.split()[0], USUAL)
 
-    def compared(self, approach: Approach) -> float:
+    def compared(self, approach: ComparedApproach) -> float:
         """The share of pairs of subscription and event whose words are compared at all."""
         return float(self._meeting.mean()) if approach.measure == "clustered" else 1.0
 
@@ -328,7 +336,7 @@ class Trial:
         return np.stack(rows).astype(np.float32)
 
 
-def choose(names: Sequence[str]) -> tuple[Approach, ...]:
+def choose(names: Sequence[str]) -> tuple[ComparedApproach, ...]:
     """The approaches whose names begin with one of these; all for none."""
     if not names:
         return APPROACHES

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from likewise.charts import save
-from likewise.evaluation.approaches import Approach, Laboratory, Trial, choose
+from likewise.evaluation.approaches import ComparedApproach, Laboratory, Trial, choose
 from likewise.evaluation.charts import bars
 from likewise.evaluation.eurovoc import read_eurovoc
 from likewise.evaluation.experiment import Experiment, ExperimentReport, ExperimentSettings, Row
@@ -37,7 +37,7 @@ WORST = "default (both); default + background (all)"
 class Result:
     """One run of one approach on one data set."""
 
-    approach: Approach
+    approach: ComparedApproach
     degree: float
     seed: int
     reworded: bool
@@ -121,7 +121,7 @@ def at_usual(results: Sequence[Result]) -> ExperimentReport:
     return ExperimentReport(f"At the usual threshold, {_count(results)} seeds", rows, notes)
 
 
-def worst_subscriptions(trial: Trial, approach: Approach, *, count: int = 8) -> ExperimentReport:
+def worst_subscriptions(trial: Trial, approach: ComparedApproach, *, count: int = 8) -> ExperimentReport:
     """The subscriptions with the lowest F1, with the best-scored wrong event and the worst-scored right one."""
     scores = trial.scores(approach)
     each = quality(scores, trial.data.truth).each
@@ -159,18 +159,23 @@ def _recipe(seed: int, *, quick: bool) -> DatasetRecipe:
     return DatasetRecipe(seed=seed, events=QUICK.events) if quick else DatasetRecipe(seed=seed)
 
 
-def _runnable(chosen: Sequence[Approach], laboratory: Laboratory) -> tuple[list[Approach], list[str]]:
+def _runnable(chosen: Sequence[ComparedApproach], laboratory: Laboratory) -> tuple[list[ComparedApproach], list[str]]:
     reasons = {approach: laboratory.missing(approach) for approach in chosen}
     skipped = [f"skipped {approach.name}: {why}" for approach, why in reasons.items() if why]
     return [approach for approach, why in reasons.items() if not why], skipped
 
 
-def _named(chosen: Sequence[Approach], names: Sequence[str]) -> list[Approach]:
+def _named(chosen: Sequence[ComparedApproach], names: Sequence[str]) -> list[ComparedApproach]:
     return [each for each in chosen if each.name in names] or list(chosen[-1:])
 
 
 def _try_all(
-    trial: Trial, chosen: Sequence[Approach], *, degree: float, settings: ExperimentSettings, reworded: bool = False
+    trial: Trial,
+    chosen: Sequence[ComparedApproach],
+    *,
+    degree: float,
+    settings: ExperimentSettings,
+    reworded: bool = False,
 ) -> Iterator[Result]:
     truth, seed = trial.data.truth, trial.data.recipe.seed
     for approach in chosen:
@@ -212,7 +217,7 @@ def _held_out(mine: Sequence[Result]) -> Row:
     }
 
 
-def _targets(approach: Approach, degree: float) -> Row:
+def _targets(approach: ComparedApproach, degree: float) -> Row:
     return {"target": approach.target, "alone target": approach.alone} if degree == 1 else {}
 
 

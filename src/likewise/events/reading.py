@@ -20,7 +20,7 @@ from likewise.events.formats.ntriples import parse_statement, read_ntriples
 from likewise.events.formats.turtle import read_turtle
 from likewise.events.forms import EventForm, FlatForm, RecordForm, form_of
 from likewise.events.mapping import RecordMapping, at_path
-from likewise.events.records import IdSet, Intake, OnError, OnMapping
+from likewise.events.records import IdSet, OnError, OnMapping, RecordIntake
 
 __all__ = ["FORMATS", "read_batches", "read_events"]
 
@@ -103,7 +103,7 @@ def read_batches(
         raise InputError(f"unknown format {format!r}", hint=f"one of auto, {', '.join(FORMATS)}")
     if mapping is not None and format != "auto" and format not in MAPPED:
         raise BuildError(f"{format} events name their own attributes", hint="leave out the mapping")
-    intake = Intake(source_name(source, name), on_error, IdSet() if unique_ids else None)
+    intake = RecordIntake(source_name(source, name), on_error, IdSet() if unique_ids else None)
     reading = _Reading(intake, mapping, on_mapping, separator)
     return _read(source, format, reading, allow_empty)
 
@@ -112,7 +112,7 @@ def read_batches(
 class _Reading:
     """One source being read, and what is known of its records."""
 
-    intake: Intake
+    intake: RecordIntake
     mapping: RecordMapping | None
     on_mapping: OnMapping | None
     separator: str | None
@@ -291,7 +291,7 @@ def _read_cloudevents(stream: BinaryIO, reading: _Reading) -> Iterator[Sequence[
         ]
 
 
-def _admit(raw: bytes, number: int, intake: Intake, form: RecordForm, *, cloud: bool) -> Iterator[Event]:
+def _admit(raw: bytes, number: int, intake: RecordIntake, form: RecordForm, *, cloud: bool) -> Iterator[Event]:
     """The event of a JSON object, which is a CloudEvent if it must be or says so."""
     try:
         value = parse_json(raw)

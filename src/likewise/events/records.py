@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from likewise.events.formats.byte_table import ByteTable
     from likewise.events.mapping import RecordMapping
 
-__all__ = ["BadRecord", "DeadLetters", "Flaw", "IdSet", "Intake", "OnError", "OnMapping"]
+__all__ = ["BadRecord", "DeadLetters", "Flaw", "IdSet", "OnError", "OnMapping", "RecordIntake"]
 
 RAW_LIMIT = 16_384
 
@@ -150,7 +150,7 @@ class IdSet:
 
 
 @dataclass(slots=True)
-class Intake:
+class RecordIntake:
     """One source being read: turns flaws into bad records and refuses ids seen before."""
 
     source: str

@@ -15,6 +15,7 @@ from likewise.language._format import (
 from likewise.language._format_pattern import (
     format_pattern,
 )
+from likewise.language._format_profile import format_predicate
 from likewise.language._literals import (
     ordered_literal,
 )
@@ -102,6 +103,7 @@ __all__ = [
     "format_event",
     "format_file",
     "format_pattern",
+    "format_predicate",
     "format_subscription",
     "labels",
     "members",

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.events import Event, Value, normalise
-from likewise.language import Operator, Predicate, Profile, Range
-from likewise.language._format_profile import format_predicate
+from likewise.language import Operator, Predicate, Profile, Range, format_predicate
 from likewise.matching.definition import MatrixParts
 from likewise.matching.encoding import TEXT, kind_of, term_of
 from likewise.matching.mapping import best_assignments, row_probabilities

@@ -137,7 +137,7 @@ class Session:
 
 
 @dataclass(slots=True)
-class Followed:
+class FollowedPatterns:
     """A subscription of the client, and what came for it."""
 
     request: Subscribe
@@ -156,7 +156,7 @@ class OverlayClient:
         self._context = context_of(state, server=False)
         self._writer: asyncio.StreamWriter | None = None
         self._waiting: dict[Id, tuple[Publish, asyncio.Future[None]]] = {}
-        self._wanted: dict[str, Followed] = {}
+        self._wanted: dict[str, FollowedPatterns] = {}
         self._status: asyncio.Future[str] | None = None
         self._task: asyncio.Task[None] | None = None
         self._connected = asyncio.Event()
@@ -253,7 +253,7 @@ class OverlayClient:
     async def subscribe(self, source: str, name: str, *, since: int = 0) -> str:
         """Subscribe, and wait until the subscription is in place; gives its id."""
         request = Subscribe(f"{uuid.uuid4().hex}-{name}", source, name, since)
-        wanted = self._wanted[request.id] = Followed(request)
+        wanted = self._wanted[request.id] = FollowedPatterns(request)
         self._send(request)
         await wanted.ready.wait()
         if self.failure is not None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable
 from contextlib import suppress
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -48,11 +47,9 @@ def preload() -> None:
 
 
 def _is_compiled() -> bool:
-    from likewise.composite.compiled.kernel import detect
+    from likewise.composite import kernel_is_cached
 
-    kernel: Callable[..., int] = detect
-    folder = Path(kernel.stats.cache_path)  # type: ignore[attr-defined]
-    return any(folder.glob("_flat_kernel.detect-*.nbi"))
+    return kernel_is_cached()
 
 
 def rehearse() -> int:

@@ -32,6 +32,7 @@ from likewise.semantics.themes import Suggestion
 from likewise.semantics.themes import suggest as suggest_themes
 from likewise.semantics.unknown import unknown_words
 from likewise.semantics.wordnet.corpus import build_wordnet
+from likewise.semantics.wordnet.corpus import documents as wordnet_documents
 from likewise.semantics.wordnet.information import InformationContent
 from likewise.semantics.wordnet.opposites import Opposites
 from likewise.semantics.wordnet.thesaurus import Thesaurus
@@ -99,6 +100,7 @@ __all__ = [
     "suggest_themes",
     "tokens",
     "unknown_words",
+    "wordnet_documents",
     "wrap_names",
     "write_space",
 ]

@@ -12,7 +12,6 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 import likewise
-from likewise.broker.asyncapi import asyncapi
 from likewise.broker.http import (
     administering,
     consuming,
@@ -22,6 +21,7 @@ from likewise.broker.http import (
     streaming,
     subscribing,
 )
+from likewise.broker.http.asyncapi import asyncapi
 from likewise.broker.http.documents import json_answer
 from likewise.broker.http.guard import Gate
 from likewise.broker.http.models import ProblemModel

@@ -9,6 +9,7 @@ touch this file too.
 # ruff: noqa: PLR0917  (compiled functions are not called by keyword)
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -330,3 +331,9 @@ def repeated(starts: Any, ids: Any, attribute_of: Any, attributes: int) -> Any:
                     out[attribute] = True
                 seen[attribute] = event
     return out
+
+
+def kernel_is_cached() -> bool:
+    """Whether the machine code is on disk, so that its first use does not compile."""
+    folder = Path(detect.stats.cache_path)  # type: ignore[attr-defined]
+    return any(folder.glob("kernel.detect-*.nbi"))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from likewise.composite.compiled.guard import expire
 from likewise.composite.compiled.kernel import detect, repeated
 from likewise.composite.compiled.registry import FlatStock
-from likewise.composite.compiled.rows import Origin, Rows, Source, detections
+from likewise.composite.compiled.rows import Origin, Rows, RowSource, detections
 from likewise.composite.compiled.shape import Shape
 from likewise.composite.compiled.store import next_timer, remove
 from likewise.composite.compiled.tables import (
@@ -22,7 +22,7 @@ from likewise.composite.compiled.tables import (
     WHY,
 )
 from likewise.composite.detection import Detection
-from likewise.composite.encoding import Columns, Encoded
+from likewise.composite.encoding import Columns, EncodedTuples
 from likewise.composite.hits import HitBook
 from likewise.composite.plan.catalogue import Catalogue
 from likewise.events import Event, Instant
@@ -44,7 +44,7 @@ class Furthest(NamedTuple):
     time: Instant
 
 
-class Hits(NamedTuple):
+class CompiledHits(NamedTuple):
     """Matches of profiles that a dictionary cannot answer, sorted by event."""
 
     event: NDArray[np.int64]
@@ -52,7 +52,7 @@ class Hits(NamedTuple):
     score: NDArray[np.float64]
 
 
-_NO_HITS: Final = Hits(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float64))
+_NO_HITS: Final = CompiledHits(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float64))
 
 
 def _one() -> tuple[NDArray[Any], ...]:
@@ -94,14 +94,14 @@ class FlatPatterns(FlatStock):
 
     # events as numbers
 
-    def hits(self, event: NDArray[Any], handle: NDArray[Any], probability: NDArray[Any]) -> Hits:
+    def hits(self, event: NDArray[Any], handle: NDArray[Any], probability: NDArray[Any]) -> CompiledHits:
         """Those hits that belong to plain patterns, sorted by event."""
         numbers = np.full(max(int(handle.max(initial=-1)), max(self._handles, default=-1)) + 1, -1, np.int32)
         numbers[list(self._handles)] = list(self._handles.values())
         predicate = numbers[handle]
         mine = np.flatnonzero(predicate >= 0)
         mine = mine[np.argsort(event[mine], kind="stable")]
-        return Hits(event[mine].astype(np.int64), predicate[mine], probability[mine].astype(np.float64))
+        return CompiledHits(event[mine].astype(np.int64), predicate[mine], probability[mine].astype(np.float64))
 
     def tidy(self) -> None:
         """Let go of tuples, keys and events that nobody needs."""
@@ -115,14 +115,14 @@ class FlatPatterns(FlatStock):
             self._past.retain(np.concatenate((waiting.ravel(), t.furthest.ravel())))
             self._forget_at = 2 * len(self._past.events) + _FORGET
 
-    def promising(self, encoded: Encoded) -> NDArray[np.int64]:
+    def promising(self, encoded: EncodedTuples) -> NDArray[np.int64]:
         """The events that profiles of the matcher may match: those with a value that one of them needs."""
         if self._unanchored:
             return np.arange(len(encoded.starts) - 1)
         anchored = np.flatnonzero(self._columns.anchor_of[encoded.ids])
         return np.unique(np.searchsorted(encoded.starts, anchored, side="right") - 1)
 
-    def unfit(self, encoded: Encoded) -> list[str]:
+    def unfit(self, encoded: EncodedTuples) -> list[str]:
         """Patterns that join by an attribute of which some event has several values."""
         if not self._columns.joins:
             return []
@@ -185,10 +185,10 @@ class FlatPatterns(FlatStock):
 
     def process(
         self,
-        encoded: Encoded,
+        encoded: EncodedTuples,
         events: Sequence[Event],
         times: NDArray[np.int64],
-        hits: Hits | None,
+        hits: CompiledHits | None,
         *,
         base: int,
         catalogue: Catalogue,
@@ -237,7 +237,7 @@ class FlatPatterns(FlatStock):
         origin = self._origins.get(index)
         if origin is None:
             name = self._names[index]
-            source = Source(catalogue.running(name), catalogue.scope(name), partial(self.sure, name))
+            source = RowSource(catalogue.running(name), catalogue.scope(name), partial(self.sure, name))
             origin = self._origins[index] = Origin(name, self._roles[index], (source, None))
         return origin
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.composite.compiled.rows import Past
-from likewise.composite.compiled.shape import Role, Shape, anchor_of
+from likewise.composite.compiled.shape import Shape, ShapeRole, anchor_of
 from likewise.composite.compiled.store import hold, join, push, rehash
 from likewise.composite.compiled.tables import (
     BROKEN,
@@ -173,7 +173,7 @@ class FlatBook:
         row = (shape.within, started, shape.threshold, *became, *asked, -1, -1, 0, 0, 0, 0, *ends)
         self._tables.patterns[index] = row
 
-    def _predicate(self, role: Role) -> int:
+    def _predicate(self, role: ShapeRole) -> int:
         """The number under which a profile reports."""
         if self._looked_up(role):
             return self._room(self._simple(role))
@@ -192,18 +192,18 @@ class FlatBook:
         self._users[number] = self._users.get(number, 0) + 1
         return self._room(number)
 
-    def _looked_up(self, role: Role) -> bool:
+    def _looked_up(self, role: ShapeRole) -> bool:
         """Whether a dictionary answers the profile; hits that come from elsewhere tell of all."""
         return isinstance(self._matcher, Matcher) and is_simple(role.profile, role.options)
 
-    def _anchor(self, role: Role) -> Value | None:
+    def _anchor(self, role: ShapeRole) -> Value | None:
         """A value that an event must have, unless a mean forgives its absence."""
         if isinstance(self._matcher, HitBook):
             return None
         forgiving = self._matcher.settings(role.profile, role.options).aggregation is Aggregation.MEAN
         return None if forgiving else anchor_of(role)
 
-    def _simple(self, role: Role) -> int:
+    def _simple(self, role: ShapeRole) -> int:
         [predicate] = role.profile.predicates
         value: Any = predicate.value
         return self._columns.predicate(predicate.attribute, value)
@@ -241,7 +241,7 @@ class FlatBook:
         self._free_places.setdefault(len(shape.all_roles), []).append(first)
         return index
 
-    def _unpost(self, role: Role, place: int) -> None:
+    def _unpost(self, role: ShapeRole, place: int) -> None:
         simple = self._looked_up(role)
         number = self._simple(role) if simple else self._profiles[_profile_key(role)][0]
         heads, postings = self._tables.predicates["head"], self._tables.postings
@@ -260,7 +260,7 @@ class FlatBook:
         if not simple:
             self._release(role, number)
 
-    def _release(self, role: Role, number: int) -> None:
+    def _release(self, role: ShapeRole, number: int) -> None:
         self._users[number] -= 1
         if not self._users[number]:
             _, handle = self._profiles.pop(_profile_key(role))
@@ -278,7 +278,7 @@ def _is_deep(shape: Shape) -> bool:
     return shape.joint or len(shape.roles) > 2 or (shape.deferred and len(shape.roles) > 1)
 
 
-def _profile_key(role: Role) -> tuple[Profile, Options]:
+def _profile_key(role: ShapeRole) -> tuple[Profile, Options]:
     return role.profile, role.options
 
 
@@ -289,7 +289,7 @@ def _doubled(column: NDArray[Any]) -> NDArray[Any]:
 # What the plain patterns hold: room for it in the tables, and the way into a snapshot and back.
 
 
-class Kept(NamedTuple):
+class KeptPattern(NamedTuple):
     """A waiting instance of one pattern, for snapshots and for going over to the general path.
 
     `member` is the last one that is filled; `blocker` is the rank of the event that keeps others from following, and
@@ -347,7 +347,7 @@ class FlatStock(FlatBook):
         t.scalars[HEAP] = len(timers)
         self._with(timers=np.concatenate((timers, np.zeros(len(timers) + more + 64, timers.dtype))))
 
-    def kept(self, name: str) -> list[Kept]:
+    def kept(self, name: str) -> list[KeptPattern]:
         """The waiting instances of one pattern, oldest first, and then what may break them."""
         index = self._index[name]
         t, p = self._tables, self._tables.patterns[index]
@@ -364,7 +364,9 @@ class FlatStock(FlatBook):
             member = place - first
             ranks = tuple(row[: 1 if joint or place == p["guard"] else member + 1])
             over = None if until == NEVER else until
-            out.append(Kept(tuple([past[rank] for rank in ranks]), ranks, member, sure, flag, over, blocker, quiet))
+            out.append(
+                KeptPattern(tuple([past[rank] for rank in ranks]), ranks, member, sure, flag, over, blocker, quiet)
+            )
         return out
 
     def _watched(self, index: int) -> list[int]:
@@ -375,7 +377,7 @@ class FlatStock(FlatBook):
         mine = np.flatnonzero((entries["place"] == guard) & (entries["serial"] >= 0))
         return [int(entry) for entry in mine[np.argsort(entries["serial"][mine])]]
 
-    def load(self, name: str, kept: Sequence[Kept], facts: Facts) -> None:
+    def load(self, name: str, kept: Sequence[KeptPattern], facts: Facts) -> None:
         """Take waiting instances back, oldest first."""
         index, shape = self._index[name], self._shapes[name]
         pattern = self._tables.patterns[index]
@@ -385,7 +387,7 @@ class FlatStock(FlatBook):
             self._make_room()
             self._load(shape.within, index, row, shape.all_roles[row.member].attributes)
 
-    def _load(self, within: int, index: int, row: Kept, attributes: tuple[str, ...]) -> None:
+    def _load(self, within: int, index: int, row: KeptPattern, attributes: tuple[str, ...]) -> None:
         t, columns = self._tables, self._columns
         found = [columns.keys(row.events[-1].tuples, columns.join(attribute)) for attribute in attributes]
         keys = [key[0] if key else -1 for key in found]

@@ -34,7 +34,7 @@ def uncollected() -> Iterator[None]:
             gc.enable()
 
 
-class Source:
+class RowSource:
     """Where a detection of the compiled path comes from; what it does not hold is worked out only when asked for."""
 
     def __init__(
@@ -59,7 +59,7 @@ class Origin(NamedTuple):
 
     name: str
     roles: tuple[str, ...]
-    source: tuple[Source, None]
+    source: tuple[RowSource, None]
 
 
 class Rows(NamedTuple):

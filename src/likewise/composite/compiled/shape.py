@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from likewise.composite.compiled.tables import ALL, FIRST, LAST, MOST_KEYS, MOST_MEMBERS
-from likewise.composite.plan.conditions import Condition, Side
-from likewise.composite.plan.nodes import Absence, JointNode, LeafNode, Node, Part, Plan, SequenceNode, Step
+from likewise.composite.plan.conditions import Condition, ConditionSide
+from likewise.composite.plan.nodes import Absence, JointNode, LeafNode, Part, Plan, PlanNode, SequenceNode, Step
 from likewise.events import Value, normalise
 from likewise.language import Consumption, Keep, Operator, Options, Profile, Range
 
 _KEEP = {Keep.ALL: ALL, Keep.FIRST: FIRST, Keep.LAST: LAST}
 
 
-class Role(NamedTuple):
+class ShapeRole(NamedTuple):
     """One member: its name, its profile and how that is matched, which duplicates it keeps, what it is joined by."""
 
     name: str
@@ -27,16 +27,16 @@ class Role(NamedTuple):
 class Shape(NamedTuple):
     """All that the compiled path needs to know of a pattern."""
 
-    roles: tuple[Role, ...]
+    roles: tuple[ShapeRole, ...]
     joint: bool
     within: int
     unique: bool
     threshold: float
-    guard: Role | None = None
+    guard: ShapeRole | None = None
     after: int = -1
 
     @property
-    def all_roles(self) -> tuple[Role, ...]:
+    def all_roles(self) -> tuple[ShapeRole, ...]:
         """The members, and what must not happen after the one numbered `after`."""
         return self.roles if self.guard is None else (*self.roles, self.guard)
 
@@ -78,7 +78,7 @@ def shape_of(plan: Plan) -> Shape | None:
     return shape if _chosen(shape) else None
 
 
-def _members(whole: Part) -> list[Role | None]:
+def _members(whole: Part) -> list[ShapeRole | None]:
     """The members of a pattern that may be plain: profiles in sequence or together, or one alone; else none."""
     root = whole.node
     if isinstance(root, LeafNode):
@@ -95,10 +95,10 @@ def _members(whole: Part) -> list[Role | None]:
     return [_role(step.node, _KEEP.get(step.keep.keep)) if isinstance(step, Part) else None for step in steps]
 
 
-def _role(node: Node, keep: int | None) -> Role | None:
+def _role(node: PlanNode, keep: int | None) -> ShapeRole | None:
     if not isinstance(node, LeafNode) or node.conditions or keep is None:
         return None
-    return Role(node.role, node.profile, node.options, keep)
+    return ShapeRole(node.role, node.profile, node.options, keep)
 
 
 def _chosen(shape: Shape) -> bool:
@@ -114,7 +114,9 @@ def _chosen(shape: Shape) -> bool:
     return shape.joint or all(role.keep != LAST for role in roles[1:])
 
 
-def _joined(roles: tuple[Role, ...], plan: Plan, guard: Absence | None, *, joint: bool) -> tuple[Role, ...] | None:
+def _joined(
+    roles: tuple[ShapeRole, ...], plan: Plan, guard: Absence | None, *, joint: bool
+) -> tuple[ShapeRole, ...] | None:
     """The roles with what joins them, if conditions are equalities and each tells the same of all members.
 
     The members must be joined without the one that must not happen, which comes last and joins nothing, and in a
@@ -159,18 +161,18 @@ def _connected(found: list[set[tuple[int, str]]]) -> list[set[tuple[int, str]]]:
 def _equality(condition: Condition, places: Mapping[str, int]) -> set[tuple[int, str]] | None:
     """The two attributes that a condition sets equal; None if it is more than that."""
     left, right = condition.left, condition.right
-    if not condition.joins or not isinstance(right, Side) or left.roles == right.roles:
+    if not condition.joins or not isinstance(right, ConditionSide) or left.roles == right.roles:
         return None
     [one], [other] = left.roles, right.roles
     return {(places[one], left.attribute), (places[other], right.attribute)}
 
 
-def _by_meaning(role: Role, attribute: str) -> bool:
+def _by_meaning(role: ShapeRole, attribute: str) -> bool:
     """A name that is matched by meaning may stand for another attribute of the event."""
     return any(p.attribute_approximate and normalise(p.attribute) == attribute for p in role.profile.predicates)
 
 
-def anchor_of(role: Role) -> Value | None:
+def anchor_of(role: ShapeRole) -> Value | None:
     """A value that every event must have to match the profile, whatever the name it goes by."""
     if role.options.approach not in (None, "exact", "approximate"):
         return None

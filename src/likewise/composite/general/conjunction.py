@@ -9,7 +9,7 @@ from likewise.composite.general.absence import Blockers, Guarded
 from likewise.composite.general.choice import Chooser
 from likewise.composite.general.instance import Instance, joined, roles_of
 from likewise.composite.general.process import TERMINATORS, TIMERS, lacks, needed
-from likewise.composite.plan.conditions import UNFILLED, Side, keys_of
+from likewise.composite.plan.conditions import UNFILLED, ConditionSide, keys_of
 from likewise.composite.plan.nodes import JointNode
 from likewise.composite.relations import relation_of
 from likewise.events import Instant
@@ -95,7 +95,7 @@ class JointProcess(Guarded):
         self.choosers = [Chooser(part) for part in parts]
         self.held: list[dict[Held, None]] = [{} for _ in parts]
         # Of each part, by each side that others find it by: those that wait, by key.
-        self.index: list[dict[Side, dict[Any, dict[Held, None]]]] = [{} for _ in parts]
+        self.index: list[dict[ConditionSide, dict[Any, dict[Held, None]]]] = [{} for _ in parts]
         for (_, part), (_, side) in self.node.joins.items():
             self.index[part][side] = {}
         self.pending: dict[WaitingWhole, None] = {}

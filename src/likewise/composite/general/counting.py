@@ -9,7 +9,7 @@ from zlib import crc32
 
 from likewise.composite.general.instance import Instance, joined, readings
 from likewise.composite.general.process import TIMERS, Process
-from likewise.composite.plan.conditions import Side
+from likewise.composite.plan.conditions import ConditionSide
 from likewise.composite.plan.nodes import RepetitionNode, SelectionNode
 from likewise.events import Instant
 
@@ -27,7 +27,7 @@ def _groups(inbox: list[tuple[Any, Instance]], ways: tuple[frozenset[str], ...])
     return readings((instance for _, instance in inbox), ways)
 
 
-def _keys(instance: Instance, sides: tuple[Side, ...]) -> Sequence[Any]:
+def _keys(instance: Instance, sides: tuple[ConditionSide, ...]) -> Sequence[Any]:
     """The keys that it is counted for: of several values each is one."""
     if not sides:
         return ((),)

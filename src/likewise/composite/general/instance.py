@@ -14,7 +14,7 @@ Asked: TypeAlias = tuple[tuple[Value, ...], tuple[Any, ...]]
 """The values of an attribute, and the same as they compare."""
 
 
-class Token:
+class RoleToken:
     """One event as one pattern sees it: its place in the order, and whether a detection consumed it."""
 
     __slots__ = ("asked", "event", "rank", "taken", "time")
@@ -34,7 +34,7 @@ class Filled:
     __slots__ = ("mapped", "probability", "role", "token")
 
     def __init__(
-        self, role: str, token: Token, probability: float, mapped: dict[str, tuple[Weighted, ...]] | None = None
+        self, role: str, token: RoleToken, probability: float, mapped: dict[str, tuple[Weighted, ...]] | None = None
     ) -> None:
         self.role = role
         self.token = token

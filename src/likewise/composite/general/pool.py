@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from likewise.composite.general.run import Run
 
 Variant: TypeAlias = Literal["insert", "mark", "reference"]
-Answer: TypeAlias = "tuple[Entry, float, dict[str, tuple[Weighted, ...]] | None]"
+Answer: TypeAlias = "tuple[PoolEntry, float, dict[str, tuple[Weighted, ...]] | None]"
 """A profile that an event matches, how surely, and what its own words for attributes stand for."""
 
 
-class Hit(Protocol):
+class PoolHit(Protocol):
     """What the pool reads of a match."""
 
     @property
@@ -45,7 +45,7 @@ class ProfileMatcher(Protocol):
     def match(self, event: Event) -> Iterable[Any]: ...
 
 
-class Entry:
+class PoolEntry:
     """A profile in the pool, and who waits for it.
 
     A simple one has the `number` of its predicate, which a dictionary finds; the others have a `handle` of the matcher.
@@ -75,11 +75,11 @@ class Pool:
         self.matcher = matcher
         self.columns = columns
         self.variant = variant
-        self.by_handle: dict[int, Entry] = {}
-        self.by_number: dict[int, Entry] = {}
-        self._entries: dict[Hashable, Entry] = {}
+        self.by_handle: dict[int, PoolEntry] = {}
+        self.by_number: dict[int, PoolEntry] = {}
+        self._entries: dict[Hashable, PoolEntry] = {}
         # By identity: a profile's hash costs more than all the rest of an insertion.
-        self._of_leaf: dict[int, Entry] = {}
+        self._of_leaf: dict[int, PoolEntry] = {}
 
     def __len__(self) -> int:
         """How many profiles are active."""
@@ -93,7 +93,7 @@ class Pool:
             key = (leaf.profile, leaf.options) if number < 0 else number
             entry = self._entries.get(key)
             if entry is None:
-                entry = self._entries[key] = Entry(leaf.profile, leaf.options, number, key)
+                entry = self._entries[key] = PoolEntry(leaf.profile, leaf.options, number, key)
                 if self.variant != "insert":
                     self._add(entry)
                     if self.variant == "mark":
@@ -118,7 +118,7 @@ class Pool:
                     self._drop(entry)
                 del self._entries[entry.key]
 
-    def _add(self, entry: Entry) -> None:
+    def _add(self, entry: PoolEntry) -> None:
         entry.active = True
         if entry.number >= 0:
             self.by_number[entry.number] = entry
@@ -126,7 +126,7 @@ class Pool:
             entry.handle = self.matcher.add(entry.profile, options=entry.options, key=(entry,))
             self.by_handle[entry.handle] = entry
 
-    def _drop(self, entry: Entry) -> None:
+    def _drop(self, entry: PoolEntry) -> None:
         entry.active = False
         if entry.handle is not None:
             self.matcher.remove(entry.handle)
@@ -135,7 +135,7 @@ class Pool:
         else:
             self.by_number.pop(entry.number, None)
 
-    def _switch(self, entry: Entry, on: bool) -> None:
+    def _switch(self, entry: PoolEntry, on: bool) -> None:
         if entry.handle is None:
             if on:
                 self.by_number[entry.number] = entry
@@ -177,7 +177,7 @@ class Pool:
             return out
         for hit in self.matcher.match(event):
             entry = hit.subscription[0] if isinstance(hit.subscription, tuple) else None
-            if isinstance(entry, Entry) and entry.listeners:
+            if isinstance(entry, PoolEntry) and entry.listeners:
                 out.append((entry, hit.probability, mapped_values(entry.profile, event, hit)))
         return out
 
@@ -203,7 +203,7 @@ def is_simple(profile: Profile, options: Options) -> bool:
     return plain and p.operator is Operator.EQ and not isinstance(p.value, Range)
 
 
-def mapped_values(profile: Profile, event: Event, hit: Hit) -> dict[str, tuple[Weighted, ...]] | None:
+def mapped_values(profile: Profile, event: Event, hit: PoolHit) -> dict[str, tuple[Weighted, ...]] | None:
     """Values by the profile's own attribute names, where the event uses other names for them.
 
     Each of the top-k mappings gives an alternative, weighted against the best one.

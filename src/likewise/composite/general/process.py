@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from likewise.composite.general.instance import Filled, Instance, Token, Weighted, merged, readings
-from likewise.composite.plan.conditions import Condition, Side
-from likewise.composite.plan.nodes import JointNode, LeafNode, Node, Part, SequenceNode, TimeNode
+from likewise.composite.general.instance import Filled, Instance, RoleToken, Weighted, merged, readings
+from likewise.composite.plan.conditions import Condition, ConditionSide
+from likewise.composite.plan.nodes import JointNode, LeafNode, Part, PlanNode, SequenceNode, TimeNode
 from likewise.events import Event, Instant
 
 if TYPE_CHECKING:
@@ -40,12 +40,12 @@ class Process:
         "after", "alive", "consumption", "due", "found", "inbox", "marked", "node", "origin", "parent", "run", "slot",
     )  # fmt: skip
 
-    node: Node
+    node: PlanNode
 
     def __init__(
         self,
         run: Run,
-        node: Node,
+        node: PlanNode,
         *,
         parent: Parent,
         slot: Any,
@@ -71,7 +71,7 @@ class Process:
     def begin(self, *, fresh: bool) -> None:
         """Start the parts; one that is not fresh is about to be loaded."""
 
-    def spawn(self, node: Node, *, slot: Any, after: Instant | None = None, fresh: bool = True) -> Process:
+    def spawn(self, node: PlanNode, *, slot: Any, after: Instant | None = None, fresh: bool = True) -> Process:
         """Activate a part, from now on or from this process's own start."""
         moment = self.after if after is None else after
         origin = self.origin if after is None else after
@@ -152,7 +152,7 @@ class Process:
         """Take a dumped state."""
 
 
-def lacks(sides: tuple[Side, ...], instance: Instance) -> bool:
+def lacks(sides: tuple[ConditionSide, ...], instance: Instance) -> bool:
     """Whether it has no value of an attribute by which it is to be joined, and so can never be."""
     for side in sides:  # noqa: SIM110  (asked of every instance: no generator)
         if not side.keys(instance.roles):
@@ -160,7 +160,7 @@ def lacks(sides: tuple[Side, ...], instance: Instance) -> bool:
     return False
 
 
-def needed(node: SequenceNode | JointNode) -> list[tuple[Side, ...]]:
+def needed(node: SequenceNode | JointNode) -> list[tuple[ConditionSide, ...]]:
     """Of each part, what it must have to be joined: in a whole pattern of profiles, where every condition is asked."""
     parts = node.steps if isinstance(node, SequenceNode) else node.parts
     if node.depth or not all(isinstance(part, Part) and isinstance(part.node, LeafNode) for part in parts):
@@ -198,7 +198,7 @@ class LeafProcess(Process):
             self.listening = False
             self.run.unlisten(self)
 
-    def receive(self, token: Token, probability: float, mapped: dict[str, tuple[Weighted, ...]] | None) -> None:
+    def receive(self, token: RoleToken, probability: float, mapped: dict[str, tuple[Weighted, ...]] | None) -> None:
         """An event that matches the profile."""
         end, node = token.time, self.node
         if end <= self.after:
@@ -239,7 +239,7 @@ class TimeProcess(Process):
 
     def fire(self, item: Any) -> None:  # noqa: ARG002
         now = self.run.now
-        token = Token(Event("", (), (), now, now), -1, now)
+        token = RoleToken(Event("", (), (), now, now), -1, now)
         self.emit(
             Instance(
                 self.node.id,
@@ -280,12 +280,12 @@ class Holder(Protocol):
         ...
 
 
-class InnerToken(Token):
+class InnerToken(RoleToken):
     """An event as a pattern sees it that is used by name; `outer` is the same event for whoever uses the name."""
 
     __slots__ = ("outer",)
 
-    def __init__(self, outer: Token, *, taken: bool = False) -> None:
+    def __init__(self, outer: RoleToken, *, taken: bool = False) -> None:
         super().__init__(outer.event, outer.rank, outer.time, taken=taken)
         self.outer = outer
         if outer.asked is None:
@@ -302,7 +302,7 @@ class ConsumptionScope:
         self._last: InnerToken | None = None
         self._holders: dict[int, dict[Holder, None]] = {}
 
-    def token(self, token: Token) -> Token:
+    def token(self, token: RoleToken) -> RoleToken:
         """The event of this step as it is seen here: one token for all roles."""
         if self._outer is None:
             return token

@@ -14,13 +14,13 @@ from likewise.composite.general.choice import Chooser
 from likewise.composite.general.conjunction import Held, JointProcess
 from likewise.composite.general.counting import RepetitionProcess, SelectionProcess
 from likewise.composite.general.gate import GateProcess
-from likewise.composite.general.instance import Filled, Instance, Token, Weighted
+from likewise.composite.general.instance import Filled, Instance, RoleToken, Weighted
 from likewise.composite.general.prefix import Prefix
 from likewise.composite.general.process import EVENTS, ConsumptionScope, LeafProcess, Parent, Process, TimeProcess
 from likewise.composite.general.sequence import SequenceProcess
 from likewise.composite.general.timers import Timers, new_lanes
 from likewise.composite.plan.conditions import Relate
-from likewise.composite.plan.nodes import Node, Plan
+from likewise.composite.plan.nodes import Plan, PlanNode
 from likewise.events import Event, Instant
 from likewise.language import Consumption as Consume
 
@@ -138,7 +138,7 @@ class Run:
 
     def spawn(
         self,
-        node: Node,
+        node: PlanNode,
         *,
         parent: Parent,
         slot: Any,
@@ -168,7 +168,7 @@ class Run:
         """A step: an event for those who wait for it, one token for all roles that it may fill."""
         end: Any = event.end if event.end is not None else event.start
         self.now, self.phase, self._built = end, EVENTS, 0
-        token = Token(event, rank, end)
+        token = RoleToken(event, rank, end)
         for leaves, probability, mapped in told:
             for leaf in leaves:
                 leaf.receive(token, probability, mapped)
@@ -265,13 +265,13 @@ class Run:
 
     # what became of instances
 
-    def stopped(self, node: Node, level: int, why: str, holder: Prefix | Held, instance: Instance | None) -> None:
+    def stopped(self, node: PlanNode, level: int, why: str, holder: Prefix | Held, instance: Instance | None) -> None:
         """A partial instance ended, or one more event did not fit."""
         roles = holder.roles if isinstance(holder, Prefix) else holder.instance.roles
         extra = instance.roles if instance is not None else ()
         self.note(Stop(node.id, level, why, roles + extra, self.now))
 
-    def blocked(self, node: Node, by: Node, parts: tuple[Instance, ...], time: Instant) -> None:
+    def blocked(self, node: PlanNode, by: PlanNode, parts: tuple[Instance, ...], time: Instant) -> None:
         """All was there but something happened that must not."""
         roles = tuple(filled for part in parts for filled in part.roles)
         self.note(Stop(node.id, len(parts), f"{min(by.roles)} happened", roles, time))

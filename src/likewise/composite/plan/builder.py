@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from typing import Any, Final
 
 from likewise.composite.plan import nodes as plan
-from likewise.composite.plan.conditions import Condition, Side
+from likewise.composite.plan.conditions import Condition, ConditionSide
 from likewise.composite.plan.placing import complete, place, settle
 from likewise.composite.relations import NEEDS_DISTANCE, NEEDS_LENGTH_LEFT, NEEDS_LENGTH_RIGHT
 from likewise.errors import BuildError
@@ -142,7 +142,7 @@ class Planner:
     def __init__(self, subscription: Subscription, known: Mapping[str, Subscription]) -> None:
         self.known = known
         self.stack = [subscription.name]
-        self.nodes: list[plan.Node] = []
+        self.nodes: list[plan.PlanNode] = []
         self.parts: list[plan.Part] = []
         self.conditions: list[Condition] = []
         self.settled: list[Condition] = []
@@ -182,15 +182,15 @@ class Planner:
         right = self._side(binding.right) if isinstance(binding.right, Field) else binding.right
         return Condition(self._side(binding.left), binding.operator, right, binding.approximate)
 
-    def _side(self, wanted: Field) -> Side:
+    def _side(self, wanted: Field) -> ConditionSide:
         roles = self._scope.get(wanted.alias)
         if roles is None:
             close = get_close_matches(wanted.alias, self._scope, n=1)
             guess = f"did you mean {close[0]!r}?" if close else f"members: {', '.join(self._scope) or 'none'}"
             raise BuildError(f"no member is named {wanted.alias!r}", hint=guess)
-        return Side(frozenset(roles), normalise(wanted.attribute), wanted.offset)
+        return ConditionSide(frozenset(roles), normalise(wanted.attribute), wanted.offset)
 
-    def _register(self, node: plan.Node) -> plan.Node:
+    def _register(self, node: plan.PlanNode) -> plan.PlanNode:
         node.id = len(self.nodes)
         node.lasting = node.free or self._counts > 0
         if node.id == MOST_NODES:
@@ -201,13 +201,13 @@ class Planner:
         self.nodes.append(node)
         return node
 
-    def _node(self, pattern: Pattern, depth: int, free: bool) -> plan.Node:
+    def _node(self, pattern: Pattern, depth: int, free: bool) -> plan.PlanNode:
         build = getattr(self, f"_{type(pattern).__name__.lower()}")
-        node: plan.Node = self._register(build(pattern, depth, free))
+        node: plan.PlanNode = self._register(build(pattern, depth, free))
         node.text = node.text or type(pattern).__name__.lower()
         return node
 
-    def _child(self, pattern: Pattern, depth: int, free: bool, *, hold: Duration | None = None) -> plan.Node:
+    def _child(self, pattern: Pattern, depth: int, free: bool, *, hold: Duration | None = None) -> plan.PlanNode:
         """A part for which no other part waits: of its duplicates, all, the first or the n-th since activation."""
         keep = _keep_of(pattern)
         if keep == _ALL:
@@ -245,10 +245,10 @@ class Planner:
         self._scope.setdefault(alias, set()).add(role)
         return role
 
-    def _member(self, member: Member, depth: int, free: bool) -> plan.Node:
+    def _member(self, member: Member, depth: int, free: bool) -> plan.PlanNode:
         return self._leaf(member.profile, self._role(member.alias), self._options, depth, free)
 
-    def _leaf(self, profile: Profile, role: str, options: Options, depth: int, free: bool) -> plan.Node:
+    def _leaf(self, profile: Profile, role: str, options: Options, depth: int, free: bool) -> plan.PlanNode:
         if not profile.predicates:
             raise BuildError("a member needs at least one predicate", hint="write {attribute = value}")
         threshold = plan.NEAR if free or self._near else options.threshold
@@ -262,7 +262,7 @@ class Planner:
             role=role,
         )
 
-    def _timeevent(self, event: TimeEvent, depth: int, free: bool) -> plan.Node:
+    def _timeevent(self, event: TimeEvent, depth: int, free: bool) -> plan.PlanNode:
         check_time(event)
         role = self._role(event.alias)
         period, shift = (event.every, 0) if event.every is not None else (DAY, event.at)
@@ -270,7 +270,7 @@ class Planner:
             id=0, depth=depth, free=free, roles=frozenset({role}), period=period or DAY, shift=shift or 0, role=role
         )
 
-    def _reference(self, reference: Reference, depth: int, free: bool) -> plan.Node:
+    def _reference(self, reference: Reference, depth: int, free: bool) -> plan.PlanNode:
         target = self.known.get(reference.name)
         if reference.name in self.stack:
             raise BuildError(
@@ -298,7 +298,7 @@ class Planner:
             free = f"{name} {count}"
         return free
 
-    def _expanded(self, target: Subscription, alias: str, depth: int, free: bool) -> plan.Node:
+    def _expanded(self, target: Subscription, alias: str, depth: int, free: bool) -> plan.PlanNode:
         assert isinstance(target.body, Composite)
         unique = target.body.consumption is Consumption.UNIQUE
         parts, conditions = len(self.parts), len(self.conditions)
@@ -329,7 +329,7 @@ class Planner:
 
     # operators
 
-    def _sequence(self, sequence: Sequence, depth: int, free: bool) -> plan.Node:
+    def _sequence(self, sequence: Sequence, depth: int, free: bool) -> plan.PlanNode:
         steps: list[plan.Step] = []
         guards: list[plan.Absence] = []
         for pattern in sequence.parts:
@@ -357,7 +357,7 @@ class Planner:
         node = self._child(negation.part, depth, True)
         return plan.Absence(node=node, after=after, within=negation.within)
 
-    def _conjunction(self, conjunction: Conjunction, depth: int, free: bool) -> plan.Node:
+    def _conjunction(self, conjunction: Conjunction, depth: int, free: bool) -> plan.PlanNode:
         guards, parts = [], []
         for pattern in conjunction.parts:
             if isinstance(pattern, Negation) and pattern.within is None:
@@ -380,7 +380,7 @@ class Planner:
         )
         return _with_roles(node, guards)
 
-    def _relation(self, relation: Relation, depth: int, free: bool) -> plan.Node:
+    def _relation(self, relation: Relation, depth: int, free: bool) -> plan.PlanNode:
         parts = (self._chosen(relation.left, depth, free), self._chosen(relation.right, depth, free))
         check_relation(relation, parts)
         node = plan.JointNode(
@@ -395,12 +395,12 @@ class Planner:
         )
         return _with_roles(node, [])
 
-    def _disjunction(self, disjunction: Disjunction, depth: int, free: bool) -> plan.Node:
+    def _disjunction(self, disjunction: Disjunction, depth: int, free: bool) -> plan.PlanNode:
         self._alternatives = True
         parts = tuple(self._child(pattern, depth, free) for pattern in disjunction.parts)
         return _with_roles(plan.DisjunctionNode(id=0, depth=depth, free=free, roles=frozenset(), parts=parts), [])
 
-    def _exclusiveor(self, exclusive: ExclusiveOr, depth: int, free: bool) -> plan.Node:
+    def _exclusiveor(self, exclusive: ExclusiveOr, depth: int, free: bool) -> plan.PlanNode:
         if exclusive.within is None:
             raise BuildError("`xor` needs a window", hint="add `within`: only then the other is known to be absent")
         check_length(exclusive.within, "`xor`", least=0)
@@ -409,7 +409,7 @@ class Planner:
         node = plan.ExclusiveNode(id=0, depth=depth, free=free, roles=frozenset(), parts=parts, within=exclusive.within)
         return _with_roles(node, [])
 
-    def _negation(self, negation: Negation, depth: int, free: bool) -> plan.Node:
+    def _negation(self, negation: Negation, depth: int, free: bool) -> plan.PlanNode:
         if negation.within is None:
             raise BuildError("a negation needs a window", hint="write `not … for 30 minutes`, or use it in a sequence")
         check_length(negation.within, "`not … for`")
@@ -418,7 +418,7 @@ class Planner:
             id=0, depth=depth, free=free, roles=part.roles, hidden=part.roles, part=part, within=negation.within
         )
 
-    def _selection(self, selection: Selection, depth: int, free: bool) -> plan.Node:
+    def _selection(self, selection: Selection, depth: int, free: bool) -> plan.PlanNode:
         if selection.index < 1:
             raise BuildError(f"there is no instance number {selection.index}", hint="instances count from 1")
         check_length(selection.within, "the i-th")
@@ -435,7 +435,7 @@ class Planner:
         )
         return _with_roles(node, [])
 
-    def _repetition(self, repetition: Repetition, depth: int, free: bool) -> plan.Node:
+    def _repetition(self, repetition: Repetition, depth: int, free: bool) -> plan.PlanNode:
         if repetition.least < 1 or (repetition.most is not None and repetition.most < repetition.least):
             raise BuildError(
                 f"cannot repeat {repetition.least} to {repetition.most} times", hint="counts begin at 1 and rise"
@@ -469,7 +469,7 @@ def _threshold(options: Options) -> float:
     return plan.LEAST if options.threshold is None else options.threshold
 
 
-def _with_roles(node: plan.Node, absent: list[plan.Absence]) -> plan.Node:
+def _with_roles(node: plan.PlanNode, absent: list[plan.Absence]) -> plan.PlanNode:
     """Collect the roles below; only alternatives may use the same name twice."""
     shared = isinstance(node, plan.DisjunctionNode | plan.ExclusiveNode)
     roles: set[str] = set()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
-from likewise.composite.general.instance import Asked, Filled, Token, Weighted
+from likewise.composite.general.instance import Asked, Filled, RoleToken, Weighted
 from likewise.events import Value, normalise, to_instant
 from likewise.language import Operator
 from likewise.matching import Approach, certainty, default_threshold
@@ -52,7 +52,7 @@ _COMPARE: Final[dict[Operator, Callable[[Any, Any], bool]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class ConditionSide:
     """One side of a condition: the roles meant, their attribute (normalised), and a number to add."""
 
     roles: frozenset[str]
@@ -99,20 +99,21 @@ class Side:
 class Condition:
     """One binding predicate, with its names resolved to roles."""
 
-    left: Side
+    left: ConditionSide
     operator: Operator
-    right: Side | Value
+    right: ConditionSide | Value
     approximate: bool = False
 
     @property
     def roles(self) -> frozenset[str]:
         """All roles that it speaks of."""
-        return self.left.roles | self.right.roles if isinstance(self.right, Side) else self.left.roles
+        return self.left.roles | self.right.roles if isinstance(self.right, ConditionSide) else self.left.roles
 
     def __str__(self) -> str:
         """As it is written.
 
-        >>> str(Condition(Side(frozenset({"a"}), "room"), Operator.EQ, Side(frozenset({"b"}), "place"), True))
+        >>> left, right = ConditionSide(frozenset({"a"}), "room"), ConditionSide(frozenset({"b"}), "place")
+        >>> str(Condition(left, Operator.EQ, right, True))
         'a.room ~ b.place'
         """
         sign = {Operator.EQ: "~", Operator.NE: "!~"}[self.operator] if self.approximate else self.operator.value
@@ -123,18 +124,18 @@ class Condition:
         """Whether it is a plain equality of two attributes, so that instances can be found by key."""
         right = self.right
         return (
-            isinstance(right, Side)
+            isinstance(right, ConditionSide)
             and self.operator is Operator.EQ
             and not (self.approximate or self.left.offset or right.offset)
         )
 
     @property
-    def equated(self) -> tuple[Side, ...]:
+    def equated(self) -> tuple[ConditionSide, ...]:
         """What it sets equal, each as it stands in the event: by these values duplicates are told apart."""
         right = self.right
-        if not isinstance(right, Side) or self.operator is not Operator.EQ or self.approximate:
+        if not isinstance(right, ConditionSide) or self.operator is not Operator.EQ or self.approximate:
             return ()
-        return Side(self.left.roles, self.left.attribute), Side(right.roles, right.attribute)
+        return ConditionSide(self.left.roles, self.left.attribute), ConditionSide(right.roles, right.attribute)
 
     @property
     def counts(self) -> bool:
@@ -147,7 +148,7 @@ class Condition:
         A member that stays empty (in another branch of `or`) is not asked about.
         """
         right = self.right
-        if isinstance(right, Side) and not self.approximate:
+        if isinstance(right, ConditionSide) and not self.approximate:
             one, other = self.left.only(filled), right.only(filled)
             if one is not None and other is not None:
                 return self._plainly(keys_at(one, self.left.attribute), keys_at(other, right.attribute), right.offset)
@@ -166,7 +167,7 @@ class Condition:
 
     def _weighed(self, filled: tuple[Filled, ...], relate: Relate | None) -> float:
         right = self.right
-        if not isinstance(right, Side):
+        if not isinstance(right, ConditionSide):
             if not self.left.filled(filled):
                 return 1.0
             return min([self._best(one, [(right, 1.0)], relate) for one in self.left.values(filled)], default=0.0)
@@ -185,7 +186,7 @@ class Condition:
         if self.approximate:
             related = relate(str(x), str(y)) if relate is not None else float(comparable(x) == comparable(y))
             return related if self.operator is Operator.EQ else 1.0 - related
-        shift = self.right.offset if isinstance(self.right, Side) else 0.0
+        shift = self.right.offset if isinstance(self.right, ConditionSide) else 0.0
         return float(compare(self.operator, moved(x, self.left.offset), moved(y, shift)))
 
 
@@ -240,7 +241,7 @@ def _spelt(name: str) -> str:
     return spelt
 
 
-def _asked(token: Token, attribute: str) -> Asked:
+def _asked(token: RoleToken, attribute: str) -> Asked:
     """What the event itself says; asked for once."""
     if token.asked is None:
         token.asked = {}
@@ -253,7 +254,7 @@ def _asked(token: Token, attribute: str) -> Asked:
     return known
 
 
-def key_of(filled: Iterable[Filled], sides: tuple[Side, ...]) -> tuple[Any, ...]:
+def key_of(filled: Iterable[Filled], sides: tuple[ConditionSide, ...]) -> tuple[Any, ...]:
     """What tells duplicates of one member apart: the values that `=` conditions look at."""
     return tuple([side.keys(filled) for side in sides])
 
@@ -262,7 +263,7 @@ UNFILLED: Final = ("unfilled",)
 """The key of an instance in which the member asked about stays empty."""
 
 
-def keys_of(filled: Iterable[Filled], sides: tuple[Side, ...]) -> tuple[Any, ...]:
+def keys_of(filled: Iterable[Filled], sides: tuple[ConditionSide, ...]) -> tuple[Any, ...]:
     """Every key under which an instance can be joined; of several sides any may be the one that is filled."""
     keys = sides[0].keys(filled) if len(sides) == 1 else tuple([key for side in sides for key in side.keys(filled)])
     if len(keys) == 1:
@@ -272,7 +273,7 @@ def keys_of(filled: Iterable[Filled], sides: tuple[Side, ...]) -> tuple[Any, ...
     return () if any(side.filled(filled) for side in sides) else (UNFILLED,)
 
 
-def is_plain(filled: tuple[Filled, ...], sides: tuple[Side, ...]) -> bool:
+def is_plain(filled: tuple[Filled, ...], sides: tuple[ConditionSide, ...]) -> bool:
     """Whether the one key of an instance is that of all its events, each in the pattern's own words."""
     if len(filled) == 1:
         return filled[0].mapped is None

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from likewise.composite.plan.conditions import Condition, Side
+from likewise.composite.plan.conditions import Condition, ConditionSide
 from likewise.language import Allen, Consumption, Duplicates, Duration, Keep, Options, Profile
 
 
 @dataclass(slots=True, kw_only=True)
-class Node:
+class PlanNode:
     """One operator or leaf; `free` ones stand under a negation, where nothing is consumed.
 
     What is consumed has happened all the same: `lasting` ones stand under a negation, a count or `xor` and keep it.
@@ -35,12 +35,12 @@ class Node:
         return self.roles - self.hidden
 
     @property
-    def children(self) -> tuple[Node, ...]:
+    def children(self) -> tuple[PlanNode, ...]:
         """The nodes directly below."""
         return ()
 
 
-Join: TypeAlias = tuple[tuple[Side, ...], tuple[Side, ...]]
+NodeJoin: TypeAlias = tuple[tuple[ConditionSide, ...], tuple[ConditionSide, ...]]
 """Sides of a part and of what it is joined to, one of them a single one: some key of the one is a key of the other."""
 
 
@@ -51,11 +51,11 @@ class Part:
     `rest` are the conditions that still have to be asked where two instances have the one key of the join in common.
     """
 
-    node: Node
+    node: PlanNode
     keep: Duplicates
     conditions: list[Condition] = field(default_factory=list)
-    key: tuple[Side, ...] = ()
-    join: Join | None = None
+    key: tuple[ConditionSide, ...] = ()
+    join: NodeJoin | None = None
     rest: list[Condition] = field(default_factory=list)
 
 
@@ -63,18 +63,18 @@ class Part:
 class Absence:
     """What must not happen: after step `after` (-1: before the first), or for a time of its own."""
 
-    node: Node
+    node: PlanNode
     after: int
     within: Duration | None = None
     conditions: list[Condition] = field(default_factory=list)
-    join: Join | None = None
+    join: NodeJoin | None = None
     rest: list[Condition] = field(default_factory=list)
     asks: frozenset[str] = frozenset()
     """The roles beside its own that its conditions speak of."""
 
 
 @dataclass(slots=True, kw_only=True)
-class LeafNode(Node):
+class LeafNode(PlanNode):
     """A primitive profile."""
 
     profile: Profile
@@ -84,7 +84,7 @@ class LeafNode(Node):
 
 
 @dataclass(slots=True, kw_only=True)
-class TimeNode(Node):
+class TimeNode(PlanNode):
     """A time event: every `period`, `shift` after midnight."""
 
     period: Duration
@@ -96,7 +96,7 @@ Step: TypeAlias = Part | Absence
 
 
 @dataclass(slots=True, kw_only=True)
-class SequenceNode(Node):
+class SequenceNode(PlanNode):
     """Steps in order (an absence with its own time is one), and absences in between."""
 
     steps: tuple[Step, ...]
@@ -105,12 +105,12 @@ class SequenceNode(Node):
     deferred: bool
 
     @property
-    def children(self) -> tuple[Node, ...]:
+    def children(self) -> tuple[PlanNode, ...]:
         return tuple(step.node for step in self.steps) + tuple(guard.node for guard in self.guards)
 
 
 @dataclass(slots=True, kw_only=True)
-class JointNode(Node):
+class JointNode(PlanNode):
     """A conjunction, or two parts in one of Allen's relations; `joins` has the sides by which two parts are equal."""
 
     parts: tuple[Part, ...]
@@ -118,84 +118,84 @@ class JointNode(Node):
     within: Duration | None
     relation: Allen | None = None
     conditions: list[Condition] = field(default_factory=list)
-    joins: dict[tuple[int, int], tuple[Side, Side]] = field(default_factory=dict)
+    joins: dict[tuple[int, int], tuple[ConditionSide, ConditionSide]] = field(default_factory=dict)
 
     @property
-    def children(self) -> tuple[Node, ...]:
+    def children(self) -> tuple[PlanNode, ...]:
         return tuple(part.node for part in self.parts) + tuple(guard.node for guard in self.guards)
 
 
 @dataclass(slots=True, kw_only=True)
-class DisjunctionNode(Node):
+class DisjunctionNode(PlanNode):
     """Any of several; up to `apart`, conditions may tell its branches apart."""
 
-    parts: tuple[Node, ...]
-    apart: Node | None = field(default=None, repr=False, compare=False)
+    parts: tuple[PlanNode, ...]
+    apart: PlanNode | None = field(default=None, repr=False, compare=False)
 
     @property
-    def children(self) -> tuple[Node, ...]:
+    def children(self) -> tuple[PlanNode, ...]:
         return self.parts
 
 
 @dataclass(slots=True, kw_only=True)
-class ExclusiveNode(Node):
+class ExclusiveNode(PlanNode):
     """One without the others."""
 
-    parts: tuple[Node, ...]
+    parts: tuple[PlanNode, ...]
     within: Duration
     conditions: list[Condition] = field(default_factory=list)
 
     @property
-    def children(self) -> tuple[Node, ...]:
+    def children(self) -> tuple[PlanNode, ...]:
         return self.parts
 
 
 @dataclass(slots=True, kw_only=True)
-class SilenceNode(Node):
+class SilenceNode(PlanNode):
     """Nothing for a time, again and again."""
 
-    part: Node
+    part: PlanNode
     within: Duration
 
     @property
-    def children(self) -> tuple[Node, ...]:
+    def children(self) -> tuple[PlanNode, ...]:
         return (self.part,)
 
 
 @dataclass(slots=True, kw_only=True)
-class SelectionNode(Node):
+class SelectionNode(PlanNode):
     """The i-th, for each value of the `key` where there is one; `ways` are roles that differ between readings."""
 
-    part: Node
+    part: PlanNode
     index: int
     within: Duration | None
-    key: tuple[Side, ...] = ()
+    key: tuple[ConditionSide, ...] = ()
     ways: tuple[frozenset[str], ...] = ()
 
     @property
-    def children(self) -> tuple[Node, ...]:
+    def children(self) -> tuple[PlanNode, ...]:
         return (self.part,)
 
 
 @dataclass(slots=True, kw_only=True)
-class RepetitionNode(Node):
+class RepetitionNode(PlanNode):
     """Several in a row, or only the `longest` row, for each value of the `key` where there is one."""
 
-    part: Node
+    part: PlanNode
     least: int
     most: int | None
     within: Duration | None
     longest: bool = False
-    key: tuple[Side, ...] = ()
+    key: tuple[ConditionSide, ...] = ()
     ways: tuple[frozenset[str], ...] = ()
 
     @property
-    def children(self) -> tuple[Node, ...]:
+    def children(self) -> tuple[PlanNode, ...]:
         return (self.part,)
 
 
 @dataclass(slots=True, kw_only=True)
-class GateNode(Node):
+class GateNode(PlanNode):
     """A part that has a choice of duplicates, a threshold or a consumption of its own.
 
     A `named` one is a pattern in its own right: conditions of others are asked of what it lets through.
@@ -209,7 +209,7 @@ class GateNode(Node):
     conditions: list[Condition] = field(default_factory=list)
 
     @property
-    def children(self) -> tuple[Node, ...]:
+    def children(self) -> tuple[PlanNode, ...]:
         return (self.part.node,)
 
     @property
@@ -240,7 +240,7 @@ class Plan:
     root: Part
     consumption: Consumption
     threshold: float
-    nodes: tuple[Node, ...]
+    nodes: tuple[PlanNode, ...]
     conditions: tuple[Condition, ...]
 
     @property

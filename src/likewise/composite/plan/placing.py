@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from likewise.composite.plan import nodes as plan
-from likewise.composite.plan.conditions import Condition, Side
+from likewise.composite.plan.conditions import Condition, ConditionSide
 from likewise.errors import BuildError
 
 
-def place(condition: Condition, node: plan.Node) -> None:
+def place(condition: Condition, node: plan.PlanNode) -> None:
     """Descend as long as one child has all roles, then attach; a name has decided before it is asked."""
     if isinstance(node, plan.GateNode) and node.named:
         _at_gate(condition, node)
@@ -35,7 +35,7 @@ def place(condition: Condition, node: plan.Node) -> None:
         raise _refusal(condition, "are not events with attributes")
 
 
-def _tell_apart(condition: Condition, node: plan.Node) -> None:
+def _tell_apart(condition: Condition, node: plan.PlanNode) -> None:
     """Branches of `or` below that the condition speaks of stay apart up to here, the same events or not."""
     pending = list(node.children)
     while pending:
@@ -47,7 +47,7 @@ def _tell_apart(condition: Condition, node: plan.Node) -> None:
         pending += child.children
 
 
-def settle(node: plan.Node) -> list[plan.DisjunctionNode]:
+def settle(node: plan.PlanNode) -> list[plan.DisjunctionNode]:
     """Say where branches that stay apart come together; gives those that do so further up."""
     pending: list[plan.DisjunctionNode] = []
     for child in node.children:
@@ -67,11 +67,11 @@ def _largest(found: list[frozenset[str]]) -> tuple[frozenset[str], ...]:
     return tuple([roles for roles in found if not any(roles < other for other in found)])
 
 
-def _counts_here(condition: Condition, node: plan.Node) -> bool:
+def _counts_here(condition: Condition, node: plan.PlanNode) -> bool:
     return condition.counts and not _counted(condition, node)
 
 
-def _counted(condition: Condition, node: plan.Node) -> bool:
+def _counted(condition: Condition, node: plan.PlanNode) -> bool:
     """Whether a count further inside has the member that is compared with itself."""
     below = [child for child in node.children if condition.roles <= child.roles]
     return any(
@@ -111,11 +111,11 @@ def _in_joint(condition: Condition, node: plan.JointNode) -> None:
         _bind(condition, guard, node)
         return
     node.conditions.append(condition)
-    if condition.joins and isinstance(condition.right, Side):
+    if condition.joins and isinstance(condition.right, ConditionSide):
         _tie(condition.left, condition.right, node)
 
 
-def _tie(left: Side, right: Side, node: plan.JointNode) -> None:
+def _tie(left: ConditionSide, right: ConditionSide, node: plan.JointNode) -> None:
     """Two parts of which an instance of the one finds those of the other by key."""
     [k, *more] = [k for k, part in enumerate(node.parts) if left.roles & part.node.roles]
     [i, *others] = [i for i, part in enumerate(node.parts) if right.roles & part.node.roles]
@@ -139,7 +139,7 @@ def _check_visible(condition: Condition, steps: Iterable[plan.Step]) -> None:
             raise _refusal(condition, "include one inside a negation of its own")
 
 
-def _bind(condition: Condition, step: plan.Step, node: plan.Node) -> None:
+def _bind(condition: Condition, step: plan.Step, node: plan.PlanNode) -> None:
     step.conditions.append(condition)
     if isinstance(step, plan.Absence):
         step.asks |= condition.roles - step.node.roles
@@ -148,7 +148,9 @@ def _bind(condition: Condition, step: plan.Step, node: plan.Node) -> None:
     step.rest = [one for one in step.conditions if not (one.joins and {one.left, one.right} == known)]
 
 
-def _widened(known: plan.Join | None, new: tuple[Side, Side] | None, node: plan.Node) -> plan.Join | None:
+def _widened(
+    known: plan.NodeJoin | None, new: tuple[ConditionSide, ConditionSide] | None, node: plan.PlanNode
+) -> plan.NodeJoin | None:
     """A join that finds more by key: by what is always filled, else by all that may be (branches of `or`)."""
     if new is None:
         return known
@@ -163,11 +165,11 @@ def _widened(known: plan.Join | None, new: tuple[Side, Side] | None, node: plan.
     return ((*known[0], *mine), theirs) if known[1] == theirs else known
 
 
-def _covers(sides: tuple[Side, ...], sure: frozenset[str]) -> bool:
+def _covers(sides: tuple[ConditionSide, ...], sure: frozenset[str]) -> bool:
     return len(sides) == 1 and bool(sides[0].roles & sure)
 
 
-def _certain(node: plan.Node) -> frozenset[str]:
+def _certain(node: plan.PlanNode) -> frozenset[str]:
     """The roles that every instance fills."""
     if isinstance(node, plan.LeafNode | plan.TimeNode):
         return frozenset({node.role})
@@ -177,9 +179,9 @@ def _certain(node: plan.Node) -> frozenset[str]:
     return frozenset().union(*below) - node.hidden
 
 
-def _join(condition: Condition, node: plan.Node) -> tuple[Side, Side] | None:
+def _join(condition: Condition, node: plan.PlanNode) -> tuple[ConditionSide, ConditionSide] | None:
     """The side of this node and the side of what stands before, if the two are simply equal."""
-    if not condition.joins or not isinstance(condition.right, Side):
+    if not condition.joins or not isinstance(condition.right, ConditionSide):
         return None
     sides = (condition.left, condition.right)
     mine, theirs = sides if condition.left.roles <= node.roles else sides[::-1]

@@ -16,7 +16,7 @@ from likewise.errors import InputError
 from likewise.events.columns import EventColumns
 from likewise.events.files import MAX_LINE, line_blocks
 from likewise.events.mapping import RecordMapping, guess_mapping
-from likewise.events.records import Flaw, Intake, OnMapping
+from likewise.events.records import Flaw, OnMapping, RecordIntake
 from likewise.events.table_columns import TableColumns, value_of_cell
 
 __all__ = ["CsvColumns", "header_of", "read_csv_blocks", "row_blocks"]
@@ -39,13 +39,15 @@ class _Cells(NamedTuple):
 class CsvColumns:
     """Reads blocks of whole rows of one table.
 
-    >>> reader = CsvColumns(["id", "room"], RecordMapping(id="id"), Intake("x.csv"))
+    >>> reader = CsvColumns(["id", "room"], RecordMapping(id="id"), RecordIntake("x.csv"))
     >>> [columns] = reader.read(b'a,kitchen\\nb,"hall, upper"\\n', 2)
     >>> [(event.id, event.tuples) for event in columns]
     [('a', (('room', 'kitchen'),)), ('b', (('room', 'hall, upper'),))]
     """
 
-    def __init__(self, names: Sequence[str], mapping: RecordMapping, intake: Intake, *, separator: str = ",") -> None:
+    def __init__(
+        self, names: Sequence[str], mapping: RecordMapping, intake: RecordIntake, *, separator: str = ","
+    ) -> None:
         self._names = list(names)
         self._intake = intake
         self._separator = separator
@@ -192,7 +194,7 @@ def header_of(raw: bytes, separator: str | None, *, source: str) -> tuple[list[s
 
 def read_csv_blocks(
     stream: BinaryIO,
-    intake: Intake,
+    intake: RecordIntake,
     *,
     mapping: RecordMapping | None = None,
     separator: str | None = None,

@@ -21,7 +21,7 @@ from likewise.events.formats.json_kernel import GOOD, LOCAL_END, LOCAL_START, OD
 from likewise.events.formats.jsonl import decode_one, parse_json
 from likewise.events.forms import RecordForm
 from likewise.events.instants import from_local
-from likewise.events.records import Flaw, Intake
+from likewise.events.records import Flaw, RecordIntake
 from likewise.events.values import parse_text
 
 __all__ = ["JsonColumns"]
@@ -114,13 +114,13 @@ class JsonColumns:
     """Reads blocks of JSON lines of one source into columns.
 
     >>> from likewise.events.forms import EventForm
-    >>> reader = JsonColumns(EventForm(), Intake("x.jsonl"))
+    >>> reader = JsonColumns(EventForm(), RecordIntake("x.jsonl"))
     >>> [columns] = reader.read(b'{"attributes": {"slot": [1, 2]}}\\n{"id": "b", "attributes": {"slot": 1}}\\n', 1)
     >>> [(event.id, event.attributes) for event in columns]
     [('x.jsonl:1', {'slot': [1, 2]}), ('b', {'slot': [1]})]
     """
 
-    def __init__(self, form: RecordForm, intake: Intake) -> None:
+    def __init__(self, form: RecordForm, intake: RecordIntake) -> None:
         assert form.fields is not None
         names = [name.encode() for name in form.fields]
         self._names = np.frombuffer(b"".join(names) or b"\0", np.uint8)

@@ -20,7 +20,7 @@ from likewise.events.event import Event, Instant, Value, to_instant
 from likewise.events.files import MAX_LINE
 from likewise.events.forms import EventForm, RecordForm
 from likewise.events.instants import FIRST, LAST, parse_instant
-from likewise.events.records import IdSet, Intake, OnError
+from likewise.events.records import IdSet, OnError, RecordIntake
 from likewise.events.values import MAX_INTEGER, MAX_TEXT, MIN_INTEGER, check_span, parse_text
 
 __all__ = ["decode_batch", "decode_line", "decode_lines", "decode_one", "parse_json"]
@@ -71,10 +71,12 @@ def decode_lines(
 
     `first` is the number of the first line. Ids are checked against `seen`, if given, and added to it.
     """
-    return decode_batch(lines, first, Intake(source, on_error, None if seen is None else IdSet(seen)))
+    return decode_batch(lines, first, RecordIntake(source, on_error, None if seen is None else IdSet(seen)))
 
 
-def decode_batch(lines: Iterable[bytes], first: int, intake: Intake, form: RecordForm | None = None) -> Iterator[Event]:
+def decode_batch(
+    lines: Iterable[bytes], first: int, intake: RecordIntake, form: RecordForm | None = None
+) -> Iterator[Event]:
     """The events on some of the lines of an intake, from line number `first` on."""
     form = _EVENTS if form is None else form
     seen = intake.seen

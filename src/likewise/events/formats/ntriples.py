@@ -9,8 +9,8 @@ from typing import BinaryIO
 from likewise.errors import InputError
 from likewise.events.event import Event
 from likewise.events.files import MAX_LINE, line_batches
-from likewise.events.formats.rdf import Draft, Node, event_statements
-from likewise.events.records import Intake
+from likewise.events.formats.rdf import Draft, RdfNode, event_statements
+from likewise.events.records import RecordIntake
 
 __all__ = ["encode_ntriples", "read_ntriples"]
 
@@ -22,7 +22,7 @@ _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL
 _LETTERS = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f", '"': '"', "'": "'", "\\": "\\"}
 
 
-def read_ntriples(stream: BinaryIO, intake: Intake) -> Iterator[Event]:
+def read_ntriples(stream: BinaryIO, intake: RecordIntake) -> Iterator[Event]:
     """The events of a stream, in its order, holding one at a time.
 
     A bad statement is a bad record of its own; the event's other statements still count.
@@ -44,7 +44,7 @@ def read_ntriples(stream: BinaryIO, intake: Intake) -> Iterator[Event]:
     yield from finished(draft, intake)
 
 
-def finished(draft: Draft | None, intake: Intake) -> Iterator[Event]:
+def finished(draft: Draft | None, intake: RecordIntake) -> Iterator[Event]:
     """The drafted event, if it is whole and new."""
     if draft is None:
         return
@@ -58,7 +58,7 @@ def finished(draft: Draft | None, intake: Intake) -> Iterator[Event]:
         yield event
 
 
-def parse_statement(line: bytes) -> tuple[Node, str, Node] | None:
+def parse_statement(line: bytes) -> tuple[RdfNode, str, RdfNode] | None:
     """Subject, predicate and object of a line; None for a blank line or a comment.
 
     >>> parse_statement(b'<urn:e> <urn:p> "x"@en .')
@@ -80,16 +80,16 @@ Node(text='x', kind='literal', datatype='', language='en'))
     return _node(subject, blank), _plain(predicate), _value_node(iri, blank_value, literal, datatype, language)
 
 
-def _node(iri: str | None, blank: str | None) -> Node:
-    return Node(_plain(iri)) if iri is not None else Node(f"_:{blank}", "blank")
+def _node(iri: str | None, blank: str | None) -> RdfNode:
+    return RdfNode(_plain(iri)) if iri is not None else RdfNode(f"_:{blank}", "blank")
 
 
 def _value_node(
     iri: str | None, blank: str | None, literal: str | None, datatype: str | None, language: str | None
-) -> Node:
+) -> RdfNode:
     if literal is None:
         return _node(iri, blank)
-    return Node(_plain(literal), "literal", _plain(datatype or ""), language or "")
+    return RdfNode(_plain(literal), "literal", _plain(datatype or ""), language or "")
 
 
 def _plain(text: str) -> str:

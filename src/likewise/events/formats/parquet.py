@@ -13,7 +13,7 @@ from likewise.errors import InputError
 from likewise.events.arrow import columns_of_batch, holds_events
 from likewise.events.columns import EventColumns, TupleTable
 from likewise.events.mapping import RecordMapping, guess_mapping
-from likewise.events.records import Flaw, Intake, OnMapping
+from likewise.events.records import Flaw, OnMapping, RecordIntake
 from likewise.events.table_columns import CAPACITY, TableColumns
 
 __all__ = ["read_parquet"]
@@ -23,7 +23,7 @@ _SAMPLE: Final = 20
 
 
 def read_parquet(
-    source: Any, intake: Intake, *, mapping: RecordMapping | None = None, on_mapping: OnMapping | None = None
+    source: Any, intake: RecordIntake, *, mapping: RecordMapping | None = None, on_mapping: OnMapping | None = None
 ) -> Iterator[EventColumns]:
     """The events of a Parquet file, given by its path or as a stream of bytes."""
     try:
@@ -37,7 +37,7 @@ def read_parquet(
         raise InputError(f"cannot be read as Parquet: {reason}", source=intake.source) from None
 
 
-def _read_events(file: pq.ParquetFile, intake: Intake) -> Iterator[EventColumns]:
+def _read_events(file: pq.ParquetFile, intake: RecordIntake) -> Iterator[EventColumns]:
     table, first = TupleTable(), 1
     wanted = [name for name in ("id", "time", "end", "theme", "attributes") if name in file.schema_arrow.names]
     for batch in file.iter_batches(ROWS, columns=wanted, use_threads=False):
@@ -53,7 +53,7 @@ def _read_events(file: pq.ParquetFile, intake: Intake) -> Iterator[EventColumns]
 
 
 def _read_table(
-    file: pq.ParquetFile, intake: Intake, mapping: RecordMapping | None, on_mapping: OnMapping | None
+    file: pq.ParquetFile, intake: RecordIntake, mapping: RecordMapping | None, on_mapping: OnMapping | None
 ) -> Iterator[EventColumns]:
     reader: TableColumns | None = None
     first = 1

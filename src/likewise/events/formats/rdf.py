@@ -21,7 +21,7 @@ from likewise.events.instants import parse_instant
 from likewise.events.terms import normalise
 from likewise.events.values import check_span, check_text, parse_value
 
-__all__ = ["Draft", "Node", "event_statements", "named"]
+__all__ = ["Draft", "RdfNode", "event_statements", "named"]
 
 OWN = "urn:likewise:"
 EVENT, TERM = OWN + "event:", OWN + "term:"
@@ -45,7 +45,7 @@ _BOOLEAN = {"true": True, "1": True, "false": False, "0": False}
 _PLAIN_ID = re.compile(r"(?:https?://|urn:(?!likewise:))[^\x00-\x20<>\"{}|^`\\\x7f-\x9f]+")
 
 
-class Node(msgspec.Struct, frozen=True, gc=False):
+class RdfNode(msgspec.Struct, frozen=True, gc=False):
     """One place of a statement: an IRI, a blank node, or a literal with its type or language."""
 
     text: str
@@ -58,7 +58,7 @@ class Node(msgspec.Struct, frozen=True, gc=False):
 class Draft:
     """An event of which statements still come in."""
 
-    subject: Node
+    subject: RdfNode
     line: int | None = None
     tuples: dict[tuple[str, type, Value], tuple[str, Value]] = field(default_factory=dict)
     theme: list[str] = field(default_factory=list)
@@ -71,7 +71,7 @@ class Draft:
         text = self.subject.text
         return unquote(text.removeprefix(EVENT)) if text.startswith(EVENT) else text
 
-    def add(self, predicate: str, value: Node, *, prefix: str = "") -> None:
+    def add(self, predicate: str, value: RdfNode, *, prefix: str = "") -> None:
         """Take one statement, or raise an InputError that says what is wrong with it."""
         if predicate == THEME:
             self.theme.append(check_text("theme", value.text))
@@ -107,7 +107,7 @@ def named(iri: str) -> str:
     return check_text("a name", name)
 
 
-def _value(name: str, node: Node) -> Value:
+def _value(name: str, node: RdfNode) -> Value:
     if node.kind == "iri":
         return named(node.text)
     if node.kind == "blank":

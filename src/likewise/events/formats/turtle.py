@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Self
 from likewise.errors import InputError
 from likewise.events.event import Event
 from likewise.events.formats.ntriples import finished
-from likewise.events.formats.rdf import Draft, Node, event_statements, named
-from likewise.events.records import Intake
+from likewise.events.formats.rdf import Draft, RdfNode, event_statements, named
+from likewise.events.records import RecordIntake
 from likewise.events.values import MAX_DEPTH
 
 if TYPE_CHECKING:
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 __all__ = ["encode_turtle", "read_turtle"]
 
-_Statements = dict[Node, list[tuple[str, Node]]]
+_Statements = dict[RdfNode, list[tuple[str, RdfNode]]]
 
 
-def read_turtle(stream: BinaryIO, intake: Intake) -> Iterator[Event]:
+def read_turtle(stream: BinaryIO, intake: RecordIntake) -> Iterator[Event]:
     """The events of a Turtle document; a syntax error refuses the document, a bad statement only itself."""
     data = stream.read()
     try:
@@ -42,7 +42,7 @@ def read_turtle(stream: BinaryIO, intake: Intake) -> Iterator[Event]:
 
 
 def _add_all(
-    draft: Draft, subject: Node, statements: _Statements, intake: Intake, *, prefix: str = "", depth: int = 1
+    draft: Draft, subject: RdfNode, statements: _Statements, intake: RecordIntake, *, prefix: str = "", depth: int = 1
 ) -> None:
     for predicate, value in statements[subject]:
         try:
@@ -101,12 +101,12 @@ def _quiet() -> Iterator[None]:
         logger.setLevel(before)
 
 
-def _node(term: Any) -> Node:
+def _node(term: Any) -> RdfNode:
     from rdflib import BNode, Literal
 
     if isinstance(term, Literal):
-        return Node(str(term), "literal", str(term.datatype or ""), term.language or "")
-    return Node(f"_:{term}", "blank") if isinstance(term, BNode) else Node(str(term))
+        return RdfNode(str(term), "literal", str(term.datatype or ""), term.language or "")
+    return RdfNode(f"_:{term}", "blank") if isinstance(term, BNode) else RdfNode(str(term))
 
 
 def encode_turtle(event: Event) -> bytes:

@@ -16,8 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from likewise.composite import BUCKETS, LeafNode, Rendezvous, build_plan, key_digest, wanted_attributes
-from likewise.composite.compiled.rows import uncollected
+from likewise.composite import BUCKETS, LeafNode, Rendezvous, build_plan, key_digest, uncollected, wanted_attributes
 from likewise.events import Event, Value, normalise
 from likewise.matching import Matcher, canonical
 from likewise.pipeline.events.frame import TEXTS, encode, events_of, instants, parsed

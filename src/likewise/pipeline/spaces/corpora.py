@@ -113,10 +113,9 @@ class Corpus:
         return readers[self.format](spark)
 
     def _wordnet(self, spark: SparkSession) -> DataFrame:
-        from likewise.semantics.wordnet.corpus import documents
-        from likewise.semantics.wordnet.wordnet import WordNet
+        from likewise.semantics import WordNet, wordnet_documents
 
-        titles, texts = zip(*documents(WordNet.load()), strict=True)
+        titles, texts = zip(*wordnet_documents(WordNet.load()), strict=True)
         table = pa.table({"title": pa.array(titles), "text": pa.array(texts)})
         return self._articles(spark.createDataFrame(table).repartition(4))
 
