@@ -30,7 +30,7 @@ def signing_secret(key: bytes, namespace: str, name: str, salt: str) -> str:
     """The secret of one webhook, derived from the key, so that no secret is in the database.
 
     >>> signing_secret(b"key", "default", "parking", "1")[:12]
-    'whsec_uVZZdU'
+    'whsec_J0L2Jr'
     """
     message = "\0".join((namespace, name, salt)).encode("utf-8", "surrogatepass")
     return "whsec_" + base64.b64encode(hmac.digest(key, message, hashlib.sha256)).decode()
