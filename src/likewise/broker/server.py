@@ -27,10 +27,11 @@ class _Server(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
         """The first signal ends in order, with exit code 0; the second does not wait."""
-        structlog.get_logger("likewise.broker").info("stopping", signal=signal.Signals(sig).name)
-        self._broker.close_streams()
+        # First of all: a log that nobody reads any more must not keep the server from ending.
         self.force_exit = self.should_exit
         self.should_exit = True
+        self._broker.close_streams()
+        structlog.get_logger("likewise.broker").info("stopping", signal=signal.Signals(sig).name)
 
 
 def listen(host: str, port: int) -> socket.socket:
