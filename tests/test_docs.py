@@ -39,6 +39,7 @@ NOT_RUN = {
     "likewise dataset": "takes the data sets; tests/evaluation",
     "likewise detect homes.jsonl": "takes the data sets; tests/cli/test_detect.py",
     "likewise detect aarhus.jsonl": "takes the data sets; tests/cli/test_detect.py",
+    "likewise why EVENT": "a form, not a command; tests/cli/test_why.py",
     "likewise serve": "runs until it is stopped; tests/cli/test_broker.py",
     "likewise publish": "needs a running broker; tests/cli/test_broker.py",
     "likewise subscribe '": "needs a running broker; tests/cli/test_broker.py",
@@ -47,6 +48,7 @@ NOT_RUN = {
     "likewise history": "needs a running broker; tests/cli/test_broker.py",
     "likewise demo": "on Spark; tests/pipeline",
     "likewise node": "needs nodes that run; tests/overlay/test_network.py",
+    "likewise overlay --help": "the help of every command; tests/cli/test_help.py",
     "likewise overlay status": "needs nodes that run; tests/overlay/test_network.py",
 }
 """Commands that are only parsed, by the command's own parser, and where they are run instead."""
@@ -105,6 +107,8 @@ def desk(shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     articles = "".join(json.dumps(article) + "\n" for article in ARTICLES)
     (tmp_path / "articles.jsonl.bz2").write_bytes(bz2.compress(articles.encode()))
     (tmp_path / "readings.csv").write_text("sensor,at,celsius\nkitchen,2026-01-01T10:00:00Z,21.5\n")
+    (tmp_path / "feed.jsonl").write_text('{"deviceId": "d1", "ts": "2026-01-01T10:00:00Z", "temp": 21.5}\n')
+    (tmp_path / "patterns.lw").write_text("warm: {temp > 20} as t then {temp > 21} as u within 1 hour\n")
     (tmp_path / "devices.csv").write_text("device,room\nlaptop,112\n")
     (tmp_path / "parts.csv").write_text("name,price\nnotebook computer,900\n")
     (tmp_path / "examples").symlink_to(ROOT / "examples")
