@@ -62,8 +62,8 @@ def parse_statement(line: bytes) -> tuple[RdfNode, str, RdfNode] | None:
     """Subject, predicate and object of a line; None for a blank line or a comment.
 
     >>> parse_statement(b'<urn:e> <urn:p> "x"@en .')
-    (Node(text='urn:e', kind='iri', datatype='', language=''), 'urn:p', \
-Node(text='x', kind='literal', datatype='', language='en'))
+    (RdfNode(text='urn:e', kind='iri', datatype='', language=''), 'urn:p', \
+RdfNode(text='x', kind='literal', datatype='', language='en'))
     """
     if len(line) > MAX_LINE:
         raise InputError(f"the line is longer than {MAX_LINE >> 20} MiB")

@@ -77,7 +77,8 @@ def contrasted(scores: Matrix, rival: NDArray[np.float32], tau: float) -> Matrix
     [['0.5', '0.02']]
     """
     best = np.maximum(scores, rival[:, None])
-    return np.asarray(scores * np.exp((scores - best) / np.float32(tau)), np.float32)
+    # In double precision: NumPy's single precision differs in the last digit by the length of an array.
+    return np.asarray(scores * np.exp((scores - best).astype(np.float64) / tau), np.float32)
 
 
 __all__ = ["TEMPERATURES", "Competitors", "Contrast", "PreparedContrast", "contrasted"]

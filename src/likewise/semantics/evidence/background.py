@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.semantics.evidence.features import Sources, TermSide
+from likewise.semantics.evidence.features import Sources, TermSide, cosines
 
 Floats = NDArray[np.float32]
 
@@ -42,7 +42,7 @@ class Surroundings:
 def nearness(side: TermSide, events: TermSide) -> Floats:
     """How near each reading of `events` (row) is to each of `side` (column)."""
     if side.vectors is not None and events.vectors is not None:
-        return np.asarray(events.vectors @ side.vectors.T, np.float32)
+        return cosines(events.vectors, side.vectors)
     if not side.concepts:
         return np.zeros((len(events.readings), len(side.readings)), np.float32)
     return np.asarray(np.mean([np.sqrt(one.rows(events.texts)) for one in side.concepts], axis=0), np.float32)
@@ -51,8 +51,9 @@ def nearness(side: TermSide, events: TermSide) -> Floats:
 def nearer(around: Floats, near: Floats) -> Floats:
     """log2(1 + n), n being how many of the ordered surroundings of each row are nearer than each of its terms.
 
-    >>> nearer(np.array([[0.1, 0.5, 0.9]], np.float32), np.array([[0.2, 0.5, 0.95]], np.float32)).round(2).tolist()
-    [[1.58, 1.0, 0.0]]
+    >>> [log] = nearer(np.array([[0.1, 0.5, 0.9]], np.float32), np.array([[0.2, 0.5, 0.95]], np.float32))
+    >>> [round(float(each), 2) for each in log]
+    [1.58, 1.0, 0.0]
     """
     out = np.zeros(near.shape, np.float32)
     for row, ordered in enumerate(around):

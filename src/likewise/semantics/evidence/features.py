@@ -395,7 +395,16 @@ def _mark_initials(side: TermSide, reading: Reading, out: Features) -> None:
 def _cosines(one: Floats | None, other: Floats | None) -> Floats:
     assert one is not None
     assert other is not None
-    return np.asarray(one @ other.T, np.float32)
+    return cosines(one, other)
+
+
+def cosines(one: Floats, other: Floats) -> Floats:
+    """Cosines of unit rows, on a grid of 1/4096.
+
+    The last digits of a product depend on how many rows are multiplied together; a score must not depend on how events
+    are split into batches.
+    """
+    return np.asarray(np.round((one @ other.T) * 4096) / 4096, np.float32)
 
 
 def _roots(prepared: Sequence[Prepared], texts: Sequence[str]) -> Floats | None:
