@@ -32,9 +32,9 @@ def test_who_waits_comes_in_the_order_of_time_then_start_then_id() -> None:
     for one in (event("B", 5), event("A", 5), event("C", 5, start=2), event("A", 4)):
         intake.hold(one)
     assert intake.due == 4
-    assert [one.id for one in intake.waiting] == ["A4", "C5", "A5", "B5"]
-    assert [one.id for one in intake.ready(4)] == ["A4"]
-    assert [one.id for one in intake.ready(5)] == ["C5", "A5", "B5"]
+    assert [arrived[0].id for arrived in intake.waiting] == ["A4", "C5", "A5", "B5"]
+    assert [arrived[0].id for arrived in intake.ready(4)] == ["A4"]
+    assert [arrived[0].id for arrived in intake.ready(5)] == ["C5", "A5", "B5"]
     assert intake.due is None
 
 

@@ -126,7 +126,7 @@ def kill_one(top: psutil.Process, chosen: Callable[[psutil.Process], bool], rng:
 
 def is_worker(process: psutil.Process) -> bool:
     """A Python worker is what the daemon has forked."""
-    return "_daemon" in _command(process.parent())
+    return "pipeline.daemon" in _command(process.parent())
 
 
 def is_executor(process: psutil.Process) -> bool:
