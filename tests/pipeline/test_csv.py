@@ -89,6 +89,9 @@ CELLS = st.one_of(
             '""',
             '"x" ',
             '5" x',
+            "NaN",
+            " Infinity ",
+            "-Infinity",
         ]
     ),
     PLAIN,
@@ -172,6 +175,21 @@ def test_shares_and_blocks_make_the_whole(
     standing = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     for flaw in [row["flaw"] for row in read if row["flaw"] and not row["flaw"]["record"].startswith("{")]:
         assert standing[flaw["line"] - 1] == flaw["record"]
+
+
+def test_nothing_and_infinity_are_what_they_are_in_any_table() -> None:
+    """An empty constant and NaN are no values, and an infinite number is no event; as text both are words."""
+    table = Table(("id", "x", "y"), TableMapping(id="id", kinds={"x": "number"}, constants={"none": "", "c": "d"}))
+    good, bad = table.events(Lines.of_text(b"a,NaN,NaN\nb, -Infinity ,1\nc,2,Infinity\n")[0], Place("x.csv"))
+    assert [[tuple(each.values()) for each in row] for row in good.column("attributes").to_pylist()] == [
+        [("y", "NaN", "text"), ("c", "d", "text")],
+        [("x", "2", "number"), ("y", "Infinity", "text"), ("c", "d", "text")],
+    ]
+    (flaw,) = bad.column("flaw").to_pylist()
+    assert (flaw["reason"], flaw["record"]) == ("a number is infinite", '{"id":"b","x":" -Infinity ","y":"1"}')
+    bare = Table(("id", "x"), TableMapping(id="id", constants={"none": ""}))
+    (letters,) = bare.events(Lines.of_text(b"a,\n")[0], Place("x.csv"))
+    assert letters.column("flaw")[0]["reason"].as_py() == "the event has no attributes"
 
 
 def test_kernels_are_compiled_once_for_all_lines() -> None:

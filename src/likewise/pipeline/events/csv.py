@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from likewise.errors import BuildError
-from likewise.pipeline.events.cells import BOOLEANS, MOMENT, NUMBER
+from likewise.pipeline.events.cells import BOOLEANS, INFINITE, MOMENT, NUMBER
 from likewise.pipeline.events.csv_kernel import (
     GOOD,
     NOTHING,
@@ -262,7 +262,7 @@ class Table:
         if columns.id is not None:
             tests.append(pc.fill_null(pc.equal(ids, ""), True))
         tests += [test for test in (unread, endless) if test is not None]
-        tests.append(pc.fill_null(pc.less(end, time), False))
+        tests += [pc.fill_null(pc.less(end, time), False), self._infinite(cells)]
         flaws = np.zeros(count, np.int8)
         for number, test in reversed(list(enumerate(tests, 1))):
             flaws[test.to_numpy(zero_copy_only=False)] = number
@@ -298,11 +298,20 @@ class Table:
 
     @property
     def _constants(self) -> dict[str, str]:
-        return dict(self.columns.constants)
+        return {name: text for name, text in self.columns.constants.items() if text}
+
+    def _infinite(self, cells: Cells) -> pa.BooleanArray:
+        """Which rows have an infinite number; a cell is one only where `kinds` calls its column a number."""
+        found = pa.array(np.zeros(len(cells), np.bool_))
+        for name in self.columns.renamed(self.names):
+            if self.columns.kinds.get(name) == "number":
+                texts = pc.utf8_trim(self._column(cells, name), " ")
+                found = pc.or_(found, pc.is_in(texts, value_set=pa.array(INFINITE)))
+        return found
 
 
 def numbered(cells: pa.StringArray, kind: str | None) -> Numbered:
-    """The cells of one attribute; those with nothing in them are no values.
+    """The cells of one attribute; those with nothing in them are no values, nor are numbers that are none.
 
     >>> codes, texts, kinds = numbered(pa.array([" 1 ", "x", "", None, "TRUE", "x"]), None)
     >>> codes.tolist(), [texts[code].as_py() for code in (0, 1)], [KINDS[each] for each in kinds]
@@ -311,7 +320,8 @@ def numbered(cells: pa.StringArray, kind: str | None) -> Numbered:
     coded = cells.dictionary_encode()
     texts = coded.dictionary if kind == "text" else pc.utf8_trim(coded.dictionary, " ")
     codes = pc.fill_null(coded.indices, -1).to_numpy(zero_copy_only=False)
-    empty = pc.equal(texts, "").to_numpy(zero_copy_only=False)
+    nothing = ["", "NaN"] if kind == "number" else [""]
+    empty = pc.is_in(texts, value_set=pa.array(nothing)).to_numpy(zero_copy_only=False)
     if empty.any():
         codes = np.where(np.append(empty, True)[codes], np.int32(-1), codes)
     kinds = guessed(texts) if kind is None else np.full(len(texts), KINDS.index(kind), np.int32)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 UNEVEN_ROW: Final = "the row has another number of cells"
 NO_ATTRIBUTES: Final = "the event has no attributes"
+INFINITE_NUMBER: Final = "a number is infinite"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +39,8 @@ class TableMapping:
     without it, every column that has no other use. Structs and maps are flattened by path, arrays are several values.
     A text that reads as a number, a boolean or a timestamp is one, unless `kinds` says otherwise for its column.
     `theme` is a column with an array of tags or with tags divided by commas, or a list of tags for all. `constants`
-    are attributes with the same text in every event. `time_format` is Spark's pattern for times as text, `time_unit`
-    (s, ms, us) that of numbers since 1970; without it, their size tells.
+    are attributes with the same text in every event; an empty text is no value. `time_format` is Spark's pattern for
+    times as text, `time_unit` (s, ms, us) that of numbers since 1970; without it, their size tells.
     """
 
     id: str | Column | None = None
@@ -374,7 +375,7 @@ def reasons(columns: TableMapping) -> list[str]:
     if columns.id is not None:
         told.append(f"no {_shown(columns.id)}")
     told += [f"{_shown(name)} is not a time" for name in (columns.time, columns.end) if name is not None]
-    return [*told, "the event ends before it starts"]
+    return [*told, "the event ends before it starts", INFINITE_NUMBER]
 
 
 def _reason(columns: TableMapping, broken: bool) -> Column:
@@ -384,7 +385,7 @@ def _reason(columns: TableMapping, broken: bool) -> Column:
     if columns.id is not None:
         tests.append(F.coalesce(F.col(_ID), F.lit("")) == "")
     tests += [F.get(_UNREAD, at) for at, name in enumerate((columns.time, columns.end)) if name is not None]
-    tests.append(F.col(_END) < F.col(_TIME))
+    tests += [F.col(_END) < F.col(_TIME), infinite(F.col(_ATTRIBUTES))]
     told = [F.when(test, F.lit(text)) for test, text in zip(tests, reasons(columns), strict=True)]
-    reason = F.coalesce(*told, F.when(infinite(F.col(_ATTRIBUTES)), F.lit("a number is infinite")))
+    reason = F.coalesce(*told)
     return F.when(F.col(_BROKEN).isNotNull(), F.lit(UNEVEN_ROW)).otherwise(reason) if broken else reason
