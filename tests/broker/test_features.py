@@ -334,7 +334,7 @@ def test_a_hanging_webhook_holds_up_nobody_else(shared, client, receiver):
     receiver.hang = 30
     client.subscribe(PARKING, webhook=receiver.url)
     client.publish([event(type="parking", slots=1)])
-    [found] = [one for one, _ in zip(client.stream(after="0", timeout=60), range(1), strict=False)]
+    found = next(client.stream(after="0", timeout=60))
     assert found.subscription == "parking"
 
 

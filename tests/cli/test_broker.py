@@ -125,6 +125,32 @@ def test_check_says_what_would_be_used(terminal, tmp_path):
     ]
 
 
+def test_serve_gives_its_address_as_json(tmp_path):
+    folder = tmp_path / "fresh"
+    process = subprocess.Popen(
+        [*COMMAND, "serve", "--folder", str(folder), "--port", "0", "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"LIKEWISE_SPACES": str(folder / "none")},
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    told = json.loads(process.stdout.readline())
+    next(line for line in process.stderr if '"started"' in line)
+    process.send_signal(signal.SIGTERM)
+    rest, _ = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert rest == ""
+    assert told["url"].startswith("http://127.0.0.1:")
+    assert Path(told["token_file"]).parent == folder
+
+
+def test_removing_says_so_to_machines(terminal):
+    terminal.run("subscriptions", "add", "gone: {type = gone}")
+    assert json.loads(terminal.run("subscriptions", "remove", "gone", "--json").stdout) == {"removed": "gone"}
+
+
 def test_history_and_its_reasons(terminal):
     terminal.run("subscriptions", "add", "lamps: {type = lamp}")
     terminal.run("publish", '{"id": "l1", "attributes": {"type": "lamp"}}')

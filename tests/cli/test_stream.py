@@ -97,7 +97,7 @@ def test_on_spark_a_bad_record_is_told_and_what_cannot_be_done_is_refused(spark:
         (["--what", "wonders"], "gives no"),
         (["--every", "1 second", "--once", "--from", "path=x"], "do not go together"),
         (["--source", "pigeon"], "no source"),
-        (["--from", "path=nowhere"], "no such file or folder"),
+        (["--from", "path=nowhere"], "nothing at --from path=nowhere"),
         (["--from", "path=in", "--every", "soon"], "not a length of time"),
         (["--sink", "webhook", "--to", "url=http://x", "--to", "size=many"], "size must be a number"),
     ],

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from likewise.cli._output import errors
+from likewise.cli._output import errors, print_json
 from likewise.errors import InputError
 
 if TYPE_CHECKING:
@@ -53,10 +54,15 @@ def serve(
     key: Annotated[Path | None, typer.Option(help="TLS key (PEM).")] = None,
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "info",
     check: Annotated[bool, typer.Option(help="Check settings, database and spaces, and stop.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="The address, or what --check found, as one JSON line on stdout.")
+    ] = False,
 ) -> None:
     """Run a broker: publish, subscribe, look back, over HTTP and MQTT.
 
-    Example: `likewise serve`, then `likewise subscribe '{type~ = parking~}'` and `likewise publish type=garage`
+    Subscribe and publish from another terminal with `likewise subscribe` and `likewise publish`.
+
+    Example: `likewise serve --folder broker --keep 30d`
     """
     from likewise.broker import BrokerSettings, Quotas, Retention, configure_logs, default_folder
 
@@ -80,26 +86,38 @@ def serve(
     )
     configure_logs(level=log_level)
     if check:
-        _check(settings)
+        _check(settings, as_json=as_json)
     else:
-        _run(settings)
+        _run(settings, as_json=as_json)
 
 
-def _run(settings: BrokerSettings) -> None:
+def _run(settings: BrokerSettings, *, as_json: bool) -> None:
     from likewise.broker import listen, run_broker
 
     sock = listen(settings.host, settings.port)
     port = sock.getsockname()[1]
     scheme = "https" if settings.certificate else "http"
-    errors.print(f"likewise broker on {scheme}://{settings.host}:{port}", markup=False)
-    if not settings.open:
-        errors.print(f"token of the administrator: {settings.token_file}", markup=False, soft_wrap=True)
+    url = f"{scheme}://{settings.host}:{port}"
+    if as_json:
+        print_json({"url": url, "token_file": None if settings.open else str(settings.token_file)})
+        sys.stdout.flush()
+    else:
+        _announce(url, settings)
     run_broker(settings, sock=sock)
 
 
-def _check(settings: BrokerSettings) -> None:
+def _announce(url: str, settings: BrokerSettings) -> None:
+    errors.print(f"likewise broker on {url}", markup=False)
+    if not settings.open:
+        errors.print(f"token of the administrator: {settings.token_file}", markup=False, soft_wrap=True)
+
+
+def _check(settings: BrokerSettings, *, as_json: bool) -> None:
     from likewise.broker import check_broker
 
+    if as_json:
+        print_json(dict(check_broker(settings)))
+        return
     for what, found in check_broker(settings):
         typer.echo(f"{what}: {found}")
 

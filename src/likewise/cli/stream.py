@@ -89,12 +89,12 @@ def stream(
         reads={"SUBSCRIPTIONS": subscriptions, "--from path": asked.get("path")},
         makes={"--checkpoint": checkpoint, "--to path": wanted.get("path"), "--dead-letters": dead_letter},
     )
-    _check_source(source, asked)
+    _check(what, subscriptions)
+    trigger = _trigger(every, once=once)
     places = Places(str(checkpoint.absolute()))
     target = _sink(sink, wanted, places.ledger)
     arguments: dict[str, Any] = {"spaces": space or (), "options": {"approach": approach, "threshold": threshold}}
-    _check(what, subscriptions)
-    trigger = _trigger(every, once=once)
+    _check_source(source, asked)
     ending, told = Ending(), ReportedBatches(log=checkpoint / "failure.txt")
     with ending.heeded(), ending.without_jvm(), session(master, remote) as spark:
         ending.heed()

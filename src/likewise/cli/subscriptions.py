@@ -29,7 +29,10 @@ def list_all(
     namespace: Namespace = None,
     as_json: AsJson = False,
 ) -> None:
-    """List subscriptions by name."""
+    """List subscriptions by name.
+
+    Example: `likewise subscriptions list --tag city`
+    """
     with connect(url, token, namespace) as client:
         found = list(client.all_subscriptions(tag=tag))
     for one in found:
@@ -45,7 +48,10 @@ def list_all(
 
 
 def show(name: Name, url: Url = URL, token: Token = None, namespace: Namespace = None, as_json: AsJson = False) -> None:
-    """Show one subscription."""
+    """Show one subscription.
+
+    Example: `likewise subscriptions show parking`
+    """
     with connect(url, token, namespace) as client:
         _show(client.get_subscription(name), as_json=as_json)
 
@@ -60,7 +66,10 @@ def add(
     namespace: Namespace = None,
     as_json: AsJson = False,
 ) -> None:
-    """Add subscriptions: all of a text or, on an error, none."""
+    """Add subscriptions: all of a text or, on an error, none.
+
+    Example: `likewise subscriptions add 'parking: {type~ = parking~}' --tag city`
+    """
     with connect(url, token, namespace) as client:
         found = client.subscribe(_text(text), tags=tag or (), webhook=webhook)["subscriptions"]
     for one in found:
@@ -81,7 +90,10 @@ def replace(
     namespace: Namespace = None,
     as_json: AsJson = False,
 ) -> None:
-    """Give a subscription a new text; tags and webhook stay."""
+    """Give a subscription a new text; tags and webhook stay.
+
+    Example: `likewise subscriptions replace parking '{type~ = garage~}'`
+    """
     with connect(url, token, namespace) as client:
         _show(client.change_subscription(name, text=_text(text)), as_json=as_json)
 
@@ -89,7 +101,10 @@ def replace(
 def pause(
     name: Name, url: Url = URL, token: Token = None, namespace: Namespace = None, as_json: AsJson = False
 ) -> None:
-    """Pause a subscription; a pattern forgets what it holds."""
+    """Pause a subscription; a pattern forgets what it holds.
+
+    Example: `likewise subscriptions pause parking`
+    """
     with connect(url, token, namespace) as client:
         _show(client.change_subscription(name, paused=True), as_json=as_json)
 
@@ -97,16 +112,27 @@ def pause(
 def resume(
     name: Name, url: Url = URL, token: Token = None, namespace: Namespace = None, as_json: AsJson = False
 ) -> None:
-    """Resume a paused subscription."""
+    """Resume a paused subscription.
+
+    Example: `likewise subscriptions resume parking`
+    """
     with connect(url, token, namespace) as client:
         _show(client.change_subscription(name, paused=False), as_json=as_json)
 
 
-def remove(name: Name, url: Url = URL, token: Token = None, namespace: Namespace = None) -> None:
-    """Remove a subscription; its notifications stay in the history."""
+def remove(
+    name: Name, url: Url = URL, token: Token = None, namespace: Namespace = None, as_json: AsJson = False
+) -> None:
+    """Remove a subscription; its notifications stay in the history.
+
+    Example: `likewise subscriptions remove parking`
+    """
     with connect(url, token, namespace) as client:
         client.unsubscribe(name)
-    output.print(f"{name} removed", markup=False)
+    if as_json:
+        print_json({"removed": name})
+    else:
+        output.print(f"{name} removed", markup=False)
 
 
 def _show(one: dict[str, Any], *, as_json: bool) -> None:

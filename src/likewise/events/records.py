@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -75,10 +76,21 @@ class DeadLetters:
         with named_errors(self.path):
             if self._file is None:
                 self._file = _appended(self.path)
-            self._file.write(msgspec.json.encode(letter) + b"\n")
-            # Whoever ends the command in the middle finds every letter in the file.
-            self._file.flush()
+            try:
+                self._file.write(msgspec.json.encode(letter) + b"\n")
+                # Whoever ends the command in the middle finds every letter in the file.
+                self._file.flush()
+            except OSError:
+                self._abandon()
+                raise
         self.count += 1
+
+    def _abandon(self) -> None:
+        """Close a file that takes no more; closing tries to write once more and fails again."""
+        file, self._file = self._file, None
+        if file is not None:
+            with contextlib.suppress(OSError):
+                file.close()
 
     def __enter__(self) -> DeadLetters:
         return self
