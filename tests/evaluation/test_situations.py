@@ -229,12 +229,14 @@ class TestCity:
         assert len(found) == len(expected) > 0
 
     def test_a_full_garage_and_no_jam(self) -> None:
+        """One garage is held at a time: until its hour is over, or until a jam breaks the absence."""
         times = np.array([event.end for event in jams()])
-        held, expected = None, []
+        held_until, expected = None, []
         for event in full():
-            if held is None or event.end > held + HOUR:
-                held = event.end
-                calm = not ((times > held) & (times <= held + HOUR)).any()
-                if calm and held + HOUR <= city()[-1].end:
+            if held_until is None or event.end > held_until:
+                over = event.end + HOUR
+                broken = times[(times > event.end) & (times <= over)]
+                held_until = broken.min() if broken.size else over
+                if not broken.size and over <= city()[-1].end:
                     expected.append((event.id,))
         assert ids("aarhus", "full-without-jam") == expected != []
