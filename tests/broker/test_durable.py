@@ -154,21 +154,22 @@ def kill_run(folder: Path, settings: BrokerSettings, *, kills: int, count: int, 
         client.subscribe(TEXT)
     listener.start()
     moments = sorted(chance.sample(range(1, count), kills))
+    batch: list[dict[str, Any]] = []
     while sent < count:
         if moments and sent >= moments[0]:
             moments.pop(0)
             threading.Timer(chance.uniform(0, 0.05), process.kill).start()
-        batch, key = events[sent : sent + chance.choice((1, 5, 25))], f"k{sent}"
+        batch = batch or events[sent : sent + chance.choice((1, 5, 25))]
         try:
             with BrokerClient(process.url, token=listener.token, retries=0) as client:
-                client.publish(batch, key=key)
+                client.publish(batch, key=f"k{sent}")
         except LikewiseError:
             process.process.wait(timeout=30)
             process.process.stderr.close()
             process = start_process(folder, *options)
             listener.url = process.url
             continue  # the same batch with the same key: stored once
-        sent += len(batch)
+        sent, batch = sent + len(batch), []
     expected = by_engine(settings, events)
     listener.want = len(expected)
     if len(listener.got) >= listener.want:
