@@ -126,14 +126,12 @@ def _build(spark: SparkSession, *, rebuild: bool) -> None:
 def _relate(space: str) -> None:
     from likewise.semantics import find_space, measure
 
-    esa = measure("esa", spaces=[find_space(space)])
+    evidence = measure("evidence", spaces=[find_space(space)])
     output.print("\n[bold]What words mean[/bold]")
     for left, right in (*_PAIRS, ("parking", "energy")):
-        score = float(esa.matrix([left], [right])[0, 0])
-        shared = ", ".join(one.concept for one in esa.reason(left, right, limit=3))
-        output.print(
-            f"  {left} ~ {right}: {score:.2f}  {f'through {shared}' if shared else ''}", markup=False, soft_wrap=True
-        )
+        score = float(evidence.matrix([left], [right])[0, 0])
+        bits = ", ".join(f"{part.weight:+.1f} {part.concept}" for part in evidence.reason(left, right, limit=3))
+        output.print(f"  {left} ~ {right}: {score:.0%}  ({bits})", markup=False, soft_wrap=True)
 
 
 def _building(spark: SparkSession, space: str, out: Path, *, count: int) -> dict[str, Any]:
