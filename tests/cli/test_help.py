@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import pty
 import re
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
 import typer
 
-from likewise.cli._app import PANELS, build
+from likewise.cli._app import PANELS, build, run
 
 COMMANDS = typer.main.get_command(build())
 
@@ -46,3 +51,27 @@ def test_help_teaches_with_an_example_that_can_be_called(path: tuple[str, ...]) 
 def test_every_command_speaks_to_machines(path: tuple[str, ...]) -> None:
     options = {name for each in EVERY[path].params for name in each.opts}  # type: ignore[attr-defined]
     assert "--json" in options
+
+
+def test_help_names_arguments_and_shows_no_type_for_flags(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["match", "--help"]) == 0
+    text = capsys.readouterr().out
+    assert "likewise match [OPTIONS] EVENTS SUBSCRIPTIONS" in text
+    assert "<bool>" not in text
+    assert "<str>" not in text
+
+
+def test_no_color_leaves_only_text_in_a_terminal() -> None:
+    """Under a terminal of its own, since a pipe never has colours."""
+    reader, writer = pty.openpty()
+    command = [sys.executable, "-m", "likewise", "relate", "--help"]
+    child = subprocess.Popen(command, stdout=writer, stderr=writer, env={**os.environ, "NO_COLOR": "1"})
+    os.close(writer)
+    text = b""
+    with contextlib.suppress(OSError):  # the end, as Linux says it
+        while piece := os.read(reader, 65536):
+            text += piece
+    os.close(reader)
+    assert child.wait() == 0
+    assert b"Usage:" in text
+    assert b"\x1b[" not in text

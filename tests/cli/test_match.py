@@ -47,8 +47,8 @@ def run(*arguments, stdin=""):
 def test_the_papers_example_prints_the_mapping(files):
     done = run(*files)
     assert done.returncode == 0, done.stderr
-    assert "s1 matches e1  score 1.000" in done.stdout
-    assert "office = room 112  ↔  office: room 112" in done.stdout
+    assert "s1 matches e1" in done.stdout
+    assert "100 % · 3 predicates hold exactly" in done.stdout
 
 
 def test_machine_output_from_stdin(files):

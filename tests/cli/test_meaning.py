@@ -58,7 +58,7 @@ def test_relate_gives_the_score_and_the_shared_concepts(app: typer.Typer, shelf:
 def test_relate_adds_up_evidence_and_reads_a_glossary(app: typer.Typer, shelf: Path, tmp_path: Path) -> None:
     found = json.loads(run(app, "relate", "temperature", "temp", "--json"))
     assert (found["measure"], found["score"] > 0.8) == ("evidence", True)
-    assert "abbreviation written out" in run(app, "relate", "room temperature", "rm temp")
+    assert "short for" in run(app, "relate", "room temperature", "rm temp")
     assert json.loads(run(app, "relate", "conference room", "war room zz", "--json"))["score"] < 0.5
     (tmp_path / "own.txt").write_text("zz9 = conference room\n")
     options = ["--glossary", str(tmp_path / "own.txt"), "--json"]

@@ -9,14 +9,14 @@ from __future__ import annotations
 import pkgutil
 import sys
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 import likewise
-from likewise.cli._output import errors
+from likewise.cli._output import PLAIN, errors
 from likewise.cli._trouble import explained
 
 USAGE = 2
@@ -66,7 +66,7 @@ def main() -> None:
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command with these arguments, or with those of the process, and return its exit code."""
     try:
-        code = _application()(arguments, standalone_mode=False)
+        code = _application()(arguments, prog_name="likewise", standalone_mode=False)
     except SystemExit as end:
         # The reader of our output went away (`likewise … | head`), for which Typer exits with 1: nothing is wrong.
         code = 0 if isinstance(end.__context__, BrokenPipeError) else end.code
@@ -85,8 +85,42 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 @cache
-def _application() -> typer.Typer:
-    return build()
+def _application() -> Any:
+    """The command itself; its help names arguments as the usage does, and shows no type for a flag."""
+    command = typer.main.get_command(build())
+    _name_parameters(command)
+    if PLAIN:
+        import typer.rich_utils as rich_help
+
+        rich_help.COLOR_SYSTEM = None
+    return command
+
+
+def _name_parameters(command: Any) -> None:
+    asked = typer.Context(command, help_option_names=["-h", "--help"])
+    for parameter in [*command.params, command.get_help_option(asked)]:
+        if parameter.param_type_name == "argument":
+            parameter.metavar = parameter.metavar or parameter.name.upper()
+            parameter.display_type_rich = _nothing
+            if parameter.required and parameter.nargs == 1:
+                parameter.get_usage_pieces = partial(_plainly, parameter.metavar)
+        elif parameter.metavar is None:
+            kind = parameter.bare_type()
+            parameter.metavar = "" if parameter.is_flag else _METAVARS.get(kind)
+    for each in getattr(command, "commands", {}).values():
+        _name_parameters(each)
+
+
+def _nothing(ctx: object) -> None:  # noqa: ARG001  # in the place of Typer's method
+    return None
+
+
+def _plainly(name: str, ctx: object) -> list[str]:  # noqa: ARG001  # in the place of Typer's method
+    return [name]
+
+
+_METAVARS = {"str": "TEXT", "list[str]": "TEXT", "int": "N", "float": "NUMBER", "path": "PATH", "Path": "PATH"}
+"""How values are called in help."""
 
 
 def _package_path() -> list[str]:

@@ -31,7 +31,7 @@ Settings = Annotated[
 class MeaningOptions:
     """How words are compared."""
 
-    panel: ClassVar[str] = "MeaningOptions"
+    panel: ClassVar[str] = "Meaning"
     approach: Annotated[str | None, typer.Option(help="exact, approximate, thematic, …")] = None
     measure: Annotated[str | None, typer.Option(help="Measure for `~`, such as esa or embedding.")] = None
     threshold: Annotated[float | None, typer.Option(min=0, max=1, help="Lowest score of a match.")] = None
@@ -47,7 +47,7 @@ class MeaningOptions:
 class Mappings:
     """How predicates and tuples are paired."""
 
-    panel: ClassVar[str] = "MeaningOptions"
+    panel: ClassVar[str] = "Meaning"
     aggregation: Annotated[str | None, typer.Option(help="cautious, geometric, product or mean.")] = None
     top: Annotated[int, typer.Option(min=1, help="Mappings per match.")] = 1
     distinct: Annotated[bool, typer.Option("--distinct", help="A tuple answers one predicate only.")] = False

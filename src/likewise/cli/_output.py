@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import msgspec
 import typer
 from rich.console import Console
 
-output = Console(highlight=False)
-errors = Console(stderr=True, highlight=False)
+PLAIN = os.environ.get("NO_COLOR", "") != ""
+"""Whether the user wants no colours: then there is no bold either, so that nothing but text is written."""
+_colours: Any = None if PLAIN else "auto"
+
+output = Console(highlight=False, color_system=_colours)
+errors = Console(stderr=True, highlight=False, color_system=_colours)
 
 
 def counted(number: int, noun: str) -> str:

@@ -59,7 +59,7 @@ def match(
 ) -> None:
     """Say which events answer which subscriptions, how well, and why.
 
-    Each match is printed with its score and with what answered what; `--explain` also says why others did not match.
+    Each match is one line: how sure, and what answered what; `--explain` adds the reasons, and why others do not match.
 
     Example: `likewise match events.jsonl subscriptions.lw --explain`
     """
@@ -219,14 +219,26 @@ def _show_ranks(engine: Engine, events: list[Event], limit: int, as_json: bool) 
 
 
 def show_match(plain: dict[str, Any]) -> None:
-    """A match for people, from what `--json` says of it."""
-    line = f"{plain['subscription']} matches {', '.join(plain['events'])}  score {plain['score']:.3f}"
-    output.print(line, markup=False, soft_wrap=True)
-    for mapping in plain["mappings"]:
-        output.print(f"  mapping with probability {mapping['probability']:.3f}")
-        for pair in mapping["correspondences"]:
-            answer = f"{pair['attribute']}: {pair['value']}  similarity {pair['similarity']:.3f}"
-            output.print(f"    {pair['predicate']}  ↔  {answer}", markup=False, soft_wrap=True)
+    """A match for people, from what `--json` says of it: how sure, what answers what, and which event it is."""
+    from likewise.matching import percent
+
+    parts = [percent(plain["score"]), f"{plain['subscription']} matches {', '.join(plain['events'])}"]
+    if plain["mappings"]:
+        parts.insert(1, _answers(plain["mappings"][0]))
+    output.print(" · ".join(parts), markup=False, soft_wrap=True)
+    for mapping in plain["mappings"][1:]:
+        line = f"  or, with probability {mapping['probability']:.2f}: {_answers(mapping)}"
+        output.print(line, markup=False, soft_wrap=True)
+
+
+def _answers(mapping: dict[str, Any]) -> str:
+    """What answers what; of several predicates that hold exactly, only how many they are."""
+    pairs = mapping["correspondences"]
+    told = [pair for pair in pairs if pair["similarity"] < 1]
+    exact = [pair for pair in pairs if pair["similarity"] >= 1]
+    more = [f"{len(exact)} predicates hold exactly"] if len(exact) > 1 else []
+    told += exact if len(exact) == 1 else []
+    return ", ".join([f'"{pair["attribute"]}: {pair["value"]}" answers {pair["predicate"]}' for pair in told] + more)
 
 
 def _as_json(notice: Notification, *, explain: bool) -> dict[str, Any]:

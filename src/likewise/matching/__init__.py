@@ -16,6 +16,7 @@ from likewise.matching.settings import (
     is_approximate,
 )
 from likewise.matching.topics import Classifier, Clusters, Taxonomy, Topic
+from likewise.matching.verdict import percent
 
 __all__ = [
     "APPROACHES",
@@ -39,4 +40,5 @@ __all__ = [
     "certainty",
     "default_threshold",
     "is_approximate",
+    "percent",
 ]

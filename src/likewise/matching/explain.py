@@ -271,7 +271,7 @@ def _evidence(
 
 
 def _weighed(measure: Evidence, mine: str, theirs: str, reached: float) -> tuple[Shared, ...]:
-    weights = [Shared(weight.text, weight.bits) for weight in measure.weights(mine, theirs)]
+    weights = [Shared(weight.text, weight.bits, weight.kind) for weight in measure.weights(mine, theirs)]
     if len(weights) == 1 or not 0 < reached < 1:
         return tuple(weights)
     rest = float(np.log2(reached / (1 - reached))) - sum(weight.weight for weight in weights)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from likewise.matching.explain import Explanation, PredicateStep
+
+_NUMBER = re.compile(r" -?\d\.\d\d\b")
 
 _NAMED = 3
 """Reasons in a verdict; more would not be read."""
@@ -61,7 +64,12 @@ def _quoted(step: PredicateStep) -> str:
     assert step.answer is not None
     name, value = step.answer
     # Where only the attribute differs, the value alone would not show it.
-    return f'"{name}: {value}"' if step.value_similarity >= 1 and not step.attribute_exact else f'"{value}"'
+    return quoted(name, value, named=step.value_similarity >= 1 and not step.attribute_exact)
+
+
+def quoted(name: str, value: object, *, named: bool) -> str:
+    """What an event says, with its attribute where the value alone would not show what answers."""
+    return f'"{name}: {value}"' if named else f'"{value}"'
 
 
 def is_exact(step: PredicateStep) -> bool:
@@ -73,11 +81,15 @@ def reason(step: PredicateStep) -> str:
     """Why two things are taken for the same, in few words."""
     if is_exact(step):
         return "exact"
-    evidence = (step.value_evidence if step.value_similarity < 1 else step.attribute_evidence) or step.shared
-    best = max(evidence, key=lambda each: each.weight, default=None)
-    if best is None or best.weight <= 0:
-        return "related"
-    return f"through {best.concept}" if evidence is step.shared else best.concept
+    evidence = step.value_evidence if step.value_similarity < 1 else step.attribute_evidence
+    if not evidence:
+        best = max(step.shared, key=lambda each: each.weight, default=None)
+        return "related" if best is None or best.weight <= 0 else f"through {best.concept}"
+    # That a word was written out explains the others; it may count against the pair, since it may be wrong.
+    written_out = [each for each in evidence if each.kind == "spelling"]
+    for_it = [each for each in evidence if each.weight > 0 and each.kind != "prior"]
+    chosen = written_out or sorted(for_it, key=lambda each: -each.weight)
+    return _NUMBER.sub("", chosen[0].concept) if chosen else "related"
 
 
 def summary_lines(explanation: Explanation) -> Iterator[str]:

@@ -37,6 +37,7 @@ class Weight:
 
     bits: float
     text: str
+    kind: str = ""
 
     def __str__(self) -> str:
         return f"{self.bits:+.1f} {self.text}"
@@ -120,7 +121,7 @@ class Evidence(Preparing):
         one = row.take(np.array([at]))
         found = [(name, float(part[0])) for name, part in self.model.parts(one)]
         said = [
-            Weight(value, describe(name, one, prepared.side.readings[at], reading))
+            Weight(value, describe(name, one, prepared.side.readings[at], reading), name)
             for name, value in found
             if abs(value) >= 0.05 or name == "prior"
         ]
@@ -136,7 +137,8 @@ class Evidence(Preparing):
         limit: int = 5,
     ) -> list[Shared]:
         """The evidence of one pair, in bits."""
-        return [Shared(weight.text, weight.bits) for weight in self.weights(subscription_term, event_term)][:limit]
+        weights = self.weights(subscription_term, event_term)[:limit]
+        return [Shared(weight.text, weight.bits, weight.kind) for weight in weights]
 
 
 class PreparedEvidence:
@@ -212,9 +214,7 @@ def describe(name: str, one: Features, mine: Reading, theirs: Reading) -> str:
         return f'only the {side} says "{extra}", {_EXTRAS[kind]}'
     if name == "spelling":
         short, meant = (theirs, mine) if not theirs.literal or len(theirs.words) < len(mine.words) else (mine, theirs)
-        return (
-            f"{_SPELLINGS[Spelling(int(one.spelling[0]))]} ({meant.text if meant.text != short.text else short.text})"
-        )
+        return f"{_SPELLINGS[Spelling(int(one.spelling[0]))]} {meant.text if meant.text != short.text else short.text}"
     return _TEXTS[name].format(getattr(one, name)[0], count=_count(name, one))
 
 
@@ -247,9 +247,9 @@ _EXTRAS = {
 }
 _SPELLINGS = {
     Spelling.PLAIN: "as written",
-    Spelling.GLOSSARY: "abbreviation written out",
-    Spelling.AMBIGUOUS: "abbreviation written out, though it is a word of its own",
-    Spelling.INITIALS: "initials",
+    Spelling.GLOSSARY: "short for",
+    Spelling.AMBIGUOUS: "may be short for",
+    Spelling.INITIALS: "initials of",
 }
 
 

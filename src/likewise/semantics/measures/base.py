@@ -20,6 +20,8 @@ class Shared:
 
     concept: str
     weight: float
+    kind: str = ""
+    """Which evidence it is, where terms are weighed by evidence."""
 
 
 @runtime_checkable
