@@ -79,13 +79,18 @@ class Device:
         from paho.mqtt.enums import CallbackAPIVersion
 
         self.heard: list[tuple[str, Any, bool]] = []
+        self.subscribed = False
         self.client = paho.Client(CallbackAPIVersion.VERSION2)
         self.client.on_message = lambda _, __, message: self.heard.append(
             (message.topic, json.loads(message.payload), message.retain)
         )
         self.client.on_connect = lambda client, *_: client.subscribe(topic, qos=1)
+        self.client.on_subscribe = self._on_subscribe
         self.client.connect("127.0.0.1", port)
         self.client.loop_start()
+
+    def _on_subscribe(self, *_: Any) -> None:
+        self.subscribed = True
 
     def send(self, topic: str, payload: str, *, retain: bool = False) -> None:
         self.client.publish(topic, payload, qos=1, retain=retain).wait_for_publish(20)
@@ -125,6 +130,67 @@ def test_messages_become_events_and_notifications_become_messages(settings, mosq
         assert later.wait(1)[0][2], "the last notification is retained"
         later.close()
         assert len(client.list_events()["events"]) == 4
+
+
+def test_a_restarted_mosquitto_loses_and_repeats_nothing(settings, mosquitto):
+    bridge = MqttSettings(url=mosquitto.url, topics=("sensors/{type}",), output="found/{subscription}")
+    with running(replace(settings, mqtt=bridge)) as served:
+        served.client().subscribe("all: {value >= 0}")
+        _until(lambda: served.broker.checks()["mqtt"] == "ok")
+        device = Device(mosquitto.port, "found/#")
+        device.send("sensors/a", "1", retain=True)
+        device.wait(1)
+        mosquitto.stop()
+        _until(lambda: served.broker.checks()["mqtt"] != "ok")
+        served.client().publish([{"attributes": {"value": 2}}])
+        mosquitto.start()
+        _until(lambda: served.broker.checks()["mqtt"] == "ok")
+        device.wait(2)
+        device.send("sensors/a", "3")
+        device.wait(3)
+        device.close()
+        stored = [one["attributes"]["value"] for one in served.client().list_events()["events"]]
+        assert served.broker.counts["mqtt_connections_lost"] == 1
+    assert stored == [1, 2, 3], "the retained message came again and is not taken again"
+    assert [body["events"][0]["attributes"]["value"] for _, body, _ in device.heard] == [1, 2, 3]
+
+
+def test_a_group_shares_its_messages(settings, mosquitto):
+    bridge = MqttSettings(url=mosquitto.url, topics=("sensors/{type}",), group="brokers")
+    with running(replace(settings, mqtt=bridge)) as served:
+        _until(lambda: served.broker.checks()["mqtt"] == "ok")
+        other = Device(mosquitto.port, "$share/brokers/sensors/+")
+        _until(lambda: other.subscribed)
+        for number in range(20):
+            other.send("sensors/a", str(number))
+        _until(lambda: served.broker.counts["mqtt_received"] + len(other.heard) == 20)
+        served.settle()
+        here = {one["attributes"]["value"] for one in served.client().list_events()["events"]}
+        other.close()
+    assert here
+    assert here.isdisjoint(body for _, body, _ in other.heard)
+    assert here.union(body for _, body, _ in other.heard) == set(range(20))
+
+
+def test_messages_wait_for_a_database_that_is_away(settings, mosquitto):
+    bridge = MqttSettings(url=mosquitto.url, topics=("sensors/{type}",))
+    with running(replace(settings, mqtt=bridge)) as served:
+        _until(lambda: served.broker.checks()["mqtt"] == "ok")
+        works = served.broker.log._insert_records
+
+        def fails(*_: Any) -> None:
+            raise OSError("the disk is away")
+
+        served.broker.log._insert_records = fails
+        device = Device(mosquitto.port, "nothing")
+        device.send("sensors/a", "1")
+        device.send("sensors/a", "2")
+        _until(lambda: "away" in served.broker.checks()["storage"])
+        served.broker.log._insert_records = works
+        _until(lambda: served.broker.log.position == 2)
+        device.close()
+        assert served.broker.checks()["storage"] == "ok"
+        assert [one["attributes"]["value"] for one in served.client().list_events()["events"]] == [1, 2]
 
 
 def _until(true: Any) -> None:

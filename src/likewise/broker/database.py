@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -18,19 +20,20 @@ _ADVISORY: Final = 0x6C696B6577697365
 
 
 class Database:
-    """An open database; `writer` is for the writing thread alone, `reader` for everyone else."""
+    """An open database; `begin` is for the writing thread alone, `reader` for everyone else."""
 
     def __init__(self, url: str) -> None:
         self.engine = _engine(url)
         self.is_sqlite = self.engine.dialect.name == "sqlite"
         self._lock: BinaryIO | None = None
-        self._held: Connection | None = None
+        self._writer: Connection | None = None
+        """All is written through this one; on PostgreSQL its session holds the lock."""
 
     def open(self) -> None:
         """Lock it for this process and bring its schema up to date."""
-        self._claim()
         try:
-            with self.engine.begin() as connection:
+            self._claim()
+            with self.begin() as connection:
                 migrate(connection)
         except SQLAlchemyError as error:
             self.close()
@@ -41,16 +44,21 @@ class Database:
 
     def close(self) -> None:
         """Release it."""
-        if self._held is not None:
-            self._held.close()
+        if self._writer is not None:
+            self._writer.close()
         if self._lock is not None:
             self._lock.close()
-        self._lock = self._held = None
+        self._lock = self._writer = None
         self.engine.dispose()
 
-    def begin(self) -> Any:
-        """A transaction, for the writing thread."""
-        return self.engine.begin()
+    @contextlib.contextmanager
+    def begin(self) -> Iterator[Connection]:
+        """A transaction, for the writing thread; refused when the lock is lost and cannot be had again."""
+        if self._writer is None or self._writer.invalidated:
+            self.reclaim()
+        assert self._writer is not None
+        with self._writer.begin():
+            yield self._writer
 
     def reader(self) -> Connection:
         """A connection for reading, to be closed."""
@@ -90,8 +98,7 @@ class Database:
         """Two brokers on one log would each number their own events."""
         if self.is_sqlite:
             self._claim_file()
-        else:
-            self._claim_server()
+        self.reclaim()
 
     def _claim_file(self) -> None:
         path = Path(str(self.engine.url.database))
@@ -106,27 +113,27 @@ class Database:
             ) from None
         self._lock = lock
 
-    def _claim_server(self) -> None:
+    def reclaim(self) -> None:
+        """Connect for writing, at the start or after the database was gone; on PostgreSQL, take the lock (again)."""
+        if self._writer is not None:
+            self._writer.invalidate()
+            self._writer.close()
+            self._writer = None
         try:
-            held = self.engine.connect().execution_options(isolation_level="AUTOCOMMIT")
-            got = held.execute(text("SELECT pg_try_advisory_lock(:key)"), {"key": _ADVISORY}).scalar()
+            self._writer = self._exclusive()
         except SQLAlchemyError as error:
             raise _unusable(self.engine, error) from None
-        if not got:
-            held.close()
-            raise BuildError("another broker is using this database", hint="stop it, or choose another database")
-        self._held = held
 
-    def reclaim(self) -> bool:
-        """After the database was gone: whether the lock is still or again ours."""
+    def _exclusive(self) -> Connection:
+        connection = self.engine.connect()
         if self.is_sqlite:
-            return True
-        if self._held is not None:
-            self._held.invalidate()
-            self._held.close()
-            self._held = None
-        self._claim_server()
-        return True
+            return connection
+        with connection.begin():
+            got = connection.execute(text("SELECT pg_try_advisory_lock(:key)"), {"key": _ADVISORY}).scalar()
+        if not got:
+            connection.close()
+            raise BuildError("another broker is using this database", hint="stop it, or choose another database")
+        return connection
 
 
 def _engine(url: str) -> Engine:

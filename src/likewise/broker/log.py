@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 import msgspec
+import structlog
 from sqlalchemy import Connection, Insert, Table, func, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import SQLAlchemyError
@@ -19,7 +20,9 @@ from likewise.broker import schema
 from likewise.broker.database import Database
 from likewise.broker.errors import StorageError
 from likewise.broker.records import Block, BookEntry, Letter, LogRecord, Notice, now
+from likewise.errors import LikewiseError, MissingError
 
+logs = structlog.get_logger("likewise.log")
 T = TypeVar("T")
 
 BLOCK: Final = 4_000
@@ -91,6 +94,7 @@ class Log:
         self.position = 0
         self.block = 0
         self.commits = 0
+        self.failures = 0
         self.failing: str | None = None
         """Why writing fails at the moment."""
         self._committed, self._settled = committed, settled
@@ -201,10 +205,10 @@ class Log:
                     self._insert_requests(connection, appends, stored)
                 if effects:
                     _insert_effects(connection, effects, self._ignoring)
-        except (SQLAlchemyError, OSError) as error:
+        except (SQLAlchemyError, LikewiseError, OSError) as error:
             self._fail(appends, error)
             return
-        self.failing = None
+        self._note_success()
         self.commits += 1
         self._effects = []
         if block.records:
@@ -264,7 +268,7 @@ class Log:
     def _fail(self, appends: list[Append], error: Exception) -> None:
         """Nothing of it is acknowledged; whether it was stored is looked up before the next commit."""
         self._doubt = True
-        self.failing = reason_of(error)
+        self._note_failure(error)
         for job in appends:
             job.done.set_exception(StorageError(f"the event could not be stored: {self.failing}"))
         if not appends:
@@ -299,6 +303,7 @@ class Log:
             for job in writes:
                 self._write(job)
             return
+        self._note_success()
         for job, result in zip(writes, results, strict=True):
             job.done.set_result(result)
 
@@ -306,13 +311,26 @@ class Log:
         try:
             with self.database.begin() as connection:
                 result = job.action(connection)
-        except (SQLAlchemyError, OSError) as error:
-            self.failing = reason_of(error)
+        except (SQLAlchemyError, MissingError, OSError) as error:
+            self._note_failure(error)
             job.done.set_exception(StorageError(f"the change could not be stored: {self.failing}"))
         except Exception as error:
             job.done.set_exception(error)
         else:
+            self._note_success()
             job.done.set_result(result)
+
+    def _note_success(self) -> None:
+        if self.failing is not None:
+            logs.info("storage works again", failures=self.failures)
+            self.failing = None
+
+    def _note_failure(self, error: Exception) -> None:
+        self.failures += 1
+        reason = reason_of(error)
+        if self.failing is None:
+            logs.error("storage fails", reason=reason)
+        self.failing = reason
 
 
 def record_of(row: Any) -> LogRecord:

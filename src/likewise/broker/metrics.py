@@ -68,6 +68,7 @@ class _Once:
         broker = self._broker
         yield "log_position", "Records in the log so far.", broker.log.position
         yield "commits", "Group commits.", broker.log.commits
+        yield "storage_failures", "Commits that failed.", broker.log.failures
         tenants = list(broker.host.tenants.values())
         yield "events", "Events matched since the start.", sum(tenant.events for tenant in tenants)
         found = sum(sum(tenant.found.values()) for tenant in tenants)

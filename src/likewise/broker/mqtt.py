@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import functools
 import hashlib
 import re
-from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any
+import threading
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 import msgspec
 import structlog
 
 from likewise.broker.auth import Access
-from likewise.broker.errors import StorageError
+from likewise.broker.errors import BusyError, QuotaError, StorageError
 from likewise.broker.intake import Gathered, gather_cloudevents, gather_lines
-from likewise.broker.log import letter_row
-from likewise.broker.records import Letter, LogRecord, Notice, now
-from likewise.broker.schema import dead_letters
+from likewise.broker.records import Letter, Notice, now
 from likewise.broker.settings import MqttSettings
 from likewise.delivery import Joined, joining
 from likewise.errors import BuildError, LikewiseError
-from likewise.events import BadRecord
+from likewise.events import Event
 
 if TYPE_CHECKING:
     from likewise.broker.service import Broker
 
 logs = structlog.get_logger("likewise.mqtt")
 _PLACE = re.compile(r"\{(\w+)\}")
+BATCH: Final = 1_000
+"""Messages that are stored at once."""
+TOPICS: Final = 100_000
+"""Topics whose last message is remembered, to know retained ones again."""
 
 
 class TopicTemplate:
@@ -74,14 +79,22 @@ class MqttBridge:
         self._templates = [TopicTemplate(text) for text in settings.topics]
         self._access = Access("mqtt", settings.namespace, frozenset({"publish", "subscribe"}))
         self._seen: dict[str, bytes] = {}
+        self._incoming: asyncio.Queue[Any] = asyncio.Queue()
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._client: Any = None
+        self._confirming = threading.Condition()
+        self._sent = self._confirmed = 0
         self.state = "not connected yet"
 
     async def run(self) -> None:
         """Connect, then pass messages on until cancelled."""
+        self._loop = asyncio.get_running_loop()
         try:
             await self._connect()
-            await (self._send() if self._settings.output else asyncio.Event().wait())
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._take())
+                if self._settings.output:
+                    group.create_task(self._send())
         finally:
             if self._client is not None:
                 await asyncio.to_thread(self._close)
@@ -99,8 +112,6 @@ class MqttBridge:
                 logs.warning("no MQTT broker", reason=error.message)
                 await asyncio.sleep(2)
             else:
-                self.state = "ok"
-                logs.info("MQTT connected", topics=self._settings.topics)
                 return
 
     def _join(self) -> None:
@@ -108,48 +119,77 @@ class MqttBridge:
         client.max_inflight_messages_set(1000)
         client.max_queued_messages_set(0)
         client.on_message = self._received
+        client.on_publish = self._delivered
         group = f"$share/{self._settings.group}/" if self._settings.group else ""
         joined = Joined(client, [(group + template.filter, 1) for template in self._templates])
         client.on_disconnect = self._lost
-        answered = client.on_connect
+        subscribe = client.on_connect
 
-        def back(*arguments: Any) -> None:
-            self.state = "ok"
-            answered(*arguments)
+        def connected(*arguments: Any) -> None:
+            reason = arguments[3]
+            self.state = f"refused: {reason}" if reason.is_failure else "ok"
+            logs.info("MQTT connected" if self.state == "ok" else "MQTT refused", topics=self._settings.topics)
+            subscribe(*arguments)
 
-        client.on_connect = back
+        client.on_connect = connected
         self._client = client
         joined.wait(self._settings.url)
 
     def _lost(self, *_: Any) -> None:
         self.state = "connection lost"
+        self._broker.counts["mqtt_connections_lost"] += 1
         logs.warning("MQTT connection lost")
 
-    # in, on the client's thread
+    # in
 
-    def _received(self, client: Any, _: Any, message: Any) -> None:
+    def _received(self, _: Any, __: Any, message: Any) -> None:
+        """On the client's thread."""
+        assert self._loop is not None  # the client is made by `run`
+        with contextlib.suppress(RuntimeError):  # the broker has stopped; what is not acknowledged comes again
+            self._loop.call_soon_threadsafe(self._incoming.put_nowait, message)
+
+    async def _take(self) -> None:
+        """Store what has come, all that waits at once, and acknowledge it; a database that is away is waited for."""
+        while True:
+            messages = [await self._incoming.get()]
+            while len(messages) < BATCH and not self._incoming.empty():
+                messages.append(self._incoming.get_nowait())
+            events: list[Event] = []
+            letters: list[Letter] = []
+            for message in messages:
+                self._sort(message, events, letters)
+            await self._until_stored(functools.partial(self._broker.publish, self._access, events))
+            for letter in letters:
+                await self._until_stored(functools.partial(self._broker.bury, letter))
+            for message in messages:
+                self._client.ack(message.mid, message.qos)
+
+    async def _until_stored(self, store: Callable[[], Awaitable[object]]) -> None:
+        while True:
+            try:
+                await store()
+                return
+            except (StorageError, BusyError, QuotaError) as error:
+                logs.warning("MQTT messages wait", reason=error.message)
+                await asyncio.sleep(0.5)
+
+    def _sort(self, message: Any, events: list[Event], letters: list[Letter]) -> None:
+        """The events of a message, or the letter it becomes."""
         digest = hashlib.blake2b(message.payload, digest_size=16).digest()
         if message.retain and self._seen.get(message.topic) == digest:
-            client.ack(message.mid, message.qos)  # the broker sends retained messages again after every restart
-            return
+            return  # retained messages come again with every connection
+        self._seen.pop(message.topic, None)
         self._seen[message.topic] = digest
+        if len(self._seen) > TOPICS:
+            del self._seen[next(iter(self._seen))]
         self._broker.counts["mqtt_received"] += 1
         gathered = self._gather(message.topic, message.payload)
-        received = self._broker.stamps.take(len(gathered.events))
-        records = [
-            LogRecord.of_event(event, namespace=self._settings.namespace, publisher="mqtt", received=moment)
-            for moment, event in enumerate(gathered.events, received)
-        ]
-        done: Future[Any] = self._broker.log.append(records) if records else self._bury(message, gathered.rejected)
-        done.add_done_callback(lambda stored: self._acknowledge(client, message, stored))
-
-    def _acknowledge(self, client: Any, message: Any, stored: Future[Any]) -> None:
-        """Only what is on disk; the rest is sent again when the connection comes back."""
-        if stored.exception() is None:
-            client.ack(message.mid, message.qos)
-        else:
-            logs.warning("MQTT message not stored", reason=str(stored.exception()))
-            client.reconnect()
+        events += gathered.events
+        if not gathered.events:
+            rejected = gathered.rejected
+            reason = rejected[0].reason if rejected else "the message holds no event"
+            letters.append(Letter(self._settings.namespace, f"mqtt {message.topic}", reason, message.payload, now()))
+            self._broker.counts["mqtt_rejected"] += 1
 
     def _gather(self, topic: str, payload: bytes) -> Gathered:
         extra = next((found for one in self._templates if (found := one.attributes(topic)) is not None), {})
@@ -164,12 +204,6 @@ class MqttBridge:
         else:
             document = {"attributes": extra | (value if isinstance(value, dict) else {"value": value})}
         return gather_lines((msgspec.json.encode(document),))
-
-    def _bury(self, message: Any, rejected: list[BadRecord]) -> Future[Any]:
-        reason = rejected[0].reason if rejected else "the message holds no event"
-        letter = Letter(self._settings.namespace, f"mqtt {message.topic}", reason, message.payload, now())
-        self._broker.counts["mqtt_rejected"] += 1
-        return self._broker.log.write(lambda connection: connection.execute(dead_letters.insert(), letter_row(letter)))
 
     # out
 
@@ -190,16 +224,20 @@ class MqttBridge:
                 await asyncio.sleep(1)
 
     def _publish(self, notices: list[Notice]) -> None:
-        """Until the other broker has confirmed all; it may be away meanwhile."""
-        under_way = [
+        """Until the other broker has confirmed all; it may be away meanwhile, the client keeps them for it."""
+        for notice in notices:
             self._client.publish(self._topic(notice), notice.body, qos=1, retain=self._settings.retain)
-            for notice in notices
-        ]
-        for message in under_way:
-            while not message.is_published():
+        self._sent += len(notices)
+        with self._confirming:
+            while not self._confirming.wait_for(lambda: self._confirmed >= self._sent, 0.5):
                 if self._broker.hub.closing.is_set():
                     raise TimeoutError
-                message.wait_for_publish(0.5)
+
+    def _delivered(self, *_: Any) -> None:
+        """On the client's thread: one message is confirmed."""
+        with self._confirming:
+            self._confirmed += 1
+            self._confirming.notify_all()
 
     def _topic(self, notice: Notice) -> str:
         name = quote(notice.subscription, safe=" ")

@@ -9,7 +9,7 @@ import hashlib
 import os
 import secrets
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -117,9 +117,8 @@ class Broker:
         self.replayed = await asyncio.to_thread(self._resume, applied)
         self.host.start()
         self.maker.warm()
-        self._tasks = [asyncio.create_task(self.upkeep.run()), asyncio.create_task(self.webhooks.run())]
-        if self.mqtt is not None:
-            self._tasks.append(asyncio.create_task(self.mqtt.run()))
+        works = [self.upkeep.run, self.webhooks.run, *(() if self.mqtt is None else (self.mqtt.run,))]
+        self._tasks = [asyncio.create_task(self._always(work)) for work in works]
         self.ready = True
         logs.info("started", blocks_replayed=self.replayed, position=self.log.position, spaces=self.maker.names)
 
@@ -136,6 +135,17 @@ class Broker:
             await asyncio.to_thread(self.log.stop)
         await asyncio.to_thread(self.database.close)
         logs.info("stopped", position=self.log.position)
+
+    async def _always(self, work: Callable[[], Awaitable[None]]) -> None:
+        """What runs beside the requests; if it fails in a way nobody thought of, it is logged and begun again."""
+        while not self.hub.closing.is_set():
+            try:
+                await work()
+                return
+            except Exception as error:
+                self.counts["task_failures"] += 1
+                logs.error("task failed, begins again", task=work.__qualname__, exc_info=error)
+                await asyncio.sleep(1)
 
     def close_streams(self) -> None:
         """End all streams; may be called from any thread."""

@@ -37,7 +37,11 @@ class Upkeep:
     async def run(self) -> None:
         """Until cancelled."""
         settings = self._broker.settings
-        jobs = [self._every(settings.snapshot_seconds, self._snapshot), self._every(60.0, self.retain)]
+        jobs = [
+            self._every(settings.snapshot_seconds, self._snapshot),
+            self._every(60.0, self.retain),
+            self._every(1.0, self.probe),
+        ]
         if settings.live_clock:
             jobs.append(self._every(_TICK, self.tick))
         async with asyncio.TaskGroup() as group:
@@ -54,6 +58,11 @@ class Upkeep:
 
     async def _snapshot(self) -> None:
         self._broker.host.request_snapshot()
+
+    async def probe(self) -> None:
+        """While storing fails, try whether it works again, so that the broker becomes ready without a publisher."""
+        if self._broker.log.failing is not None:
+            await self._broker.write(lambda connection: set_meta(connection, "probed", str(now())))
 
     async def tick(self) -> None:
         """Let event time go on in live, silent streams with patterns, so that they notice what did not happen."""
