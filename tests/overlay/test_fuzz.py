@@ -54,7 +54,8 @@ SAMPLES: list[Any] = [
     w.Replicated(KEY, EPOCH, -1),
     w.Copy(KEY, EPOCH, 3, STATE),
     w.Fenced(KEY, EPOCH),
-    w.Topics((w.Listed(TOPIC, 1, True, (INTEREST,)),), 2, True),
+    w.Topics((w.Listed(TOPIC, 1, True, (INTEREST,)),), KEY, 2, True),
+    w.TopicsKnown(2),
     w.AskTopics((1, 2, 3)),
 ]
 

@@ -21,9 +21,13 @@ BUCKETS: Final = 64
 
 
 class TopicCatalogue:
-    """Topics by key; of two versions of an entry the larger one is right."""
+    """Topics by key; of two versions of an entry the larger one is right.
 
-    def __init__(self) -> None:
+    One that is `common` to all nodes of a simulation needs no spreading.
+    """
+
+    def __init__(self, *, common: bool = False) -> None:
+        self.common = common
         self.entries: dict[Key, Listed] = {}
         self.buckets = [0] * BUCKETS
         self.version = 0

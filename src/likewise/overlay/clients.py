@@ -17,7 +17,7 @@ import msgspec
 
 from likewise.errors import InputError, LikewiseError, MissingError
 from likewise.events import Event, encode_line
-from likewise.overlay.frames import address_of, frame, read_frame, shut
+from likewise.overlay.frames import dial, frame, read_frame, shut
 from likewise.overlay.identity import context_of
 from likewise.overlay.items import Id, Report
 
@@ -160,6 +160,7 @@ class OverlayClient:
         self._status: asyncio.Future[str] | None = None
         self._task: asyncio.Task[None] | None = None
         self._connected = asyncio.Event()
+        self._patience = 3.0
         self.failure: LikewiseError | None = None
 
     async def __aenter__(self) -> OverlayClient:
@@ -186,6 +187,8 @@ class OverlayClient:
                 await self._talk(address)
             except (OSError, TimeoutError, asyncio.IncompleteReadError) as error:
                 failures = 0 if self._connected.is_set() else failures + 1
+                # A node that does not answer soon may be frozen, or the machine slow: try others, then wait longer.
+                self._patience = min(30.0, 3.0 * (1 + failures))
                 self._connected.clear()
                 if failures >= 5 * len(self._addresses):
                     hint = "is it running, and is the client's certificate of its federation?"
@@ -194,8 +197,7 @@ class OverlayClient:
             self._addresses = [*self._addresses[1:], address]
 
     async def _talk(self, address: str) -> None:
-        async with asyncio.timeout(3):
-            reader, writer = await asyncio.open_connection(*address_of(address), ssl=self._context)
+        reader, writer = await dial(address, self._context, timeout=self._patience)
         try:
             self._writer = writer
             writer.write(frame([pack(Hello("client"))]))

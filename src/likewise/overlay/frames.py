@@ -1,9 +1,10 @@
-"""Frames on a connection: a length, then a list of messages, each packed for itself."""
+"""Connections between members: mutual TLS, and on it frames of a length and a list of messages, each packed itself."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import ssl
 import struct
 from typing import Final
 
@@ -13,6 +14,10 @@ from likewise.errors import InputError
 
 FRAME: Final = 16 << 20
 """Bytes of the largest frame."""
+CONNECT: Final = 10.0
+"""Seconds that opening a connection may take."""
+CLOSE: Final = 1.0
+"""Seconds that the other side has to say farewell."""
 
 _head = struct.Struct("!I")
 _pack = msgspec.msgpack.Encoder().encode
@@ -44,9 +49,24 @@ def frame(messages: list[bytes]) -> bytes:
     return _head.pack(len(data)) + data
 
 
+async def dial(
+    address: str, context: ssl.SSLContext, *, timeout: float = CONNECT
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Connect to a member; what takes longer is a `TimeoutError`."""
+    async with asyncio.timeout(timeout):
+        return await asyncio.open_connection(*address_of(address), ssl=context, ssl_shutdown_timeout=CLOSE)
+
+
 async def shut(writer: asyncio.StreamWriter) -> None:
-    """Close a connection, whatever state it is in."""
-    writer.close()
-    with contextlib.suppress(OSError, TimeoutError):
-        async with asyncio.timeout(1):
-            await writer.wait_closed()
+    """Close a connection, whatever state it is in; one that does not close in time is cut."""
+    # A second close would make TLS forget the connection that is still to be cut.
+    if not writer.is_closing():
+        writer.close()
+    try:
+        with contextlib.suppress(OSError, TimeoutError):
+            async with asyncio.timeout(CLOSE):
+                await writer.wait_closed()
+    finally:
+        writer.transport.abort()
+        # The socket is closed in the next turn of the loop.
+        await asyncio.sleep(0)

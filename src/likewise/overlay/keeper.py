@@ -18,10 +18,24 @@ from likewise.overlay.rendezvous import ActiveRendezvous, Output, Workbench
 from likewise.overlay.ring import Ring
 from likewise.overlay.store import Store
 from likewise.overlay.tables import Peer
-from likewise.overlay.wire import Copy, Disinterest, Epoch, Fenced, Offer, Operation, Replicate, Replicated, Trim
+from likewise.overlay.wire import (
+    Copy,
+    Disinterest,
+    Epoch,
+    Fenced,
+    Interest,
+    Offer,
+    Operation,
+    Replicate,
+    Replicated,
+    Trim,
+)
 
 Emit = Callable[[int, ActiveRendezvous, list[Output]], list[Id]]
 """Takes what a rendezvous gives out; gives the ids of the parcels that were new."""
+
+Publicise = Callable[[int, ActiveRendezvous, bool], list[Id]]
+"""Makes known to all what a rendezvous wants, once more if asked; gives the ids of what is to be waited for."""
 
 
 @dataclass(slots=True)
@@ -48,12 +62,15 @@ class Led:
 class Keeper:
     """All stores of one node."""
 
-    def __init__(self, ring: Ring, bench: Workbench, *, copies: int, retry: int, emit: Emit) -> None:
+    def __init__(
+        self, ring: Ring, bench: Workbench, *, copies: int, retry: int, emit: Emit, publicise: Publicise
+    ) -> None:
         self.ring = ring
         self.bench = bench
         self.copies = copies
         self.retry = retry
         self.emit = emit
+        self.publicise = publicise
         self.stores: dict[Key, Store] = {}
         self.led: dict[Key, Led] = {}
         self.receipts: list[tuple[Peer, Id]] = []
@@ -96,21 +113,31 @@ class Keeper:
         store = led.rendezvous.store
         if not store.apply(operation):
             store.number -= 1
-            self._again(led, debt)
+            if not isinstance(operation, Interest) or (debt is not None and debt[1] in led.debts):
+                self._again(led, debt)
+                return
+            # Its receipt was lost, perhaps with the root that owed it: all are told once more.
+            children = set(self.publicise(now, led.rendezvous, True))
+            self._owe(now, led, debt, children)
             return
         number = store.number
         children = set(self.emit(now, led.rendezvous, led.rendezvous.take(now, operation)))
+        if not isinstance(operation, Offer):
+            children.update(self.publicise(now, led.rendezvous, False))
         for peer in led.peers.values():
             self.sends.append((peer, Replicate(key, store.epoch, number, operation)))
             led.copies.setdefault(peer.id, -1)
-        if debt is not None:
-            waits = set() if isinstance(operation, Offer) else children
-            led.debts[debt[1]] = Debt(*debt, number, now, waits)
-            for child in waits:
-                self._children[child] = (key, debt[1])
-            self._settle(led)
+        self._owe(now, led, debt, set() if isinstance(operation, Offer) else children)
         if not isinstance(operation, Offer):
             self._watch(key, led)
+
+    def _owe(self, now: int, led: Led, debt: tuple[Peer, Id] | None, children: set[Id]) -> None:
+        """A receipt is due when the copies have what was done so far, and the children are in other hands."""
+        if debt is not None:
+            led.debts[debt[1]] = Debt(*debt, led.rendezvous.store.number, now, children)
+            for child in children:
+                self._children[child] = (led.rendezvous.key, debt[1])
+            self._settle(led)
 
     def _again(self, led: Led, debt: tuple[Peer, Id] | None) -> None:
         """The same once more: its receipt is due when that of the first is."""

@@ -8,6 +8,7 @@ counted, and sent again by those who wait for their receipt.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import time
 from collections import Counter, deque
@@ -21,7 +22,7 @@ from likewise.errors import InputError, LikewiseError, MissingError
 from likewise.events import decode_line
 from likewise.language import parse
 from likewise.overlay import clients as c
-from likewise.overlay.frames import address_of, frame, read_frame, shut
+from likewise.overlay.frames import CLOSE, address_of, dial, frame, read_frame, shut
 from likewise.overlay.identity import context_of, id_of_certificate, own_id
 from likewise.overlay.ids import Key
 from likewise.overlay.node import NodeSettings, OverlayNode, ReportDelivery
@@ -59,32 +60,41 @@ class Link:
         self._some.set()
 
     async def _run(self) -> None:
-        writer = None
+        """Connect, and again when the peer has gone: if nobody answers there any more, the node hears of it."""
         try:
-            writer = await self._connect()
             while True:
-                await self._some.wait()
-                self._some.clear()
-                while self.queue:
-                    batch = [encode(self.queue.popleft()) for _ in range(min(len(self.queue), BURST))]
-                    writer.write(frame(batch))
-                    await writer.drain()
-        except (OSError, LikewiseError, asyncio.IncompleteReadError, TimeoutError):
+                reader, writer = await dial(self.peer.address, self.host.outward)
+                ended = asyncio.ensure_future(self._end(reader))
+                try:
+                    await self._pump(writer, ended)
+                finally:
+                    ended.cancel()
+                    await shut(writer)
+        except ConnectionRefusedError:
+            self.host.refused(self.peer)
+        except (OSError, LikewiseError, TimeoutError):
             self.host.counts["broken links"] += 1
         finally:
-            self.host.links.pop(self.peer.id, None)
-            if writer is not None:
-                await shut(writer)
+            if self.host.links.get(self.peer.id) is self:
+                del self.host.links[self.peer.id]
 
-    async def _connect(self) -> asyncio.StreamWriter:
-        where = address_of(self.peer.address)
-        async with asyncio.timeout(3):
-            _, writer = await asyncio.open_connection(*where, ssl=self.host.outward)
+    async def _end(self, reader: asyncio.StreamReader) -> None:
+        """A peer says nothing on this connection, until it ends."""
+        with contextlib.suppress(OSError):
+            await reader.read()
+        self._some.set()
+
+    async def _pump(self, writer: asyncio.StreamWriter, ended: asyncio.Future[None]) -> None:
         if _peer_id(writer) != self.peer.id:
-            await shut(writer)
             raise InputError("another node answers at this address")
         writer.write(frame([c.pack(c.Hello("node", self.host.node.me.address))]))
-        return writer
+        while not ended.done():
+            await self._some.wait()
+            self._some.clear()
+            while self.queue and not ended.done():
+                batch = [encode(self.queue.popleft()) for _ in range(min(len(self.queue), BURST))]
+                writer.write(frame(batch))
+                await writer.drain()
 
 
 def _peer_id(writer: asyncio.StreamWriter) -> Key:
@@ -106,12 +116,17 @@ class NodeHost:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._server: asyncio.Server | None = None
-        self._flushing = False
+        self._stopped = False
+        self._ready = asyncio.Event()
 
     async def start(self, join: Iterable[str] = ()) -> None:
         """Listen, and join the ring through any of the addresses."""
+        # The first match of a process takes long: others would take this node for dead.
+        self.node.warm_up()
         try:
-            self._server = await asyncio.start_server(self._accept, *self.where, ssl=self.inward)
+            self._server = await asyncio.start_server(
+                self._accept, *self.where, ssl=self.inward, ssl_shutdown_timeout=CLOSE
+            )
         except OSError as error:
             raise MissingError(f"cannot listen at {self.where[0]}:{self.where[1]}: {error.strerror}") from None
         gates = [await self._gate(address) for address in join]
@@ -122,8 +137,7 @@ class NodeHost:
         """Who listens at an address; None for this node itself."""
         for attempt in range(GATE_ATTEMPTS):
             try:
-                async with asyncio.timeout(3):
-                    _, writer = await asyncio.open_connection(*address_of(address), ssl=self.outward)
+                _, writer = await dial(address, self.outward)
                 break
             except (OSError, TimeoutError) as error:
                 if attempt == GATE_ATTEMPTS - 1:
@@ -139,6 +153,7 @@ class NodeHost:
         self.node.leave(now())
         self._settle()
         await asyncio.sleep(0.1)
+        self._stopped = True
         if self._timer is not None:
             self._timer.cancel()
         if self._server is not None:
@@ -183,6 +198,8 @@ class NodeHost:
     def _settle(self) -> None:
         """Send what the node wants sent, and wake it when it wants to be woken."""
         node = self.node
+        if node.ready:
+            self._ready.set()
         for delivery in node.deliveries:
             self._pass_on(delivery)
         node.deliveries.clear()
@@ -198,6 +215,12 @@ class NodeHost:
         for peer, message in node.flush():
             self._link(peer).put(message)
         self._set_timer()
+
+    def refused(self, peer: Peer) -> None:
+        """Nobody listens where a peer did."""
+        if not self._stopped:
+            self.node.refused(now(), peer)
+            self._settle()
 
     def _link(self, peer: Peer) -> Link:
         link = self.links.get(peer.id)
@@ -223,7 +246,10 @@ class NodeHost:
         try:
             while True:
                 for data in await read_frame(reader):
-                    self._request(session, c.decode_request(data))
+                    request = c.decode_request(data)
+                    if not isinstance(request, c.AskStatus):
+                        await self._ready.wait()
+                    self._request(session, request)
                 self._settle()
                 await session.drain()
         finally:

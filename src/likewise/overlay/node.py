@@ -15,11 +15,12 @@ import msgspec
 
 from likewise.errors import BuildError
 from likewise.events import Event, decode_line, encode_line, normalise, to_instant
-from likewise.language import Subscription
+from likewise.language import Options, Subscription, parse_subscription
 from likewise.overlay import wire as w
 from likewise.overlay.catalogue import MatchingClassifier, TopicCatalogue, TopicClassifier
 from likewise.overlay.custody import Outbox, parcel_id
-from likewise.overlay.decompose import Compound, ProfileTopic, decompose
+from likewise.overlay.decompose import Compound, ProfileTopic, decompose, topic_of
+from likewise.overlay.herald import TopicHerald
 from likewise.overlay.ids import Key
 from likewise.overlay.items import Carried, Id, Item, Report, id_of
 from likewise.overlay.keeper import Keeper
@@ -30,6 +31,7 @@ from likewise.overlay.tables import Peer
 from likewise.semantics import Measure
 
 HEARD: Final = 100_000
+_WARMING: Final = ("p: {kind = warm, size > 1}", "p: {kind = cold}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +88,24 @@ class OverlayNode:
         *,
         classify: TopicClassifier | None = None,
         measure: Measure | None = None,
+        catalogue: TopicCatalogue | None = None,
         incarnation: str = "",
     ) -> None:
         self.settings = settings or NodeSettings()
         self.ring = Ring(me, self.settings.ring)
         self.bench = Workbench(measure=measure, slack=self.settings.slack, grace=self.settings.grace)
         self.keeper = Keeper(
-            self.ring, self.bench, copies=self.settings.copies, retry=self.settings.retry, emit=self._emit
+            self.ring,
+            self.bench,
+            copies=self.settings.copies,
+            retry=self.settings.retry,
+            emit=self._emit,
+            publicise=self._publicise,
         )
         self.outbox = Outbox(retry=self.settings.retry, most_retry=self.settings.most_retry)
-        self.catalogue = TopicCatalogue()
+        self.herald = TopicHerald(
+            self.ring, TopicCatalogue() if catalogue is None else catalogue, retry=self.settings.retry
+        )
         self.classify: TopicClassifier = MatchingClassifier() if classify is None else classify
         self.own: dict[str, Own] = {}
         self.deliveries: list[ReportDelivery] = []
@@ -114,13 +124,22 @@ class OverlayNode:
         self._version = 0
         self._warm_at = 0
         self._chores_at = 0
-        self._informed = True
         self._early: list[tuple[Id, Event]] = []
 
     @property
     def me(self) -> Peer:
         """This node."""
         return self.ring.me
+
+    @property
+    def catalogue(self) -> TopicCatalogue:
+        """All topics that someone wants."""
+        return self.herald.catalogue
+
+    @property
+    def ready(self) -> bool:
+        """Whether this node has its place in the ring and knows what others want."""
+        return self.ring.joined and self.herald.informed
 
     @property
     def plane(self) -> Any:
@@ -141,7 +160,15 @@ class OverlayNode:
         self._chores_at = now + SECOND
         self._warm_at = now + self.settings.warm if gates else now
         # A new node learns first what others want: else it would take their events for unwanted.
-        self._informed = self.ring.joined
+        self.herald.informed = self.ring.joined
+
+    def warm_up(self) -> None:
+        """Do once what takes long the first time: the matcher's compiled parts are loaded, the measure is read."""
+        catalogue = TopicCatalogue()
+        catalogue.merge([w.Listed(topic_of(parse_subscription(text).body, Options()), 1, True) for text in _WARMING])  # type: ignore[arg-type]
+        event = Event("warming", (("kind", "warm"), ("size", 2)), (), 1, 1)
+        self.classify(event, catalogue)
+        self.classify(event, self.catalogue)
 
     def leave(self, now: int) -> None:
         """Hand everything over, and leave the ring."""
@@ -208,7 +235,7 @@ class OverlayNode:
         ready = decode_line(encode_line(event.stamped(now)))
         number = id or id_of("publication", self.me.id, self._incarnation, str(self._published))
         self.counts["published"] += 1
-        if self._informed:
+        if self.ready:
             self._offer(now, number, ready)
             self._pump(now)
         else:
@@ -317,7 +344,6 @@ class OverlayNode:
         assert not isinstance(parcel.body, w.ReportNotice)
         self.keeper.take(now, arrival.key, parcel.body, (arrival.origin, parcel.id))
         if not isinstance(parcel.body, w.Offer):
-            self._list(now, self.keeper.led[arrival.key].rendezvous)
             self._redirect(now, parcel.body.subscriber)
 
     def _redirect(self, now: int, subscriber: Subscriber) -> None:
@@ -366,55 +392,29 @@ class OverlayNode:
 
     # the catalogue
 
-    def _list(self, now: int, rendezvous: ActiveRendezvous) -> None:
+    def _publicise(self, now: int, rendezvous: ActiveRendezvous, again: bool) -> list[Id]:
         """A topic that someone wants, or that nobody wants any more, is made known to all."""
         interests = list(rendezvous.store.interests.values())
         topics = {interest.node for interest in interests if isinstance(interest.node, ProfileTopic)}
         known = self.catalogue.entries.get(rendezvous.key)
         if not topics and (known is None or not known.alive):
-            return
+            return []
         topic = known.topic if known is not None else next(iter(topics))
         plans = tuple(plan for interest in interests for plan in interest.plans)
-        if known is not None and known.alive == bool(topics) and _same_plans(known.plans, plans):
-            return
-        version = 1 if known is None else known.version + 1
-        self._spread(now, self.catalogue.merge([w.Listed(topic, version, bool(topics), plans)]), 0)
+        entry = known
+        if known is None or known.alive != bool(topics) or not _same_plans(known.plans, plans):
+            entry = w.Listed(topic, 1 if known is None else known.version + 1, bool(topics), plans)
+        assert entry is not None
+        return self.herald.spread(now, entry, wait=bool(topics), again=again)
 
-    def _spread(self, now: int, entries: list[w.Listed], depth: int) -> None:
-        """Pass changes on, over the rows of the table from `depth` on, and to the neighbours."""
-        if not entries:
-            return
-        del now
-        self.ring.digest = self.catalogue.digest
-        sent: set[Key] = set()
-        for slot, peer in self.ring.table.entries.items():
-            if slot >> 4 >= depth >= 0:
-                sent.add(peer.id)
-                self.ring.sends.append((peer, w.Topics(tuple(entries), (slot >> 4) + 1)))
-        for peer in self.ring.leaves.beside(1):
-            if peer.id not in sent:
-                self.ring.sends.append((peer, w.Topics(tuple(entries))))
+    def _topics_came(self, now: int, sender: Peer, message: w.Topics) -> None:
+        self.herald.topics_came(now, sender, message)
 
-    def _topics_came(self, now: int, _sender: Peer, message: w.Topics) -> None:
-        new = self.catalogue.merge(message.entries)
-        if new:
-            self._spread(now, new, message.depth)
-        if message.answer and not self._informed:
-            self._informed = True
-            early, self._early = self._early, []
-            for number, event in early:
-                self._offer(now, number, event)
+    def _topics_known_came(self, _now: int, sender: Peer, message: w.TopicsKnown) -> None:
+        self.herald.known_came(sender, message)
 
     def _ask_topics_came(self, _now: int, sender: Peer, message: w.AskTopics) -> None:
-        if self._informed:
-            self.ring.sends.append((sender, w.Topics(self.catalogue.differing(message.buckets), -1, True)))
-
-    def _compare(self) -> None:
-        """Ask neighbours whose catalogue differs."""
-        mine = self.catalogue.digest
-        for peer in self.ring.leaves.beside(2):
-            if not self._informed or self.ring.digests.get(peer.id, mine) != mine:
-                self.ring.sends.append((peer, w.AskTopics(tuple(self.catalogue.buckets))))
+        self.herald.ask_came(sender, message)
 
     # messages and time
 
@@ -423,9 +423,14 @@ class OverlayNode:
         handler = _HANDLERS.get(type(message))
         if handler is None:
             self.ring.receive(now, sender, message)
-        else:
+        elif self.ring.joined:
             self.ring.hear(now, sender)
             handler(self, now, sender, message)
+        self._pump(now)
+
+    def refused(self, now: int, peer: Peer) -> None:
+        """Nobody listens any more where a peer did."""
+        self.ring.refused(now, peer)
         self._pump(now)
 
     def _receipt_came(self, _now: int, _sender: Peer, message: w.ParcelReceipt) -> None:
@@ -461,10 +466,14 @@ class OverlayNode:
         ring, keeper = self.ring, self.keeper
         if ring.version != self._version:
             self._version = ring.version
-            if not self._informed and ring.joined:
-                self._compare()
+            if not self.ready:
+                self.herald.compare()
             keeper.review(now)
-        while ring.arrivals or keeper.routes or keeper.receipts or keeper.changed:
+        if self._early and self.ready:
+            early, self._early = self._early, []
+            for number, event in early:
+                self._offer(now, number, event)
+        while ring.arrivals or keeper.routes or keeper.receipts or keeper.changed or self.herald.complete:
             arrivals, ring.arrivals = ring.arrivals, []
             for arrival in arrivals:
                 self._arrive(now, arrival)
@@ -473,7 +482,10 @@ class OverlayNode:
                 ring.route(now, key, payload)
             changed, keeper.changed = keeper.changed, []
             for rendezvous in changed:
-                self._list(now, rendezvous)
+                self._publicise(now, rendezvous, False)
+            complete, self.herald.complete = self.herald.complete, []
+            for number in complete:
+                keeper.received(number)
             receipts, keeper.receipts = keeper.receipts, []
             for origin, number in receipts:
                 self._receipt(origin, number)
@@ -486,7 +498,11 @@ class OverlayNode:
 
     def tick(self, now: int) -> None:
         """Time has come to `now`."""
+        pauses = self.ring.counts["pauses"]
         self.ring.tick(now)
+        if self.ring.counts["pauses"] != pauses and len(self.ring.leaves):
+            # What others began to want meanwhile, this node does not know.
+            self.herald.informed = False
         self.keeper.step(now)
         for outgoing in self.outbox.again(now):
             self.ring.route(now, outgoing.to, outgoing.parcel)
@@ -501,8 +517,7 @@ class OverlayNode:
 
     def _chores(self, now: int) -> None:
         self.keeper.chores(now)
-        self._compare()
-        self.ring.digest = self.catalogue.digest
+        self.herald.chores(now)
         for name, own in self.own.items():
             if now >= own.renew_at:
                 own.renew_at = now + self.settings.lease // 3
@@ -562,6 +577,7 @@ _HANDLERS: Final[dict[type, Any]] = {
     w.Copy: OverlayNode._copy_came,
     w.Fenced: OverlayNode._fenced_came,
     w.Topics: OverlayNode._topics_came,
+    w.TopicsKnown: OverlayNode._topics_known_came,
     w.AskTopics: OverlayNode._ask_topics_came,
 }
 

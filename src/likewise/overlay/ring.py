@@ -23,7 +23,11 @@ TTL: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class RingSettings:
-    """Times in microseconds."""
+    """Times in microseconds.
+
+    `patience` is the least time that a question may take before it counts as unanswered; `late` is how late a timer
+    may go off before this node takes itself, not the others, for slow; after a `pause` it makes itself heard.
+    """
 
     heartbeat: int = SECOND // 4
     near: int = 2
@@ -33,6 +37,8 @@ class RingSettings:
     most_timeout: int = 2 * SECOND
     quarantine: int = 60 * SECOND
     revisit: int = 4 * SECOND
+    patience: int = SECOND // 2
+    late: int = SECOND // 5
     pause: int = SECOND
     strikes: int = 3
     maintain: bool = True
@@ -144,27 +150,22 @@ class Ring:
         if self.left:
             self._timers.clear()
             return
-        slept = self._slept(now)
-        if slept and self.joined:
-            # The others may have given this node up: only its own voice brings it back.
-            for peer in self.leaves:
-                self._send(peer, m.Announce())
+        lag = 0 if self.due is None or self._ticked is None else now - self.due
+        if lag > self.settings.pause:
+            self.counts["pauses"] += 1
+            if self.joined:
+                # The others may have given this node up: only its own voice brings it back.
+                for peer in self.leaves:
+                    self._send(peer, m.Announce())
         timers = self._timers
         while timers and timers[0][0] <= now:
             _, _, kind, item = heapq.heappop(timers)
-            if slept and kind in ("hop", "answer"):
+            if lag > self.settings.late and kind in ("hop", "answer"):
                 # Who was asleep could not hear the answers: they are waiting to be read.
                 self._wake(now + self.settings.first_timeout, kind, item)
             else:
                 getattr(self, f"_on_{kind}")(now, item)
         self._ticked = now
-
-    def _slept(self, now: int) -> bool:
-        due = self.due
-        expected = now if due is None else min(due, now)
-        slept = self._ticked is not None and now - expected > self.settings.pause
-        self.counts["pauses"] += slept
-        return slept
 
     def _wake(self, time: int, kind: str, item: Any) -> None:
         self._numbers += 1
@@ -244,7 +245,7 @@ class Ring:
             return
         known.asked = now
         self._send(peer, m.Ping(now, self._news(known), self.digest))
-        self._wake(now + self.timeout(peer.id), "answer", (peer, now))
+        self._wake(now + max(self.settings.patience, self.timeout(peer.id)), "answer", (peer, now))
 
     def _news(self, known: Contact) -> tuple[Peer, ...]:
         if known.version == self.version:
@@ -268,6 +269,12 @@ class Ring:
             self._suspects.add(peer.id)
             self._ping(now, peer)
         else:
+            self._bury(now, peer)
+
+    def refused(self, now: int, peer: Peer) -> None:
+        """Nobody listens at the peer's address: there is no need to ask again."""
+        if peer.id in self._contacts:
+            self.counts["refused"] += 1
             self._bury(now, peer)
 
     def _bury(self, now: int, peer: Peer) -> None:
@@ -295,6 +302,8 @@ class Ring:
 
     def _on_heartbeat(self, now: int, _item: Any) -> None:
         self._wake(now + self.settings.heartbeat, "heartbeat", None)
+        if not self.joined:
+            return
         asked = self.leaves.beside(self.settings.near)
         others = self.leaves.right[self.settings.near :] + self.leaves.left[self.settings.near :]
         self._turn += 1
@@ -329,7 +338,8 @@ class Ring:
 
     def receive(self, now: int, sender: Peer, message: Any) -> None:
         """A message came from a peer, whose id the transport has checked."""
-        if self.left or sender.id == self.me.id:
+        if self.left or sender.id == self.me.id or not (self.joined or type(message) in _TO_NEWCOMERS):
+            # Who answered before it has its place would be taken for a member, and stand in the way of others.
             return
         handler = _HANDLERS.get(type(message))
         if handler is None:
@@ -517,6 +527,10 @@ _HANDLERS: Final[dict[type, Any]] = {
     m.Route: Ring._route_came,
     m.HopAck: Ring._hops_came,
 }
+
+
+_TO_NEWCOMERS: Final = frozenset((m.TableRows, m.Welcome))
+"""What a node that is about to join listens to."""
 
 
 def _from_stranger(sender: Peer, message: Any) -> bool:

@@ -84,7 +84,7 @@ class TrialWorld:
     def __init__(self, count: int, *, seed: int, settings: NodeSettings, weather: Weather | None = None) -> None:
         self.random = random.Random(seed)
         self.settings = settings
-        self.catalogue = TopicCatalogue()
+        self.catalogue = TopicCatalogue(common=True)
         self.sim = Simulation(seed=seed, weather=weather)
         self.sim.after = self._collect
         self.reports = 0
@@ -109,8 +109,7 @@ class TrialWorld:
         """A node of the ring."""
         host = self.sim.hosts.get(key)
         if host is None:
-            node = OverlayNode(Peer(key), self.settings, classify=classify_by_type)
-            node.catalogue = self.catalogue
+            node = OverlayNode(Peer(key), self.settings, classify=classify_by_type, catalogue=self.catalogue)
             node.ring.settle(*self._known(key))
             self.sim.add(node)
             node.start(self.sim.now)
@@ -147,8 +146,7 @@ class TrialWorld:
     def join(self, number: int) -> None:
         """A new node comes."""
         me = Peer(key_of(f"new node {number}"))
-        node = OverlayNode(me, self.settings, classify=classify_by_type)
-        node.catalogue = self.catalogue
+        node = OverlayNode(me, self.settings, classify=classify_by_type, catalogue=self.catalogue)
         self.sim.add(node)
         self._all.add(me.id)
         self.ids.append(me.id)

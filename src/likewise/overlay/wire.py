@@ -154,11 +154,18 @@ class Listed(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Topics(msgspec.Struct, frozen=True, array_like=True, tag="topics"):
-    """Changes of the catalogue; the receiver passes them on from row `depth` of its table, or, at -1, not at all."""
+    """Changes of the catalogue; with a `number`, to be passed on along the ring up to `limit`, and acknowledged."""
 
     entries: tuple[Listed, ...]
-    depth: int = -1
+    limit: Key = b""
+    number: int = 0
     answer: bool = False
+
+
+class TopicsKnown(msgspec.Struct, frozen=True, array_like=True, tag="known"):
+    """All nodes of a stretch have the changes of this number."""
+
+    number: int
 
 
 class AskTopics(msgspec.Struct, frozen=True, array_like=True, tag="topics?"):
@@ -186,6 +193,7 @@ Message: TypeAlias = (
     | Copy
     | Fenced
     | Topics
+    | TopicsKnown
     | AskTopics
 )
 
@@ -224,9 +232,9 @@ def check(message: Any) -> None:
     for peer in _peers(message):
         if len(peer.id) != BYTES:
             raise InputError("an id must have 160 bits")
-    for name in ("key", "source"):
+    for name in ("key", "source", "limit"):
         key = getattr(message, name, None)
-        if key is not None and len(key) not in ((0, BYTES) if name == "source" else (BYTES,)):
+        if key is not None and len(key) not in ((BYTES,) if name == "key" else (0, BYTES)):
             raise InputError("a key must have 160 bits")
     if type(message) is m.Route:
         check(message.payload)

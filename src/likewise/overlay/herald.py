@@ -1,0 +1,187 @@
+"""How a topic that someone wants becomes known to every node, and how one can be sure of it.
+
+A node is told with a stretch of the ring to pass the news on to: it divides the stretch among the nodes that it knows
+there. Everyone knows the next node on the ring, so nobody is left out. A node answers when those it told have
+answered. So a subscription is confirmed when every entry node sends on what it wants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from likewise.overlay import wire as w
+from likewise.overlay.catalogue import TopicCatalogue
+from likewise.overlay.ids import SPAN, Key, number_of
+from likewise.overlay.items import Id, id_of
+from likewise.overlay.ring import Ring
+from likewise.overlay.tables import Peer
+
+TRIES: Final = 60
+"""How often a node that lives is told before one gives it up; it will compare catalogues with its neighbours."""
+REMEMBER: Final = 10_000
+
+
+@dataclass(slots=True)
+class Told:
+    """A node that was told, and up to where it passes on."""
+
+    peer: Peer
+    limit: Key
+    since: int
+    tries: int = 0
+
+
+@dataclass(slots=True)
+class News:
+    """Entries on their way: who told this node, and whom it told."""
+
+    entries: tuple[w.Listed, ...]
+    origin: tuple[Peer, int] | None = None
+    waiting: list[Id] = field(default_factory=list)
+    told: dict[int, Told] = field(default_factory=dict)
+
+
+class TopicHerald:
+    """One node's part in making topics known."""
+
+    def __init__(self, ring: Ring, catalogue: TopicCatalogue, *, retry: int) -> None:
+        self.ring = ring
+        self.catalogue = catalogue
+        self.retry = retry
+        self.informed = True
+        self.complete: list[Id] = []
+        self._numbers = 0
+        self._news: dict[int, News] = {}
+        self._of_topic: dict[Key, News] = {}
+        self._had: dict[tuple[Key, int], bool] = {}
+
+    # telling
+
+    def spread(self, now: int, entry: w.Listed, *, wait: bool, again: bool = False) -> list[Id]:
+        """Make an entry known to all if it is new; gives what is complete once all know it."""
+        key = entry.topic.key
+        news = self._of_topic.get(key)
+        if self.catalogue.merge([entry]) or (again and news is None):
+            self.ring.digest = self.catalogue.digest
+            news = self._of_topic[key] = News((self.catalogue.entries[key],))
+            self._share(now, news, self.ring.me.id, self.ring.me.id)
+        if news is None or not news.told or not wait:
+            self._finish_if_done(news)
+            return []
+        self._numbers += 1
+        mark = id_of("known", self.ring.me.id, str(self._numbers))
+        news.waiting.append(mark)
+        return [mark]
+
+    def _share(self, now: int, news: News, after: Key, limit: Key) -> None:
+        """Divide a stretch of the ring among those who are known there."""
+        if self.catalogue.common:
+            return
+        peers = list(self._between(after, limit))
+        for peer, end in zip(peers, [*(each.id for each in peers[1:]), limit], strict=False):
+            self._numbers += 1
+            news.told[self._numbers] = Told(peer, end, now)
+            self._news[self._numbers] = news
+            self.ring.sends.append((peer, w.Topics(news.entries, end, self._numbers)))
+
+    def _between(self, after: Key, limit: Key) -> Iterator[Peer]:
+        start = number_of(after)
+        length = (number_of(limit) - start) % SPAN or SPAN
+        known = {peer.id: peer for peer in (*self.ring.leaves, *self.ring.table.entries.values())}
+        ordered = sorted(((peer.number - start) % SPAN, peer.id) for peer in known.values())
+        return (known[each] for ahead, each in ordered if 0 < ahead < length)
+
+    def _finish_if_done(self, news: News | None) -> None:
+        if news is None or news.told:
+            return
+        for entry in news.entries:
+            if self._of_topic.get(entry.topic.key) is news:
+                del self._of_topic[entry.topic.key]
+        self.complete += news.waiting
+        if news.origin is not None:
+            peer, number = news.origin
+            self._had[peer.id, number] = True
+            self.ring.sends.append((peer, w.TopicsKnown(number)))
+
+    # hearing
+
+    def topics_came(self, now: int, sender: Peer, message: w.Topics) -> None:
+        """News, or the answer to a comparison."""
+        new = self.catalogue.merge(message.entries)
+        self.ring.digest = self.catalogue.digest
+        if message.number:
+            self._pass_on(now, sender, message)
+        elif new:
+            # What a comparison brought was missed by others too.
+            for peer in self.ring.leaves.beside(1):
+                if peer.id != sender.id:
+                    self.ring.sends.append((peer, w.Topics(tuple(new))))
+        if message.answer and sender.id == getattr(self._before, "id", sender.id):
+            self.informed = True
+
+    def _pass_on(self, now: int, sender: Peer, message: w.Topics) -> None:
+        at = (sender.id, message.number)
+        done = self._had.get(at)
+        if done:
+            self.ring.sends.append((sender, w.TopicsKnown(message.number)))
+        if done is not None:
+            return
+        self._had[at] = False
+        if len(self._had) > REMEMBER:
+            del self._had[next(iter(self._had))]
+        news = News(message.entries, (sender, message.number))
+        self._share(now, news, self.ring.me.id, message.limit)
+        self._finish_if_done(news)
+
+    def known_came(self, sender: Peer, message: w.TopicsKnown) -> None:
+        """Everyone in a stretch knows."""
+        news = self._news.get(message.number)
+        if news is not None and news.told[message.number].peer.id == sender.id:
+            self._done(message.number)
+
+    def _done(self, number: int) -> None:
+        news = self._news.pop(number)
+        del news.told[number]
+        self._finish_if_done(news)
+
+    # comparing
+
+    @property
+    def _before(self) -> Peer | None:
+        """The node before this one on the ring: whoever tells this one has told it."""
+        leaves = self.ring.leaves
+        return leaves.left[0] if leaves.left else leaves.right[-1] if leaves.right else None
+
+    def compare(self) -> None:
+        """Ask neighbours whose catalogue differs, or all of them if this node may have missed something."""
+        mine = self.catalogue.digest
+        if not self.informed and self.ring.joined and not len(self.ring.leaves):
+            self.informed = True
+        before = self._before
+        for peer in self.ring.leaves.beside(2):
+            missed = not self.informed and before is not None and peer.id == before.id
+            if missed or self.ring.digests.get(peer.id, mine) != mine:
+                self.ring.sends.append((peer, w.AskTopics(tuple(self.catalogue.buckets))))
+
+    def ask_came(self, sender: Peer, message: w.AskTopics) -> None:
+        """A neighbour compares."""
+        if self.informed:
+            self.ring.sends.append((sender, w.Topics(self.catalogue.differing(message.buckets), answer=True)))
+
+    def chores(self, now: int) -> None:
+        """Tell again who has not answered; divide the stretch of a dead node among others."""
+        for number, news in list(self._news.items()):
+            told = news.told[number]
+            if self.ring.is_dead(told.peer.id):
+                self._share(now, news, told.peer.id, told.limit)
+                self._done(number)
+            elif told.since + self.retry <= now:
+                told.since, told.tries = now, told.tries + 1
+                if told.tries > TRIES:
+                    self._done(number)
+                else:
+                    self.ring.sends.append((told.peer, w.Topics(news.entries, told.limit, number)))
+        self.compare()
+        self.ring.digest = self.catalogue.digest

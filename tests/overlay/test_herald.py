@@ -1,0 +1,64 @@
+"""A confirmed subscription is known to every node: what is published afterwards, anywhere, is reported."""
+
+from __future__ import annotations
+
+import pytest
+from federation import Federation
+
+from likewise.events import Event
+from likewise.overlay import Weather
+from likewise.overlay.ring import SECOND
+
+PAIR = "pair: {kind = smoke} as a and {kind = heat} as b where a.room = b.room"
+ROUGH = Weather(loss=0.1, duplication=0.1, reordering=0.3)
+
+
+def confirm(world: Federation, text: str) -> None:
+    """Subscribe, and let time pass until the subscription is confirmed."""
+    [(node, name)] = world.subscribe(text, at=world.nodes[1])
+    for _ in range(100_000):
+        if name in node.confirmed:
+            return
+        world.run(1_000)
+    raise AssertionError("never confirmed")
+
+
+@pytest.mark.parametrize(("count", "weather"), [(1, None), (3, None), (20, None), (6, ROUGH), (30, ROUGH)])
+def test_what_is_published_anywhere_after_the_confirmation_is_reported(count: int, weather: Weather | None) -> None:
+    world = Federation(count + 1, seed=count, static=False, weather=weather)
+    confirm(world, PAIR)
+    for number, node in enumerate(world.nodes):
+        assert len(node.catalogue) == 2
+        for kind in ("smoke", "heat"):
+            world.publish(Event(f"{kind}{number}", (("kind", kind), ("room", f"r{number}"))), at=node)
+    world.run(60 * SECOND)
+    assert sorted(world.told().values()) == [1] * len(world.nodes)
+
+
+def test_a_node_that_freezes_meanwhile_holds_events_until_it_knows() -> None:
+    world = Federation(8, seed=3, static=False)
+    sleeper = world.nodes[5]
+    world.sim.freeze(sleeper.me.id)
+    confirm(world, "one: {kind = smoke}")
+    assert not len(sleeper.catalogue)
+    world.sim.wake(sleeper.me.id)
+    world.publish(Event("e", (("kind", "smoke"),)), at=sleeper)
+    assert world.publications["e"] not in world.acknowledged
+    world.run(10 * SECOND)
+    assert world.publications["e"] in world.acknowledged
+    assert sorted(world.told().values()) == [1]
+
+
+def test_a_root_that_dies_while_it_tells_others_is_replaced() -> None:
+    world = Federation(12, seed=5, static=False)
+    text = "one: {kind = smoke}"
+    [(node, name)] = world.subscribe(text, at=world.nodes[1])
+    while not any(len(each.catalogue) for each in world.living):
+        world.run(100)
+    [root] = [each for each in world.living if any(led.rendezvous.store for led in each.keeper.led.values())]
+    assert root is not node
+    assert sum(bool(len(each.catalogue)) for each in world.living) < 6
+    world.sim.crash(root.me.id)
+    while name not in node.confirmed:
+        world.run(1_000)
+    assert all(len(each.catalogue) for each in world.living)
