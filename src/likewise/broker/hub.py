@@ -49,12 +49,40 @@ class Recent:
 class Signal:
     """Wakes one stream when something of its subscriptions comes."""
 
-    __slots__ = ("event", "names", "namespace")
+    __slots__ = ("_is_set", "_waiter", "names", "namespace")
 
     def __init__(self, namespace: str, names: frozenset[str] | None) -> None:
         self.namespace = namespace
         self.names = names
-        self.event = asyncio.Event()
+        self._is_set = False
+        self._waiter: asyncio.Future[bool] | None = None
+
+    def clear(self) -> None:
+        """Forget what came before."""
+        self._is_set = False
+
+    def set(self) -> None:
+        """Wake the stream."""
+        self._is_set = True
+        _end(self._waiter, True)
+
+    async def wait(self, seconds: float) -> bool:
+        """Until something comes; False if nothing does. Cheaper than an event with a timeout, which takes a task."""
+        if self._is_set:
+            return True
+        loop = asyncio.get_running_loop()
+        self._waiter = loop.create_future()
+        timer = loop.call_later(seconds, _end, self._waiter, False)
+        try:
+            return await self._waiter
+        finally:
+            timer.cancel()
+            self._waiter = None
+
+
+def _end(waiter: asyncio.Future[bool] | None, value: bool) -> None:
+    if waiter is not None and not waiter.done():
+        waiter.set_result(value)
 
 
 class Hub:
@@ -124,7 +152,7 @@ class Hub:
         self.closing.set()
         for waiting in self._signals.values():
             for signal in waiting:
-                signal.event.set()
+                signal.set()
 
     def _of(self, namespace: str) -> Recent:
         if namespace not in self._recent:
@@ -134,4 +162,4 @@ class Hub:
     def _wake(self, namespace: str, names: Iterable[str]) -> None:
         for name in (None, *names):
             for signal in self._signals.get((namespace, name), ()):
-                signal.event.set()
+                signal.set()

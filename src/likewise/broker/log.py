@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 import msgspec
 import structlog
-from sqlalchemy import Connection, Insert, Table, func, select
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Connection, func, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from likewise.broker import schema
@@ -27,7 +27,11 @@ T = TypeVar("T")
 
 BLOCK: Final = 4_000
 """Records of one group commit at most."""
-_RETRY: Final = (0.1, 0.25, 0.5, 1.0)
+EFFECTS_WAIT: Final = 0.02
+"""Seconds that notifications may wait for a commit with new events: they could be computed again from the log."""
+EFFECTS_MOST: Final = 5_000
+"""Notifications that wait at most."""
+_RETRY: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +58,8 @@ class Append:
     """Records to be stored."""
 
     records: list[LogRecord]
-    idempotency: Idempotency | None = None
-    done: Future[Stored] = field(default_factory=Future)
+    idempotency: Idempotency | None
+    done: asyncio.Future[Stored]
 
 
 @dataclass(slots=True)
@@ -86,10 +90,15 @@ class Log:
     """The writing thread, its queue, and reading records back."""
 
     def __init__(
-        self, database: Database, *, committed: Callable[[Block], None], settled: Callable[[int], None]
+        self,
+        database: Database,
+        *,
+        committed: Callable[[Block], None],
+        settled: Callable[[int], None],
+        call: Callable[..., None],
     ) -> None:
         """`committed` takes every block, in order, as soon as it is on disk; `settled` takes the number of the last
-        block whose notifications are on disk."""
+        block whose notifications are on disk. `call` runs a function with arguments in the event loop."""
         self.database = database
         self.position = 0
         self.block = 0
@@ -97,11 +106,13 @@ class Log:
         self.failures = 0
         self.failing: str | None = None
         """Why writing fails at the moment."""
-        self._committed, self._settled = committed, settled
+        self._committed, self._settled, self._call = committed, settled, call
         self._queue: queue.SimpleQueue[Job] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="likewise-log", daemon=True)
         self._doubt = False
         self._effects: list[Effects] = []
+        self._due = 0.0
+        """When the effects that wait are stored even without new events."""
 
     def start(self) -> None:
         """Read where the log ends, and begin to write."""
@@ -120,10 +131,12 @@ class Log:
 
     # what may be asked of it, from any thread
 
-    def append(self, records: list[LogRecord], idempotency: Idempotency | None = None) -> Future[Stored]:
-        """Store records; the future is done when they are on disk."""
-        job = Append(records, idempotency)
-        job.done.set_running_or_notify_cancel()  # a client that goes away takes nothing back
+    def append(self, records: list[LogRecord], idempotency: Idempotency | None = None) -> asyncio.Future[Stored]:
+        """Store records, from the event loop; the future is done when they are on disk.
+
+        A client that goes away takes nothing back.
+        """
+        job = Append(records, idempotency, asyncio.get_running_loop().create_future())
         self._queue.put(job)
         return job.done
 
@@ -165,20 +178,30 @@ class Log:
         running = True
         while running:
             jobs = self._drain()
-            if None in jobs:
-                running = False
+            running = None not in jobs
             appends = [job for job in jobs if isinstance(job, Append)]
-            self._effects += [job for job in jobs if isinstance(job, Effects)]
-            if appends or self._effects:
-                self._commit(appends)
             writes = [job for job in jobs if isinstance(job, Write)]
+            self._gather([job for job in jobs if isinstance(job, Effects)])
+            if appends or (self._effects and (writes or not running or time.monotonic() >= self._due)):
+                self._commit(appends)
             if writes:
                 self._write_all(writes)
 
+    def _gather(self, effects: list[Effects]) -> None:
+        """Keep effects for the next commit, which comes at once if somebody waits for them."""
+        if not effects:
+            return
+        if not self._effects:
+            self._due = time.monotonic() + EFFECTS_WAIT
+        self._effects += effects
+        if any(effect.after for effect in effects) or sum(len(one.notices) for one in self._effects) >= EFFECTS_MOST:
+            self._due = 0.0
+
     def _drain(self) -> list[Job]:
-        """What is waiting; blocks until there is something, and retries effects that could not be stored."""
+        """What is waiting; blocks until there is something, or until effects are due."""
+        timeout = max(0.0, self._due - time.monotonic()) if self._effects else None
         try:
-            jobs: list[Job] = [self._queue.get(timeout=0.5 if self._effects else None)]
+            jobs: list[Job] = [self._queue.get(timeout=timeout)]
         except queue.Empty:
             return []
         size = 0
@@ -204,7 +227,7 @@ class Log:
                     self._insert_records(connection, block)
                     self._insert_requests(connection, appends, stored)
                 if effects:
-                    _insert_effects(connection, effects, self._ignoring)
+                    self._insert_effects(connection, effects)
         except (SQLAlchemyError, LikewiseError, OSError) as error:
             self._fail(appends, error)
             return
@@ -214,8 +237,7 @@ class Log:
         if block.records:
             self.block, self.position = block.number, block.records[-1].position
             self._committed(block)
-        for job, place in zip(appends, stored, strict=True):
-            job.done.set_result(place)
+            self._call(_resolve, appends, stored)
         if effects:
             self._settled(effects[-1].block)
         for effect in effects:
@@ -248,31 +270,42 @@ class Log:
             )
             for one in block.records
         ]
-        sign = "?" if self.database.is_sqlite else "%s"
         names = "position, block, namespace, kind, id, time, received, publisher, body"
-        connection.exec_driver_sql(f"INSERT INTO records ({names}) VALUES ({', '.join([sign] * 9)})", rows)
+        self._insert(connection, f"records ({names})", rows)
+
+    def _insert(self, connection: Connection, into: str, rows: list[tuple[Any, ...]], *, end: str = "") -> None:
+        """Many rows at once, past SQLAlchemy's own handling of each."""
+        signs = ", ".join(["?" if self.database.is_sqlite else "%s"] * len(rows[0]))
+        connection.exec_driver_sql(f"INSERT INTO {into} VALUES ({signs}){end}", rows)
+
+    def _insert_effects(self, connection: Connection, effects: list[Effects]) -> None:
+        """Rows that are already there stay: effects may be stored a second time after a failure."""
+        rows = [
+            (one.cursor, one.namespace, one.subscription, one.kind, one.score, one.time, one.body)
+            for effect in effects
+            for one in effect.notices
+        ]
+        if rows:
+            names = "cursor, namespace, subscription, kind, score, time, body"
+            self._insert(connection, f"notifications ({names})", rows, end=" ON CONFLICT DO NOTHING")
+        for effect in effects:
+            _insert_book(connection, effect)
+        set_meta(connection, "applied", str(effects[-1].block))
 
     def _insert_requests(self, connection: Connection, appends: list[Append], stored: list[Stored]) -> None:
         for job, place in zip(appends, stored, strict=True):
             asked = job.idempotency
             if asked is not None:
-                row = {"namespace": asked.namespace, "key": asked.key, "digest": asked.digest}
-                answer = asked.answer(place)
-                connection.execute(self._ignoring(schema.requests), row | {"answer": answer, "made": now()})
-
-    def _ignoring(self, table: Table) -> Insert:
-        """An insert that leaves rows that are already there: effects may be stored a second time after a failure."""
-        insert = sqlite.insert if self.database.is_sqlite else postgresql.insert
-        return insert(table).on_conflict_do_nothing()
+                columns = "requests (namespace, key, digest, answer, made)"
+                row = (asked.namespace, asked.key, asked.digest, asked.answer(place), now())
+                self._insert(connection, columns, [row], end=" ON CONFLICT DO NOTHING")
 
     def _fail(self, appends: list[Append], error: Exception) -> None:
         """Nothing of it is acknowledged; whether it was stored is looked up before the next commit."""
         self._doubt = True
         self._note_failure(error)
-        for job in appends:
-            job.done.set_exception(StorageError(f"the event could not be stored: {self.failing}"))
-        if not appends:
-            time.sleep(_RETRY[0])
+        self._due = time.monotonic() + _RETRY
+        self._call(_refuse, appends, StorageError(f"the event could not be stored: {self.failing}"))
 
     def _resolve_doubt(self) -> None:
         """After a failed commit: find out whether the database has it all the same, and let engines know."""
@@ -352,23 +385,29 @@ def reason_of(error: Exception) -> str:
     return str(getattr(error, "orig", None) or error).strip().splitlines()[0][:200]
 
 
-def _insert_effects(connection: Connection, effects: list[Effects], ignoring: Callable[[Table], Insert]) -> None:
-    names = ("cursor", "namespace", "subscription", "kind", "score", "time", "body")
-    rows = [{name: getattr(notice, name) for name in names} for one in effects for notice in one.notices]
-    if rows:
-        connection.execute(ignoring(schema.notifications), rows)
-    for one in effects:
-        for namespace, name in (*one.deleted, *((namespace, entry.name) for namespace, entry in one.put)):
-            columns = schema.subscriptions.c
-            connection.execute(
-                schema.subscriptions.delete().where(columns.namespace == namespace, columns.name == name)
-            )
-        for namespace, entry in one.put:
-            row = {"namespace": namespace, "name": entry.name, "body": msgspec.json.encode(entry)}
-            connection.execute(schema.subscriptions.insert(), row)
-        if one.letters:
-            connection.execute(schema.dead_letters.insert(), [letter_row(letter) for letter in one.letters])
-    set_meta(connection, "applied", str(effects[-1].block))
+def _insert_book(connection: Connection, effect: Effects) -> None:
+    """Changed subscriptions and dead letters."""
+    for namespace, name in (*effect.deleted, *((namespace, entry.name) for namespace, entry in effect.put)):
+        columns = schema.subscriptions.c
+        connection.execute(schema.subscriptions.delete().where(columns.namespace == namespace, columns.name == name))
+    for namespace, entry in effect.put:
+        row = {"namespace": namespace, "name": entry.name, "body": msgspec.json.encode(entry)}
+        connection.execute(schema.subscriptions.insert(), row)
+    if effect.letters:
+        connection.execute(schema.dead_letters.insert(), [letter_row(letter) for letter in effect.letters])
+
+
+def _resolve(appends: Sequence[Append], stored: Sequence[Stored]) -> None:
+    """In the event loop: all of a commit at once, so that it is woken once."""
+    for job, place in zip(appends, stored, strict=True):
+        if not job.done.done():
+            job.done.set_result(place)
+
+
+def _refuse(appends: Sequence[Append], error: StorageError) -> None:
+    for job in appends:
+        if not job.done.done():
+            job.done.set_exception(error)
 
 
 def letter_row(letter: Letter) -> dict[str, Any]:

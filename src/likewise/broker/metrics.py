@@ -26,10 +26,16 @@ class Metrics:
             "likewise_request_seconds", "Time to answer.", ["route"], buckets=_BUCKETS, registry=self._registry
         )
 
+        self._known: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
+
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request that has been answered."""
-        self._requests.labels(method, route, str(status)).inc()
-        self._seconds.labels(route).observe(seconds)
+        key = (method, route, status)
+        if key not in self._known:
+            self._known[key] = (self._requests.labels(method, route, str(status)), self._seconds.labels(route))
+        counter, histogram = self._known[key]
+        counter.inc()
+        histogram.observe(seconds)
 
     def render(self, broker: Broker) -> bytes:
         """All metrics as text."""
@@ -57,6 +63,7 @@ class _Once:
     def _gauges(self) -> Iterator[tuple[str, str, float]]:
         broker = self._broker
         yield "ready", "Whether the broker is ready.", float(all(v == "ok" for v in broker.checks().values()))
+        yield "warm", "Whether all is loaded and compiled that a first event waits for.", float(broker.maker.is_warm)
         yield "backlog_records", "Records stored and not matched yet.", broker.host.backlog
         yield "streams", "Open streams.", broker.hub.streams
         yield "storage_failing", "Whether the database cannot store.", float(broker.log.failing is not None)

@@ -74,6 +74,7 @@ def _options(settings: BrokerSettings) -> dict[str, Any]:
         "timeout_graceful_shutdown": 10,
         "timeout_keep_alive": 75,
         "server_header": False,
+        "proxy_headers": False,
         "date_header": False,
         "backlog": 2048,
         "ssl_certfile": settings.certificate,

@@ -70,7 +70,7 @@ class Broker:
         self.history = History(self.database)
         self.rate = RateLimit(settings.quotas.events_per_second)
         self.maker = EngineMaker(settings)
-        self.log = Log(self.database, committed=self._committed, settled=self._settled)
+        self.log = Log(self.database, committed=self._committed, settled=self._settled, call=self._call)
         self.host = EngineHost(
             make=self.maker.make,
             restore=self.maker.restore,
@@ -247,7 +247,7 @@ class Broker:
             LogRecord.of_event(event, namespace=access.namespace, publisher=access.actor, received=moment)
             for moment, event in enumerate(events, received)
         ]
-        stored = await asyncio.wrap_future(self.log.append(records, idempotency))
+        stored = await self.log.append(records, idempotency)
         return Receipt(len(records), stored.first, stored.last)
 
     async def once(
@@ -297,7 +297,7 @@ class Broker:
     async def advance(self, access: Access, instant: Instant) -> None:
         """Say that event time has come to an instant."""
         record = LogRecord.of_tick(instant, namespace=access.namespace, publisher=access.actor, received=now())
-        await asyncio.wrap_future(self.log.append([record]))
+        await self.log.append([record])
 
     # subscriptions
 
@@ -342,7 +342,7 @@ class Broker:
         record = LogRecord.of_change(change, namespace=access.namespace, publisher=access.actor, received=now())
         outcome: Future[Outcome] = self.host.expect(record)
         try:
-            await asyncio.wrap_future(self.log.append([record]))
+            await self.log.append([record])
         except LikewiseError:
             self.host.forget(record)
             raise
@@ -415,16 +415,13 @@ class Broker:
         cursor = self.hub.latest(access.namespace) if after is None else after
         try:
             while not self.hub.closing.is_set():
-                signal.event.clear()
+                signal.clear()
                 found, cursor, more = await self._next(access.namespace, chosen, score, cursor, batch)
                 if found:
                     self.hub.delivered += len(found)
                     yield found
-                if not more:
-                    try:
-                        await asyncio.wait_for(signal.event.wait(), 15)
-                    except TimeoutError:
-                        yield []
+                if not more and not await signal.wait(15):
+                    yield []
         finally:
             self.hub.leave(signal)
 

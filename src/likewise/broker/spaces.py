@@ -20,6 +20,8 @@ class EngineMaker:
         self._settings = settings
         self._spaces: list[Space] = []
         self.names: list[str] = []
+        self.is_warm = False
+        """Whether all is loaded and compiled that a first event would wait for."""
 
     def open(self) -> None:
         """Open the chosen spaces; without a choice, the one on the shelf that knows most."""
@@ -46,17 +48,23 @@ class EngineMaker:
         """Load and compile what the first event would wait for, beside the start."""
 
         def work() -> None:
-            engine = self.make(lambda _: None)
-            sign = "~" if self._spaces else ""
             try:
-                engine.subscribe(f"warm: {{type{sign} = start{sign}}}\nboth: {{a = 1}} then {{b = 1}} within 1 second")
-                engine.publish_batch([{"type": "start", "a": 1}] * 10)
-            except LikewiseError:
-                return  # a setting that does not work is reported when a subscription meets it
+                self._warm_up()
+            finally:
+                self.is_warm = True
 
         thread = threading.Thread(target=work, name="likewise-warm", daemon=True)
         thread.start()
         return thread
+
+    def _warm_up(self) -> None:
+        engine = self.make(lambda _: None)
+        sign = "~" if self._spaces else ""
+        try:
+            engine.subscribe(f"warm: {{type{sign} = start{sign}}}\nboth: {{a = 1}} then {{b = 1}} within 1 second")
+            engine.publish_batch([{"type": "start", "a": 1}] * 10)
+        except LikewiseError:
+            return  # a setting that does not work is reported when a subscription meets it
 
     def _options(self) -> dict[str, Any]:
         quotas = self._settings.quotas

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import time
+from collections.abc import Iterable
 from typing import cast
 from urllib.parse import urlsplit
 
 import structlog
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -20,14 +20,17 @@ from likewise.broker.service import Broker
 from likewise.broker.settings import is_loopback
 
 logs = structlog.get_logger("likewise.http")
-_HEADERS = {
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Opener-Policy": "same-origin",
-}
-_API_POLICY = "default-src 'none'; frame-ancestors 'none'"
-_NUMBERED = re.compile(r"/[^/]*[0-9][^/]*")
+_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+)
+_API_HEADERS = (
+    *_HEADERS,
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"cache-control", b"no-store"),
+)
 
 
 def broker_of(connection: HTTPConnection) -> Broker:
@@ -74,7 +77,7 @@ class Gate:
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
-        reason = self._foreign(Headers(scope=scope))
+        reason = self._foreign(Headers(scope=scope)) if self._broker.settings.open else None
         if reason is not None:
             await _refuse(scope, receive, send, reason)
             return
@@ -84,7 +87,7 @@ class Gate:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                _secure(MutableHeaders(scope=message), scope["path"])
+                message["headers"] = _secured(message.get("headers", ()), scope["path"])
             await send(message)
 
         try:
@@ -98,7 +101,7 @@ class Gate:
 
     def _foreign(self, headers: Headers) -> str | None:
         """Without tokens, any web page could talk to this port through the user's browser."""
-        if not self._broker.settings.open or headers.get("authorization"):
+        if headers.get("authorization"):
             return None
         host = urlsplit(f"//{headers.get('host', '')}").hostname or ""
         if not is_loopback(host):
@@ -109,12 +112,12 @@ class Gate:
         return None
 
 
-def _secure(headers: MutableHeaders, path: str) -> None:
-    for name, value in _HEADERS.items():
-        headers.setdefault(name, value)
-    if path.startswith(("/v1", "/health", "/metrics")):
-        headers.setdefault("Content-Security-Policy", _API_POLICY)
-        headers.setdefault("Cache-Control", "no-store")
+def _secured(headers: Iterable[tuple[bytes, bytes]], path: str) -> list[tuple[bytes, bytes]]:
+    """The headers of an answer with those that keep browsers safe; what a route has set stays."""
+    out = list(headers)
+    have = {name for name, _ in out}
+    wanted = _API_HEADERS if path.startswith(("/v1", "/health", "/metrics")) else _HEADERS
+    return out + [header for header in wanted if header[0] not in have]
 
 
 async def _refuse(scope: Scope, receive: Receive, send: Send, reason: str) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Request, Response
 
 from likewise.broker.auth import Access
 from likewise.broker.errors import TooLargeError
@@ -32,6 +32,7 @@ from likewise.broker.service import Broker, Receipt
 from likewise.errors import InputError
 from likewise.events import BadRecord, to_instant
 
+PATH = "/v1/events"
 router = APIRouter(tags=["publish"])
 CHUNK = 1 << 19
 """Bytes of a stream of lines that are stored at once."""
@@ -54,24 +55,29 @@ _BODY: dict[str, Any] = {
             "required": False,
             "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
             "description": "A request with the same key and body is stored once and gets the first answer again.",
-        }
+        },
+        {
+            "name": "mapping",
+            "in": "query",
+            "required": False,
+            "schema": {"type": "string", "maxLength": 255},
+            "description": "A saved mapping, for flat records.",
+        },
     ],
 }
 
 
 @router.post(
-    "/v1/events",
+    PATH,
     summary="Publish events",
     operation_id="publish",
     response_model=ReceiptModel,
     openapi_extra=_BODY,
 )
-async def publish(
-    request: Request,
-    mapping: Annotated[str | None, Query(description="A saved mapping, for flat records.", max_length=255)] = None,
-) -> Response:
+async def publish(request: Request) -> Response:
     """One event, an array or JSON lines of any length. Accepted events are on disk when the answer comes."""
     broker, access = broker_of(request), access_of(request, "publish")
+    mapping = request.query_params.get("mapping")
     shape = None if mapping is None else await _mapping(broker, access, mapping)
     kind = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
     key = request.headers.get("idempotency-key")
@@ -167,6 +173,8 @@ def _gather(request: Request, kind: str, body: bytes, mapping: FlatMapping | Non
 
 
 async def _mapping(broker: Broker, access: Access, name: str) -> FlatMapping:
+    if len(name) > 255:
+        raise InputError("the name of a mapping has at most 255 characters")
     return msgspec.json.decode(await broker.read(broker.history.mapping, access.namespace, name), type=FlatMapping)
 
 
