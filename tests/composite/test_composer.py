@@ -9,10 +9,10 @@ from test_flat import plain_patterns
 from worlds import SimpleMatcher, composites, event, gappy, traces
 from worlds import match as matches
 
-from likewise.composite import Composer, Detector, Hit, Wanted, decode_hits, encode_hits
+from likewise.composite import Composer, Detection, Detector, Hit, HitColumns, Wanted, decode_hits, encode_hits
 from likewise.engine import Engine
 from likewise.errors import BuildError, InputError
-from likewise.events import Event
+from likewise.events import Event, EventColumns
 from likewise.language import Composite, parse
 from likewise.matching import Matcher
 
@@ -136,3 +136,62 @@ def test_members_of_patterns_are_no_single_subscriptions() -> None:
     assert engine.profiles == []
     assert engine.publish(event("A", 1, v=2)) == []
     assert [one.subscription for one in engine.publish(event("A", 2, v=7))] == ["p"]
+
+
+@EXAMPLES
+@given(plain_patterns(), traces(most=14), st.integers(1, 14), st.sampled_from((0, 3)))
+def test_batches_in_columns_give_what_events_give(
+    composite: Composite, trace: list[Event], size: int, lateness: int
+) -> None:
+    composer, detector = Composer(lateness=lateness), Detector(lateness=lateness)
+    for made in (composer, detector):
+        made.add("p", composite)
+    found, expected = list[Detection](), list[Detection]()
+    for at in range(0, len(trace), size):
+        batch = trace[at : at + size]
+        hits = HitColumns.of([hits_of(composer, happened) for happened in batch])
+        found += composer.take_columns(EventColumns.of_events(batch), hits)
+        expected += detector.publish_batch(batch)
+    found, expected = found + composer.flush(), expected + detector.flush()
+    assert [one.signature for one in found] == [one.signature for one in expected]
+
+
+def test_hits_find_their_profiles_after_a_pattern_changed_its_path() -> None:
+    """An event with two rooms takes the pattern to the general path, and a snapshot brings it there too."""
+    text = "p: {k = A} as a then not {k = N} as n then {k = B} as b within 9 us where a.r = n.r and a.r = b.r"
+    composer = Composer(parse(text))
+    numbers = {wanted.profile.predicates[0].value: number for number, wanted in composer.profiles.items()}
+    assert numbers == {"A": 0, "N": 1, "B": 2}
+
+    def hit(name: str, at: int, *rooms: str) -> Hit:
+        return Hit(Event(f"{name}{at}", tuple(("r", room) for room in rooms), (), at, at), numbers[name])
+
+    assert composer.take([hit("A", 1, "x"), hit("A", 2, "x", "y")]) == []
+    for _ in range(2):
+        composer = Composer.restore(composer.snapshot())
+        assert {wanted.profile.predicates[0].value: number for number, wanted in composer.profiles.items()} == numbers
+    found = composer.take([hit("B", 3, "y"), hit("N", 4, "y"), hit("B", 5, "x"), hit("B", 6, "y")])
+    assert [[event.id for event in one.members] for one in found] == [["A2", "B3"], ["A1", "B5"]]
+
+
+def test_with_lateness_too_the_engine_scores_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where names are matched by meaning, and what waits is scored anew only for a pattern that came meanwhile."""
+    engine = Engine(lateness=2)
+    engine.subscribe("one: {v > 1}\np: {v > 1, kind = A} as a then {kind = B, v < 9} as b within 5 s where a.r = b.r")
+    calls = []
+    score = engine.matcher.score_batch
+    monkeypatch.setattr(engine.matcher, "score_batch", lambda encoded: calls.append(1) or score(encoded))
+    told = engine.publish_batch([event("B", 3, r=1, v=0), event("A", 2, r=1, v=2)])
+    told += engine.publish_batch([event("C", 9, r=1, v=0)])
+    assert [(one.subscription, *(e.id for e in one.events)) for one in told] == [("one", "A2"), ("p", "A2", "B3")]
+    assert len(calls) == 2
+    engine.subscribe("late: {v < 1, kind = C} as c then {v < 1, kind = D} as d within 5 s")
+    told = engine.publish_batch([event("D", 10, r=1, v=0)]) + engine.advance(20)
+    assert [(one.subscription, *(e.id for e in one.events)) for one in told] == [("late", "C9", "D10")]
+
+
+def test_a_composer_refuses_what_a_detector_wrote() -> None:
+    text = "p: {k = A} as a then {k = B} as b within 9 us"
+    with pytest.raises(InputError, match="snapshot of a detector"):
+        Composer.restore(Detector(parse(text)).snapshot())
+    assert Detector.restore(Composer(parse(text)).snapshot()).patterns == ("p",)

@@ -17,15 +17,16 @@ from hypothesis import strategies as st
 from pyspark.sql import functions as F  # noqa: N812
 
 from likewise.errors import BuildError
-from likewise.events import to_instant
+from likewise.events import to_instant, value_of_text
 from likewise.pipeline import TableMapping, as_events, dead_letters, detect, events_from_columns, match, read_events
-from likewise.pipeline.events.frame import parsed
 
 pytestmark = pytest.mark.spark
 
 
 def tuples(frame: Any) -> list[list[tuple[str, Any]]]:
-    return [[(each.name, parsed(each.value, each.kind)) for each in row.attributes or ()] for row in frame.collect()]
+    return [
+        [(each.name, value_of_text(each.value, each.kind)) for each in row.attributes or ()] for row in frame.collect()
+    ]
 
 
 @pytest.mark.parametrize("missing", ["array<string>", "map<string,int>", "struct<a:int>", "int", "void"])
@@ -315,5 +316,5 @@ def test_random_tables_are_read_as_a_plain_loop_reads_them(spark: Any, table: An
         reason = "the event has no attributes" if not wanted else "a number is infinite" if infinite else None
         assert (made.flaw and made.flaw.reason) == reason
         if reason is None:
-            read = [(each.name, parsed(each.value, each.kind)) for each in made.attributes]
+            read = [(each.name, value_of_text(each.value, each.kind)) for each in made.attributes]
             assert sorted(map(repr, read)) == sorted(map(repr, wanted))

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from tests.pipeline.traces import PATTERNS, expected, signatures, trace
 
-from likewise.events import Event
+from likewise.events import Event, instants
 from likewise.language import Profile, parse
 from likewise.matching import Matcher
 from likewise.pipeline import TableMapping, dead_letters, detect, match, read_events
@@ -31,7 +31,7 @@ from likewise.pipeline.events.csv_kernel import (
     write_rows,
 )
 from likewise.pipeline.events.csv_scan import read_share
-from likewise.pipeline.events.frame import batch_of, events_of, instants
+from likewise.pipeline.events.frame import batch_of, events_of
 from likewise.pipeline.events.timestamps import read_common
 
 HEADER = ["id", "when", "until", "tags", "temp", "place"]

@@ -18,10 +18,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.pipeline.traces import PATTERNS, SECOND, START, expected, signatures, trace
 
+from likewise.composite import HitColumns, MappedValues
 from likewise.errors import BuildError, LikewiseError
 from likewise.events import Event
+from likewise.matching import Matcher
 from likewise.pipeline.detection.batch import ARROW_DETECTIONS, DetectTask, detect
-from likewise.pipeline.detection.route import RouteTask, events_of_parcels, parcels, themes
+from likewise.pipeline.detection.parcels import ParcelReader, TupleFacts, hit_texts, tuple_texts, tuples_of
+from likewise.pipeline.detection.route import RouteTask
 from likewise.pipeline.events.frame import batch_of, dead_letters
 from likewise.pipeline.streaming.subscriptions import FixedRecipe
 from likewise.recipe import Recipe
@@ -114,7 +117,7 @@ def test_only_events_that_match_a_member_go_on() -> None:
     events = trace(200)
     routed = pa.Table.from_batches(RouteTask(source, 4)([batch_of(events)])).to_pylist()
     kinds = Counter(dict(event.tuples)["type"] for event in events)
-    assert sum(row["tuples"] is not None for row in routed) == kinds["a"] + kinds["b"]
+    assert sum(row["hits"] is not None for row in routed) == kinds["a"] + kinds["b"]
 
 
 @pytest.mark.spark
@@ -157,15 +160,53 @@ def test_what_a_batch_refuses_is_told_beside_the_detections(spark: Any) -> None:
     }
 
 
-def test_tuples_survive_the_way_whatever_they_say() -> None:
+def test_tuples_and_hits_survive_the_way_whatever_they_say() -> None:
     """The signs that stand between texts may be in them."""
-    odd = Event("e", (("a\uffff", "\ufffe1"), ("b", 2.5), ("c", True), ("d", "")), ("t\uffff1", "u"), START, START)
-    batch, rows = batch_of([Event("x", (("z", 1),)), odd]), np.array([1])
-    columns = {
-        "id": ["e"],
-        "start": [START],
-        "at": [START],
-        "theme": themes(batch.column("theme"), rows),
-        "tuples": parcels(batch.column("attributes"), rows),
-    }
-    assert events_of_parcels(pa.RecordBatch.from_pydict(columns)) == [odd]
+    pairs = (("a\uffff", "\ufffe1"), ("b", 2.5), ("c", True), ("d", ""))
+    events = [Event("x", (("z", 1),), (), START, START), Event("e", pairs, (), START, START)]
+    facts, rows = TupleFacts(), np.array([1, 1])
+    columns = facts.read(batch_of(events))
+    mapped: list[MappedValues | None] = [None, {"room": (("\uffff", 0.5),)}]
+    sent = HitColumns(np.array([1, 1]), np.array([0, 3]), np.array([1.0, 0.1]), mapped)
+    batch = pa.RecordBatch.from_pydict(
+        {
+            "id": ["e", "e"],
+            "start": [START, START],
+            "at": [START, START],
+            "tuples": tuple_texts(columns, rows, facts, None),
+            "hits": hit_texts(sent, rows),
+        }
+    )
+    back, hits = ParcelReader().read(batch)
+    assert list(back) == [events[1], events[1]]
+    assert list(hits.rows()) == [
+        (at, profile, sure, what)
+        for at in (0, 1)
+        for profile, sure, what in zip((0, 3), (1.0, 0.1), mapped, strict=True)
+    ]
+
+
+def test_of_an_event_only_what_conditions_ask_goes_on() -> None:
+    source = FixedRecipe(Recipe.of("p: {type = a} as x then {type = b} as y within 3 seconds where x.room = y.room"))
+    event = Event("e", (("type", "a"), ("room", "r1"), ("reading", 7)), ("energy",), START, START)
+    routed = pa.Table.from_batches(RouteTask(source, 4)([batch_of([event])])).to_pylist()
+    (row,) = (row for row in routed if row["hits"] is not None)
+    assert tuples_of(row["tuples"]) == (("room", "r1"),)
+
+
+def test_events_without_a_key_have_a_place_too() -> None:
+    source = FixedRecipe(Recipe.of("p: {type = a} as x then {type = b} as y within 3 seconds where x.room = y.room"))
+    events = [Event("e", (("type", "a"),), (), START, START)]
+    routed = pa.Table.from_batches(RouteTask(source, 4)([batch_of(events)])).to_pylist()
+    assert [row["id"] for row in routed if row["hits"] is not None] == ["e"]
+
+
+def test_nothing_is_matched_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One scoring call for a batch and all patterns in stage one, and none in stage two."""
+    calls: list[int] = []
+    score = Matcher.score_batch
+    monkeypatch.setattr(Matcher, "score_batch", lambda *args: calls.append(1) or score(*args))
+    events = trace(60)
+    assert run(events, buckets=2, size=60) == expected(events)
+    # The other one is that of the detector in this process.
+    assert len(calls) <= 2

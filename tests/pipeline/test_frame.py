@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from likewise.events import BadRecord, Event
-from likewise.pipeline.events.frame import batch_of, events_of, parsed, written
+from likewise.events import BadRecord, Event, value_of_text
+from likewise.pipeline.events.frame import batch_of, events_of, written
 
 TEXT = st.text(st.characters(codec="utf-8"), min_size=1, max_size=10)
 VALUES = st.one_of(
@@ -45,15 +45,15 @@ def test_events_survive_the_way_through_columns(events: list[Event]) -> None:
 
 @pytest.mark.parametrize("value", [0, -7, 1.0, -0.5, 1e300, True, False, "true", "12", ""])
 def test_a_value_keeps_its_type(value: object) -> None:
-    back = parsed(*written(value))
+    back = value_of_text(*written(value))
     assert back == value
     assert type(back) is type(value)
 
 
 def test_what_does_not_read_as_its_kind_is_text() -> None:
-    assert parsed("warm", "number") == "warm"
-    assert parsed("tomorrow", "time") == "tomorrow"
-    assert math.isinf(parsed("inf", "number"))
+    assert value_of_text("warm", "number") == "warm"
+    assert value_of_text("tomorrow", "time") == "tomorrow"
+    assert math.isinf(value_of_text("inf", "number"))
 
 
 def test_flaws_follow_the_events_in_a_column_of_their_own() -> None:

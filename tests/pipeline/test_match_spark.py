@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from tests.pipeline.traces import packed_batch
 
 from likewise.errors import BuildError, LikewiseError
-from likewise.events import Event
+from likewise.events import Event, columns_of_batch
 from likewise.language import parse
 from likewise.matching import Matcher
-from likewise.pipeline.events.frame import batch_of, encode, events_of
+from likewise.pipeline.events.frame import batch_of, events_of
 from likewise.pipeline.events.transfer import unpacked
 from likewise.pipeline.matching import ScoreTask, match, shown
 from likewise.recipe import Recipe
@@ -46,7 +46,7 @@ EVENTS = st.lists(
 def test_columns_give_the_numbers_that_events_give(events: list[Event]) -> None:
     """The way through Arrow and the way through event objects number the same tuples alike."""
     matcher = Matcher()
-    mine, theirs = encode(matcher, batch_of(events)), matcher.encode(events)
+    mine, theirs = matcher.encode(columns_of_batch(batch_of(events))), matcher.encode(events)
     assert mine.ids.tolist() == theirs.ids.tolist()
     assert mine.starts.tolist() == theirs.starts.tolist()
     assert [matcher.vocabulary.themes[at] for at in mine.themes] == [

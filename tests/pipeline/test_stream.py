@@ -243,7 +243,7 @@ def test_a_hot_key_has_a_place_of_its_own_and_the_rest_go_elsewhere(spark: Any) 
     routed = pa.Table.from_batches(RouteTask(FixedRecipe(Recipe.of(text)), 8)([batch_of(events)])).to_pylist()
     parts: dict[str, Counter[int]] = {"hot": Counter(), "cold": Counter()}
     for row in routed:
-        if row["tuples"] is not None:
+        if row["hits"] is not None:
             parts["hot" if "hot" in row["tuples"] else "cold"][row["part"]] += 1
     assert sum(parts["hot"].values()) == 360
     assert len(parts["hot"]) == 1

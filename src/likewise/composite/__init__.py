@@ -6,16 +6,25 @@ from likewise.composite.composer import Composer, Refused
 from likewise.composite.detection import Detection, Line, ranked
 from likewise.composite.detector import Detector
 from likewise.composite.explain import PatternState
-from likewise.composite.general.pool import ProfileMatcher
+from likewise.composite.general.pool import ProfileMatcher, mapped_values
 from likewise.composite.general.run import Limits
-from likewise.composite.hits import Hit, HitColumns, Wanted, decode_hits, encode_hits
+from likewise.composite.hits import (
+    Hit,
+    HitColumns,
+    MappedValues,
+    Wanted,
+    decode_hits,
+    encode_hits,
+    hit_of_text,
+    hit_text,
+)
 from likewise.composite.plan.builder import build_plan
 from likewise.composite.plan.catalogue import closure
 from likewise.composite.plan.nodes import LeafNode, Plan
 from likewise.composite.reconcile import Changes, reconcile
 from likewise.composite.relations import relation_of
 from likewise.composite.report import detection_lines, detection_plain, state_lines, state_plain
-from likewise.composite.routing import BUCKETS, Rendezvous, key_digest, wanted_attributes
+from likewise.composite.routing import BUCKETS, Rendezvous, key_digest
 from likewise.composite.why import PatternExplanation
 
 __all__ = [
@@ -29,6 +38,7 @@ __all__ = [
     "LeafNode",
     "Limits",
     "Line",
+    "MappedValues",
     "PatternExplanation",
     "PatternState",
     "Plan",
@@ -42,13 +52,15 @@ __all__ = [
     "detection_lines",
     "detection_plain",
     "encode_hits",
+    "hit_of_text",
+    "hit_text",
     "kernel_is_cached",
     "key_digest",
+    "mapped_values",
     "ranked",
     "reconcile",
     "relation_of",
     "state_lines",
     "state_plain",
     "uncollected",
-    "wanted_attributes",
 ]

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from likewise.composite.compiled.patterns import FlatPatterns
 from likewise.composite.compiled.resume import run_general
-from likewise.composite.compiled.rows import uncollected
+from likewise.composite.compiled.rows import EventsByPlace, uncollected
 from likewise.composite.detection import Detection
 from likewise.composite.general.pool import Answer
 from likewise.composite.general.run import deliver
-from likewise.events import Event, Instant
+from likewise.events import Event, EventColumns, Instant
 
 if TYPE_CHECKING:
     from likewise.composite.composer import Composer
@@ -46,7 +46,7 @@ def take_batch(
             demote(composer, flat, name)
         encoded = source.encode(events)
     scored = source.scored(events, encoded)
-    hits = flat.hits(*scored) if flat.asks_matcher and scored is not None else None
+    hits = flat.hits(*scored[:3]) if flat.asks_matcher and scored is not None else None
     plain, places, numbers = flat.process(encoded, events, times, hits, base=base, catalogue=composer._catalogue)
     if not composer._runs:
         return _finish(composer, times, plain)
@@ -72,7 +72,7 @@ def _finish(composer: Composer, times: NDArray[np.int64], found: list[Detection]
 
 def _general(
     composer: Composer,
-    events: Sequence[Event],
+    events: EventsByPlace,
     times: NDArray[np.int64],
     base: int,
     answers: Iterable[tuple[int, list[Answer]]],
@@ -87,7 +87,10 @@ def _general(
             out.extend((place - 0.5, number(one), one) for place, one in zip(places.tolist(), rung, strict=True))
 
     with uncollected():
-        for at, hits in answers:
+        matched = list(answers)
+        if isinstance(events, EventColumns):
+            events = events.some(np.fromiter((at for at, _ in matched), np.int64, count=len(matched)))
+        for at, hits in matched:
             if not timers.idle(ends[at] - 1):
                 ring(ends[at] - 1)
             found = deliver(hits, events[at], base + at)
@@ -100,6 +103,6 @@ def _general(
 def demote(composer: Composer, flat: FlatPatterns, name: str) -> None:
     """Take a pattern from the compiled path to the general one, with all that it holds."""
     facts, kept, number = flat.facts(name), flat.kept(name), flat.number(name)
-    shape = flat.shape(name)
+    # First there, then away from here: a profile that both want keeps its number.
+    run_general(composer, name, number=number, facts=facts, kept=kept, shape=flat.shape(name))
     flat.remove(name)
-    run_general(composer, name, number=number, facts=facts, kept=kept, shape=shape)

@@ -6,7 +6,8 @@ that were found elsewhere: in one scoring call for all subscriptions, in the sta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,15 +23,15 @@ from likewise.composite.general.pool import Pool
 from likewise.composite.general.process import TERMINATORS
 from likewise.composite.general.run import Limits, Run
 from likewise.composite.general.timers import Timers
-from likewise.composite.hits import Hit, HitBook, Wanted, by_event
+from likewise.composite.hits import Hit, HitBook, HitColumns, Wanted, by_event
 from likewise.composite.intake import YEAR, Arrived, Intake, Refused
 from likewise.composite.plan.builder import build_plan
 from likewise.composite.plan.catalogue import Catalogue
 from likewise.composite.plan.conditions import ConditionSide, relate_by, usual_relatedness
 from likewise.composite.plan.nodes import Plan
-from likewise.composite.sources import GivenHits
+from likewise.composite.sources import GivenHits, HitSource
 from likewise.errors import BuildError
-from likewise.events import Event, Instant
+from likewise.events import Event, EventColumns, Instant
 from likewise.language import Composite, Options, Profile, Subscription
 from likewise.matching import Matcher
 from likewise.semantics import Measure
@@ -54,6 +55,8 @@ class Composer:
     """
 
     _kind: ClassVar[type[Run]] = Run
+    _keeps_hits: ClassVar[bool] = True
+    """Whether hits that wait are part of a snapshot: the numbers of profiles are the same wherever it goes on."""
 
     def __init__(
         self,
@@ -130,11 +133,20 @@ class Composer:
         plan = self._plan(subscription, self._catalogue.named)
         shape = None if self._flat is None else shape_of(plan)
         self._numbers += 1
-        if self._flat is not None and shape is not None:
-            self._flat.add(name, shape, number=self._numbers, started=self._now)
-        else:
-            self._install(self._new_run(plan, self._numbers))
+        with self._numbered(plan):
+            if self._flat is not None and shape is not None:
+                self._flat.add(name, shape, number=self._numbers, started=self._now)
+            else:
+                self._install(self._new_run(plan, self._numbers))
         self._catalogue.run(subscription)
+
+    @contextmanager
+    def _numbered(self, plan: Plan) -> Iterator[None]:
+        """Profiles get their numbers in the order of the pattern, whichever path it takes."""
+        numbers = [self._book.add(leaf.profile, options=leaf.options) for leaf in plan.leaves]
+        yield
+        for number in numbers:
+            self._book.remove(number)
 
     def _runs_already(self, name: str) -> bool:
         return name in self._runs or (self._flat is not None and name in self._flat)
@@ -213,6 +225,24 @@ class Composer:
             arrived += self._arrive(event, found)
         return self._take(arrived) + self._released()
 
+    def take_columns(self, events: Sequence[Event], hits: HitColumns) -> list[Detection]:
+        """As `take`, for a batch of events, of which some may hit nothing, and their hits in columns."""
+        if self._intake.lateness:
+            for event, found in hits.of_events(events):
+                self._arrive(event, found)
+            return self._released()
+        if isinstance(events, EventColumns) and self._intake.all_good(events, self._timers.clock) is None:
+            events = list(events)
+        accepted, times = self._intake.accept_all(events, self._timers.clock)
+        if len(accepted) < len(events):
+            # Some were refused: the others keep their hits under their new places.
+            places = {id(event): at for at, event in enumerate(accepted)}
+            hits = hits.moved(np.array([places.get(id(event), -1) for event in events]))
+        return take_batch(self, accepted, times, self._source(hits)) if len(accepted) else []
+
+    def _source(self, hits: HitColumns) -> HitSource:
+        return GivenHits(self._pool, self._columns, hits)
+
     def notice(self, instant: Instant) -> list[Detection]:
         """An event came and hit nothing: time goes on, and patterns that wait for their first event start."""
         return self._take(self._arrive(Event("", (), (), instant, instant), ())) + self._released()
@@ -237,7 +267,7 @@ class Composer:
         """Events that are in order and accepted, with their hits."""
         if not arrived:
             return []
-        source = GivenHits(self._pool, self._columns, [hits or () for _, hits in arrived])
+        source = self._source(HitColumns.of([hits or () for _, hits in arrived]))
         return take_batch(self, [event for event, _ in arrived], times, source)
 
     @property

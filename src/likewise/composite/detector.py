@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +16,10 @@ from likewise.composite.general.pool import Pool, ProfileMatcher, Variant
 from likewise.composite.general.run import deliver
 from likewise.composite.hits import HitColumns
 from likewise.composite.intake import Arrived
-from likewise.composite.sources import MatchedHits
-from likewise.events import Event, EventColumns, Instant
-from likewise.language import Subscription
+from likewise.composite.plan.nodes import Plan
+from likewise.composite.sources import HitSource, MatchedHits
+from likewise.events import Event, Instant
+from likewise.language import Composite, Options, Profile, Subscription
 from likewise.matching import Matcher
 
 __all__ = ["Detector"]
@@ -40,6 +42,8 @@ class Detector(Composer):
     >>> found.pattern, sorted(found.events)
     ('break in', ['presence', 'window'])
     """
+
+    _keeps_hits: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -99,35 +103,32 @@ class Detector(Composer):
 
         The profiles of the hits are handles of that matcher.
         """
-        matcher = self._batch_matcher
-        if matcher is None or self._intake.lateness:
-            return self.publish_batch(events)
-        if isinstance(events, EventColumns) and self._intake.all_good(events, self._timers.clock) is None:
-            events = list(events)
-        accepted, times = self._intake.accept_all(events, self._timers.clock)
-        if len(accepted) < len(events):
-            # Some were refused: the others keep their scores under their new places.
-            places = {id(event): at for at, event in enumerate(accepted)}
-            place = np.array([places.get(id(event), -1) for event in events])[scored.event]
-            scored = HitColumns(place[place >= 0], scored.profile[place >= 0], scored.probability[place >= 0])
-        if not accepted:
-            return []
-        source = MatchedHits(self._pool, self._columns, matcher, self._flat, scored)
-        return take_batch(self, accepted, times, source)
+        return self.publish_batch(events) if self._batch_matcher is None else self.take_columns(events, scored)
+
+    def add(self, name: str, body: Composite | Profile, options: Options | None = None) -> None:
+        """Run a pattern from now on."""
+        super().add(name, body, options)
+        # Events that wait were scored without its members.
+        self._intake.forget_hits()
+
+    @contextmanager
+    def _numbered(self, plan: Plan) -> Iterator[None]:  # noqa: ARG002 - the matcher has handles
+        yield
+
+    def _source(self, hits: HitColumns | None) -> HitSource:
+        assert self._batch_matcher is not None
+        return MatchedHits(self._pool, self._columns, self._batch_matcher, self._flat, hits)
 
     def _take(self, arrived: Sequence[Arrived], times: NDArray[np.int64] | None = None) -> list[Detection]:
-        return self._take_events([event for event, _ in arrived], times)
+        if self._batch_matcher is None or not arrived or any(hits is None for _, hits in arrived):
+            return self._take_events([event for event, _ in arrived], times)
+        return super()._take(arrived, times)
 
     def _take_events(self, events: Sequence[Event], times: NDArray[np.int64] | None = None) -> list[Detection]:
         """Events that are in order and accepted."""
         if self._batch_matcher is not None and len(events) > _FEW:
-            return self._batch(events, times)
+            return take_batch(self, events, times, self._source(None))
         return [found for event in events for found in self._process(event, event.span[1])]
-
-    def _batch(self, events: Sequence[Event], times: NDArray[np.int64] | None) -> list[Detection]:
-        assert self._batch_matcher is not None
-        source = MatchedHits(self._pool, self._columns, self._batch_matcher, self._flat)
-        return take_batch(self, events, times, source)
 
     def _process(self, event: Event, end: Instant) -> list[Detection]:
         """One event through all patterns."""
@@ -137,7 +138,7 @@ class Detector(Composer):
         if self._flat:
             plain = self._flat.one(event, end, rank=self._ranks, catalogue=self._catalogue)
             if plain is None:
-                return self._in_order(out + self._batch([event], None))
+                return self._in_order(out + take_batch(self, [event], None, self._source(None)))
             found = plain
         self._ranks += 1
         if self._runs:

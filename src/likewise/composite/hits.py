@@ -7,8 +7,9 @@ which of the composer's profiles; the composer asks nothing of words.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from itertools import groupby
-from typing import Any, NamedTuple
+from itertools import groupby, repeat
+from operator import itemgetter
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
@@ -20,6 +21,9 @@ from likewise.errors import BuildError, InputError
 from likewise.events import Event
 from likewise.language import Options, Profile
 
+MappedValues: TypeAlias = dict[str, tuple[Weighted, ...]]
+"""Values by a profile's own attribute names, each with its weight, where the event uses other names."""
+
 
 class Hit(NamedTuple):
     """An event that answers the composer's profile of a number.
@@ -30,7 +34,7 @@ class Hit(NamedTuple):
     event: Event
     profile: int
     probability: float = 1.0
-    mapped: dict[str, tuple[Weighted, ...]] | None = None
+    mapped: MappedValues | None = None
 
 
 class Wanted(NamedTuple):
@@ -67,6 +71,13 @@ class HitBook:
             del self._users[handle]
             del self._numbers[self.wanted.pop(handle)]
 
+    def resume(self, wanted: Iterable[tuple[int, Wanted]]) -> None:
+        """Give profiles that are about to be added again the numbers that they had."""
+        for number, profile in wanted:
+            self._numbers[profile] = number
+            self.wanted[number], self._users[number] = profile, 0
+            self._next = max(self._next, number + 1)
+
     def activate(self, handle: int) -> None:
         """All are active: whoever matches does not know who waits."""
 
@@ -79,11 +90,15 @@ class HitBook:
 
 
 class HitColumns(NamedTuple):
-    """Hits in columns: the number of the event in its batch, the profile, and how sure it is; sorted by event."""
+    """Hits in columns: the number of the event in its batch, the profile, and how sure it is.
+
+    `mapped` has what other names stand for, one for each hit, where any hit has that.
+    """
 
     event: NDArray[Any]
     profile: NDArray[Any]
     probability: NDArray[np.float64]
+    mapped: Sequence[MappedValues | None] | None = None
 
     @classmethod
     def of(cls, hits: Sequence[Sequence[Hit]]) -> HitColumns:
@@ -94,7 +109,33 @@ class HitColumns(NamedTuple):
             event.astype(np.int64),
             np.fromiter((hit.profile for hit in rows), np.int64, count=len(rows)),
             np.fromiter((hit.probability for hit in rows), np.float64, count=len(rows)),
+            [hit.mapped for hit in rows] if any(hit.mapped is not None for hit in rows) else None,
         )
+
+    def moved(self, places: NDArray[Any]) -> HitColumns:
+        """The same hits when event i stands at `places[i]`; those of events at -1 are left out."""
+        event = places[self.event]
+        kept = np.flatnonzero(event >= 0)
+        mapped = None if self.mapped is None else [self.mapped[at] for at in kept.tolist()]
+        return HitColumns(event[kept], self.profile[kept], self.probability[kept], mapped)
+
+    def rows(self) -> Iterator[tuple[int, int, float, MappedValues | None]]:
+        """Event, profile, probability and what was mapped, by event."""
+        order = np.argsort(self.event, kind="stable")
+        mapped = repeat(None) if self.mapped is None else (self.mapped[at] for at in order.tolist())
+        columns = (self.event[order].tolist(), self.profile[order].tolist(), self.probability[order].tolist())
+        return zip(*columns, mapped, strict=False)
+
+    def of_events(self, events: Sequence[Event]) -> Iterator[tuple[Event, tuple[Hit, ...]]]:
+        """Each event of the batch with its hits."""
+        rows = groupby(self.rows(), key=itemgetter(0))
+        at, found = next(rows, (len(events), ()))
+        for place, event in enumerate(events):
+            if place != at:
+                yield event, ()
+                continue
+            yield event, tuple([Hit(event, *row[1:]) for row in found])
+            at, found = next(rows, (len(events), ()))
 
 
 def by_event(hits: Iterable[Hit]) -> Iterator[tuple[Event, tuple[Hit, ...]]]:
@@ -136,3 +177,18 @@ def plain_hits(hits: Iterable[Hit]) -> list[Any]:
 def known_hits(event: Event, plain: Iterable[Any]) -> tuple[Hit, ...]:
     """The hits of one event back."""
     return tuple([Hit(event, profile, probability, load_mapped(mapped)) for profile, probability, mapped in plain])
+
+
+def hit_text(profile: int, probability: float, mapped: MappedValues | None = None) -> str:
+    """A hit without its event as text; equal hits have equal texts, so that many need to be read once.
+
+    >>> hit_text(3, 0.25), hit_of_text(hit_text(3, 0.25))
+    ('[3,0.25,null]', (3, 0.25, None))
+    """
+    return msgspec.json.encode([profile, probability, dump_mapped(mapped)]).decode()
+
+
+def hit_of_text(text: str) -> tuple[int, float, MappedValues | None]:
+    """The inverse of `hit_text`."""
+    profile, probability, mapped = msgspec.json.decode(text)
+    return profile, float(probability), load_mapped(mapped)

@@ -123,6 +123,10 @@ class Intake:
             out.append(heapq.heappop(self._buffer)[-1])
         return out
 
+    def forget_hits(self) -> None:
+        """Let what waits be matched when its time comes."""
+        self._buffer = [(*key, (event, None)) for *key, (event, _) in self._buffer]  # type: ignore[misc]
+
     @property
     def waiting(self) -> list[Arrived]:
         """All that wait, in order."""

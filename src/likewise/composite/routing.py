@@ -13,9 +13,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Final
 
-from likewise.composite.general.instance import Filled, RoleToken
-from likewise.composite.general.pool import mapped_values
-from likewise.composite.plan.conditions import ConditionSide, values_of
+from likewise.composite.plan.conditions import ConditionSide
 from likewise.composite.plan.nodes import (
     DisjunctionNode,
     GateNode,
@@ -26,9 +24,9 @@ from likewise.composite.plan.nodes import (
     SilenceNode,
     TimeNode,
 )
-from likewise.events import Event, normalise
+from likewise.events import Event, Value, normalise
 from likewise.language import Consumption
-from likewise.matching import Match, canonical
+from likewise.matching import canonical
 
 BUCKETS: Final = 32
 """Keys of one pattern share this many states: enough to spread, few enough to keep each in one piece."""
@@ -52,14 +50,9 @@ class Rendezvous:
         attribute = None if clocked or not spread else key_attributes(plan)
         return cls(plan.name, attribute, buckets if attribute is not None else 1, clocked)
 
-    def places(self, leaf: LeafNode, event: Event, match: Match | None) -> set[int]:
-        """The meeting places of an event that matches a member.
-
-        One without a key can be bound to nothing, yet "and then not …" may come true for it alone: it goes to place 0.
-        """
-        if self.attribute is None:
-            return {0}
-        return {self.place(value) for value in key_values(leaf, event, match, self.attribute[leaf.role])} or {0}
+    def place_of(self, value: Value) -> int:
+        """The meeting place of all that has this value as its key."""
+        return self.place(canonical(value))
 
     def place(self, value: Any) -> int:
         """The bucket of a canonical value."""
@@ -126,27 +119,5 @@ def _tied(plan: Plan, roles: Set[str]) -> list[set[tuple[str, str]]]:
     return groups
 
 
-def key_values(leaf: LeafNode, event: Event, match: Match | None, attribute: str) -> Iterator[Any]:
-    """The canonical values by which an event in a role can be bound, as the conditions see them."""
-    start, end = event.span
-    mapped = None if match is None else mapped_values(leaf.profile, event, match)
-    filled = Filled(leaf.role, RoleToken(event, 0, max(start, end)), 1.0, mapped)
-    return (canonical(value) for value, _ in values_of(filled, attribute))
-
-
 def _own_values(event: Event, attribute: str) -> Iterator[Any]:
     return (canonical(value) for name, value in event.tuples if normalise(name) == attribute)
-
-
-def wanted_attributes(plan: Plan) -> frozenset[str] | None:
-    """All attributes that a pattern looks at; None where any may matter, since its words are approximate."""
-    out = set()
-    for leaf in plan.leaves:
-        if leaf.options.approach not in (None, "exact"):
-            return None
-        for predicate in leaf.profile.predicates:
-            if predicate.attribute_approximate or predicate.value_approximate:
-                return None
-            out.add(normalise(predicate.attribute))
-    sides = (side for condition in plan.conditions for side in (condition.left, condition.right))
-    return frozenset(out | {side.attribute for side in sides if isinstance(side, ConditionSide)})

@@ -11,7 +11,7 @@ from likewise.composite.compiled.registry import Facts, KeptPattern
 from likewise.composite.compiled.resume import run_general
 from likewise.composite.compiled.shape import shape_of
 from likewise.composite.general.run import Limits, Run
-from likewise.composite.hits import known_hits, plain_hits
+from likewise.composite.hits import Wanted, known_hits, plain_hits
 from likewise.composite.plan.builder import build_plan
 from likewise.composite.state import Dump, Load, dump_event, from_plain, load_event, to_plain
 from likewise.errors import InputError
@@ -44,16 +44,25 @@ def write(detector: Composer) -> bytes:
             "ranks": detector._ranks,
             "numbers": detector._numbers,
             "known": [to_plain(subscription) for subscription in detector._catalogue.others],
-            "buffer": [_dump_arrived(one) for one in detector._intake.waiting],
+            "profiles": _dump_profiles(detector),
+            "buffer": [_dump_arrived(one, hits=detector._keeps_hits) for one in detector._intake.waiting],
             "runs": [_source(detector, run.plan.name) | _dump_run(run) for run in detector._runs.values()],
             "flat": [] if detector._flat is None else _dump_flat(detector, detector._flat),
         }
     )
 
 
-def _dump_arrived(arrived: Arrived) -> list[Any]:
-    event, hits = arrived
-    return [dump_event(event), None if hits is None else plain_hits(hits)]
+def _dump_profiles(detector: Composer) -> list[Any] | None:
+    """The numbers under which hits name profiles; a detector's are the handles of its matcher."""
+    if not detector._keeps_hits:
+        return None
+    wanted = detector.profiles.items()
+    return [[number, to_plain(one.profile), to_plain(one.options)] for number, one in wanted]
+
+
+def _dump_arrived(arrived: Arrived, *, hits: bool) -> list[Any]:
+    event, known = arrived
+    return [dump_event(event), None if known is None or not hits else plain_hits(known)]
 
 
 def _source(detector: Composer, name: str) -> dict[str, Any]:
@@ -118,6 +127,11 @@ def read(kind: type[C], data: bytes, **parts: Any) -> C:
     detector._timers.clock = state["clock"]
     for plain in state["known"]:
         detector.define(from_plain(plain))
+    known = state.get("profiles")
+    if detector._keeps_hits:
+        if known is None:
+            raise InputError("this is the snapshot of a detector, not of a composer", hint="replay the events instead")
+        detector._book.resume((number, Wanted(*map(from_plain, plain))) for number, *plain in known)
     for entry in state["flat"]:
         _load_flat(detector, entry)
     for entry in state["runs"]:
@@ -127,7 +141,7 @@ def read(kind: type[C], data: bytes, **parts: Any) -> C:
     detector._intake.seen = state["seen"]
     for plain, hits in state["buffer"]:
         event = load_event(plain)
-        detector._intake.hold(event, None if hits is None else known_hits(event, hits))
+        detector._intake.hold(event, known_hits(event, hits) if hits is not None and detector._keeps_hits else None)
     return detector
 
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import repeat
+from itertools import groupby, repeat
+from operator import itemgetter
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likewise.composite.encoding import Columns, EncodedTuples
-from likewise.composite.general.pool import Answer, Pool
-from likewise.composite.hits import Hit, HitColumns
+from likewise.composite.general.pool import Answer, Pool, mapped_values
+from likewise.composite.hits import HitColumns
 from likewise.events import Event, EventColumns
-from likewise.matching import Matcher
+from likewise.matching import EventScores, Matcher
 
 if TYPE_CHECKING:
     from likewise.composite.compiled.patterns import FlatPatterns
@@ -40,18 +41,19 @@ class HitSource(Protocol):
 class GivenHits:
     """Hits that came with the events."""
 
-    def __init__(self, pool: Pool, columns: Columns, hits: Sequence[tuple[Hit, ...]]) -> None:
+    def __init__(self, pool: Pool, columns: Columns, hits: HitColumns) -> None:
         self._pool = pool
         self._columns = columns
         self._hits = hits
 
     def encode(self, events: Sequence[Event]) -> EncodedTuples:
         """Only for the keys by which patterns join: the hits are known."""
+        self._columns.trim()
         return self._columns.encode(events)
 
     def scored(self, events: Sequence[Event], encoded: EncodedTuples) -> HitColumns:  # noqa: ARG002
         """All of them."""
-        return HitColumns.of(self._hits)
+        return self._hits
 
     def answers(
         self,
@@ -61,12 +63,12 @@ class GivenHits:
     ) -> Iterator[tuple[int, list[Answer]]]:
         """Those of the general path."""
         by_handle = self._pool.by_handle
-        for at, hits in enumerate(self._hits):
+        for at, rows in groupby(self._hits.rows(), key=itemgetter(0)):
             found: list[Answer] = []
-            for hit in hits:
-                entry = by_handle.get(hit.profile)
+            for _, profile, probability, mapped in rows:
+                entry = by_handle.get(profile)
                 if entry is not None and not any(entry is other[0] for other in found):
-                    found.append((entry, hit.probability, hit.mapped))
+                    found.append((entry, probability, mapped))
             if found:
                 yield at, found
 
@@ -115,7 +117,7 @@ class MatchedHits:
         for event, code, sure in self._rows(events, encoded, scored):
             if event != at:
                 if hits:
-                    yield at, pool.match(events[at]) if meaning else hits
+                    yield at, self._mapped(events[at], hits) if meaning else hits
                 at, hits, meaning = event, [], False
             entry = pool.by_number.get(code) if code >= 0 else pool.by_handle.get(~code)
             # An event may say the same twice.
@@ -123,7 +125,21 @@ class MatchedHits:
                 hits.append((entry, sure, None))
                 meaning = meaning or entry.by_meaning
         if hits:
-            yield at, pool.match(events[at]) if meaning else hits
+            yield at, self._mapped(events[at], hits) if meaning else hits
+
+    def _mapped(self, event: Event, hits: list[Answer]) -> list[Answer]:
+        """The same hits with what other names of the event stand for; they are scored already."""
+        asked = [(entry.handle, sure) for entry, sure, _ in hits if entry.by_meaning]
+        handle, sure = np.array([one[0] for one in asked], np.int32), np.array([one[1] for one in asked], np.float32)
+        scores = EventScores(np.zeros(len(asked), np.int32), handle, sure)
+        [matches] = self._matcher.matches_of(self._matcher.encode([event]), scores)
+        found = {id(match.subscription[0]): match for match in matches if isinstance(match.subscription, tuple)}
+        told = ((entry, sure, found.get(id(entry))) for entry, sure, _ in hits)
+        return [
+            (entry, sure, None if match is None else mapped_values(entry.profile, event, match))
+            for entry, sure, match in told
+            if match is not None or not entry.by_meaning
+        ]
 
     def _rows(
         self, events: Sequence[Event], encoded: EncodedTuples, scored: HitColumns | None

@@ -1,5 +1,6 @@
 """Events: the model, its terms, and how events are read and written."""
 
+from likewise.events.arrow import BatchColumns, columns_of_batch, instants, theme_numbers, value_of_text
 from likewise.events.columns import EventColumns, Renumbering, TupleTable, times_of
 from likewise.events.event import Event, Instant, Value, to_datetime, to_instant
 from likewise.events.formats.json_text import encode_line, written_moment
@@ -16,6 +17,7 @@ from likewise.events.writing import write_events
 __all__ = [
     "NO_TIME",
     "BadRecord",
+    "BatchColumns",
     "DeadLetters",
     "Event",
     "EventColumns",
@@ -26,18 +28,22 @@ __all__ = [
     "TimeRule",
     "TupleTable",
     "Value",
+    "columns_of_batch",
     "decode_line",
     "decode_lines",
     "encode_line",
     "guess_mapping",
+    "instants",
     "normalise",
     "parse_instant",
     "parse_text",
     "read_batches",
     "read_events",
+    "theme_numbers",
     "times_of",
     "to_datetime",
     "to_instant",
+    "value_of_text",
     "words",
     "words_in",
     "write_events",

@@ -18,10 +18,11 @@ from likewise.events.columns import EventColumns, TupleTable
 from likewise.events.event import Value
 from likewise.events.instants import NO_TIME
 
-__all__ = ["columns_of_batch", "holds_events", "instants", "value_of_text"]
+__all__ = ["BatchColumns", "columns_of_batch", "holds_events", "instants", "theme_numbers", "value_of_text"]
 
 _MOMENT: Final = pa.timestamp("us", tz="UTC")
 _PARTS: Final = ("name", "value", "kind")
+_MOST_TUPLES: Final = 1 << 17
 Codes = NDArray[np.int64]
 
 
@@ -69,7 +70,7 @@ def columns_of_batch(
     end = _instants_or_none(batch, "end")
     themes = np.zeros(batch.num_rows, np.int32)
     if "theme" in names:
-        themes = _themes(batch.column("theme"), table)
+        themes = theme_numbers(batch.column("theme"), table)
     return EventColumns(
         table,
         codes,
@@ -81,6 +82,19 @@ def columns_of_batch(
         source,
         np.arange(first, first + batch.num_rows),
     )
+
+
+class BatchColumns:
+    """Batches in columns over one table, which begins anew before readings that never repeat fill the memory."""
+
+    def __init__(self) -> None:
+        self.table = TupleTable()
+
+    def read(self, batch: pa.RecordBatch) -> EventColumns:
+        """The events of the next batch."""
+        if len(self.table.pairs) > _MOST_TUPLES:
+            self.table = TupleTable()
+        return columns_of_batch(batch, table=self.table)
 
 
 def instants(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
@@ -119,7 +133,8 @@ def _part(flat: pa.StructArray, name: str) -> pa.Array:
     return pa.array(["text"] * len(flat)) if place < 0 else flat.flatten()[place]
 
 
-def _themes(column: pa.ListArray, table: TupleTable) -> NDArray[np.int32]:
+def theme_numbers(column: pa.ListArray, table: TupleTable) -> NDArray[np.int32]:
+    """The number of each theme of a column in the table."""
     if not np.diff(_offsets(column)).any():
         return np.zeros(len(column), np.int32)
     made = _dictionary(pc.binary_join(pc.fill_null(column, []), "\x1f"))

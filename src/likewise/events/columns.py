@@ -192,6 +192,11 @@ class EventColumns(Sequence[Event]):
             None if self.lines is None else self.lines[rows],
         )
 
+    def some(self, rows: NDArray[np.int64]) -> dict[int, Event]:
+        """Some of the events as objects, by their places, each once."""
+        places = np.unique(rows)
+        return dict(zip(places.tolist(), self.take(places), strict=True))
+
     def _between(self, first: int, last: int) -> EventColumns:
         low, high = self.offsets[first], self.offsets[last]
         return EventColumns(

@@ -12,8 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from likewise.errors import BuildError
+from likewise.events import BatchColumns, EventColumns
 from likewise.matching import EventScores, Match, Matcher
-from likewise.pipeline.events.frame import Keep, encode, events_of, written
+from likewise.pipeline.events.frame import Keep, written
 from likewise.pipeline.events.keep import Kept, keeping
 from likewise.pipeline.events.transfer import Batches, over_events
 from likewise.pipeline.options import Subscriptions, interests, named_options
@@ -176,14 +177,14 @@ class ScoreTask:
     recipe: Recipe
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        matcher = self.recipe.matcher()
+        matcher, columns = self.recipe.matcher(), BatchColumns()
         for batch in batches:
-            yield score_rows(matcher, batch)
+            yield score_rows(matcher, batch, columns.read(batch))
 
 
-def score_rows(matcher: Matcher, batch: pa.RecordBatch) -> pa.RecordBatch:
+def score_rows(matcher: Matcher, batch: pa.RecordBatch, events: EventColumns) -> pa.RecordBatch:
     """The scores of one batch, by event. Handles count up from 0 in the order of subscriptions."""
-    which, handles, scores = _ordered(matcher.score_batch(encode(matcher, batch)))
+    which, handles, scores = _ordered(matcher.score_batch(matcher.encode(events)))
     first = np.flatnonzero(np.diff(which, prepend=np.int32(-1)))
     starts = pa.array(np.append(first, len(which)).astype(np.int32))
     rows = pa.array(which[first])
@@ -212,14 +213,14 @@ class MatchTask:
     recipe: Recipe
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        matcher = self.recipe.matcher()
+        matcher, columns = self.recipe.matcher(), BatchColumns()
         for batch in batches:
-            yield match_rows(matcher, batch)
+            yield match_rows(matcher, batch, columns.read(batch))
 
 
-def match_rows(matcher: Matcher, batch: pa.RecordBatch) -> pa.RecordBatch:
+def match_rows(matcher: Matcher, batch: pa.RecordBatch, events: EventColumns) -> pa.RecordBatch:
     """The matches of one batch."""
-    found = found_in(matcher, batch)
+    found = list(found_in(matcher, events))
     rows, told = pa.array([row for row, _ in found], pa.int64()), [match for _, match in found]
     columns = [
         batch.column("id").take(rows).cast(pa.string()),
@@ -232,12 +233,11 @@ def match_rows(matcher: Matcher, batch: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=ARROW_MATCHES)
 
 
-def found_in(matcher: Matcher, batch: pa.RecordBatch) -> list[tuple[int, Match]]:
+def found_in(matcher: Matcher, events: EventColumns) -> Iterator[tuple[int, Match]]:
     """Every match of a batch with the row of its event; event objects are made only for rows that scored."""
-    hit = np.unique(matcher.score_batch(encode(matcher, batch)).event)
-    events = list(events_of(batch.take(pa.array(hit))))
-    matches = matcher.match_batch(events)
-    return [(row, match) for row, found in zip(hit.tolist(), matches, strict=True) for match in found]
+    encoded = matcher.encode(events)
+    matches = matcher.matches_of(encoded, matcher.score_batch(encoded))
+    return ((row, match) for row, found in enumerate(matches) for match in found)
 
 
 def mapping_rows(match: Match) -> list[dict[str, object]]:

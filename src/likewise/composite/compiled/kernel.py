@@ -40,6 +40,16 @@ from likewise.composite.compiled.verdict import decide, write
 
 
 @inner
+def _unfollowed(t: Any, bucket: int) -> int:
+    """The oldest entry of a bucket that nothing followed yet; those before it were all followed."""
+    entry, oldest = wide(t.buckets[bucket].tail), wide(-1)
+    while entry != -1 and t.entries[entry].blocker == -1:
+        oldest = entry
+        entry = wide(t.entries[entry].prev)
+    return int(oldest)
+
+
+@inner
 def _follow(t: Any, hit: Any, event: int, now: int, rank: int, limit: int) -> bool:
     """A later step of a sequence: go on from what waits before it; True if someone waits since."""
     pattern = t.places[hit.place].pattern
@@ -50,6 +60,9 @@ def _follow(t: Any, hit: Any, event: int, now: int, rank: int, limit: int) -> bo
     at = find(t.buckets, hit.place - 1, hit.k0, hit.k1, hit.k2)
     waits = False
     entry = wide(t.buckets[at].head)
+    if final and first:
+        # What is whole needs no second one: under a key, all that waited when the last one came were followed.
+        entry = _unfollowed(t, at)
     while entry != -1 and t.entries[entry].time < now:
         e = t.entries[entry]
         following, serial = wide(e.next), wide(-1)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from likewise.composite.compiled.guard import expire
 from likewise.composite.compiled.kernel import detect, repeated
 from likewise.composite.compiled.registry import FlatStock
-from likewise.composite.compiled.rows import Origin, Rows, RowSource, detections
+from likewise.composite.compiled.rows import EventsByPlace, Origin, Rows, RowSource, detections
 from likewise.composite.compiled.shape import Shape
 from likewise.composite.compiled.store import next_timer, remove
 from likewise.composite.compiled.tables import (
@@ -25,7 +25,7 @@ from likewise.composite.detection import Detection
 from likewise.composite.encoding import Columns, EncodedTuples
 from likewise.composite.hits import HitBook
 from likewise.composite.plan.catalogue import Catalogue
-from likewise.events import Event, Instant
+from likewise.events import Event, EventColumns, Instant
 from likewise.matching import Matcher
 
 _start_of = attrgetter("start")
@@ -203,8 +203,13 @@ class FlatPatterns(FlatStock):
         mine = _NO_HITS if hits is None else hits
         kept = np.zeros(len(events), np.bool_)
         self._run((encoded.starts, encoded.ids, times, hit_starts, mine.predicate, mine.score, kept), base)
-        out = self._found(events, base, catalogue)
-        self._past.keep(events, base, kept)
+        some: EventsByPlace = events
+        if isinstance(events, EventColumns):
+            ranks = self._tables.found_ranks[: int(self._tables.scalars[FOUND])].ravel()
+            now = (ranks >= base) & (ranks != NEVER)
+            some = events.some(np.concatenate((np.flatnonzero(kept), ranks[now] - base)))
+        out = self._found(some, base, catalogue)
+        self._past.keep(some, base, kept)
         return out
 
     def _run(self, batch: tuple[Any, ...], base: int) -> int:
@@ -215,7 +220,7 @@ class FlatPatterns(FlatStock):
         return int(found)
 
     def _found(
-        self, events: Sequence[Event], base: int, catalogue: Catalogue
+        self, events: EventsByPlace, base: int, catalogue: Catalogue
     ) -> tuple[list[Detection], NDArray[Any], NDArray[Any]]:
         t = self._tables
         count = int(t.scalars[FOUND])

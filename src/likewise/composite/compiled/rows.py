@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from likewise.composite.plan.builder import build_plan
 from likewise.composite.plan.nodes import Plan
 from likewise.events import Event
 from likewise.language import Subscription
+
+EventsByPlace: TypeAlias = Sequence[Event] | Mapping[int, Event]
+"""The events of a batch, or those of them that are needed, by their places."""
 
 _start_of = attrgetter("start")
 
@@ -89,7 +92,7 @@ class Past:
     def __init__(self) -> None:
         self.events: dict[int, Event] = {}
 
-    def all_of(self, events: Sequence[Event], base: int, ranks: NDArray[np.int64]) -> list[Event]:
+    def all_of(self, events: EventsByPlace, base: int, ranks: NDArray[np.int64]) -> list[Event]:
         """The events of these ranks: of this batch, which begins at `base`, or from before."""
         places = (ranks - base).tolist()
         if not len(ranks) or ranks.min() >= base:
@@ -97,7 +100,7 @@ class Past:
         past = self.events
         return [events[place] if place >= 0 else past[base + place] for place in places]
 
-    def keep(self, events: Sequence[Event], base: int, kept: NDArray[np.bool_]) -> None:
+    def keep(self, events: EventsByPlace, base: int, kept: NDArray[np.bool_]) -> None:
         """Remember those of a batch that someone waits with."""
         past = self.events
         for at in np.flatnonzero(kept).tolist():
@@ -110,7 +113,7 @@ class Past:
 
 
 def detections(
-    rows: Rows, events: Sequence[Event], *, base: int, past: Past, origins: Mapping[int, Origin]
+    rows: Rows, events: EventsByPlace, *, base: int, past: Past, origins: Mapping[int, Origin]
 ) -> list[Detection]:
     """Detections in the order of the rows."""
     sizes = np.array([len(origins[index].roles) if index in origins else 0 for index in range(max(origins) + 1)])
@@ -129,7 +132,7 @@ def detections(
 
 
 def _of_one_size(
-    rows: Rows, size: int, events: Sequence[Event], *, base: int, past: Past, origins: Mapping[int, Origin]
+    rows: Rows, size: int, events: EventsByPlace, *, base: int, past: Past, origins: Mapping[int, Origin]
 ) -> list[Detection]:
     columns = [past.all_of(events, base, rows.ranks[:, k]) for k in range(size)]
     starts = [map(_start_of, column) for column in columns]

@@ -1,8 +1,8 @@
-"""Detection on Spark: a stateless step lets through what matches a member, a keyed step runs the detector.
+"""Detection on Spark: a stateless step finds the hits of all members, a keyed step composes them.
 
-Both steps use the matcher and the detector that run everywhere else. Events meet where `Rendezvous` says; there they
-are taken in the order of event time, whatever the order in which they came. In a batch job a place is a partition:
-one detector for each pattern takes all keys of it, column by column.
+Both steps use the matcher and the composer that run everywhere else, and nothing is matched twice. Hits meet where
+`Rendezvous` says; there they are taken in the order of event time, whatever the order in which they came. In a batch
+job a place is a partition: one composer for each pattern takes all keys of it, column by column.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from likewise.composite import BUCKETS, Detection, Detector, Rendezvous
+from likewise.composite import BUCKETS, Composer, Detection, Rendezvous
 from likewise.errors import BuildError
 from likewise.events import Instant
-from likewise.language import Composite
-from likewise.pipeline.detection.route import BATCH_SCHEMA, MOMENT, Members, RouteTask, events_of_parcels
+from likewise.pipeline.detection.parcels import ParcelReader
+from likewise.pipeline.detection.route import BATCH_SCHEMA, MOMENT, Members, RouteTask, make_composer
 from likewise.pipeline.events.frame import FLAW, Keep
 from likewise.pipeline.events.keep import Kept, keeping
 from likewise.pipeline.events.refusals import refused
@@ -192,7 +192,7 @@ def counted(routed: DataFrame) -> DataFrame:
 
     seen = Observation("likewise")
     columns = [
-        F.count("tuples").alias("routed"),
+        F.count("hits").alias("routed"),
         F.coalesce(F.sum("refused"), F.lit(0)).alias("refused"),
         F.coalesce(F.sum("untimed"), F.lit(0)).alias("untimed"),
     ]
@@ -219,26 +219,15 @@ class LikewiseWarning(UserWarning):
     """Something was left out that may have been meant to count."""
 
 
-def make_detector(recipe: Recipe, pattern: str, *, lateness: int = 0) -> Detector:
-    """A detector of one pattern, that knows all others by name."""
-    matcher = recipe.bare_matcher()
-    detector = Detector(matcher=matcher, measure=matcher.measure, max_jump=None, lateness=lateness)
-    for each in recipe.subscriptions:
-        detector.define(each)
-    (wanted,) = (each for each in recipe.patterns if each.name == pattern)
-    assert isinstance(wanted.body, Composite)
-    detector.add(pattern, wanted.body, wanted.options)
-    return detector
-
-
 @dataclass(slots=True)
 class Meeting:
-    """One pattern in one partition of a batch job; a detector is made when the first event comes."""
+    """One pattern in one partition of a batch job; a composer is made when the first event comes."""
 
     recipe: Recipe
     route: Rendezvous
     place: int
-    detector: Detector | None = None
+    composer: Composer | None = None
+    reader: ParcelReader = field(default_factory=ParcelReader)
     last: Instant = field(default=-(1 << 62))
     shared: bool = False
 
@@ -247,17 +236,17 @@ class Meeting:
         self.last = max(self.last, rows.column("at")[-1].as_py())
         if not self.route.clocked:
             # Mere moments matter to those who act on time alone; to others it is enough to know the last.
-            rows = rows.filter(pc.is_valid(rows.column("tuples")))
+            rows = rows.filter(pc.is_valid(rows.column("hits")))
         if not rows.num_rows:
             return []
         self.shared = self.shared or bool(pc.any(rows.column("shared")).as_py())
-        if self.detector is None:
-            self.detector = make_detector(self.recipe, self.route.pattern)
-        return self.owned(self.detector.publish_batch(events_of_parcels(rows)))
+        if self.composer is None:
+            self.composer = make_composer(self.recipe, self.route.pattern)
+        return self.owned(self.composer.take_columns(*self.reader.read(rows)))
 
     def finish(self) -> list[Detection]:
         """All timers up to the last event of all."""
-        return [] if self.detector is None else self.owned(self.detector.advance(self.last))
+        return [] if self.composer is None else self.owned(self.composer.advance(self.last))
 
     def owned(self, found: list[Detection]) -> list[Detection]:
         """Those that no other place tells of."""
@@ -269,7 +258,7 @@ class Meeting:
 
 @dataclass(frozen=True)
 class DetectTask:
-    """Runs detectors over the rows of a partition, which come in the order of event time."""
+    """Runs composers over the rows of a partition, which come in the order of event time."""
 
     source: RecipeSource
     places: int = BUCKETS

@@ -1,140 +1,76 @@
-"""The stateless half of detection: which events matter to which pattern, and where they must go.
+"""The stateless half of detection: which events hit which members of which pattern, and where they must go.
 
-All in Arrow columns: no Python object is made for an event, least of all for those that nobody waits for.
+One encoding and one scoring call for the members of all patterns. What goes on are hits, in columns: no Python object
+is made for an event, least of all for those that nobody waits for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from likewise.composite import BUCKETS, LeafNode, Rendezvous, build_plan, key_digest, uncollected, wanted_attributes
-from likewise.events import Event, Value, normalise
-from likewise.matching import Matcher, canonical
-from likewise.pipeline.events.frame import TEXTS, encode, events_of, instants, parsed
-from likewise.pipeline.events.refusals import NO_TIME, Flaw, sort_out
+from likewise.composite import (
+    BUCKETS,
+    Composer,
+    HitColumns,
+    LeafNode,
+    MappedValues,
+    Rendezvous,
+    build_plan,
+    mapped_values,
+)
+from likewise.events import EventColumns, normalise
+from likewise.language import Composite
+from likewise.matching import EventScores, Matcher
+from likewise.pipeline.detection.parcels import Numbers, TupleFacts, hit_texts, tuple_texts
+from likewise.pipeline.events.refusals import NO_TIME, Flaw, record_of, sort_out
 from likewise.pipeline.streaming.subscriptions import RecipeSource, Versions
 from likewise.recipe import Recipe, once
+from likewise.semantics import Measure
 
-# Events on their way from the worker that matched them to the one that detects: the tuples of each as one text.
-#
-# Few and narrow columns are what a shuffle is fast with, and equal tuples make equal texts, which are read only once.
+MOMENT: Final = pa.timestamp("us", tz="UTC")
+_EVENT: Final = [
+    *((name, pa.int64()) for name in ("at", "start")),
+    *((name, pa.string()) for name in ("id", "tuples", "hits")),
+]
+_EVENT_SCHEMA: Final = "at bigint, start bigint, id string, tuples string, hits string"
 
+BATCH_SCHEMA: Final = f"part int, route int, shared boolean, {_EVENT_SCHEMA}, refused bigint, untimed bigint"
+"""An event that hits, in a batch job: its partition, the number of its pattern, and whether it goes elsewhere too.
+Without `hits` it only says how far event time has come, or how many events were refused."""
 
-BETWEEN: Final = "\uffff"
-"""Stands between texts; where a text has it, it is written as `ESCAPE` and a digit."""
-ESCAPE: Final = "\ufffe"
+STREAM_SCHEMA: Final = f"pattern string, version string, place int, `end` timestamp, {_EVENT_SCHEMA}, record string"
+"""The same in a stream. Only mere moments have an `end`: it moves Spark's watermark, and Spark drops what it takes for
+late by it; which event is late is decided, and told, where it would have been used, with the whole `record`."""
 
-Numbers = NDArray[np.int64]
+_BATCH = pa.schema(
+    [
+        ("part", pa.int32()),
+        ("route", pa.int32()),
+        ("shared", pa.bool_()),
+        *_EVENT,
+        ("refused", pa.int64()),
+        ("untimed", pa.int64()),
+    ]
+)
+_STREAM = pa.schema(
+    [
+        ("pattern", pa.string()),
+        ("version", pa.string()),
+        ("place", pa.int32()),
+        ("end", MOMENT),
+        *_EVENT,
+        ("record", pa.string()),
+    ]
+)
 
-
-def parcels(attributes: pa.ListArray, rows: Numbers, wanted: Callable[[str], bool] | None = None) -> pa.Array:
-    """The tuples of some events, of those attributes that are wanted, as a text each.
-
-    >>> tuples = [("a", "1", "number"), ("b", "x", "text")]
-    >>> column = pa.array([[dict(zip(TEXTS, each, strict=True)) for each in tuples]])
-    >>> (text,) = parcels(column, np.array([0]), lambda name: name == "b").to_pylist()
-    >>> text.split(BETWEEN), tuples_of(text)
-    (['b', 'x', 'text'], (('b', 'x'),))
-    """
-    parts = attributes.flatten().flatten()
-    sizes = pc.fill_null(pc.list_value_length(attributes), 0).to_numpy(zero_copy_only=False).astype(np.int64)
-    starts = np.concatenate(([0], np.cumsum(sizes)))[rows]
-    sizes = sizes[rows]
-    bounds = np.concatenate(([0], np.cumsum(sizes)))
-    places = np.repeat(starts - bounds[:-1], sizes) + np.arange(bounds[-1])
-    if wanted is not None:
-        kept = _meant(parts[0], wanted)[places]
-        owner = np.repeat(np.arange(len(rows)), sizes)[kept]
-        places = places[kept]
-        bounds = np.concatenate(([0], np.cumsum(np.bincount(owner, minlength=len(rows)))))
-    chosen = pa.array(places)
-    texts = pa.concat_arrays([plain(part.take(chosen)) for part in parts[: len(TEXTS)]])
-    count = len(places)
-    # Name, value and kind of one tuple beside each other.
-    turned = texts.take(pa.array(np.arange(3 * count).reshape(3, count).T.ravel()))
-    return joined(turned, 3 * bounds)
-
-
-def _meant(names: pa.Array, wanted: Callable[[str], bool]) -> NDArray[np.bool_]:
-    coded = dictionary(names)
-    answers = np.array([name is not None and wanted(name) for name in coded.dictionary.to_pylist()], np.bool_)
-    return answers[coded.indices.to_numpy(zero_copy_only=False)] if len(answers) else np.zeros(len(names), np.bool_)
-
-
-def joined(texts: pa.Array, bounds: Numbers) -> pa.Array:
-    """Texts joined to one for each pair of neighbouring bounds."""
-    if _has(texts, ESCAPE) or _has(texts, BETWEEN):
-        texts = pc.replace_substring(pc.replace_substring(texts, ESCAPE, ESCAPE + "0"), BETWEEN, ESCAPE + "1")
-    return pc.binary_join(pa.ListArray.from_arrays(pa.array(bounds, pa.int32()), texts), BETWEEN)
-
-
-def _has(texts: pa.Array, sign: str) -> bool:
-    return bool(pc.any(pc.match_substring(texts, sign)).as_py())
-
-
-def themes(column: pa.ListArray, rows: Numbers) -> pa.Array:
-    """The tags of some events as a text each; most have none."""
-    lengths = pc.fill_null(pc.list_value_length(column), 0)
-    if not pc.any(pc.greater(lengths, 0)).as_py():
-        return pa.repeat("", len(rows))
-    taken = column.take(pa.array(rows))
-    sizes = pc.fill_null(pc.list_value_length(taken), 0).to_numpy(zero_copy_only=False)
-    return joined(plain(taken.flatten()), np.concatenate(([0], np.cumsum(sizes))))
-
-
-def dictionary(column: pa.Array) -> pa.DictionaryArray:
-    """A column with its distinct texts numbered."""
-    return column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-
-
-def plain(column: pa.Array) -> pa.Array:
-    """A column of texts, none of them missing."""
-    texts = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
-    return texts.cast(pa.string()).fill_null("")
-
-
-def split(text: str) -> list[str]:
-    """The texts that were joined."""
-    parts = text.split(BETWEEN) if text else []
-    if ESCAPE in text:
-        return [part.replace(ESCAPE + "1", BETWEEN).replace(ESCAPE + "0", ESCAPE) for part in parts]
-    return parts
-
-
-@lru_cache(maxsize=1 << 16)
-def tuples_of(text: str) -> tuple[tuple[str, Value], ...]:
-    """The tuples of a parcel."""
-    parts = iter(split(text))
-    rows = zip(parts, parts, parts, strict=True)
-    return tuple((name, value if kind == "text" else parsed(value, kind)) for name, value, kind in rows)
-
-
-def events_of_parcels(batch: pa.RecordBatch) -> list[Event]:
-    """The events of rows with `id`, `start`, `at`, `theme` and `tuples`; one without tuples is a mere moment."""
-    with uncollected():
-        columns = [batch.column("id").to_pylist(), _each(batch.column("tuples"), tuples_of)]
-        columns.append(_each(batch.column("theme"), lambda text: tuple(split(text))))
-        columns += [batch.column(name).to_pylist() for name in ("start", "at")]
-        return list(map(Event, *columns))
-
-
-def _each(column: pa.Array, read: Callable[[str], Any]) -> Iterator[Any]:
-    """What each text says; equal ones are read once."""
-    coded = plain(column).dictionary_encode()
-    told = [read(text) for text in coded.dictionary.to_pylist()]
-    return map(told.__getitem__, coded.indices.to_pylist())
-
-
-# Where the events of a batch land: the meeting places of those that match a member, as columns of numbers.
+# Where the events of a batch land: the meeting places of those that hit a member, as columns of numbers.
 
 
 Pairs = tuple[Numbers, Numbers]
@@ -166,100 +102,124 @@ class Landing(NamedTuple):
         return cls(events, places, shared[: len(events)])
 
 
+@dataclass(frozen=True)
+class RoutedPattern:
+    """One pattern in stage one: what its composer wants to hear of, and the way to its meeting places.
+
+    `numbers` are the composer's numbers of profiles by the handles of the matcher, `attributes` what its conditions
+    ask about; `mapped` are the handles of profiles that may answer such an attribute under another name.
+    """
+
+    route: Rendezvous
+    numbers: dict[int, int]
+    leaves: list[tuple[int, LeafNode]]
+    attributes: frozenset[str]
+    mapped: frozenset[int]
+
+    def land(self, found: FoundHits, keys: Keys) -> Landing:
+        """Where the events go that hit a member."""
+        pairs = []
+        for handle, leaf in self.leaves:
+            events = found.events(handle)
+            if len(events):
+                pairs.append(keys.places(events, self.route, leaf, found.mapped.get(handle)))
+        return Landing.of(pairs)
+
+    def hits(self, found: FoundHits) -> HitColumns:
+        """The hits of this pattern, sorted by event."""
+        parts = [(found.slice(handle), handle, number) for handle, number in self.numbers.items()]
+        event = np.concatenate([found.event[rows] for rows, _, _ in parts])
+        number = np.concatenate([np.full(rows.stop - rows.start, number) for rows, _, number in parts])
+        sure = np.concatenate([found.probability[rows] for rows, _, _ in parts])
+        order = np.argsort(event, kind="stable")
+        mapped = None
+        if self.mapped & found.mapped.keys():
+            told = [self._told(found, handle, at) for rows, handle, _ in parts for at in found.event[rows].tolist()]
+            mapped = [told[at] for at in order.tolist()]
+        return HitColumns(event[order], number[order], sure[order], mapped)
+
+    def _told(self, found: FoundHits, handle: int, at: int) -> MappedValues | None:
+        values = found.mapped.get(handle, {}).get(at) if handle in self.mapped else None
+        return None if values is None else {name: one for name, one in values.items() if name in self.attributes}
+
+
+class FoundHits:
+    """All hits of a batch by profile, and what names of events stand for where profiles are matched by meaning."""
+
+    def __init__(self, members: Members, events: EventColumns) -> None:
+        matcher = members.matcher
+        encoded = matcher.encode(events)
+        scores = matcher.score_batch(encoded)
+        order = np.argsort(scores.handle, kind="stable")
+        scores = EventScores(scores.event[order], scores.handle[order], scores.score[order])
+        self.event = scores.event.astype(np.int64)
+        self.probability = matcher.probabilities(scores.handle, scores.score)
+        self._bounds = np.searchsorted(scores.handle, np.arange(len(matcher) + 1))
+        self.mapped: dict[int, dict[int, MappedValues | None]] = {}
+        for handle in members.mapped:
+            mine = self.slice(handle)
+            asked = EventScores(scores.event[mine], scores.handle[mine], scores.score[mine])
+            if len(asked.event):
+                matches = (match for found in matcher.matches_of(encoded, asked) for match in found)
+                told = (mapped_values(match.profile, match.event, match) for match in matches)
+                self.mapped[handle] = dict(zip(sorted(asked.event.tolist()), told, strict=True))
+
+    def slice(self, handle: int) -> slice:
+        """Where the hits of a profile stand."""
+        return slice(int(self._bounds[handle]), int(self._bounds[handle + 1]))
+
+    def events(self, handle: int) -> Numbers:
+        """The events that hit a profile."""
+        return self.event[self.slice(handle)]
+
+
 class Keys:
     """The places of the values of key attributes in one batch, each attribute looked at once."""
 
-    def __init__(self, batch: pa.RecordBatch) -> None:
-        self._batch = batch
-        attributes = batch.column("attributes")
-        self._tuples = attributes.flatten().flatten()
-        sizes = pc.fill_null(pc.list_value_length(attributes), 0).to_numpy(zero_copy_only=False)
-        self._count = len(sizes)
-        self._owner = np.repeat(np.arange(self._count), sizes)
-        self._names = dictionary(self._tuples[0])
+    def __init__(self, events: EventColumns, facts: TupleFacts) -> None:
+        self._events = events
+        self._facts = facts
+        self._owner = np.repeat(np.arange(len(events)), np.diff(events.offsets))
         self._made: dict[tuple[str, int], Pairs] = {}
 
-    def places(self, events: Numbers, route: Rendezvous, leaf: LeafNode) -> Pairs:
-        """Where events go that match a member whose attributes are said exactly."""
+    def places(
+        self, events: Numbers, route: Rendezvous, leaf: LeafNode, mapped: dict[int, MappedValues | None] | None
+    ) -> Pairs:
+        """Where events go that hit a member; the key may be told under another name, which only the mapping knows."""
         if route.attribute is None:
             return events, np.zeros_like(events)
-        owner, place = self._of(route.attribute[leaf.role], route.buckets)
+        attribute = route.attribute[leaf.role]
+        owner, place = self._of(attribute, route.buckets)
         mine = self._mask(events)[owner]
-        # One without a key can be bound to nothing, yet "and then not …" may come true for it alone: to place 0.
         bare = events[~self._mask(owner)[events]]
-        return np.concatenate((owner[mine], bare)), np.concatenate((place[mine], np.zeros_like(bare)))
-
-    def mapped(self, matcher: Matcher, handle: int, events: Numbers, *, route: Rendezvous, leaf: LeafNode) -> Pairs:
-        """Where they go if another attribute may have answered for the key, which only the mapping tells."""
-        pairs: list[tuple[int, int]] = []
-        for at, event in zip(events.tolist(), events_of(self._batch.take(pa.array(events))), strict=True):
-            match = {each.subscription: each for each in matcher.match(event)}.get(handle)
-            pairs += [(at, place) for place in sorted(route.places(leaf, event, match))]
-        made = np.array(pairs, np.int64).reshape(-1, 2)
-        return made[:, 0], made[:, 1]
+        there = [(at, one) for at in bare.tolist() for one in _mapped_places(route, mapped, attribute, at)]
+        # One without a key can be bound to nothing, yet "and then not …" may come true for it alone: to place 0.
+        rest = np.setdiff1d(bare, [at for at, _ in there]) if there else bare
+        far = np.array(there, np.int64).reshape(-1, 2)
+        return (
+            np.concatenate((owner[mine], far[:, 0], rest)),
+            np.concatenate((place[mine], far[:, 1], np.zeros_like(rest))),
+        )
 
     def _mask(self, events: Numbers) -> NDArray[np.bool_]:
-        out = np.zeros(self._count, np.bool_)
+        out = np.zeros(len(self._events), np.bool_)
         out[events] = True
         return out
 
     def _of(self, attribute: str, buckets: int) -> Pairs:
         """Which events have the attribute, and the place of each of its values."""
         if (attribute, buckets) not in self._made:
-            self._made[attribute, buckets] = self._find(attribute, buckets)
+            place = self._facts.places(attribute, buckets)[self._events.codes]
+            mine = np.flatnonzero(place >= 0)
+            self._made[attribute, buckets] = self._owner[mine], place[mine]
         return self._made[attribute, buckets]
 
-    def _find(self, attribute: str, buckets: int) -> Pairs:
-        meant = [name is not None and normalise(name) == attribute for name in self._names.dictionary.to_pylist()]
-        if not any(meant):
-            return _NONE, _NONE
-        mine = np.flatnonzero(np.array(meant)[self._names.indices.to_numpy(zero_copy_only=False)])
-        rows = pa.array(mine)
-        values, kinds = (plain(part.take(rows)).dictionary_encode() for part in self._tuples[1:3])
-        most = len(kinds.dictionary)
-        found, back = np.unique(_codes(values) * most + _codes(kinds), return_inverse=True)
-        texts, sorts = values.dictionary.to_pylist(), kinds.dictionary.to_pylist()
-        digests = [_digest_of(texts[one // most], sorts[one % most]) for one in found.tolist()]
-        return self._owner[mine], (np.array(digests, np.uint64) % np.uint64(buckets)).astype(np.int64)[back]
 
-
-def _codes(column: pa.DictionaryArray) -> Numbers:
-    return np.asarray(column.indices.to_numpy(zero_copy_only=False), np.int64)
-
-
-@lru_cache(maxsize=1 << 16)
-def _digest_of(text: str, kind: str) -> int:
-    return key_digest(canonical(parsed(text, kind)))
-
-
-MOMENT: Final = pa.timestamp("us", tz="UTC")
-_EVENT: Final = [
-    *((name, pa.int64()) for name in ("at", "start")),
-    *((name, pa.string()) for name in ("id", "theme", "tuples")),
-]
-_EVENT_SCHEMA: Final = "at bigint, start bigint, id string, theme string, tuples string"
-
-BATCH_SCHEMA: Final = f"part int, route int, shared boolean, {_EVENT_SCHEMA}, refused bigint, untimed bigint"
-"""A routed event of a batch job: its partition, the number of its pattern, and whether it goes to other places too.
-Without `tuples` it only says how far event time has come, or how many events were refused."""
-
-STREAM_SCHEMA: Final = f"pattern string, version string, place int, `end` timestamp, {_EVENT_SCHEMA}"
-"""The same in a stream. Only mere moments have an `end`: it moves Spark's watermark, and Spark drops what it takes for
-late by it; which event is late is decided, and told, where it would have been used."""
-
-_BATCH = pa.schema(
-    [
-        ("part", pa.int32()),
-        ("route", pa.int32()),
-        ("shared", pa.bool_()),
-        *_EVENT,
-        ("refused", pa.int64()),
-        ("untimed", pa.int64()),
-    ]
-)
-_STREAM = pa.schema(
-    [("pattern", pa.string()), ("version", pa.string()), ("place", pa.int32()), ("end", MOMENT), *_EVENT]
-)
+def _mapped_places(
+    route: Rendezvous, mapped: dict[int, MappedValues | None] | None, attribute: str, at: int
+) -> set[int]:
+    values = None if mapped is None else mapped.get(at)
+    return set() if values is None else {route.place_of(value) for value, _ in values.get(attribute, ())}
 
 
 def batch_number() -> int | None:
@@ -271,17 +231,22 @@ def batch_number() -> int | None:
     return None if told is None else int(told)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Members:
-    """The members of all patterns in one matcher, and the way from each to its meeting places.
-
-    `wanted` are the attributes that a pattern looks at; None where any may matter, as its words are approximate.
-    """
+    """The members of all patterns in one matcher, and the way from each to its meeting places."""
 
     matcher: Matcher
-    leaves: list[list[tuple[int, LeafNode]]]
-    routes: list[Rendezvous]
-    wanted: list[frozenset[str] | None]
+    patterns: list[RoutedPattern]
+
+    @property
+    def mapped(self) -> frozenset[int]:
+        """The profiles of which someone must know what names stand for."""
+        return frozenset().union(*(pattern.mapped for pattern in self.patterns))
+
+    @property
+    def routes(self) -> list[Rendezvous]:
+        """Where the events of each pattern meet."""
+        return [pattern.route for pattern in self.patterns]
 
     @classmethod
     def of(cls, recipe: Recipe, *, buckets: int, spread: bool = True) -> Members:
@@ -291,23 +256,51 @@ class Members:
     @classmethod
     def _make(cls, recipe: Recipe, buckets: int, spread: bool) -> Members:
         known = {each.name: each for each in recipe.subscriptions}
-        matcher = recipe.bare_matcher()
-        users: dict[Any, list[tuple[int, LeafNode]]] = {}
-        plans = [build_plan(pattern, known) for pattern in recipe.patterns]
-        for number, plan in enumerate(plans):
-            for leaf in plan.leaves:
-                users.setdefault((leaf.profile, leaf.options), []).append((number, leaf))
-        for profile, options in users:
-            matcher.add(profile, options=options)
-        routes = [Rendezvous.of(plan, buckets=buckets, spread=spread) for plan in plans]
-        exact = dict(recipe.options).get("approach") in (None, "exact")
-        wanted = [wanted_attributes(plan) if exact else None for plan in plans]
-        return cls(matcher, list(users.values()), routes, wanted)
+        matcher, handles, patterns = recipe.bare_matcher(), dict[Any, int](), list[RoutedPattern]()
+        for subscription in recipe.patterns:
+            plan, composer = build_plan(subscription, known), make_composer(recipe, subscription.name)
+            numbers = {}
+            for number, wanted in composer.profiles.items():
+                if wanted not in handles:
+                    handles[wanted] = matcher.add(wanted.profile, options=wanted.options)
+                numbers[handles[wanted]] = number
+            leaves = [(handles[leaf.profile, leaf.options], leaf) for leaf in plan.leaves]
+            attributes = composer.attributes
+            mapped = frozenset(
+                handle
+                for handle, leaf in leaves
+                for one in leaf.profile.predicates
+                if one.attribute_approximate and normalise(one.attribute) in attributes
+            )
+            route = Rendezvous.of(plan, buckets=buckets, spread=spread)
+            patterns.append(RoutedPattern(route, numbers, leaves, attributes, mapped))
+        return cls(matcher, patterns)
+
+
+def make_composer(recipe: Recipe, pattern: str, *, lateness: int = 0) -> Composer:
+    """A composer of one pattern, that knows all others by name."""
+    composer = Composer(measure=_measure(recipe), max_jump=None, lateness=lateness)
+    for each in recipe.subscriptions:
+        composer.define(each)
+    (wanted,) = (each for each in recipe.patterns if each.name == pattern)
+    assert isinstance(wanted.body, Composite)
+    composer.add(pattern, wanted.body, wanted.options)
+    return composer
+
+
+def restored_composer(recipe: Recipe, snapshot: bytes) -> Composer:
+    """A composer that goes on where it was in another process."""
+    return Composer.restore(snapshot, measure=_measure(recipe))
+
+
+def _measure(recipe: Recipe) -> Measure | None:
+    """What conditions compare with by meaning."""
+    return once((recipe.key, "conditions"), lambda: recipe.bare_matcher().measure)
 
 
 @dataclass(frozen=True, slots=True)
 class RouteTask:
-    """Lets through the events that match a member, once for each place where they are awaited."""
+    """Lets through the events that hit a member, once for each place where they are awaited, with their hits."""
 
     source: RecipeSource
     buckets: int = BUCKETS
@@ -318,7 +311,7 @@ class RouteTask:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         number = batch_number() if self.streaming else None
         members = Members.of(self.source.recipe(number), buckets=self.buckets, spread=self.spread)
-        versions = self.source.versions(number)
+        versions, facts = self.source.versions(number), TupleFacts()
         if versions.gone:
             yield _swept(versions, self.buckets)
         for batch in batches:
@@ -326,28 +319,36 @@ class RouteTask:
             if flaws:
                 yield _handed_on(flaws) if self.streaming else _counted(flaws)
             if good.num_rows:
-                yield from self._routed(members, versions, good)
+                yield from self._routed(members, versions, facts.read(good), facts)
 
     def tell_time(self, moment: int) -> pa.RecordBatch:
         """That event time has come so far, with no event: for a stream with a heartbeat."""
         number = batch_number()
         members = Members.of(self.source.recipe(number), buckets=self.buckets, spread=self.spread)
-        return self._ticks(members, self.source.versions(number), {"min": moment, "max": moment})
+        return self._ticks(members, self.source.versions(number), moment, moment)
 
-    def _routed(self, members: Members, versions: Versions, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        starts = instants(batch.column("time"))
-        ends = pc.coalesce(instants(batch.column("end")), starts)
-        for number, landing in enumerate(_landings(members, batch)):
-            if len(landing.event):
-                # Only what the pattern looks at, except that dead letters are to be whole.
-                wanted = None if self.streaming else members.wanted[number]
-                columns = [each.take(pa.array(landing.event)) for each in (ends, starts, batch.column("id"))]
-                columns += _contents(batch, landing, wanted)
-                head = self._head(members.routes[number], number, landing, versions)
-                if not self.streaming:
-                    columns += [pa.nulls(len(landing.event), pa.int64())] * 2
-                yield pa.RecordBatch.from_arrays([*head, *columns], schema=_STREAM if self.streaming else _BATCH)
-        yield self._ticks(members, versions, pc.min_max(ends).as_py())
+    def _routed(
+        self, members: Members, versions: Versions, events: EventColumns, facts: TupleFacts
+    ) -> Iterator[pa.RecordBatch]:
+        found, keys = FoundHits(members, events), Keys(events, facts)
+        for number, pattern in enumerate(members.patterns):
+            landing = pattern.land(found, keys)
+            rows = landing.event
+            if not len(rows):
+                continue
+            columns = [
+                *(pa.array(column[rows]) for column in (events.ends, events.starts)),
+                events.ids.take(pa.array(rows)),
+            ]
+            columns += [tuple_texts(events, rows, facts, pattern.attributes), hit_texts(pattern.hits(found), rows)]
+            columns += [self._records(events, rows)] if self.streaming else [pa.nulls(len(rows), pa.int64())] * 2
+            head = self._head(pattern.route, number, landing, versions)
+            yield pa.RecordBatch.from_arrays([*head, *columns], schema=_STREAM if self.streaming else _BATCH)
+        yield self._ticks(members, versions, int(events.ends.min()), int(events.ends.max()))
+
+    def _records(self, events: EventColumns, rows: Numbers) -> pa.Array:
+        """The whole events: one that comes too late is a dead letter."""
+        return pa.array([record_of(event) for event in events.take(rows)], pa.string())
 
     def _head(self, route: Rendezvous, number: int, landing: Landing, versions: Versions) -> list[pa.Array]:
         count = len(landing.event)
@@ -357,9 +358,8 @@ class RouteTask:
         part = (landing.place + route.offset) % self.buckets
         return [pa.array(part, pa.int32()), pa.repeat(pa.scalar(number, pa.int32()), count), pa.array(landing.shared)]
 
-    def _ticks(self, members: Members, versions: Versions, span: dict[str, int]) -> pa.RecordBatch:
+    def _ticks(self, members: Members, versions: Versions, first: int, last: int) -> pa.RecordBatch:
         """How far event time has come, for those who act on time alone, and for the watermark."""
-        first, last = span["min"], span["max"]
         rows: list[dict[str, Any]] = []
         for number, route in enumerate(members.routes):
             times = [(0, first)] if route.clocked else []
@@ -376,38 +376,13 @@ class RouteTask:
         return rows_of(rows, _STREAM if self.streaming else _BATCH)
 
 
-def _contents(batch: pa.RecordBatch, landing: Landing, wanted: frozenset[str] | None) -> list[pa.Array]:
-    """Theme and tuples of the events that land."""
-    if wanted is None:
-        return [themes(batch.column("theme"), landing.event), parcels(batch.column("attributes"), landing.event)]
-    kept = parcels(batch.column("attributes"), landing.event, lambda name: normalise(name) in wanted)
-    return [pa.repeat("", len(landing.event)), kept]
-
-
-def _landings(members: Members, batch: pa.RecordBatch) -> list[Landing]:
-    """For each pattern the events that match a member of it, and their places."""
-    found = members.matcher.score_batch(encode(members.matcher, batch))
-    keys = Keys(batch)
-    pairs: list[list[Pairs]] = [[] for _ in members.routes]
-    for handle, users in enumerate(members.leaves):
-        events = found.event[found.handle == handle].astype(np.int64)
-        for number, leaf in users if len(events) else ():
-            route = members.routes[number]
-            # Only an approximate attribute may answer under another name.
-            if route.attribute is not None and any(p.attribute_approximate for p in leaf.profile.predicates):
-                pairs[number].append(keys.mapped(members.matcher, handle, events, route=route, leaf=leaf))
-            else:
-                pairs[number].append(keys.places(events, route, leaf))
-    return [Landing.of(each) for each in pairs]
-
-
 _NOBODY: Final = {"pattern": "", "version": "", "place": 0}
 """The key of rows that are for no pattern."""
 
 
 def _handed_on(flaws: list[Flaw]) -> pa.RecordBatch:
     """What is refused passes by the state: the place of nobody hands it on."""
-    return rows_of([{**_NOBODY, "tuples": msgspec.json.encode(flaw).decode()} for flaw in flaws], _STREAM)
+    return rows_of([{**_NOBODY, "record": msgspec.json.encode(flaw).decode()} for flaw in flaws], _STREAM)
 
 
 def _counted(flaws: list[Flaw]) -> pa.RecordBatch:

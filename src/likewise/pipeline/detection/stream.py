@@ -1,4 +1,4 @@
-"""Detection over a stream: the detector's state is kept in Spark's state store, event-time timers move it on."""
+"""Detection over a stream: the composer's state is kept in Spark's state store, event-time timers move it on."""
 
 from __future__ import annotations
 
@@ -14,11 +14,19 @@ from pyspark.sql import Row
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from likewise.composite import Detection, Detector, Rendezvous
+from likewise.composite import Composer, Detection, HitColumns, Rendezvous
 from likewise.errors import BuildError
 from likewise.events import Event, Instant
-from likewise.pipeline.detection.batch import DetectOptions, make_detector, member_rows
-from likewise.pipeline.detection.route import STREAM_SCHEMA, Members, RouteTask, batch_number, split, tuples_of
+from likewise.pipeline.detection.batch import DetectOptions, member_rows
+from likewise.pipeline.detection.parcels import hits_of, tuples_of
+from likewise.pipeline.detection.route import (
+    STREAM_SCHEMA,
+    Members,
+    RouteTask,
+    batch_number,
+    make_composer,
+    restored_composer,
+)
 from likewise.pipeline.events.frame import FLAW
 from likewise.pipeline.events.refusals import letter, over_records
 from likewise.pipeline.streaming.subscriptions import RecipeSource, Versions
@@ -123,7 +131,7 @@ class TickTask:
 
 
 PATIENCE: Final = 1 << 60
-"""The detector's own lateness: it must wait for Spark's watermark and never decide by itself."""
+"""The composer's own lateness: it must wait for Spark's watermark and never decide by itself."""
 
 STORES_MB: Final = "32"
 """Memory of all state stores of a worker together, in MB; half of it gathers what was written, then goes to disk."""
@@ -134,6 +142,9 @@ NUMBERS: Final = (
     f"events array<struct<role: string, id: string, start: bigint, `end`: bigint>>, flaw {FLAW}"
 )
 """The rows of the state machine: moments as microseconds, which no time zone can bend on the way through Python."""
+
+LAYOUT: Final = "hits"
+"""What the state of a place is made of. Earlier versions kept whole events, which had to be matched again."""
 
 REFUSED: Final = "refused"
 """The name under which Spark's progress tells how many events a batch refused."""
@@ -148,7 +159,7 @@ class BatchContext(NamedTuple):
 
 
 class DetectProcessor(StatefulProcessor):
-    """One pattern at one place: events wait in the detector until the watermark has passed them.
+    """One pattern at one place: hits wait in the composer until the watermark has passed them.
 
     Where no delay is allowed there is nothing to wait for: events are taken in the batch in which they come, and only
     what time alone decides waits for the watermark.
@@ -170,34 +181,35 @@ class DetectProcessor(StatefulProcessor):
         pattern, version, place = key
         if not pattern:
             self._check_layout()
-            yield from (flaw_row(msgspec.json.decode(row["tuples"])) for row in rows if row["tuples"] is not None)
+            yield from (flaw_row(msgspec.json.decode(row["record"])) for row in rows if row["record"] is not None)
             return
         if not self._current(pattern, version):
             return
         watermark = timerValues.getCurrentWatermarkInMs() * 1000
-        detector, timer = self._load(pattern)
+        composer, timer = self._load(pattern)
         taken = []
         for row in rows:
-            event = event_of(row)
-            if row["at"] < watermark and event.tuples:
-                yield late_row(event, pattern, watermark)
+            if row["at"] < watermark and row["record"] is not None:
+                yield late_row(row["record"], pattern, late=watermark - row["at"])
             else:
-                taken.append(event)
-        detector.publish_batch(taken)
+                taken.append((event_of(row), row))
+        events = [event for event, _ in taken]
+        composer.take_columns(events, HitColumns.of([hits_of(event, row["hits"]) for event, row in taken]))
         # Spark's watermark is in milliseconds: within one, an event may yet be behind those that were taken.
-        refused = (each for each in detector.refused if each.event.tuples)
-        yield from (flaw_row(letter(each.event, f"{each.reason} for {pattern}")) for each in refused)
+        records = {id(event): row["record"] for event, row in taken}
+        refused = ((records[id(each.event)], each.reason) for each in composer.refused)
+        yield from (flaw_row(letter(record, f"{why} for {pattern}")) for record, why in refused if record is not None)
         if self._prompt and taken:
-            yield from self._owned(detector.release(max(event.span[1] for event in taken)), pattern, place)
-        yield from self._advance(detector, timer, pattern=pattern, place=place, times=timerValues)
+            yield from self._owned(composer.release(max(event.span[1] for event in events)), pattern, place)
+        yield from self._advance(composer, timer, pattern=pattern, place=place, times=timerValues)
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:  # noqa: ARG002, N802, N803
         """The watermark has come to something that waits."""
         pattern, version, place = key
         if not self._current(pattern, version):
             return
-        detector, _ = self._load(pattern)
-        yield from self._advance(detector, None, pattern=pattern, place=place, times=timerValues)
+        composer, _ = self._load(pattern)
+        yield from self._advance(composer, None, pattern=pattern, place=place, times=timerValues)
 
     def close(self) -> None:
         """Nothing is held outside the state."""
@@ -220,6 +232,11 @@ class DetectProcessor(StatefulProcessor):
             self._state.update((msgspec.json.encode(now), None))
             return
         then = msgspec.json.decode(bytes(known[0]))
+        if then.get("state") != LAYOUT:
+            raise BuildError(
+                "the checkpoint was made by another version of Likewise, whose state is laid out otherwise",
+                hint="start with a new checkpoint, or go on with that version",
+            )
         for name, value in now.items():
             if then.get(name) != value:
                 raise BuildError(
@@ -235,21 +252,20 @@ class DetectProcessor(StatefulProcessor):
             self._state.clear()
         return False
 
-    def _load(self, pattern: str) -> tuple[Detector, int | None]:
+    def _load(self, pattern: str) -> tuple[Composer, int | None]:
         recipe = self._parts().recipe
         state = self._state.get() if self._state.exists() else None
         if state is None:
-            return make_detector(recipe, pattern, lateness=PATIENCE), None
+            return make_composer(recipe, pattern, lateness=PATIENCE), None
         snapshot, timer = state
-        matcher = recipe.bare_matcher()
-        return Detector.restore(bytes(snapshot), matcher=matcher, measure=matcher.measure), timer
+        return restored_composer(recipe, bytes(snapshot)), timer
 
-    def _advance(self, detector: Detector, timer: int | None, *, pattern: str, place: int, times: Any) -> Iterator[Row]:
+    def _advance(self, composer: Composer, timer: int | None, *, pattern: str, place: int, times: Any) -> Iterator[Row]:
         watermark = times.getCurrentWatermarkInMs()
-        due = detector.due
+        due = composer.due
         # What is at the watermark itself may still come.
-        found = detector.advance(watermark * 1000 - 1) if due is not None and due < watermark * 1000 else []
-        self._save(detector, timer, watermark)
+        found = composer.advance(watermark * 1000 - 1) if due is not None and due < watermark * 1000 else []
+        self._save(composer, timer, watermark)
         yield from self._owned(found, pattern, place)
 
     def _owned(self, found: list[Detection], pattern: str, place: int) -> Iterator[Row]:
@@ -257,8 +273,8 @@ class DetectProcessor(StatefulProcessor):
         route = self._parts().routes[pattern]
         return (detection_row(each) for each in found if route.owns(place, zip(each.names, each.members, strict=True)))
 
-    def _save(self, detector: Detector, timer: int | None, watermark: int) -> None:
-        due = detector.due
+    def _save(self, composer: Composer, timer: int | None, watermark: int) -> None:
+        due = composer.due
         # Timers are in milliseconds and ring once the watermark has reached them, when what was due must be past.
         wanted = None if due is None else max(due // 1000 + 1, watermark + 1)
         if wanted != timer:
@@ -266,25 +282,22 @@ class DetectProcessor(StatefulProcessor):
                 self._handle.deleteTimer(timer)
             if wanted is not None:
                 self._handle.registerTimer(wanted)
-        self._state.update((detector.snapshot(), wanted))
+        self._state.update((composer.snapshot(), wanted))
 
 
 def layout_of(recipe: Recipe, options: DetectOptions) -> dict[str, Any]:
     """What the state in a checkpoint depends on, beside the patterns, which have versions of their own."""
-    return {"buckets": options.buckets, "spread": options.spread, **recipe.scoring}
+    return {"state": LAYOUT, "buckets": options.buckets, "spread": options.spread, **recipe.scoring}
 
 
 def event_of(row: Row) -> Event:
-    """The event of a routed row; a mere moment is an event that matches nothing."""
-    if row["tuples"] is None:
-        return Event("", (), (), row["at"], row["at"])
-    return Event(row["id"], tuples_of(row["tuples"]), tuple(split(row["theme"])), row["start"], row["at"])
+    """The event of a routed row, with what conditions ask about; a mere moment has nothing but its time."""
+    return Event(row["id"] or "", tuples_of(row["tuples"] or ""), (), row["start"], row["at"])
 
 
-def late_row(event: Event, pattern: str, watermark: Instant) -> Row:
+def late_row(record: str, pattern: str, *, late: Instant) -> Row:
     """An event that came after its time was decided, as a dead letter."""
-    late = (watermark - event.span[1]) / 1_000_000
-    return flaw_row(letter(event, f"late by {late:g} s for {pattern}"))
+    return flaw_row(letter(record, f"late by {late / 1_000_000:g} s for {pattern}"))
 
 
 def flaw_row(flaw: dict[str, Any]) -> Row:

@@ -13,12 +13,9 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from likewise.errors import BuildError
-from likewise.events import BadRecord, Event, Value, written_moment
-from likewise.matching import Encoded, Matcher
+from likewise.events import BadRecord, Event, Value, columns_of_batch, written_moment
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -70,22 +67,6 @@ def written(value: Value) -> tuple[str, str]:
     return repr(value), "number"
 
 
-def parsed(text: str, kind: str | None) -> Value:
-    """The value of a text; what does not read as its kind is text.
-
-    >>> parsed("3", "number"), parsed("3.0", "number"), parsed("true", "boolean"), parsed("3", None)
-    (3, 3.0, True, '3')
-    """
-    try:
-        if kind == "number":
-            return int(text) if text.lstrip("-").isdecimal() else float(text)
-        if kind == "boolean":
-            return text.strip().lower() == "true"
-        return datetime.fromisoformat(text) if kind == "time" else text
-    except ValueError:
-        return text
-
-
 def batch_of(events: Iterable[Event], flaws: Sequence[BadRecord] = ()) -> pa.RecordBatch:
     """Events, and after them the records that are none, as Arrow columns.
 
@@ -131,23 +112,8 @@ def batch_of(events: Iterable[Event], flaws: Sequence[BadRecord] = ()) -> pa.Rec
 
 def events_of(batch: pa.RecordBatch | pa.Table) -> Iterator[Event]:
     """The events of a batch; rows without attributes are none."""
-    columns = [_whole(batch.column(name)) for name in ("id", "theme", "attributes", "time", "end")]
-    ids, themes = columns[0].to_pylist(), columns[1].to_pylist()
-    starts, ends = (instants(column).to_pylist() for column in columns[3:])
-    sizes = columns[2].value_lengths().to_pylist()
-    # Three flat lists of text instead of a dict for every tuple: several times faster.
-    parts = (_plain(part).to_pylist() for part in columns[2].flatten().flatten()[:3])
-    pairs = [(name, value if kind == "text" else parsed(value, kind)) for name, value, kind in zip(*parts, strict=True)]
-    place = 0
-    for key, theme, size, start, end in zip(ids, themes, sizes, starts, ends, strict=True):
-        if size:
-            tuples = tuple(pairs[place : place + size])
-            place += size
-            yield Event(key, tuples, tuple(theme) if theme else (), start, start if end is None else end)
-
-
-def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    parts = batch.to_batches() if isinstance(batch, pa.Table) else [batch]
+    return (event for part in parts for event in columns_of_batch(part) if event.tuples)
 
 
 def _plain(column: pa.Array) -> pa.Array:
@@ -176,11 +142,6 @@ def _texts(flat: pa.StructArray, name: str) -> pa.Array:
     # Of the flattened parts: what is missing as a whole is missing in every part.
     part = flat.flatten()[place]
     return _plain(part).cast(pa.string()).fill_null("") if part.null_count else part
-
-
-def instants(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """A column of timestamps as microseconds since 1970."""
-    return column.cast(_MOMENT).cast(pa.int64())
 
 
 def column(name: str) -> Column:
@@ -303,81 +264,3 @@ def dead_letters(events: DataFrame) -> DataFrame:
 def _letter(flaw: BadRecord) -> dict[str, object]:
     text = flaw.raw.decode("utf-8", errors="backslashreplace")
     return {"source": flaw.source, "line": flaw.line, "reason": flaw.reason, "record": text}
-
-
-# From Arrow columns to the numbers that kernels read, without a Python object per event.
-#
-# Arrow numbers the distinct names, values and kinds of a batch; a distinct tuple is then one integer, and only
-# distinct tuples are looked at in Python. A day of sensor readings has few of them.
-
-
-Codes = NDArray[np.int64]
-
-
-def encode(matcher: Matcher, batch: pa.RecordBatch) -> Encoded:
-    """The events of a batch as the matcher's tuple numbers; a row without attributes is an event without tuples.
-
-    >>> from likewise.pipeline.events.frame import batch_of
-    >>> batch = batch_of([Event.of({"a": 1, "b": "x"}), Event.of({"b": "x"})])
-    >>> encoded = encode(Matcher(), batch)
-    >>> encoded.ids.tolist(), encoded.starts.tolist()
-    ([0, 1, 1], [0, 2, 3])
-    """
-    pairs, codes, starts = distinct_tuples(batch.column("attributes"))
-    themes, theme_codes = distinct_themes(batch.column("theme"))
-    # One event that has all distinct tuples, then one for each distinct theme: the matcher numbers them in one go.
-    known = matcher.encode([Event("", tuple(pairs)), *(Event("", (), theme) for theme in themes)])
-    return Encoded((), known.ids[codes], starts, known.themes[1:][theme_codes], known.generation)
-
-
-def distinct_tuples(column: pa.ListArray) -> tuple[list[tuple[str, Value]], Codes, Codes]:
-    """Distinct tuples, the number of each event's tuples among them, and where each event's begin."""
-    starts = _starts(column)
-    flat = column.flatten()
-    names, values, kinds = (_dictionary(part) for part in flat.flatten()[:3])
-    combined = _codes(names) * len(values.dictionary) + _codes(values)
-    combined = combined * max(len(kinds.dictionary), 1) + _codes(kinds)
-    found, codes = _unique(combined)
-    rest, kind_at = np.divmod(found, max(len(kinds.dictionary), 1))
-    name_at, value_at = np.divmod(rest, max(len(values.dictionary), 1))
-    columns = (
-        part.dictionary.take(pa.array(at)).to_pylist()
-        for part, at in ((names, name_at), (values, value_at), (kinds, kind_at))
-    )
-    pairs = [(name or "", parsed(value or "", kind)) for name, value, kind in zip(*columns, strict=True)]
-    return pairs, codes, starts
-
-
-def distinct_themes(column: pa.ListArray) -> tuple[list[tuple[str, ...]], Codes]:
-    """Distinct themes, and the number of each event's theme among them."""
-    starts = _starts(column)
-    sizes = np.diff(starts)
-    if not sizes.any():
-        return [()], np.zeros(len(column), np.int64)
-    joined = pc.binary_join(pc.fill_null(column, []), "\x1f")
-    tags = _dictionary(joined)
-    return [tuple(text.split("\x1f")) if text else () for text in tags.dictionary.to_pylist()], _codes(tags)
-
-
-def _starts(column: pa.ListArray) -> Codes:
-    lengths = pc.fill_null(pc.list_value_length(column), 0)
-    return np.concatenate([[0], np.cumsum(lengths.to_numpy(zero_copy_only=False))]).astype(np.int64)
-
-
-def _dictionary(column: pa.Array) -> pa.DictionaryArray:
-    if pa.types.is_dictionary(column.type):
-        if not column.null_count:
-            return column
-        column = column.dictionary_decode()
-    made = pc.dictionary_encode(column, null_encoding="encode")
-    return made.combine_chunks() if isinstance(made, pa.ChunkedArray) else made
-
-
-def _codes(column: pa.DictionaryArray) -> Codes:
-    return np.asarray(column.indices.to_numpy(zero_copy_only=False), np.int64)
-
-
-def _unique(numbers: Codes) -> tuple[Codes, Codes]:
-    """Distinct numbers in order of appearance, and the place of each among them; by hashing, not by sorting."""
-    made = pa.array(numbers).dictionary_encode()
-    return np.asarray(made.dictionary.to_numpy(zero_copy_only=False), np.int64), _codes(made)

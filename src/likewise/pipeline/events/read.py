@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from likewise.errors import BuildError, InputError
-from likewise.events import BadRecord, Event, OnError, decode_lines
+from likewise.events import BadRecord, Event, OnError, decode_lines, instants
 from likewise.events import read_events as read_source
 from likewise.pipeline.events.csv import Table
 from likewise.pipeline.events.csv_scan import csv_events
-from likewise.pipeline.events.frame import EVENTS_SCHEMA, Keep, as_events, batch_of, instants
+from likewise.pipeline.events.frame import EVENTS_SCHEMA, Keep, as_events, batch_of
 from likewise.pipeline.events.scan import parquet_origin
 from likewise.pipeline.events.table import TableMapping, events_from_columns
 from likewise.pipeline.events.timestamps import zone_named

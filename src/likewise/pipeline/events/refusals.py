@@ -14,8 +14,8 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from likewise.events import Event, encode_line
-from likewise.pipeline.events.frame import FLAW, as_events, events_of, instants, tidy
+from likewise.events import Event, encode_line, instants
+from likewise.pipeline.events.frame import FLAW, as_events, events_of, tidy
 from likewise.pipeline.events.keep import unmarked
 from likewise.pipeline.events.transfer import COLUMNS, Batches, Chain, Step, origin_of
 
@@ -56,16 +56,20 @@ def sort_out(batch: pa.RecordBatch, *, max_ahead: int | None = None) -> tuple[pa
     for reason, answers in tests.items():
         bad = pc.and_(there, pc.fill_null(answers, False))
         if bad.true_count:
-            flaws += (letter(event, reason) for event in events_of(batch.filter(bad)))
+            flaws += (letter(record_of(event), reason) for event in events_of(batch.filter(bad)))
             there = pc.and_not(there, bad)
     return batch if there.true_count == batch.num_rows else batch.filter(there), flaws
 
 
-def letter(event: Event, reason: str) -> Flaw:
-    """The flaw of an event."""
-    # The id may carry columns that go through.
-    record = encode_line(msgspec.structs.replace(event, id=unmarked(event.id))).decode().rstrip()
+def letter(record: str, reason: str) -> Flaw:
+    """The flaw of an event that is written as `record_of` does."""
     return {"source": DETECTOR, "line": None, "reason": reason, "record": record}
+
+
+def record_of(event: Event) -> str:
+    """An event as a line of JSON."""
+    # The id may carry columns that go through.
+    return encode_line(msgspec.structs.replace(event, id=unmarked(event.id))).decode().rstrip()
 
 
 def over_records(events: DataFrame, step: Step, schema: str, *, name: str = "LikewiseStep") -> DataFrame:

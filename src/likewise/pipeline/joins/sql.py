@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from likewise.errors import BuildError
-from likewise.pipeline.events.frame import distinct_themes
+from likewise.events import TupleTable, theme_numbers
 from likewise.pipeline.options import named_options
 from likewise.recipe import once, space_paths
 from likewise.semantics import Competitors, Measure, Space, measure, needs_space, pairwise
@@ -232,7 +232,7 @@ def _by_theme(left: pa.Array, right: pa.Array, count: int) -> list[tuple[Any, Th
     """Rows with the same themes, and these."""
     if left is None or right is None:
         return [(slice(None), ((), ()))]
-    (mine, a), (theirs, b) = (distinct_themes(_lists(column)) for column in (left, right))
+    (mine, a), (theirs, b) = (_distinct_themes(_lists(column)) for column in (left, right))
     found, rows = np.unique(a * len(theirs) + b, return_inverse=True)
     if len(found) == 1:
         return [(slice(None), (_sorted(mine[a[0]]), _sorted(theirs[b[0]])))] if count else []
@@ -240,6 +240,13 @@ def _by_theme(left: pa.Array, right: pa.Array, count: int) -> list[tuple[Any, Th
         (np.flatnonzero(rows == at), (_sorted(mine[number // len(theirs)]), _sorted(theirs[number % len(theirs)])))
         for at, number in enumerate(found.tolist())
     ]
+
+
+def _distinct_themes(column: pa.ListArray) -> tuple[list[tuple[str, ...]], Codes]:
+    """Distinct themes, and the number of each row's theme among them."""
+    table = TupleTable()
+    codes = theme_numbers(column, table)
+    return table.themes, codes.astype(np.int64)
 
 
 def _sorted(theme: Sequence[str]) -> Theme:
