@@ -21,6 +21,7 @@ from likewise.events import Event, EventColumns, Instant, Value, to_instant
 from likewise.language import (
     Composite,
     Duration,
+    Field,
     Member,
     Profile,
     Reference,
@@ -166,7 +167,14 @@ class Engine:
             for role, profile in self._parts(subscription.body)
         ]
         [state] = [one for one in self.detector.state() if one.name == name]
-        return PatternExplanation(name, ready.id, tuple(parts), state)
+        asked = [side for one in subscription.body.where for side in (one.left, one.right) if isinstance(side, Field)]
+        answered = {role for role, part in parts if part.matched}
+        lacks = [
+            (side.alias, side.attribute)
+            for side in asked
+            if side.alias in answered and side.attribute not in ready.attributes
+        ]
+        return PatternExplanation(name, ready.id, tuple(parts), state, tuple(dict.fromkeys(lacks)))
 
     def _parts(self, body: Composite) -> Iterator[tuple[str, Profile]]:
         """The profiles that a pattern waits for, with the names of their roles."""

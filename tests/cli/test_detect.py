@@ -46,7 +46,9 @@ def run(*arguments: str) -> str:
 
 
 def test_detections_in_words(files: tuple[str, str]) -> None:
-    assert run(*files).splitlines() == ["2024-01-01 10:10:00  break-in  w = w, p = y"]
+    assert run(*files).splitlines() == [
+        "2024-01-01 10:10:00  break-in  w = w (type: window broken, room: 101), p = y (type: presence, room: 101)"
+    ]
 
 
 def test_a_small_file_is_answered_as_a_large_one(files: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,7 +66,7 @@ def test_json_with_the_trace(files: tuple[str, str]) -> None:
 
 def test_lateness_lets_late_events_in(files: tuple[str, str]) -> None:
     lines = run(*files, "--lateness", "1 minute").splitlines()
-    assert [line.split()[-1] for line in lines] == ["z", "y"]
+    assert [line.partition("p = ")[2].split()[0] for line in lines] == ["z", "y"]
 
 
 def test_until_goes_on_after_the_last_event(files: tuple[str, str]) -> None:
@@ -209,7 +211,7 @@ def test_a_snapshot_leaves_time_open(tmp_path: Path, lateness: str) -> None:
     (tmp_path / "whole.jsonl").write_text("\n".join(parts))
     until = ["--until", "2024-01-01T11:00:00"]
     whole = run(str(tmp_path / "whole.jsonl"), *options, str(tmp_path / "whole.bin"), *until)
-    assert "a = A, b = B" in whole
+    assert "a = A (k: A), b = B (k: B)" in whole
     found = ""
     for number, part in enumerate(parts):
         (tmp_path / f"{number}.jsonl").write_text(part)

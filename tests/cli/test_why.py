@@ -75,7 +75,7 @@ def test_what_tune_saves_match_takes(capfd: Any) -> None:
     Path("l.tsv").write_text("a\te1\t1\n")
     labels = ["--labels", "l.tsv", "--approach", "exact", "--save", "best.toml"]
     assert run(["tune", "e.jsonl", "s.lw", *labels]) == 0
-    assert "command line: likewise match e.jsonl s.lw --approach exact --threshold 1" in capfd.readouterr().out
+    assert "command line: likewise match e.jsonl s.lw --approach exact --threshold 0.5" in capfd.readouterr().out
     assert run(["match", "e.jsonl", "s.lw", "--settings", "best.toml", "--json"]) == 0
     assert json.loads(capfd.readouterr().out)["score"] == 1.0
 
@@ -88,3 +88,20 @@ def test_matches_as_parquet_without_spark(capfd: Any) -> None:
     assert run(["match", "e.jsonl", "s.lw", "--out", "found.parquet"]) == 0
     assert capfd.readouterr().out == ""
     assert pq.read_table("found.parquet").column("subscription").to_pylist() == ["a"]
+
+
+def test_why_of_a_trace_says_once_how_far_a_pattern_came(capfd: Any, tmp_path: Path) -> None:
+    """In the order of time, whatever the file's; an attribute that a condition asks for and nobody has is named."""
+    events = tmp_path / "events.jsonl"
+    events.write_text(
+        '{"id": "b", "time": "2026-01-01T00:01:00Z", "attributes": {"k": "B", "room": "1"}}\n'
+        '{"id": "a", "time": "2026-01-01T00:00:00Z", "attributes": {"k": "A", "space": "1"}}\n'
+        '{"id": "c", "time": "2026-01-01T00:00:30Z", "attributes": {"k": "C"}}\n'
+    )
+    pattern = "p: {k = A} as x then {k = B} as y within 1 hour where x.room = y.room"
+    assert run(["why", str(events), pattern]) == 0
+    told = capfd.readouterr().out
+    assert "x: a condition asks for 'room', which a does not have" in told
+    assert "1 event answered no part of p" in told
+    assert told.count("0 detected") == 1
+    assert told.index("a answers x of p") < told.index("b answers y of p")

@@ -30,6 +30,10 @@ class Records:
     keep: Annotated[
         list[str] | None, typer.Option(metavar="FIELD[=NAME]", help="Take only these fields, renamed or not.")
     ] = None
+    kind: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FIELD=KIND", help="What the values of a column are: text, number, boolean or time."),
+    ] = None
     add: Annotated[
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="An attribute of every event; may be repeated.")
     ] = None
@@ -64,10 +68,10 @@ class Records:
             raise BuildError("--theme and --theme-field exclude each other", hint="leave one of them out")
         told: dict[str, Any] = {name: getattr(self, name) for name in ("id", "time", "end", "time_format", "zone")}
         told |= {"theme": self.theme_field or tuple(self.theme or ()), "constants": dict(map(_pair, self.add or ()))}
-        told |= {"attributes": _names(self.keep)}
+        told |= {"attributes": _names(self.keep), "kinds": dict(map(_kind, self.kind or ()))}
         given = {name: value for name, value in told.items() if value}
         if self.mapping is None:
-            return RecordMapping(**given) if given else None
+            return RecordMapping(**given, complete=False) if given else None
         if given:
             raise BuildError("--mapping excludes the options that name fields", hint="change the mapping file instead")
         return RecordMapping.load(self.mapping)
@@ -83,6 +87,13 @@ class Records:
 def _names(keep: list[str] | None) -> dict[str, str] | None:
     parts = [each.partition("=") for each in keep or ()]
     return {field: name or field for field, _, name in parts} or None
+
+
+def _kind(text: str) -> tuple[str, str]:
+    name, sign, kind = text.rpartition("=")
+    if not sign or not name:
+        raise BuildError(f"--kind takes FIELD=KIND, not {text!r}", hint="for example --kind room=text")
+    return name, kind
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -13,7 +13,7 @@ from likewise.cli._guard import guard
 from likewise.cli._input import Rejects, event_batches, read_subscriptions
 from likewise.cli._meaning import engine_options, settled
 from likewise.cli._options import Json, MeaningOptions, grouped
-from likewise.cli._output import output, print_json
+from likewise.cli._output import counted, output, print_json
 from likewise.errors import BuildError
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ def why(
 
     engine = Engine(**engine_options(meaning, interests))
     engine.subscribe(interests)
+    events.sort(key=lambda each: -1 if each.start is None else each.start)
     engine.publish_batch(events)
     names = _picked([each.name for each in interests], name, "subscription")
     wanted = _picked([each.id for each in events], chosen, "event")
@@ -61,9 +62,25 @@ def why(
 
 
 def _explain(engine: Engine, name: str, events: Iterable[Event], *, full: bool, as_json: bool) -> None:
-    for event in events:
-        found = engine.explain(name, event)
-        print_json(found.as_dict()) if as_json else output.print(found.text(full=full), markup=False, soft_wrap=True)
+    from likewise.composite import PatternExplanation, state_lines
+
+    found = [engine.explain(name, event) for event in events]
+    if as_json:
+        for each in found:
+            print_json(each.as_dict())
+        return
+    patterns = [each for each in found if isinstance(each, PatternExplanation)]
+    if len(patterns) < 2:
+        lines = [each.text(full=full) for each in found]
+    else:
+        # Of many events, those that answer a part tell the story; how far the pattern came is said once.
+        answers = [each for each in patterns if each.matched]
+        lines = ["\n".join(each.event_lines(full=full)) for each in answers]
+        rest = len(patterns) - len(answers)
+        lines += [f"{counted(rest, 'event')} answered no part of {name}"] if rest else []
+        lines += state_lines([patterns[0].state])
+    for line in lines:
+        output.print(line, markup=False, soft_wrap=True)
 
 
 def _file_of(text: str) -> str | None:

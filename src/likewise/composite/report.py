@@ -9,6 +9,9 @@ from likewise.composite.detection import Detection, Line
 from likewise.composite.explain import PatternState
 from likewise.events import Event, Instant, to_datetime
 
+_WIDTH = 60
+"""So much is shown of what an event says."""
+
 __all__ = ["detection_lines", "detection_plain", "state_lines", "state_plain"]
 
 
@@ -72,7 +75,15 @@ def detection_lines(detection: Detection, *, trace: bool = False) -> Iterator[st
 
 def _name(event: Event) -> str:
     """A moment has no id: its time of day says which one it is."""
-    return event.id or (moment(event.span[1])[11:] if event.start is not None and not event.tuples else "?")
+    if not event.id:
+        return moment(event.span[1])[11:] if event.start is not None and not event.tuples else "?"
+    return f"{event.id} ({_words(event)})" if event.tuples else event.id
+
+
+def _words(event: Event) -> str:
+    """What the event says, cut where a line would become too long."""
+    said = ", ".join(f"{name}: {value}" for name, value in event.tuples)
+    return said if len(said) <= _WIDTH else f"{said[: _WIDTH - 1].rstrip(' ,')}…"
 
 
 def _told(line: Line) -> str:

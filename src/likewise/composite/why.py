@@ -19,6 +19,8 @@ class PatternExplanation:
     event: str
     parts: tuple[tuple[str, Explanation], ...]
     state: PatternState
+    lacks: tuple[tuple[str, str], ...] = ()
+    """Parts that the event answers, and attributes of theirs that a condition asks for and it does not have."""
 
     @property
     def matched(self) -> bool:
@@ -46,18 +48,25 @@ class PatternExplanation:
             "event": self.event,
             "matched": self.matched,
             "parts": parts,
+            "lacks": [list(each) for each in self.lacks],
             "state": state_plain(self.state),
         }
 
     def text(self, *, full: bool = False) -> str:
         """For people: what the event is to each part, then how far the pattern came and what stopped it."""
+        return "\n".join([*self.event_lines(full=full), *state_lines([self.state])])
+
+    def event_lines(self, *, full: bool = False) -> list[str]:
+        """What the event is to each part."""
         answered = [role for role, part in self.parts if part.matched]
         what = f"answers {' and '.join(answered)}" if answered else "answers no part"
         lines = [f"{self.event} {what} of {self.pattern}"]
         for role, part in self.parts:
             inner = part.text(full=full).splitlines()
             lines += [f"  {role}: {inner[0]}", *(f"  {line}" for line in inner[1:])]
-        return "\n".join([*lines, *state_lines([self.state])])
+        for role, attribute in self.lacks:
+            lines.append(f"  {role}: a condition asks for {attribute!r}, which {self.event} does not have")
+        return lines
 
     def __str__(self) -> str:
         return self.text()

@@ -44,6 +44,18 @@ class Curve:
         place = int(np.argmax(self.f1))
         return float(self.f1[place]), float(self.thresholds[place])
 
+    def best_near(self, preferred: float) -> tuple[float, float]:
+        """The maximal F1, and of all thresholds that give it the preferred one, or else the one farthest from errors.
+
+        >>> made = curve(np.array([0.9, 0.8, 0.2]), np.array([True, True, False]))
+        >>> made.best_near(0.5), made.best_near(0.1)
+        ((1.0, 0.5), (1.0, 0.5))
+        """
+        f1, highest = self.best
+        below = self.thresholds[self.thresholds < highest]
+        lowest = float(below[0]) if len(below) else 0.0
+        return f1, preferred if lowest < preferred <= highest else (lowest + highest) / 2
+
 
 @dataclass(frozen=True, slots=True)
 class Quality:

@@ -68,15 +68,24 @@ def tune(
     found = []
     for candidate in tried:
         try:
-            scores = score_all(candidate.make(), events, interests)
+            matcher = candidate.make()
+            scores = score_all(matcher, events, interests)
         except MissingError as error:
             say(f"skipped {candidate.name}: {error.message}")
             continue
-        found.append(_tuned(candidate.name, scores, relevant, judged, [one.name for one in interests]))
+        names = [one.name for one in interests]
+        found.append(_tuned(candidate.name, scores, relevant, judged, names, usual=_usual(matcher, interests)))
         say(f"{candidate.name}: F1 {found[-1].f1:.3f} at {found[-1].threshold:.3f}")
     if not found:
         raise LikewiseError("no approach could be tried", hint="build a space: likewise space build --corpus wordnet")
     return sorted(found, key=lambda each: -each.f1)
+
+
+def _usual(matcher: Matcher, subscriptions: Sequence[Subscription]) -> float:
+    """The matcher's default threshold."""
+    profile = subscriptions[0].body
+    assert isinstance(profile, Profile)
+    return matcher.settings(profile).threshold
 
 
 def score_all(matcher: Matcher, events: Sequence[Event], subscriptions: Sequence[Subscription]) -> RankedScores:
@@ -91,21 +100,25 @@ def score_all(matcher: Matcher, events: Sequence[Event], subscriptions: Sequence
     return scores
 
 
-def _tuned(name: str, scores: RankedScores, relevant: np.ndarray, judged: np.ndarray, names: Sequence[str]) -> Tuned:
+def _tuned(
+    name: str, scores: RankedScores, relevant: np.ndarray, judged: np.ndarray, names: Sequence[str], *, usual: float
+) -> Tuned:
     made = curve(scores[judged], relevant[judged])
-    f1, threshold = made.best
+    # Few labels leave a wide gap between right and wrong: the default threshold stays where it is as good as any.
+    f1, threshold = made.best_near(usual)
     at = int(np.argmax(made.f1)) if len(made.thresholds) else None
     precision, recall = (0.0, 0.0) if at is None else (float(made.precision[at]), float(made.recall[at]))
-    return Tuned(name, f1, threshold, precision, recall, made, dict(_each(scores, relevant, judged, names)))
+    each = dict(_each(scores, relevant, judged, names, usual=usual))
+    return Tuned(name, f1, threshold, precision, recall, made, each)
 
 
 def _each(
-    scores: RankedScores, relevant: np.ndarray, judged: np.ndarray, names: Sequence[str]
+    scores: RankedScores, relevant: np.ndarray, judged: np.ndarray, names: Sequence[str], *, usual: float
 ) -> Iterator[tuple[str, tuple[float, float]]]:
     for row, name in enumerate(names):
         mine = judged[row]
         if relevant[row].any():
-            yield name, curve(scores[row, mine], relevant[row, mine]).best
+            yield name, curve(scores[row, mine], relevant[row, mine]).best_near(usual)
 
 
 def _profiles(subscriptions: Sequence[Subscription]) -> list[Subscription]:

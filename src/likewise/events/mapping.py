@@ -7,7 +7,7 @@ id, time and theme; all others are attributes. It is a small value that can be g
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +18,7 @@ from likewise.events.event import Event, Value
 from likewise.events.instants import TimeRule
 from likewise.events.values import check_span, check_text, flatten, parse_text
 
-__all__ = ["KINDS", "RecordMapping", "guess_mapping"]
+__all__ = ["KINDS", "RecordMapping", "guess_mapping", "settle_mapping"]
 
 KINDS: Final = ("text", "number", "boolean", "time")
 """What a value can be."""
@@ -31,6 +31,7 @@ _TIMES: Final = (
 )
 _ENDS: Final = ("end", "endtime", "endtimestamp", "until", "stop", "stoptime", "finishedat")
 _THEMES: Final = ("theme", "themes", "tags")
+_ANY_TIME: Final = TimeRule()
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,8 @@ class RecordMapping:
     kinds: Mapping[str, str] = field(default_factory=dict)
     time_format: str | None = None
     zone: str | None = None
+    complete: bool = True
+    """Whether a role that has no field is left out, or looked for among the fields of the first records."""
 
     def __post_init__(self) -> None:
         for column, kind in self.kinds.items():
@@ -161,7 +164,7 @@ class RecordMapping:
 
     def plain(self) -> dict[str, Any]:
         """What it says, without what is left to the default."""
-        told = {name: value for name, value in asdict(self).items() if value not in (None, (), {})}
+        told = {n: value for n, value in asdict(self).items() if value not in (None, (), {}) and n != "complete"}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in told.items()}
 
     def save(self, path: Path | str) -> None:
@@ -188,7 +191,7 @@ class RecordMapping:
 
     @classmethod
     def _of_plain(cls, told: object, *, source: str) -> RecordMapping:
-        known = {each.name for each in fields(cls)}
+        known = {each.name for each in fields(cls)} - {"complete"}
         if not isinstance(told, dict) or not told.keys() <= known:
             raise InputError("not a mapping", source=source, hint=f"it has {', '.join(sorted(known))}")
         texts = ("id", "time", "end", "time_format", "zone")
@@ -240,8 +243,23 @@ def without(name: str, value: object, used: Any) -> object:
     return left or None
 
 
-def guess_mapping(records: Sequence[Mapping[str, object]]) -> RecordMapping:
-    """The mapping that the names and values of some records suggest.
+def settle_mapping(given: RecordMapping | None, records: Sequence[Mapping[str, object]]) -> RecordMapping:
+    """The mapping that was given, with the roles that it leaves open filled by a guess.
+
+    >>> settle_mapping(RecordMapping(id="deviceId", complete=False), [{"deviceId": "t1", "ts": 1, "temp": 2}]).plain()
+    {'id': 'deviceId', 'time': 'ts'}
+    """
+    if given is None or given.complete:
+        return given or guess_mapping(records)
+    taken = {*given.used.values(), *(given.names or ())}
+    free = [{name: value for name, value in each.items() if name not in taken} for each in records]
+    guess = guess_mapping(free, given.rule)
+    found = {role: name for role, name in guess.used.items() if not getattr(given, role)}
+    return replace(given, **found, complete=True)  # type: ignore[arg-type]
+
+
+def guess_mapping(records: Sequence[Mapping[str, object]], rule: TimeRule = _ANY_TIME) -> RecordMapping:
+    """The mapping that the names and values of some records suggest; one bad value does not spoil a field.
 
     >>> guess_mapping([{"deviceId": "t1", "ts": 1700000000000, "temp": 21.5}]).plain()
     {'time': 'ts'}
@@ -259,16 +277,19 @@ def guess_mapping(records: Sequence[Mapping[str, object]]) -> RecordMapping:
     def values(name: str) -> list[object]:
         return [record[name] for record in records if record.get(name) not in (None, "")]
 
-    time = find(_TIMES, _are_times) or next((name for name in names if _are_timestamps(values(name))), None)
-    end = find(_ENDS, _are_times) if time is not None else None
+    def are_times(found: list[object]) -> bool:
+        good = sum(_is_time(rule, value) for value in found)
+        return good > 0 and good >= len(found) / 2
+
+    time = find(_TIMES, are_times) or next((name for name in names if _are_timestamps(values(name))), None)
+    end = find(_ENDS, are_times) if time is not None else None
     theme = find(_THEMES, lambda found: all(isinstance(value, str | list) for value in found) and bool(found))
     return RecordMapping(id=find(_IDS, _are_ids), time=time, end=end, theme=theme or ())
 
 
-def _are_times(values: list[object]) -> bool:
-    rule = TimeRule()
+def _is_time(rule: TimeRule, value: object) -> bool:
     try:
-        return bool(values) and all(rule.instant("time", value) is not None for value in values)
+        return rule.instant("time", value) is not None
     except InputError:
         return False
 

@@ -19,7 +19,7 @@ from likewise.events.formats.jsonl import decode_batch, parse_json
 from likewise.events.formats.ntriples import parse_statement, read_ntriples
 from likewise.events.formats.turtle import read_turtle
 from likewise.events.forms import EventForm, FlatForm, RecordForm, form_of
-from likewise.events.mapping import RecordMapping, at_path
+from likewise.events.mapping import RecordMapping, at_path, settle_mapping
 from likewise.events.records import IdSet, OnError, OnMapping, RecordIntake
 
 __all__ = ["FORMATS", "read_batches", "read_events"]
@@ -123,7 +123,10 @@ class _Reading:
             if records and not form_of(records).flat and not any(map(self._has_fields, records)):
                 hint = "leave out the mapping and the options that name fields"
                 raise BuildError(f"{self.intake.source} has events already", hint=hint)
-            return FlatForm(self.mapping)
+            settled = settle_mapping(self.mapping, [record for record in records if isinstance(record, dict)])
+            if settled != self.mapping and self.on_mapping is not None:
+                self.on_mapping(settled)
+            return FlatForm(settled)
         form = form_of(records)
         if isinstance(form, FlatForm) and self.on_mapping is not None:
             self.on_mapping(form.mapping)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterator, Sequence
-from typing import BinaryIO, Final, NamedTuple
+from typing import Any, BinaryIO, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from likewise.errors import InputError
 from likewise.events.columns import EventColumns
 from likewise.events.files import MAX_LINE, line_blocks
-from likewise.events.mapping import RecordMapping, guess_mapping
+from likewise.events.mapping import RecordMapping, settle_mapping
 from likewise.events.records import Flaw, OnMapping, RecordIntake
 from likewise.events.table_columns import TableColumns, value_of_cell
 
@@ -209,8 +209,8 @@ def read_csv_blocks(
             names, chosen = header_of(raw, separator, source=intake.source)
             block = block[block.find(raw) + len(raw) :].partition(b"\n")[2]
             number += raw.count(b"\n") + 1
-            if mapping is None:
-                mapping = _guessed(names, block, chosen)
+            if mapping is None or not mapping.complete:
+                mapping = settle_mapping(mapping, _sample(names, block, chosen))
                 if on_mapping is not None:
                     on_mapping(mapping)
             reader = CsvColumns(names, mapping, intake, separator=chosen)
@@ -220,8 +220,9 @@ def read_csv_blocks(
         raise InputError("no table in it", source=intake.source, hint="the first line names the columns")
 
 
-def _guessed(names: list[str], block: bytes, separator: str) -> RecordMapping:
-    records = []
+def _sample(names: list[str], block: bytes, separator: str) -> list[dict[str, Any]]:
+    """The first rows."""
+    records: list[dict[str, Any]] = []
     for _, raw in _records(block[: 1 << 16], 1):
         try:
             cells = cells_of(raw, separator)
@@ -231,4 +232,4 @@ def _guessed(names: list[str], block: bytes, separator: str) -> RecordMapping:
             records.append({name: value_of_cell(cell) for name, cell in zip(names, cells, strict=True)})
         if len(records) == _SAMPLE:
             break
-    return guess_mapping(records or [dict.fromkeys(names)])
+    return records or [dict.fromkeys(names)]

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from likewise.errors import InputError
 from likewise.events.arrow import columns_of_batch, holds_events
 from likewise.events.columns import EventColumns, TupleTable
-from likewise.events.mapping import RecordMapping, guess_mapping
+from likewise.events.mapping import RecordMapping, settle_mapping
 from likewise.events.records import Flaw, OnMapping, RecordIntake
 from likewise.events.table_columns import CAPACITY, TableColumns
 
@@ -60,8 +60,8 @@ def _read_table(
     for batch in file.iter_batches(ROWS, use_threads=False):
         flat = _flat(batch)
         if reader is None:
-            if mapping is None:
-                mapping = guess_mapping(flat.slice(0, _SAMPLE).to_pylist())
+            if mapping is None or not mapping.complete:
+                mapping = settle_mapping(mapping, flat.slice(0, _SAMPLE).to_pylist())
                 if on_mapping is not None:
                     on_mapping(mapping)
             reader = TableColumns(mapping, flat.schema.names, source=intake.source)
