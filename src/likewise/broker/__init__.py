@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from likewise.broker.errors import RemoteError
     from likewise.broker.http import create_app
     from likewise.broker.logs import configure_logs
+    from likewise.broker.page import has_page
     from likewise.broker.server import listen, run_broker
     from likewise.broker.service import Broker
     from likewise.broker.settings import (
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
         Quotas,
         Retention,
         default_folder,
+        is_loopback,
     )
 
 _HOMES = {
@@ -44,6 +46,8 @@ _HOMES = {
     "configure_logs": "logs",
     "create_app": "http",
     "default_folder": "settings",
+    "has_page": "page",
+    "is_loopback": "settings",
     "listen": "server",
     "run_broker": "server",
 }
@@ -65,6 +69,8 @@ __all__ = [
     "configure_logs",
     "create_app",
     "default_folder",
+    "has_page",
+    "is_loopback",
     "listen",
     "run_broker",
 ]

@@ -144,8 +144,21 @@ mappings = Table(
 )
 """How flat records of a source become events."""
 
+labels = Table(
+    "labels",
+    metadata,
+    Column("namespace", String(64), primary_key=True),
+    Column("subscription", String(255), primary_key=True),
+    Column("event", String(255), primary_key=True),
+    Column("relevant", Boolean, nullable=False),
+    Column("actor", String(64), nullable=False),
+    Column("time", BigInteger, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+)
+"""Which events people found right or wrong for which subscriptions."""
+
 Migration = Callable[[Connection], None]
-MIGRATIONS: Final[tuple[Migration, ...]] = (metadata.create_all,)
+MIGRATIONS: Final[tuple[Migration, ...]] = (metadata.create_all, lambda connection: labels.create(connection, True))
 """Step n brings a database of version n to version n + 1."""
 
 

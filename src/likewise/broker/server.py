@@ -13,6 +13,7 @@ import structlog
 import uvicorn
 
 from likewise.broker.http import create_app
+from likewise.broker.page import Recordings, add_page
 from likewise.broker.service import Broker
 from likewise.broker.settings import BrokerSettings
 from likewise.errors import BuildError
@@ -50,12 +51,17 @@ def listen(host: str, port: int) -> socket.socket:
     return found
 
 
-def run_broker(settings: BrokerSettings, *, sock: socket.socket | None = None) -> None:
-    """Run a broker until it is stopped."""
+def run_broker(
+    settings: BrokerSettings, *, sock: socket.socket | None = None, recordings: Recordings | None = None
+) -> None:
+    """Run a broker until it is stopped; `recordings` are events that the demo mixes into its own."""
     opened = sock or listen(settings.host, settings.port)
     broker = Broker(settings)
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # what it would say is said in our own way
-    config = uvicorn.Config(create_app(broker), **_options(settings))
+    app = create_app(broker)
+    if settings.page:
+        add_page(app, broker, recordings=recordings)
+    config = uvicorn.Config(app, **_options(settings))
     server = _Server(config, broker)
     try:
         server.run(sockets=[opened])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import re
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +16,7 @@ from likewise.errors import InputError
 
 if TYPE_CHECKING:
     from likewise.broker import BrokerSettings, MqttSettings
+    from likewise.broker.page import Recordings
 
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
@@ -52,26 +55,31 @@ def serve(
     mqtt_retain: Annotated[bool, typer.Option(help="Keep the last notification of each topic.")] = False,
     certificate: Annotated[Path | None, typer.Option(help="TLS certificate (PEM).")] = None,
     key: Annotated[Path | None, typer.Option(help="TLS key (PEM).")] = None,
+    page: Annotated[bool, typer.Option(help="Serve the page for people on the same port.")] = True,
+    demo: Annotated[
+        bool,
+        typer.Option(help="Play a day in a city, without tokens, in a folder of its own unless --folder is given."),
+    ] = False,
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "info",
     check: Annotated[bool, typer.Option(help="Check settings, database and spaces, and stop.")] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="The address, or what --check found, as one JSON line on stdout.")
     ] = False,
 ) -> None:
-    """Run a broker: publish, subscribe, look back, over HTTP and MQTT.
+    """Run a broker: publish, subscribe, look back, over HTTP and MQTT, with a page to look at.
 
     Subscribe and publish from another terminal with `likewise subscribe` and `likewise publish`.
 
     Example: `likewise serve --folder broker --keep 30d`
     """
-    from likewise.broker import BrokerSettings, Quotas, Retention, configure_logs, default_folder
+    from likewise.broker import BrokerSettings, Quotas, Retention, configure_logs, default_folder, is_loopback
 
     settings = BrokerSettings(
-        folder=folder or default_folder(),
+        folder=folder or (_demo_folder() if demo else default_folder()),
         database=database,
         host=host,
         port=port,
-        open=without_tokens,
+        open=without_tokens or (demo and is_loopback(host)),
         spaces=tuple(space or ()),
         approach=approach,
         lateness=int(_number(lateness, _UNITS, "5m") * 1e6),
@@ -83,6 +91,8 @@ def serve(
         retention=Retention(
             age=_number(keep, _UNITS, "7d") or None, bytes=int(_number(keep_size, _SIZES, "10g")) or None
         ),
+        page=page,
+        demo=demo,
     )
     configure_logs(level=log_level)
     if check:
@@ -103,11 +113,32 @@ def _run(settings: BrokerSettings, *, as_json: bool) -> None:
         sys.stdout.flush()
     else:
         _announce(url, settings)
-    run_broker(settings, sock=sock)
+    run_broker(settings, sock=sock, recordings=_recordings() if settings.demo else None)
+
+
+def _demo_folder() -> Path:
+    """A folder that goes away with the process."""
+    found = tempfile.TemporaryDirectory(prefix="likewise-demo-", ignore_cleanup_errors=True)
+    atexit.register(found.cleanup)
+    return Path(found.name)
+
+
+def _recordings() -> Recordings | None:
+    """A day of the real streams, where the data sets are."""
+    from likewise.evaluation.streams import city_recordings
+    from likewise.evaluation.thematic_dataset import data_folder
+
+    data = data_folder()
+    return (lambda: city_recordings(data)) if (data / "streams").is_dir() else None
 
 
 def _announce(url: str, settings: BrokerSettings) -> None:
+    from likewise.broker import has_page
+
     errors.print(f"likewise broker on {url}", markup=False)
+    if settings.page:
+        found = f"page: {url}/" if has_page() else "no page: pip install 'likewise[page]'"
+        errors.print(found, markup=False, soft_wrap=True)
     if not settings.open:
         errors.print(f"token of the administrator: {settings.token_file}", markup=False, soft_wrap=True)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import tarfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -13,7 +14,7 @@ from typing import Final
 from likewise.errors import MissingError
 from likewise.events import Event, to_instant
 
-__all__ = ["STREAMS", "aarhus_events", "home_events", "stream_events"]
+__all__ = ["STREAMS", "aarhus_events", "city_recordings", "home_events", "stream_events"]
 
 _ROOMS: Final = {
     "KitchHeat": "kitchen",
@@ -77,8 +78,8 @@ def _activation(house: str, names: dict[str, tuple[str, str]], line: str, k: int
     return Event(f"{house}{k:05}", tuples, (), first, max(first, last))
 
 
-def aarhus_events(data: Path) -> Iterator[Event]:
-    """Traffic, car parks and weather of August and September 2014, in order of time."""
+def aarhus_events(data: Path, *, day: str = "") -> Iterator[Event]:
+    """Traffic, car parks and weather of August and September 2014, in order of time; or of one day, as `2014-08-06`."""
     archive = _existing(data / "streams" / "aarhus" / "streams.tar.xz")
     streets = _streets(_existing(data / "streams" / "aarhus" / "trafficMetaData.csv"))
     # Some rows are there twice.
@@ -88,7 +89,8 @@ def aarhus_events(data: Path) -> Iterator[Event]:
             stream = tar.extractfile(entry)
             if stream is not None:
                 rows = csv.DictReader(io.TextIOWrapper(stream, "utf-8"))
-                found.update((event.id, event) for event in _aarhus_stream(entry.name, rows, streets))
+                chosen = (row for row in rows if (row.get("TIMESTAMP") or row["updatetime"]).startswith(day))
+                found.update((event.id, event) for event in _aarhus_stream(entry.name, chosen, streets))
     yield from sorted(found.values(), key=_order)
 
 
@@ -97,7 +99,7 @@ def _streets(path: Path) -> dict[str, str]:
         return {row["REPORT_ID"]: row["POINT_1_STREET"] for row in csv.DictReader(file)}
 
 
-def _aarhus_stream(name: str, rows: csv.DictReader[str], streets: dict[str, str]) -> Iterator[Event]:
+def _aarhus_stream(name: str, rows: Iterable[dict[str, str]], streets: dict[str, str]) -> Iterator[Event]:
     if name.startswith("AarhusTraffic"):
         return (_traffic(row, streets) for row in rows)
     if name == "AarhusParkingData.stream":
@@ -148,10 +150,19 @@ def _order(event: Event) -> tuple[int, int, str]:
     return end, start, event.id
 
 
+def city_recordings(data: Path) -> Iterator[Event]:
+    """One day of Aarhus and of two homes, from the morning on, for a demo; what is missing is left out."""
+    day, morning, found = 86_400_000_000, 7 * 3_600_000_000, list[Event]()
+    for events in (aarhus_events(data, day="2014-08-06"), home_events(data)):
+        with contextlib.suppress(MissingError):
+            found += events
+    return iter(sorted(found, key=lambda event: ((event.span[0] - morning) % day, event.id)))
+
+
 def _existing(path: Path) -> Path:
     if not path.exists():
         raise MissingError(f"no stream at {path}", hint="set LIKEWISE_DATA to the folder of the data sets")
     return path
 
 
-STREAMS: Final = {"homes": home_events, "aarhus": aarhus_events}
+STREAMS: Final[dict[str, Callable[[Path], Iterator[Event]]]] = {"homes": home_events, "aarhus": aarhus_events}

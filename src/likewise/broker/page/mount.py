@@ -1,0 +1,167 @@
+"""The page on the broker's own port: six views, sign-in, and rules for browsers."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, TypeAlias
+
+from fastapi import FastAPI, Request
+from nicegui import app as pages
+from nicegui import ui
+from starlette.datastructures import MutableHeaders
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from likewise.broker.page.city import CityFeed, Recordings
+from likewise.broker.page.frame import design, frame, tag, text
+from likewise.broker.page.now import now_view
+from likewise.broker.page.playground import playground_view
+from likewise.broker.page.session import Visitor, sign_in, sign_out
+from likewise.broker.page.watch import Watches
+from likewise.broker.service import Broker
+from likewise.broker.settings import DEFAULT_NAMESPACE
+from likewise.errors import LikewiseError
+
+POLICY: Final = (
+    "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data:; font-src 'self' data:; connect-src 'self'; frame-ancestors 'none'; form-action 'self'"
+)
+"""Everything comes from this broker; NiceGUI compiles its templates in the browser."""
+View: TypeAlias = Callable[[Visitor, dict[str, str]], Awaitable[None]]
+_ICON: Final = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#0b5fa5"/>'
+    '<path d="M6 13c4-5 8 4 12 0 3-3 5-2 8 0M6 21c4-5 8 4 12 0 3-3 5-2 8 0" stroke="#fff" stroke-width="2.6" '
+    'fill="none" stroke-linecap="round"/></svg>'
+)
+
+
+class PageRules:
+    """Adds the page's content policy to what it serves."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def ruled(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).setdefault("Content-Security-Policy", POLICY)
+            await send(message)
+
+        await self._app(scope, receive, ruled)
+
+
+def mount_page(app: FastAPI, broker: Broker, *, recordings: Recordings | None = None) -> None:
+    """Put the page into the broker's application; once in a process."""
+    watches, feed = Watches(broker), CityFeed(broker, recordings=recordings)
+    _forms(app, broker)
+    _views(broker, watches, feed)
+    pages.add_middleware(PageRules)
+
+    async def ended() -> None:
+        watches.stop()
+        feed.stop()
+
+    app.state.page_ended = ended
+    ui.run_with(
+        app,
+        title="Likewise",
+        favicon=_ICON,
+        dark=None,
+        language="en-US",
+        binding_refresh_interval=None,
+        reconnect_timeout=10.0,
+        message_history_length=200,
+        tailwind=False,
+        show_welcome_message=False,
+    )
+    _around(app, begin=lambda: _begin(broker, feed), end=ended)
+
+
+async def _begin(broker: Broker, feed: CityFeed) -> None:
+    if broker.settings.demo:
+        feed.start(DEFAULT_NAMESPACE)
+
+
+def _around(app: FastAPI, *, begin: Callable[[], Awaitable[None]], end: Callable[[], Awaitable[None]]) -> None:
+    """Do something when the broker has started and before it stops."""
+    inner = app.router.lifespan_context
+
+    def lifespan(given: FastAPI) -> Any:
+        import contextlib
+
+        @contextlib.asynccontextmanager
+        async def around() -> Any:
+            async with inner(given) as state:
+                await begin()
+                try:
+                    yield state
+                finally:
+                    await end()
+
+        return around()
+
+    app.router.lifespan_context = lifespan
+
+
+def _forms(app: FastAPI, broker: Broker) -> None:
+    @app.post("/page/sign-in", include_in_schema=False)
+    async def take_token(request: Request) -> Response:
+        return await sign_in(request, broker)
+
+    @app.post("/page/sign-out", include_in_schema=False)
+    async def drop_token(request: Request) -> Response:
+        return await sign_out(request)
+
+
+def _views(broker: Broker, watches: Watches, feed: CityFeed) -> None:
+    async def now(visitor: Visitor, _: dict[str, str]) -> None:
+        now_view(visitor, await watches.of(visitor.access().namespace), feed)
+
+    async def playground(visitor: Visitor, state: dict[str, str]) -> None:
+        playground_view(visitor, await watches.of(visitor.access().namespace), state)
+
+    def add(path: str, name: str, view: View) -> None:
+        async def shown(request: Request) -> None:
+            visitor = Visitor(broker, dict(request.cookies))
+            if not visitor.is_known:
+                _sign_in(wrong=False)
+                return
+            state = dict(request.query_params)
+            frame(visitor, name, tour=int(state["tour"]) if state.get("tour", "").isdigit() else 0)
+            try:
+                await view(visitor, state)
+            except LikewiseError as error:
+                _refused(error)
+
+        ui.page(path, title="Likewise", response_timeout=60)(shown)
+
+    add("/", "now", now)
+    add("/playground", "playground", playground)
+
+    @ui.page("/sign-in", title="Sign in · Likewise")
+    def sign_in_page(wrong: str = "") -> None:
+        _sign_in(wrong=bool(wrong))
+
+
+def _refused(error: LikewiseError) -> None:
+    with tag("div", "card"), tag("div", "empty"):
+        text("Not with this token", tag="h1")
+        text(error.message, tag="p")
+        text(error.hint or "", "hint", tag="p")
+
+
+def _sign_in(*, wrong: bool) -> None:
+    ui.add_css(design())
+    ui.dark_mode(None)
+    with tag("div", "sign-in card"):
+        text("Sign in to Likewise", tag="h1")
+        text("With a token of this broker. The administrator's is in its folder, in admin.token.", "hint", tag="p")
+        with tag("form", "", 'method="post" action="/page/sign-in"'):
+            with tag("label", "field"):
+                text("Token", tag="span")
+                tag("input", "", 'name="token" type="password" autocomplete="current-password" required autofocus')
+            if wrong:
+                text("This token is not valid. It may have expired or been revoked.", "editor-error").props(
+                    'role="alert"'
+                )
+            text("Sign in", "act", tag="button").props('type="submit"').style("margin-top: .75rem")

@@ -1,0 +1,124 @@
+"""A broker with its page, and a browser, for the tests of a run to share."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("nicegui", reason="the page needs the extra `page`")
+playwright = pytest.importorskip("playwright.sync_api", reason="the page is tested with Playwright")
+
+from likewise.broker import BrokerClient  # noqa: E402
+
+FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run")
+PATIENCE = 60_000
+"""Milliseconds that a browser waits for something to appear; a slow machine needs some of them."""
+
+
+@dataclass
+class PageServer:
+    """`likewise serve` in a process of its own."""
+
+    process: subprocess.Popen[bytes]
+    url: str
+    folder: Path
+
+    def client(self, token: str = "") -> BrokerClient:
+        return BrokerClient(self.url, token=token)
+
+    def stop(self, how: int = signal.SIGTERM) -> None:
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+            self.process.wait(timeout=60)
+        if self.process.stderr is not None:
+            self.process.stderr.close()
+
+
+def start_page(folder: Path, *options: str, port: int = 0) -> PageServer:
+    """Start a broker with its page, on a free port."""
+    command = [sys.executable, "-m", "likewise", "serve", "--folder", str(folder), "--port", str(port), *options]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, env=os.environ | {"OMP_NUM_THREADS": "1"})
+    assert process.stderr is not None
+    url, seen = "", []
+    for raw in process.stderr:
+        line = raw.decode()
+        seen.append(line)
+        if line.startswith("likewise broker on "):
+            url = line.split()[-1]
+        if '"started"' in line:
+            break
+    else:
+        raise AssertionError("".join(seen))
+    threading.Thread(target=_drain, args=(process.stderr,), daemon=True).start()
+    return PageServer(process, url, folder)
+
+
+def _drain(stream: Any) -> None:
+    try:
+        while stream.read(4096):
+            pass
+    except ValueError:
+        pass  # closed
+
+
+@pytest.fixture(scope="session")
+def page_servers() -> Iterator[Callable[..., PageServer]]:
+    """Starts brokers and ends those that are left."""
+    started: list[PageServer] = []
+
+    def start(folder: Path, *options: str, port: int = 0) -> PageServer:
+        started.append(start_page(folder, *options, port=port))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.stop()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Chromium of the system, headless."""
+    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if path is None:
+        pytest.skip("there is no Chromium on this machine")
+    with playwright.sync_playwright() as driver:
+        found = driver.chromium.launch(executable_path=path, args=list(FLAGS))
+        yield found
+        found.close()
+
+
+@pytest.fixture(scope="session")
+def open_server(page_servers: Callable[..., PageServer], tmp_path_factory: pytest.TempPathFactory) -> PageServer:
+    """A broker without tokens, for all quick tests."""
+    return page_servers(tmp_path_factory.mktemp("page"), "--open")
+
+
+@pytest.fixture
+def visit(browser: Any) -> Iterator[Callable[..., Any]]:
+    """Opens pages in a fresh browser profile; errors of their scripts fail the test."""
+    contexts: list[Any] = []
+    errors: list[str] = []
+
+    def open_page(url: str, **options: Any) -> Any:
+        context = browser.new_context(viewport={"width": 1280, "height": 860}, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(url)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert errors == []
