@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -9,7 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,15 @@ class PageServer:
     process: subprocess.Popen[bytes]
     url: str
     folder: Path
+    failures: list[str] = field(default_factory=list)
+    """What the page said in the log when something broke."""
+
+    def listen(self) -> None:
+        assert self.process.stderr is not None
+        with contextlib.suppress(ValueError):  # closed
+            for line in self.process.stderr:
+                if b"failed" in line or b"Traceback" in line:
+                    self.failures.append(line.decode())
 
     def client(self, token: str = "") -> BrokerClient:
         return BrokerClient(self.url, token=token)
@@ -59,16 +69,9 @@ def start_page(folder: Path, *options: str, port: int = 0) -> PageServer:
             break
     else:
         raise AssertionError("".join(seen))
-    threading.Thread(target=_drain, args=(process.stderr,), daemon=True).start()
-    return PageServer(process, url, folder)
-
-
-def _drain(stream: Any) -> None:
-    try:
-        while stream.read(4096):
-            pass
-    except ValueError:
-        pass  # closed
+    served = PageServer(process, url, folder)
+    threading.Thread(target=served.listen, daemon=True).start()
+    return served
 
 
 @pytest.fixture(scope="session")
@@ -83,6 +86,7 @@ def page_servers() -> Iterator[Callable[..., PageServer]]:
     yield start
     for one in started:
         one.stop()
+    assert [one.failures for one in started if one.failures] == []
 
 
 @pytest.fixture(scope="session")

@@ -27,7 +27,7 @@ def test_now_shows_events_and_what_they_mean(served: PageServer, visit: Callable
     page = visit(served.url)
     events, matches = page.get_by_role("region", name="Events"), page.get_by_role("region", name="Matches and")
     events.get_by_text("Parkhaus").wait_for()
-    matches.get_by_text("close in meaning").first.wait_for()
+    matches.get_by_text('"Parkhaus" answers').wait_for()
     page.get_by_label("Only with these words").fill("speed 55")
     events.get_by_text("Parkhaus").wait_for(state="detached")
     assert events.get_by_role("listitem").count() == 1

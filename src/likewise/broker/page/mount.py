@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeAlias
 
+import structlog
 from fastapi import FastAPI, Request
 from nicegui import app as pages
 from nicegui import ui
@@ -22,6 +23,7 @@ from likewise.broker.service import Broker
 from likewise.broker.settings import DEFAULT_NAMESPACE
 from likewise.errors import LikewiseError
 
+logs = structlog.get_logger("likewise.page")
 POLICY: Final = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data:; font-src 'self' data:; connect-src 'self'; frame-ancestors 'none'; form-action 'self'"
@@ -56,6 +58,7 @@ def mount_page(app: FastAPI, broker: Broker, *, recordings: Recordings | None = 
     _forms(app, broker)
     _views(broker, watches, feed)
     pages.add_middleware(PageRules)
+    pages.on_exception(lambda error: logs.error("the page failed", exc_info=error))
 
     async def ended() -> None:
         watches.stop()

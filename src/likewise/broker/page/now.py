@@ -110,9 +110,11 @@ class NowView:
         if not self._paused:
             events = watch.last_events(after=self._event, limit=_ROWS, words=self._words)
             found = watch.last_notices(after=self._notice, limit=_ROWS, words=self._words)
-            self._mark()
+            told = await self._told(found)
+            self._event = max([self._event, *(row["key"] for row in events)])
+            self._notice = max([self._notice, *(row["key"] for row in found)])
             self._events.add([_plain(row) for row in events])
-            self._matches.add(await self._told(found))
+            self._matches.add(told)
         self._show_facts(moment)
 
     async def _told(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
