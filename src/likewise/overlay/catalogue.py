@@ -122,8 +122,9 @@ def _renames(predicates: Iterable[object]) -> bool:
     return any(getattr(predicate, "attribute_approximate", False) for predicate in predicates)
 
 
-def _values(event: Event, mappings: Iterable[object]) -> tuple[tuple[str, int, float], ...]:
-    """For approximate attributes: which tuple answers, in each mapping."""
+def _values(event: Event, mappings: Sequence[object]) -> tuple[tuple[str, int, float], ...]:
+    """For approximate attributes: which tuple answers in each mapping, weighted against the best one."""
+    best = mappings[0].probability if mappings else 1.0  # type: ignore[attr-defined]
     places = {pair: place for place, pair in reversed(list(enumerate(event.tuples)))}
     own = {normalise(name) for name, _ in event.tuples}
     out: dict[tuple[str, int], float] = {}
@@ -131,5 +132,5 @@ def _values(event: Event, mappings: Iterable[object]) -> tuple[tuple[str, int, f
         for one in mapping.correspondences:  # type: ignore[attr-defined]
             name = one.predicate.attribute
             if one.predicate.attribute_approximate and normalise(name) not in own:
-                out.setdefault((name, places[one.tuple]), mapping.probability)  # type: ignore[attr-defined]
+                out.setdefault((name, places[one.tuple]), mapping.probability / best)  # type: ignore[attr-defined]
     return tuple((name, place, weight) for (name, place), weight in out.items())

@@ -1,96 +1,22 @@
-"""The core behind the cube: whole patterns, run on events that bring their matches with them."""
+"""The core behind the cube: entry nodes find hits, hits travel with their events, and here they are composed."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import lru_cache
 
-from likewise.composite import Detection, Detector
-from likewise.events import Event, Instant, Value
-from likewise.language import Composite, Options, Predicate, Profile, Subscription, parse
+from likewise.composite import Composer, Detection, Hit
+from likewise.events import Event, Instant, Value, normalise
+from likewise.language import Options, Profile, Subscription, parse
 from likewise.overlay.decompose import NAME, topic_of
 from likewise.overlay.ids import Key
 from likewise.overlay.items import Carried, Report, TopicHit, id_of
 from likewise.semantics import Measure
 
 
-@dataclass(frozen=True, slots=True)
-class CarriedPair:
-    """Which of the event's tuples answers a predicate."""
-
-    predicate: Predicate
-    tuple: tuple[str, Value]
-
-
-@dataclass(frozen=True, slots=True)
-class CarriedMapping:
-    """A mapping as the entry node found it."""
-
-    probability: float
-    correspondences: tuple[CarriedPair, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class CarriedMatch:
-    """A match that came with its event."""
-
-    subscription: Hashable
-    probability: float
-    mappings: tuple[CarriedMapping, ...]
-
-
-class CarriedMatcher:
-    """Answers from what came with the event: the entry node has matched it."""
-
-    def __init__(self) -> None:
-        self._profiles: dict[int, tuple[Profile, Hashable]] = {}
-        self._by_topic: dict[Key, dict[int, None]] = {}
-        self._numbers = 0
-        self.hits: tuple[TopicHit, ...] = ()
-
-    def add(self, profile: Profile, *, options: Options | None = None, key: Hashable = None) -> int:
-        """A profile that a pattern waits for."""
-        self._numbers += 1
-        self._profiles[self._numbers] = (profile, key)
-        self._by_topic.setdefault(_topic_key(profile, options or Options()), {})[self._numbers] = None
-        return self._numbers
-
-    def remove(self, handle: int) -> None:
-        """It waits no longer."""
-        del self._profiles[handle]
-        for handles in self._by_topic.values():
-            handles.pop(handle, None)
-
-    def activate(self, handle: int) -> None:
-        """Nothing is switched here: an event brings all its matches."""
-
-    def deactivate(self, handle: int) -> None:
-        """As above."""
-
-    def match(self, event: Event) -> Iterable[CarriedMatch]:
-        """The profiles that the present event matches."""
-        for hit in self.hits:
-            for handle in self._by_topic.get(hit.topic, ()):
-                profile, key = self._profiles[handle]
-                yield CarriedMatch(key, hit.probability, tuple(_mappings(profile, event, hit)))
-
-
-def _mappings(profile: Profile, event: Event, hit: TopicHit) -> Iterable[CarriedMapping]:
-    by_name = {predicate.attribute: predicate for predicate in profile.predicates}
-    # A weight above one another separates the mappings: each alternative is one.
-    for name, place, weight in hit.values:
-        if name in by_name:
-            yield CarriedMapping(weight, (CarriedPair(by_name[name], event.tuples[place]),))
-
-
 @lru_cache(maxsize=1 << 16)
 def _plain_key(profile: Profile, options: Options) -> Key:
     return topic_of(profile, options).key
-
-
-def _topic_key(profile: Profile, options: Options) -> Key:
-    return _plain_key(profile, options)
 
 
 @lru_cache(maxsize=4096)
@@ -99,53 +25,53 @@ def _parsed(source: str) -> tuple[Subscription, ...]:
 
 
 class PatternRun:
-    """One pattern at its rendezvous; events must come in their order."""
+    """One pattern at its rendezvous: the core composes the hits that entry nodes found, in their order."""
 
-    def __init__(self, source: str, *, measure: Measure | None = None) -> None:
-        self.source = source
-        self._measure = measure
-        self._matcher = CarriedMatcher()
-        self._detector = self._fresh()
-
-    def _fresh(self) -> Detector:
-        *known, pattern = _parsed(self.source)
-        detector = Detector(matcher=self._matcher, measure=self._measure, max_jump=None)
-        for subscription in known:
-            detector.define(subscription)
-        assert isinstance(pattern.body, Composite)
-        detector.add(pattern.name, pattern.body, pattern.options)
-        return detector
+    def __init__(self, source: str, *, measure: Measure | None = None, state: bytes | None = None) -> None:
+        """With a `state`, it goes on where another run stood."""
+        # Single events come, each to few patterns: the compiled path would only cost.
+        if state is None:
+            self._composer = Composer(_parsed(source), measure=measure, max_jump=None, compiled=False)
+        else:
+            self._composer = Composer.restore(state, measure=measure, compiled=False)
+        self._profiles = {
+            _plain_key(wanted.profile, wanted.options): number for number, wanted in self._composer.profiles.items()
+        }
 
     def publish(self, carried: Carried) -> list[Detection]:
-        """An event with its matches."""
+        """An event with its hits."""
         return self.publish_event(carried.event(), carried.hits)
 
-    def publish_event(self, event: Event, hits: tuple[TopicHit, ...]) -> list[Detection]:
-        """An event, and its matches."""
-        self._matcher.hits = hits
-        return self._detector.publish(event)
+    def publish_event(self, event: Event, found: tuple[TopicHit, ...]) -> list[Detection]:
+        """An event, and what entry nodes found."""
+        profiles = self._profiles
+        hits = [
+            Hit(event, profiles[hit.topic], hit.probability, mapped_of(event, hit))
+            for hit in found
+            if hit.topic in profiles
+        ]
+        return self._composer.take(hits) if hits else self._composer.notice(event.span[1])
 
     def advance(self, instant: Instant) -> list[Detection]:
         """Event time has come so far."""
-        self._matcher.hits = ()
-        return self._detector.advance(instant)
+        return self._composer.advance(instant)
 
     @property
     def due(self) -> Instant | None:
         """The next moment at which time alone changes something."""
-        return self._detector.due
+        return self._composer.due
 
     def snapshot(self) -> bytes:
         """Its state, to go on elsewhere."""
-        return self._detector.snapshot()
+        return self._composer.snapshot()
 
-    @classmethod
-    def restored(cls, source: str, state: bytes, *, measure: Measure | None = None) -> PatternRun:
-        """A run that goes on where another stood."""
-        run = cls.__new__(cls)
-        run.source, run._measure, run._matcher = source, measure, CarriedMatcher()
-        run._detector = Detector.restore(state, matcher=run._matcher, measure=measure)
-        return run
+
+def mapped_of(event: Event, hit: TopicHit) -> dict[str, tuple[tuple[Value, float], ...]] | None:
+    """The values that stand for a profile's own attributes, most likely first."""
+    out: dict[str, dict[Value, float]] = {}
+    for name, place, weight in hit.values:
+        out.setdefault(normalise(name), {}).setdefault(event.tuples[place][1], weight)
+    return {name: tuple(values.items()) for name, values in out.items()} or None
 
 
 def verify(source: str, parts: Sequence[Carried], *, measure: Measure | None = None) -> list[Report]:

@@ -39,7 +39,7 @@ class Region:
 
     def _begin(self) -> PatternRun:
         if self._base is not None:
-            return PatternRun.restored(self.source, self._base[0], measure=self._measure)
+            return PatternRun(self.source, measure=self._measure, state=self._base[0])
         run = PatternRun(self.source, measure=self._measure)
         run.advance(self._since)
         return run
