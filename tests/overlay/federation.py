@@ -121,7 +121,10 @@ class TableClassifier:
     def __init__(self, match: Any) -> None:
         self.match = match
 
-    def __call__(self, event: Event, catalogue: TopicCatalogue) -> tuple[TopicHit, ...]:
+    def __call__(self, events: Sequence[Event], catalogue: TopicCatalogue) -> list[tuple[TopicHit, ...]]:
+        return [self._hits(event, catalogue) for event in events]
+
+    def _hits(self, event: Event, catalogue: TopicCatalogue) -> tuple[TopicHit, ...]:
         scores = [(key_of(text), self.match(parse_subscription(text).body, event)) for text in catalogue.by_text]
         return tuple(TopicHit(key, score) for key, score in sorted(scores) if score)
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Protocol
 
 from likewise.events import Event, normalise
-from likewise.language import parse_subscription
-from likewise.matching import Matcher
+from likewise.language import Profile, parse_subscription
+from likewise.matching import Match, Matcher
 from likewise.overlay.decompose import ProfileTopic
 from likewise.overlay.ids import Key
 from likewise.overlay.items import TopicHit, id_of
@@ -87,9 +87,9 @@ def _mark(entry: Listed) -> int:
 
 
 class TopicClassifier(Protocol):
-    """Says which topics an event matches."""
+    """Says which topics each of some events matches."""
 
-    def __call__(self, event: Event, catalogue: TopicCatalogue, /) -> tuple[TopicHit, ...]: ...
+    def __call__(self, events: Sequence[Event], catalogue: TopicCatalogue, /) -> list[tuple[TopicHit, ...]]: ...
 
 
 class MatchingClassifier:
@@ -98,24 +98,35 @@ class MatchingClassifier:
     def __init__(self, make: Callable[[], Matcher] = Matcher) -> None:
         self._matcher = make()
         self._handles: dict[str, int] = {}
-        self._seen: int | None = None
+        self._keys: dict[str, tuple[Key, bool]] = {}
+        self._seen: tuple[int, int] | None = None
 
-    def __call__(self, event: Event, catalogue: TopicCatalogue) -> tuple[TopicHit, ...]:
-        if self._seen != catalogue.digest:
+    def __call__(self, events: Sequence[Event], catalogue: TopicCatalogue) -> list[tuple[TopicHit, ...]]:
+        if self._seen != (id(catalogue), catalogue.version):
             self._follow(catalogue)
+        return [self._hits(found) for found in self._matcher.match_batch(events)]
+
+    def _hits(self, found: Sequence[Match]) -> tuple[TopicHit, ...]:
         out = []
-        for match in self._matcher.match(event):
-            values = _values(event, match.mappings) if _renames(match.profile.predicates) else ()
-            out.append(TopicHit(ProfileTopic(str(match.subscription)).key, match.probability, values))
-        return tuple(sorted(out, key=lambda hit: hit.topic))
+        for match in found:
+            topic, renames = self._keys[str(match.subscription)]
+            values = _values(match.event, match.mappings) if renames else ()
+            out.append(TopicHit(topic, match.probability, values))
+        return tuple(sorted(out, key=_topic) if len(out) > 1 else out)
 
     def _follow(self, catalogue: TopicCatalogue) -> None:
         for text in self._handles.keys() - catalogue.by_text.keys():
             self._matcher.remove(self._handles.pop(text))
         for text in catalogue.by_text.keys() - self._handles.keys():
             wanted = parse_subscription(text)
-            self._handles[text] = self._matcher.add(wanted.body, options=wanted.options, key=text)  # type: ignore[arg-type]
-        self._seen = catalogue.digest
+            assert isinstance(wanted.body, Profile)
+            self._handles[text] = self._matcher.add(wanted.body, options=wanted.options, key=text)
+            self._keys[text] = (ProfileTopic(text).key, _renames(wanted.body.predicates))
+        self._seen = (id(catalogue), catalogue.version)
+
+
+def _topic(hit: TopicHit) -> Key:
+    return hit.topic
 
 
 def _renames(predicates: Iterable[object]) -> bool:

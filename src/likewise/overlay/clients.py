@@ -120,20 +120,42 @@ def _decoded(decode: Any, data: bytes) -> Any:
         raise InputError(f"not a request: {error}") from None
 
 
+class BatchedFrames:
+    """Messages on a connection: those of one turn of the loop go out in one frame."""
+
+    def __init__(self, writer: asyncio.StreamWriter) -> None:
+        self._writer = writer
+        self._waiting: list[bytes] = []
+
+    def put(self, message: bytes) -> None:
+        """Send a message soon."""
+        if not self._waiting:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._waiting.append(message)
+
+    def _flush(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        if not self._writer.is_closing():
+            self._writer.write(frame(waiting))
+
+    async def drain(self) -> None:
+        """Let the other side catch up."""
+        await self._writer.drain()
+
+
 class Session:
     """A client at its node."""
 
     def __init__(self, writer: asyncio.StreamWriter) -> None:
-        self._writer = writer
+        self._post = BatchedFrames(writer)
 
     def send(self, answer: Any) -> None:
         """Answer; a client that has gone will ask again elsewhere."""
-        if not self._writer.is_closing():
-            self._writer.write(frame([pack(answer)]))
+        self._post.put(pack(answer))
 
     async def drain(self) -> None:
         """Let a slow client catch up."""
-        await self._writer.drain()
+        await self._post.drain()
 
 
 @dataclass(slots=True)
@@ -154,7 +176,7 @@ class OverlayClient:
             raise InputError("a client needs the address of a node", hint="give --node HOST:PORT")
         self._addresses = list(addresses)
         self._context = context_of(state, server=False)
-        self._writer: asyncio.StreamWriter | None = None
+        self._post: BatchedFrames | None = None
         self._waiting: dict[Id, tuple[Publish, asyncio.Future[None]]] = {}
         self._wanted: dict[str, FollowedPatterns] = {}
         self._status: asyncio.Future[str] | None = None
@@ -199,24 +221,24 @@ class OverlayClient:
     async def _talk(self, address: str) -> None:
         reader, writer = await dial(address, self._context, timeout=self._patience)
         try:
-            self._writer = writer
             writer.write(frame([pack(Hello("client"))]))
-            again = [*(wanted.request for wanted in self._wanted.values())]
-            again += [request for request, _ in self._waiting.values()]  # type: ignore[misc]
-            if again:
-                writer.write(frame([pack(request) for request in again]))
+            self._post = BatchedFrames(writer)
+            for wanted in self._wanted.values():
+                self._send(wanted.request)
+            for request, _ in self._waiting.values():
+                self._send(request)
             self._connected.set()
             while True:
                 async with asyncio.timeout(None):
                     for data in await read_frame(reader):
                         self._hear(_answers.decode(data))
         finally:
-            self._writer = None
+            self._post = None
             await shut(writer)
 
     def _send(self, request: Any) -> None:
-        if self._writer is not None and not self._writer.is_closing():
-            self._writer.write(frame([pack(request)]))
+        if self._post is not None:
+            self._post.put(pack(request))
 
     def _hear(self, answer: Any) -> None:
         if isinstance(answer, Published):

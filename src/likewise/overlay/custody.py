@@ -44,6 +44,7 @@ class Outbox:
         self.counts: Counter[str] = Counter()
         self._done: dict[Id, None] = {}
         self._remember = remember
+        self._trip = 0.0
         self._timers: list[tuple[int, Id]] = []
 
     def __len__(self) -> int:
@@ -54,13 +55,20 @@ class Outbox:
         if parcel.id in self.waiting or parcel.id in self._done:
             return False
         self.waiting[parcel.id] = OutgoingParcel(to, parcel, now)
-        heapq.heappush(self._timers, (now + self.retry, parcel.id))
+        heapq.heappush(self._timers, (now + self.patience, parcel.id))
         return True
 
-    def done(self, id: Id) -> OutgoingParcel | None:
+    @property
+    def patience(self) -> int:
+        """How long a receipt may take: several times what it usually takes, or a busy ring would get busier."""
+        return int(min(self.most_retry, max(self.retry, 6 * self._trip)))
+
+    def done(self, id: Id, now: int = 0) -> OutgoingParcel | None:
         """Someone else has it."""
         outgoing = self.waiting.pop(id, None)
         if outgoing is not None:
+            if now > outgoing.sent:
+                self._trip += (now - outgoing.sent - self._trip) / 16
             self._done[id] = None
             if len(self._done) > self._remember:
                 del self._done[next(iter(self._done))]
@@ -90,7 +98,7 @@ class Outbox:
             outgoing = self.waiting[number]
             outgoing.tries += 1
             self.counts["sent again"] += 1
-            pause = min(self.most_retry, self.retry << min(outgoing.tries, 6))
+            pause = min(self.most_retry, self.patience << min(outgoing.tries, 6))
             heapq.heappush(self._timers, (now + pause, number))
             out.append(outgoing)
         return out

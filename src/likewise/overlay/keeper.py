@@ -57,6 +57,7 @@ class Led:
     copies: dict[Key, int] = field(default_factory=dict)
     peers: dict[Key, Peer] = field(default_factory=dict)
     debts: dict[Id, Debt] = field(default_factory=dict)
+    reminded: dict[Key, int] = field(default_factory=dict)
 
 
 class Keeper:
@@ -78,6 +79,7 @@ class Keeper:
         self.routes: list[tuple[Key, Any]] = []
         self.changed: list[ActiveRendezvous] = []
         self.counts: Counter[str] = Counter()
+        self._answers: dict[Key, tuple[Peer, dict[Key, tuple[Epoch, int]]]] = {}
         self._handing: dict[Key, int] = {}
         self._children: dict[Id, tuple[Key, Id]] = {}
         self._timed: set[Key] = set()
@@ -111,6 +113,13 @@ class Keeper:
         """An operation for a rendezvous: apply it, act on it, and copy it."""
         led = self.lead(now, key)
         store = led.rendezvous.store
+        if isinstance(operation, Offer) and debt is not None and led.rendezvous.only_forwards(operation):
+            # It stays in its sender's care until those who hold events have it.
+            if debt[1] in led.debts:
+                led.debts[debt[1]].origin = debt[0]
+            else:
+                self._owe(now, led, debt, set(self.emit(now, led.rendezvous, led.rendezvous.forward(operation.item))))
+            return
         if not store.apply(operation):
             store.number -= 1
             if not isinstance(operation, Interest) or (debt is not None and debt[1] in led.debts):
@@ -124,9 +133,11 @@ class Keeper:
         children = set(self.emit(now, led.rendezvous, led.rendezvous.take(now, operation)))
         if not isinstance(operation, Offer):
             children.update(self.publicise(now, led.rendezvous, False))
-        for peer in led.peers.values():
-            self.sends.append((peer, Replicate(key, store.epoch, number, operation)))
-            led.copies.setdefault(peer.id, -1)
+        if led.peers:
+            message = Replicate(key, store.epoch, number, operation)
+            for peer in led.peers.values():
+                self.sends.append((peer, message))
+                led.copies.setdefault(peer.id, -1)
         self._owe(now, led, debt, set() if isinstance(operation, Offer) else children)
         if not isinstance(operation, Offer):
             self._watch(key, led)
@@ -159,10 +170,16 @@ class Keeper:
 
     def _settle(self, led: Led) -> None:
         reached = min(led.copies.values(), default=led.rendezvous.store.number)
-        for debt in list(led.debts.values()):
-            if debt.number <= reached and not debt.children:
-                del led.debts[debt.parcel]
-                self.receipts.append((debt.origin, debt.parcel))
+        settled = []
+        # They are in the order of their numbers.
+        for debt in led.debts.values():
+            if debt.number > reached:
+                break
+            if not debt.children:
+                settled.append(debt)
+        for debt in settled:
+            del led.debts[debt.parcel]
+            self.receipts.append((debt.origin, debt.parcel))
 
     # copies
 
@@ -195,9 +212,26 @@ class Keeper:
             store.epoch = epoch
             store.apply(message.operation)
         elif epoch != store.epoch or message.number > store.number:
-            self.sends.append((sender, Replicated(key, epoch, -1)))
+            self._acknowledge(sender, key, (epoch, -1))
             return
-        self.sends.append((sender, Replicated(key, epoch, store.number)))
+        self._acknowledge(sender, key, (epoch, store.number))
+
+    def _acknowledge(self, sender: Peer, key: Key, state: tuple[Epoch, int]) -> None:
+        """How far a copy is: of several answers the last says all."""
+        self._answers.setdefault(sender.id, (sender, {}))[1][key] = state
+
+    @property
+    def has_mail(self) -> bool:
+        """Whether there is something to send."""
+        return bool(self.sends or self._answers)
+
+    def flush(self) -> list[tuple[Peer, Any]]:
+        """What is to be sent, copies and answers."""
+        out, self.sends = self.sends, []
+        for sender, states in self._answers.values():
+            out += [(sender, Replicated(key, *state)) for key, state in states.items()]
+        self._answers.clear()
+        return out
 
     def _is_behind(self, now: int, sender: Peer, store: Store, epoch: Epoch) -> bool:
         """Refuse a root that has a successor; give way to one that is later."""
@@ -340,15 +374,18 @@ class Keeper:
                 else:
                     self._hand(now, key)
         for key, led in list(self.led.items()):
-            if any(debt.since + self.retry < now for debt in led.debts.values()):
+            if led.debts and next(iter(led.debts.values())).since + self.retry < now:
                 self._remind(led)
             self._tidy(now, key, led.rendezvous)
 
     def _remind(self, led: Led) -> None:
+        """A copy that is behind and does not come nearer has missed something."""
         number = led.rendezvous.store.number
         for peer in led.peers.values():
-            if led.copies.get(peer.id, -1) < number:
+            reached = led.copies.get(peer.id, -1)
+            if reached < number and led.reminded.get(peer.id) == reached:
                 self._copy(peer, led)
+            led.reminded[peer.id] = reached
 
     def _tidy(self, now: int, key: Key, rendezvous: ActiveRendezvous) -> None:
         for mark in list(rendezvous.marks()):

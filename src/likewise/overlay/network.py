@@ -19,7 +19,7 @@ from typing import Any, Final
 import msgspec
 
 from likewise.errors import InputError, LikewiseError, MissingError
-from likewise.events import decode_line
+from likewise.events import Event, decode_line
 from likewise.language import parse
 from likewise.overlay import clients as c
 from likewise.overlay.frames import CLOSE, address_of, dial, frame, read_frame, shut
@@ -32,7 +32,9 @@ from likewise.overlay.wire import decode, encode
 QUEUE: Final = 10_000
 GATE_ATTEMPTS: Final = 60
 """How often, twice a second, a new node tries to reach the node through which it joins."""
-BURST: Final = 2_000
+ROOM: Final = 2_000
+"""Parcels under way from which on publishers have to wait."""
+BURST: Final = 500
 """Messages that go into one frame at most."""
 
 
@@ -47,11 +49,11 @@ class Link:
     def __init__(self, host: NodeHost, peer: Peer) -> None:
         self.host = host
         self.peer = peer
-        self.queue: deque[Any] = deque()
+        self.queue: deque[bytes] = deque()
         self._some = asyncio.Event()
         self.task = asyncio.create_task(self._run())
 
-    def put(self, message: Any) -> None:
+    def put(self, message: bytes) -> None:
         """Send a message, or shed it."""
         if len(self.queue) >= QUEUE:
             self.host.counts["shed"] += 1
@@ -92,7 +94,7 @@ class Link:
             await self._some.wait()
             self._some.clear()
             while self.queue and not ended.done():
-                batch = [encode(self.queue.popleft()) for _ in range(min(len(self.queue), BURST))]
+                batch = [self.queue.popleft() for _ in range(min(len(self.queue), BURST))]
                 writer.write(frame(batch))
                 await writer.drain()
 
@@ -115,6 +117,10 @@ class NodeHost:
         self._publishers: dict[bytes, c.Session] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         self._timer: asyncio.TimerHandle | None = None
+        self._wakes = 0
+        self._settling = False
+        self._coming: list[tuple[bytes, Event]] = []
+        self._room = asyncio.Event()
         self._server: asyncio.Server | None = None
         self._stopped = False
         self._ready = asyncio.Event()
@@ -185,19 +191,32 @@ class NodeHost:
             await shut(writer)
 
     async def _hear(self, reader: asyncio.StreamReader, sender: Peer) -> None:
+        node = self.node
         while True:
-            for data in await read_frame(reader):
+            frames = await read_frame(reader)
+            moment = now()
+            for data in frames:
                 try:
                     message = decode(data)
                 except InputError:
                     self.counts["malformed"] += 1
                     continue
-                self.node.receive(now(), sender, message)
-            self._settle()
+                node.receive(moment, sender, message)
+            self._soon()
+
+    def _soon(self) -> None:
+        """Settle once for all that came in together."""
+        if not self._settling:
+            self._settling = True
+            asyncio.get_running_loop().call_soon(self._settle)
 
     def _settle(self) -> None:
         """Send what the node wants sent, and wake it when it wants to be woken."""
+        self._settling = False
         node = self.node
+        if self._coming:
+            coming, self._coming = self._coming, []
+            node.publish_all(now(), coming)
         if node.ready:
             self._ready.set()
         for delivery in node.deliveries:
@@ -212,9 +231,18 @@ class NodeHost:
             if (session := self._sessions.get(name)) is not None:
                 session.send(c.Subscribed(name))
         node.confirmed.clear()
-        for peer, message in node.flush():
-            self._link(peer).put(message)
+        self._send()
+        if len(node.outbox) < ROOM:
+            self._room.set()
         self._set_timer()
+
+    def _send(self) -> None:
+        message = packed = None
+        for peer, each in self.node.flush():
+            # Copies of one operation follow one another.
+            if each is not message or packed is None:
+                message, packed = each, encode(each)
+            self._link(peer).put(packed)
 
     def refused(self, peer: Peer) -> None:
         """Nobody listens where a peer did."""
@@ -230,14 +258,18 @@ class NodeHost:
 
     def _set_timer(self) -> None:
         due = self.node.due
+        if due is None or self._stopped or (self._timer is not None and self._wakes <= due):
+            return
         if self._timer is not None:
             self._timer.cancel()
-        if due is not None:
-            self._timer = asyncio.get_running_loop().call_later(max(0, due - now()) / 1e6, self._tick)
+        self._wakes = due
+        self._timer = asyncio.get_running_loop().call_later(max(0, due - now()) / 1e6, self._tick)
 
     def _tick(self) -> None:
         self._timer = None
-        self.node.tick(now())
+        moment = now()
+        if self.node.due is not None and self.node.due <= moment:
+            self.node.tick(moment)
         self._settle()
 
     # clients
@@ -247,10 +279,14 @@ class NodeHost:
             while True:
                 for data in await read_frame(reader):
                     request = c.decode_request(data)
-                    if not isinstance(request, c.AskStatus):
+                    if not isinstance(request, c.AskStatus | c.Acknowledge):
                         await self._ready.wait()
+                    if isinstance(request, c.Publish) and len(self.node.outbox) + len(self._coming) >= ROOM:
+                        self._room.clear()
+                        self._soon()
+                        await self._room.wait()
                     self._request(session, request)
-                self._settle()
+                self._soon()
                 await session.drain()
         finally:
             for name in [name for name, one in self._sessions.items() if one is session]:
@@ -267,8 +303,9 @@ class NodeHost:
     def _answer(self, session: c.Session, request: Any) -> None:
         moment = now()
         if isinstance(request, c.Publish):
+            event = decode_line(request.event)
             self._publishers[request.number] = session
-            self.node.publish(moment, decode_line(request.event), id=request.number)
+            self._coming.append((request.number, event))
         elif isinstance(request, c.Subscribe):
             subscriptions = parse(request.source)
             known = {each.name: each for each in subscriptions}

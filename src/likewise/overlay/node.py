@@ -7,7 +7,7 @@ deliveries and acknowledgements go out.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -121,6 +121,7 @@ class OverlayNode:
         self._ended: dict[str, None] = {}
         self._fences: dict[Key, w.Epoch] = {}
         self._held: list[RingArrival] = []
+        self._receipts: dict[Key, tuple[Peer, list[Id]]] = {}
         self._version = 0
         self._warm_at = 0
         self._chores_at = 0
@@ -167,8 +168,8 @@ class OverlayNode:
         catalogue = TopicCatalogue()
         catalogue.merge([w.Listed(topic_of(parse_subscription(text).body, Options()), 1, True) for text in _WARMING])  # type: ignore[arg-type]
         event = Event("warming", (("kind", "warm"), ("size", 2)), (), 1, 1)
-        self.classify(event, catalogue)
-        self.classify(event, self.catalogue)
+        self.classify((event,), catalogue)
+        self.classify((event,), self.catalogue)
 
     def leave(self, now: int) -> None:
         """Hand everything over, and leave the ring."""
@@ -231,19 +232,25 @@ class OverlayNode:
             self.counts["refused"] += 1
             raise BuildError("this node has too many events under way", hint="publish more slowly, or elsewhere")
         self._published += 1
-        # The event as others will read it.
-        ready = decode_line(encode_line(event.stamped(now)))
         number = id or id_of("publication", self.me.id, self._incarnation, str(self._published))
-        self.counts["published"] += 1
-        if self.ready:
-            self._offer(now, number, ready)
-            self._pump(now)
-        else:
-            self._early.append((number, ready))
+        # The event as others will read it.
+        self.publish_all(now, [(number, decode_line(encode_line(event.stamped(now))))])
         return number
 
-    def _offer(self, now: int, number: Id, ready: Event) -> None:
-        carried = Carried.of(number, ready, self.classify(ready, self.catalogue))
+    def publish_all(self, now: int, publications: Sequence[tuple[Id, Event]]) -> None:
+        """Publish events as they were read, matched together; each has the number by which it is acknowledged."""
+        self.counts["published"] += len(publications)
+        self._early += publications
+        self._pump(now)
+
+    def _offer_early(self, now: int) -> None:
+        early, self._early = self._early, []
+        ready = [event.stamped(now) for _, event in early]
+        for (number, _), event, hits in zip(early, ready, self.classify(ready, self.catalogue), strict=True):
+            self._offer(now, Carried.of(number, event, hits))
+
+    def _offer(self, now: int, carried: Carried) -> None:
+        number = carried.id
         waiting = {
             parcel
             for to, offer in self._offers(carried)
@@ -284,8 +291,8 @@ class OverlayNode:
         posted = [self._post(now, to, body, source) for to, body in outputs]
         return [number for number in posted if number in self.outbox.waiting]
 
-    def _received(self, id: Id) -> None:
-        outgoing = self.outbox.done(id)
+    def _received(self, id: Id, now: int = 0) -> None:
+        outgoing = self.outbox.done(id, now)
         if outgoing is None:
             return
         self.keeper.received(id)
@@ -318,8 +325,10 @@ class OverlayNode:
     def _receipt(self, origin: Peer, id: Id) -> None:
         if origin.id == self.me.id:
             self._received(id)
+        elif (owed := self._receipts.get(origin.id)) is not None:
+            owed[1].append(id)
         else:
-            self.ring.sends.append((origin, w.ParcelReceipt((id,))))
+            self._receipts[origin.id] = (origin, [id])
 
     # arrivals
 
@@ -433,9 +442,9 @@ class OverlayNode:
         self.ring.refused(now, peer)
         self._pump(now)
 
-    def _receipt_came(self, _now: int, _sender: Peer, message: w.ParcelReceipt) -> None:
+    def _receipt_came(self, now: int, _sender: Peer, message: w.ParcelReceipt) -> None:
         for number in message.ids:
-            self._received(number)
+            self._received(number, now)
 
     def _refusal_came(self, now: int, _sender: Peer, message: w.Refusal) -> None:
         self.keeper.fenced(now, w.Fenced(message.source, message.epoch))
@@ -470,9 +479,7 @@ class OverlayNode:
                 self.herald.compare()
             keeper.review(now)
         if self._early and self.ready:
-            early, self._early = self._early, []
-            for number, event in early:
-                self._offer(now, number, event)
+            self._offer_early(now)
         while ring.arrivals or keeper.routes or keeper.receipts or keeper.changed or self.herald.complete:
             arrivals, ring.arrivals = ring.arrivals, []
             for arrival in arrivals:
@@ -526,9 +533,11 @@ class OverlayNode:
 
     def flush(self) -> list[tuple[Peer, Any]]:
         """What is to be sent."""
-        if self.keeper.sends:
-            self.ring.sends += self.keeper.sends
-            self.keeper.sends = []
+        if self.keeper.has_mail:
+            self.ring.sends += self.keeper.flush()
+        if self._receipts:
+            self.ring.sends += [(peer, w.ParcelReceipt(tuple(ids))) for peer, ids in self._receipts.values()]
+            self._receipts.clear()
         return self.ring.flush()
 
 

@@ -153,7 +153,7 @@ class ActiveRendezvous:
         self.latest = max(self.latest, item.end)
         self.quiet = now
         if offer.member == self.key:
-            return self._to_subscribers(item)
+            return self.forward(item)
         for interest in self._plans(offer):
             self.store.interests.setdefault(interest_key(interest), interest)
             self._interest(now, interest, offer.value)
@@ -180,7 +180,14 @@ class ActiveRendezvous:
                     for parent in parent_of(root, compound.key):
                         yield Interest(compound, rendezvous(value_key(parent.key, offer.value)))
 
-    def _to_subscribers(self, item: Item) -> list[Output]:
+    def only_forwards(self, offer: Offer) -> bool:
+        """Whether this is a topic that only rendezvous have subscribed to: nothing is to be kept for them."""
+        if offer.member != self.key:
+            return False
+        subscribers = self.bench.plane.scan(self.key)
+        return bool(subscribers) and all(subscriber.is_rendezvous for subscriber in subscribers)
+
+    def forward(self, item: Item) -> list[Output]:
         """A primitive event at the root of its topic [Algorithm 2, lines 1 to 6]."""
         out: list[Output] = []
         for subscriber in self.bench.plane.scan(self.key):

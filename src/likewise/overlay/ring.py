@@ -41,6 +41,7 @@ class RingSettings:
     late: int = SECOND // 5
     pause: int = SECOND
     strikes: int = 3
+    waits: int = 4
     maintain: bool = True
 
 
@@ -65,6 +66,7 @@ class Hop:
     message: m.Route
     sent: int
     avoid: frozenset[Key]
+    waits: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -488,9 +490,15 @@ class Ring:
                 self._measure(self.contact(sender), now - hop.sent)
 
     def _on_hop(self, now: int, number: int) -> None:
-        hop = self._hops.pop(number, None)
+        hop = self._hops.get(number)
         if hop is None:
             return
+        if hop.waits < self.settings.waits and self.contact(hop.peer).heard > hop.sent:
+            # The peer lives and is only busy: sending more would keep it busy.
+            hop.waits += 1
+            self._wake(now + (self.timeout(hop.peer.id) << hop.waits), "hop", number)
+            return
+        del self._hops[number]
         self.counts["rerouted"] += 1
         known = self.contact(hop.peer)
         if known.strikes == 0 and known.asked is None:

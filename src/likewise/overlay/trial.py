@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import pairwise
@@ -60,9 +60,11 @@ def topic_key(topic: str) -> Key:
     return topic_of(profile_of(topic), Options()).key
 
 
-def classify_by_type(event: Event, catalogue: TopicCatalogue) -> tuple[TopicHit, ...]:  # noqa: ARG001
+def classify_by_type(events: Sequence[Event], catalogue: TopicCatalogue) -> list[tuple[TopicHit, ...]]:  # noqa: ARG001
     """The topics of an event are its types."""
-    return tuple(TopicHit(topic_key(str(value))) for name, value in event.tuples if name == "type")
+    return [
+        tuple(TopicHit(topic_key(str(value))) for name, value in event.tuples if name == "type") for event in events
+    ]
 
 
 def conjunction(name: str, topics: Iterable[str], *, within: int | None, by: str = "") -> Subscription:

@@ -6,6 +6,7 @@ their copies. So a parcel is always in the care of someone, and ids make a secon
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import msgspec
@@ -229,20 +230,41 @@ def decode(data: bytes) -> Any:
 
 def check(message: Any) -> None:
     """Refuse keys that are no keys: everything else has its type."""
-    for peer in _peers(message):
-        if len(peer.id) != BYTES:
-            raise InputError("an id must have 160 bits")
-    for name in ("key", "source", "limit"):
-        key = getattr(message, name, None)
-        if key is not None and len(key) not in ((BYTES,) if name == "key" else (0, BYTES)):
-            raise InputError("a key must have 160 bits")
-    if type(message) is m.Route:
-        check(message.payload)
+    kind = type(message)
+    names = _KEYED.get(kind)
+    if names is None:
+        names = _KEYED[kind] = tuple(name for name in _CHECKED if name in kind.__struct_fields__)
+    for name in names:
+        _CHECKED[name](getattr(message, name))
 
 
-def _peers(message: Any) -> tuple[Peer, ...]:
-    found = (*getattr(message, "leaves", ()), *getattr(message, "peers", ()))
-    for name in ("peer", "origin"):
-        if (peer := getattr(message, name, None)) is not None:
-            found = (*found, peer)
-    return found
+def _check_key(key: Key) -> None:
+    if len(key) != BYTES:
+        raise InputError("a key must have 160 bits")
+
+
+def _check_optional(key: Key) -> None:
+    if key:
+        _check_key(key)
+
+
+def _check_peer(peer: Peer) -> None:
+    _check_key(peer.id)
+
+
+def _check_peers(peers: tuple[Peer, ...]) -> None:
+    for peer in peers:
+        _check_key(peer.id)
+
+
+_CHECKED: dict[str, Callable[[Any], None]] = {
+    "key": _check_key,
+    "source": _check_optional,
+    "limit": _check_optional,
+    "peer": _check_peer,
+    "origin": _check_peer,
+    "leaves": _check_peers,
+    "peers": _check_peers,
+    "payload": check,
+}
+_KEYED: dict[type, tuple[str, ...]] = {}
