@@ -49,6 +49,20 @@ def test_a_node_that_freezes_meanwhile_holds_events_until_it_knows() -> None:
     assert sorted(world.told().values()) == [1]
 
 
+def test_nodes_that_all_slept_do_not_wait_for_each_other() -> None:
+    world = Federation(5, seed=4, static=False)
+    confirm(world, "one: {kind = smoke}")
+    for node in world.nodes:
+        world.sim.freeze(node.me.id)
+    world.run(3 * SECOND)
+    for node in world.nodes:
+        world.sim.wake(node.me.id)
+    assert not any(node.ready for node in world.nodes)
+    world.publish(Event("e", (("kind", "smoke"),)), at=world.nodes[2])
+    world.run(10 * SECOND)
+    assert sorted(world.told().values()) == [1]
+
+
 def test_a_root_that_dies_while_it_tells_others_is_replaced() -> None:
     world = Federation(12, seed=5, static=False)
     text = "one: {kind = smoke}"

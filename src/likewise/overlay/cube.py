@@ -106,8 +106,9 @@ class Cube:
 
     def __init__(self) -> None:
         self.cells: dict[tuple[Key, Key, Key], CubeValueSet] = {}
-        self.meetings: dict[tuple[Key, str], CubeMeeting] = {}
+        self.meetings: dict[Key, dict[str, CubeMeeting]] = {}
         self._composites: dict[Key, tuple[Key, ...]] = {}
+        self._matrix: dict[Key, set[tuple[Key, Key]]] = {}
         self._of_member: dict[Key, dict[Key, None]] = {}
 
     # subscription [Algorithm 1]
@@ -120,10 +121,12 @@ class Cube:
         relationship = join.text
         if new:
             self._composites[composite] = members
-        if (composite, relationship) not in self.meetings:
-            self.meetings[composite, relationship] = CubeMeeting(members, join)
+        meetings = self.meetings.setdefault(composite, {})
+        if relationship not in meetings:
+            meetings[relationship] = CubeMeeting(members, join)
         for member in members:
             cell = self.cells.setdefault((composite, member, time), CubeValueSet())
+            self._matrix.setdefault(composite, set()).add((member, time))
             cell.flags.setdefault(relationship, 1)
             siv = cell.sim.setdefault(relationship, {})
             known = siv.get(subscriber.id)
@@ -134,18 +137,20 @@ class Cube:
 
     def remove(self, composite: Key, relationship: str, id: str) -> bool:
         """Take a subscriber out; True if the composite has none left and is gone."""
-        for key in [key for key in self.cells if key[0] == composite]:
-            cell = self.cells[key]
+        for key, cell in [((composite, *rest), cell) for rest, cell in self.cell_matrix(composite).items()]:
             siv = cell.sim.get(relationship, {})
             siv.pop(id, None)
             if relationship in cell.sim and not siv:
                 del cell.sim[relationship]
                 del cell.flags[relationship]
-                self.meetings.pop((composite, relationship), None)
+                self.meetings[composite].pop(relationship, None)
             if not cell.sim:
                 del self.cells[key]
-        if any(key[0] == composite for key in self.cells):
+                self._matrix[composite].discard(key[1:])
+        if self._matrix.get(composite):
             return False
+        self._matrix.pop(composite, None)
+        self.meetings.pop(composite, None)
         for member in self._composites.pop(composite, ()):
             composites = self._of_member.get(member, {})
             composites.pop(composite, None)
@@ -157,7 +162,7 @@ class Cube:
 
     def cell_matrix(self, composite: Key) -> dict[tuple[Key, Key], CubeValueSet]:
         """The plane [I(CE), *, *]: the composition at any time."""
-        return {key[1:]: cell for key, cell in self.cells.items() if key[0] == composite}
+        return {key: self.cells[composite, *key] for key in sorted(self._matrix.get(composite, ()))}
 
     def cell_sequence(self, composite: Key, time: Key = ANY) -> dict[Key, CubeValueSet]:
         """The line [I(CE), *, I(T)]: the composition at one time."""
@@ -178,7 +183,7 @@ class Cube:
 
     def relationships(self, composite: Key) -> list[str]:
         """How the members of a composite are related, as its subscribers want."""
-        return [relationship for key, relationship in self.meetings if key == composite]
+        return list(self.meetings.get(composite, ()))
 
     def subscribers(self, composite: Key, relationship: str) -> list[Subscriber]:
         """The SIV of a relationship."""
@@ -196,7 +201,7 @@ class Cube:
             return
         cell.end = item.end
         for relationship in cell.flags:
-            meeting = self.meetings[composite, relationship]
+            meeting = self.meetings[composite][relationship]
             self._lower(sequence, member, relationship, meeting.join)
             if self.awaited(composite, relationship):
                 # Someone is still awaited: it cannot be complete.
@@ -214,7 +219,7 @@ class Cube:
     def lower(self, composite: Key, member: Key, relationship: str) -> int:
         """The flags alone, as the paper has them: how many are still up; at none, all go up for the next time."""
         sequence = self.cell_sequence(composite)
-        self._lower(sequence, member, relationship, self.meetings[composite, relationship].join)
+        self._lower(sequence, member, relationship, self.meetings[composite][relationship].join)
         left = self.awaited(composite, relationship)
         if not left:
             for cell in sequence.values():
@@ -228,8 +233,8 @@ class Cube:
     def expire(self, composite: Key, now: Instant, *, grace: int) -> list[Id]:
         """Forget what is too old for its window; a member of which nothing is left is awaited again."""
         gone: list[Id] = []
-        for (key, relationship), meeting in self.meetings.items():
-            if key != composite or meeting.join.within is None:
+        for relationship, meeting in self.meetings.get(composite, {}).items():
+            if meeting.join.within is None:
                 continue
             gone += meeting.drop(now - meeting.join.within - grace)
             for member, cell in self.cell_sequence(composite).items():

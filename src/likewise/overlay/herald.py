@@ -21,6 +21,8 @@ from likewise.overlay.tables import Peer
 TRIES: Final = 60
 """How often a node that lives is told before one gives it up; it will compare catalogues with its neighbours."""
 REMEMBER: Final = 10_000
+DOUBT: Final = 2_000_000
+"""Microseconds for which a node that slept waits for the catalogue of the node before it."""
 
 
 @dataclass(slots=True)
@@ -51,6 +53,7 @@ class TopicHerald:
         self.catalogue = catalogue
         self.retry = retry
         self.informed = True
+        self._doubts: int | None = None
         self.complete: list[Id] = []
         self._numbers = 0
         self._news: dict[int, News] = {}
@@ -148,6 +151,12 @@ class TopicHerald:
 
     # comparing
 
+    def doubt(self, now: int) -> None:
+        """This node slept: what others began to want meanwhile, it may not know."""
+        if self.informed and len(self.ring.leaves):
+            self.informed = False
+            self._doubts = now
+
     @property
     def _before(self) -> Peer | None:
         """The node before this one on the ring: whoever tells this one has told it."""
@@ -172,6 +181,9 @@ class TopicHerald:
 
     def chores(self, now: int) -> None:
         """Tell again who has not answered; divide the stretch of a dead node among others."""
+        if self._doubts is not None and self._doubts + DOUBT <= now:
+            # All may have slept, as on a machine that stood still: someone must begin.
+            self._doubts, self.informed = None, True
         for number, news in list(self._news.items()):
             told = news.told[number]
             if self.ring.is_dead(told.peer.id):

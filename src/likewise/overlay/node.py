@@ -507,9 +507,8 @@ class OverlayNode:
         """Time has come to `now`."""
         pauses = self.ring.counts["pauses"]
         self.ring.tick(now)
-        if self.ring.counts["pauses"] != pauses and len(self.ring.leaves):
-            # What others began to want meanwhile, this node does not know.
-            self.herald.informed = False
+        if self.ring.counts["pauses"] != pauses:
+            self.herald.doubt(now)
         self.keeper.step(now)
         for outgoing in self.outbox.again(now):
             self.ring.route(now, outgoing.to, outgoing.parcel)

@@ -236,8 +236,8 @@ class ActiveRendezvous:
 
     def _holds_nothing(self) -> bool:
         """Whether no item waits for another: a topic, or a pattern of alternatives."""
-        meetings = [self.bench.cube.meetings[self.key, each] for each in self.bench.cube.relationships(self.key)]
-        return not self.regions and all(meeting.join.op == "or" for meeting in meetings)
+        meetings = self.bench.cube.meetings.get(self.key, {})
+        return not self.regions and all(meeting.join.op == "or" for meeting in meetings.values())
 
     def forget(self, ids: Iterable[Id]) -> None:
         """Items that were trimmed."""
