@@ -69,3 +69,13 @@ def test_match_takes_it_and_says_where_it_would_count_for_nothing(events: str, t
     assert [json.loads(line)["event"] for line in found.output.splitlines()] == ["e0", "e1"]
     with pytest.raises(BuildError, match="knows no background"):
         run("match", events, str(wanted), "--approach", "thematic", "--background", str(out))
+
+
+def test_any_words_of_a_stream_read_back(tmp_path: Path) -> None:
+    """Empty values, comments, backslashes and odd blanks are no reason to refuse our own file."""
+    events = tmp_path / "events.jsonl"
+    words = {"a": "", "b": "  ", "c": "#7", "d": "\\n", "e": "line\nbreak", "f": "two\u2028lines", "g": "# version 00"}
+    events.write_text(json.dumps({"id": "x", "attributes": words}) + "\n")
+    run("vocabulary", str(events), "--out", str(tmp_path / "words.txt"))
+    read = read_vocabulary(tmp_path / "words.txt")
+    assert {"#7", "line break", "two line"} <= {*read.terms}

@@ -11,8 +11,9 @@ import typer
 
 from likewise.cli._guard import guard
 from likewise.cli._input import Rejects, event_batches
-from likewise.cli._options import DeadLetters
+from likewise.cli._options import DeadLetters, grouped
 from likewise.cli._output import errors, output, print_json
+from likewise.cli._records import Records
 from likewise.cli._spaces import open_spaces
 from likewise.errors import BuildError
 
@@ -29,9 +30,11 @@ def register(app: typer.Typer) -> None:
     app.command("themes")(themes)
 
 
+@grouped
 def themes(
     events: Annotated[str | None, typer.Argument(help="File of events, or - for stdin.")] = None,
     *,
+    records: Records,
     subscription: Annotated[str | None, typer.Option(help="Text of a subscription, instead of events.")] = None,
     space: Annotated[str | None, typer.Option(help="Space by name or path.")] = None,
     limit: Annotated[int, typer.Option("-n", "--limit", min=1, help="So many tags.")] = 8,
@@ -46,9 +49,12 @@ def themes(
 
     if (events is None) == (subscription is None):
         raise BuildError("give an event file or --subscription, one of them", hint="likewise themes events.jsonl")
-    guard(reads={"EVENTS": events}, writes={"--dead-letters": dead_letters})
+    guard(
+        reads={"EVENTS": events, "--mapping": records.mapping},
+        writes={"--dead-letters": dead_letters, "--save-mapping": records.save_mapping},
+    )
     rejects = Rejects(dead_letters)
-    terms = _event_terms(events, rejects) if events is not None else _subscription_terms(subscription or "")
+    terms = _event_terms(events, rejects, records) if events is not None else _subscription_terms(subscription or "")
     (opened,) = open_spaces([space] if space else None)
     _tell(suggest_themes(opened, terms, limit=limit), opened.name, len(terms), as_json=as_json)
     rejects.conclude()
@@ -72,9 +78,9 @@ def _tell(found: Sequence[Suggestion], space: str, known: int, *, as_json: bool)
         output.print(f"  {each.tag:<16} {share}; {why}", markup=False, soft_wrap=True)
 
 
-def _event_terms(source: str, rejects: Rejects) -> Counter[str]:
+def _event_terms(source: str, rejects: Rejects, records: Records) -> Counter[str]:
     terms: Counter[str] = Counter()
-    for event in islice(chain.from_iterable(event_batches(source, rejects)), ENOUGH):
+    for event in islice(chain.from_iterable(event_batches(source, rejects, records=records)), ENOUGH):
         for name, value in event.tuples:
             terms[name] += 1
             if isinstance(value, str):

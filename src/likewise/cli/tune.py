@@ -13,8 +13,9 @@ import typer
 from likewise.cli._guard import guard
 from likewise.cli._input import Rejects, event_batches, read_subscriptions
 from likewise.cli._meaning import command_line, settings_text
-from likewise.cli._options import DeadLetters
+from likewise.cli._options import DeadLetters, grouped
 from likewise.cli._output import errors, output, print_json
+from likewise.cli._records import Records
 from likewise.files import write_whole
 
 _PLAIN = ("approach", "threshold", "space")
@@ -26,10 +27,12 @@ def register(app: typer.Typer) -> None:
     app.command("tune")(tune)
 
 
+@grouped
 def tune(
-    events: Annotated[str, typer.Argument(help="File of events (JSON lines, CloudEvents, RDF), or - for stdin.")],
+    events: Annotated[str, typer.Argument(help="Events (JSON, CSV, Parquet, CloudEvents or RDF), or - for stdin.")],
     subscriptions: Annotated[str, typer.Argument(help="File of subscriptions, or - for stdin.")],
     *,
+    records: Records,
     labels: Annotated[Path, typer.Option(help="TSV or JSON lines: subscription, event id, relevant (1 or 0).")],
     space: Annotated[list[str] | None, typer.Option(help="Space for `~`, by name or path; may be repeated.")] = None,
     approach: Annotated[list[str] | None, typer.Option(help="Try only these; may be repeated.")] = None,
@@ -54,15 +57,25 @@ def tune(
     from likewise.evaluation.tuning import tune as search
 
     guard(
-        reads={"EVENTS": events, "SUBSCRIPTIONS": subscriptions, "--labels": labels},
-        writes={"--chart": chart, "--save": save_to, "--dead-letters": dead_letters},
+        reads={
+            "EVENTS": events,
+            "SUBSCRIPTIONS": subscriptions,
+            "--labels": labels,
+            "--mapping": records.mapping,
+        },
+        writes={
+            "--chart": chart,
+            "--save": save_to,
+            "--dead-letters": dead_letters,
+            "--save-mapping": records.save_mapping,
+        },
     )
     for path in chart or ():
         check_chart(path)
     rejects = Rejects(dead_letters)
     interests = read_subscriptions(subscriptions, rejects)
     judged = read_labels(labels)
-    happened = [event for batch in event_batches(events, rejects) for event in batch]
+    happened = [event for batch in event_batches(events, rejects, records=records) for event in batch]
     spaces = space or _shelf()
     tried = candidates(happened, spaces=spaces)
     if approach:

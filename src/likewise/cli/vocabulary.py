@@ -9,8 +9,9 @@ import typer
 
 from likewise.cli._guard import guard
 from likewise.cli._input import Rejects, event_batches, read_text
-from likewise.cli._options import DeadLetters
+from likewise.cli._options import DeadLetters, grouped
 from likewise.cli._output import errors, output, print_json
+from likewise.cli._records import Records
 from likewise.errors import InputError
 from likewise.files import write_whole
 
@@ -23,9 +24,11 @@ def register(app: typer.Typer) -> None:
     app.command("vocabulary")(vocabulary)
 
 
+@grouped
 def vocabulary(
     events: Annotated[str, typer.Argument(help="File with a sample of events, or - for stdin.")],
     *,
+    records: Records,
     out: Annotated[Path | None, typer.Option(help="File to write, for `likewise match --background`.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="Keep so many terms, those that most events say.")] = 2000,
     dead_letters: DeadLetters = None,
@@ -40,9 +43,12 @@ def vocabulary(
     """
     from likewise.semantics import Competitors
 
-    guard(reads={"EVENTS": events}, writes={"--out": out, "--dead-letters": dead_letters})
+    guard(
+        reads={"EVENTS": events, "--mapping": records.mapping},
+        writes={"--out": out, "--dead-letters": dead_letters, "--save-mapping": records.save_mapping},
+    )
     rejects = Rejects(dead_letters)
-    said = (event for batch in event_batches(events, rejects) for event in batch)
+    said = (event for batch in event_batches(events, rejects, records=records) for event in batch)
     words = Competitors.from_events(said, limit=limit)
     if out is not None:
         write_whole(out, words.to_text())

@@ -14,6 +14,7 @@ from likewise.cli._input import Rejects, event_batches, read_subscriptions
 from likewise.cli._meaning import engine_options, settled
 from likewise.cli._options import Json, MeaningOptions, grouped
 from likewise.cli._output import counted, output, print_json
+from likewise.cli._records import Records
 from likewise.errors import BuildError
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def why(
     subscription: Annotated[str, typer.Argument(help="A subscription or pattern as text, or a file of them.")],
     *,
     meaning: MeaningOptions,
+    records: Records,
     chosen: Annotated[str | None, typer.Option("--event", help="Only the event with this id.")] = None,
     name: Annotated[str | None, typer.Option(help="Only the subscription of this name.")] = None,
     full: Annotated[bool, typer.Option("--full", help="Show the score step by step, and the shared concepts.")] = False,
@@ -46,8 +48,15 @@ def why(
     """
     meaning = settled(meaning)
     is_text = event.lstrip().startswith("{")
-    guard(reads={"EVENT": None if is_text else event, "SUBSCRIPTION": _file_of(subscription)})
-    events = _events_of(event, is_text=is_text)
+    guard(
+        reads={
+            "EVENT": None if is_text else event,
+            "SUBSCRIPTION": _file_of(subscription),
+            "--mapping": records.mapping,
+        },
+        writes={"--save-mapping": records.save_mapping},
+    )
+    events = _events_of(event, records, is_text=is_text)
     interests = _interests_of(subscription)
     from likewise.engine import Engine
 
@@ -88,13 +97,13 @@ def _file_of(text: str) -> str | None:
     return None if "{" in text or (("\n" in text or " " in text) and not Path(text).exists()) else text
 
 
-def _events_of(source: str, *, is_text: bool) -> list[Event]:
+def _events_of(source: str, records: Records, *, is_text: bool) -> list[Event]:
     from likewise.events import read_events
 
     if is_text:
         return list(read_events(io.BytesIO(source.encode()), name="EVENT"))
     rejects = Rejects()
-    found = [event for batch in event_batches(source, rejects) for event in batch]
+    found = [event for batch in event_batches(source, rejects, records=records) for event in batch]
     if not found:
         rejects.conclude()
     return found

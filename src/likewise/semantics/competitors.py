@@ -61,8 +61,9 @@ class Competitors:
         likewise.errors.InputError: <text>:1: the terms are not those of version 00
           hint: make it anew, or delete the line if the change was meant
         """
-        lines = [line.strip() for line in text.splitlines()]
-        found = cls.of(line for line in lines if line and not line.startswith("#"))
+        lines = [line.strip() for line in text.split("\n")]
+        # A backslash stands before a term that would be taken for a comment.
+        found = cls.of(line.removeprefix("\\") for line in lines if line and not line.startswith("#"))
         stated = _VERSION.match(lines[0]) if lines else None
         if stated and stated[1] != found.version:
             hint = "make it anew, or delete the line if the change was meant"
@@ -74,10 +75,11 @@ class Competitors:
     def to_text(self) -> str:
         """The version, then one term a line.
 
-        >>> Competitors.from_text(Competitors.of(["room", "hall"]).to_text()).terms
-        ('hall', 'room')
+        >>> Competitors.from_text(Competitors.of(["room", "hall", "#7"]).to_text()).terms
+        ('#7', 'hall', 'room')
         """
-        return "\n".join([f"# version {self.version}", *self.terms, ""])
+        terms = (f"\\{term}" if term.startswith(("#", "\\")) else term for term in self.terms)
+        return "\n".join([f"# version {self.version}", *terms, ""])
 
     def union(self, terms: Iterable[str]) -> Competitors:
         """These and more."""
@@ -86,4 +88,4 @@ class Competitors:
 
 def _terms_of(event: Event) -> set[str]:
     names = {normalise(name) for name, _ in event.tuples}
-    return names | {normalise(value) for _, value in event.tuples if isinstance(value, str)}
+    return (names | {normalise(value) for _, value in event.tuples if isinstance(value, str)}) - {""}
