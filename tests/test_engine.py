@@ -174,3 +174,13 @@ def test_refused_events_reach_the_caller():
     engine.subscribe("p: {a = 1} then {a = 2} within 1 minute")
     engine.publish_batch([Event("1", (("a", 1),), (), 10, 10), Event("2", (("a", 2),), (), 5, 5)])
     assert [(one.event.id, one.reason) for one in refused] == [("2", "it is too late")]
+
+
+def test_subscriptions_as_a_list_or_a_dictionary_of_texts() -> None:
+    engine = Engine(approach="exact")
+    assert engine.subscribe(["{a = 1}", "b: {b = 2}", "{c = 3}"]) == ["s1", "b", "s3"]
+    assert engine.subscribe({"d": "{d = 4}"}) == ["d"]
+    assert [found.subscription for found in engine.publish({"b": 2, "d": 4})] == ["b", "d"]
+    for strange in (7, [{"type": "x"}], None):
+        with pytest.raises(BuildError, match="is not a subscription"):
+            engine.subscribe(strange)  # type: ignore[arg-type]

@@ -38,6 +38,8 @@ from likewise.semantics import Competitors, Measure, Space
 Clock: TypeAlias = Callable[[], Instant]
 """Tells the time of events that come without one."""
 
+Interest: TypeAlias = str | Subscription | Mapping[str, str] | Iterable[str | Subscription]
+"""Subscriptions: as text, as texts by name, as a list of texts, or ready."""
 
 SNAPSHOT: Final = ("likewise-engine", 1)
 """Format and version of snapshots."""
@@ -210,8 +212,8 @@ class Engine:
             )
         return self._detector
 
-    def subscribe(self, interest: str | Subscription | Iterable[Subscription]) -> list[str]:
-        """Add subscriptions, given as text or ready; all of them or, on an error, none."""
+    def subscribe(self, interest: Interest) -> list[str]:
+        """Add subscriptions, given as text, a list or a dictionary of texts, or ready; all or, on an error, none."""
         wanted = list(_subscriptions_of(interest))
         added: list[str] = []
         try:
@@ -357,12 +359,21 @@ def _notification(found: Detection) -> Notification:
     return Notification(found.pattern, found.members, found.probability, detection=found)
 
 
-def _subscriptions_of(interest: str | Subscription | Iterable[Subscription]) -> Iterable[Subscription]:
+def _subscriptions_of(interest: Interest) -> Iterable[Subscription]:
     if isinstance(interest, Subscription):
         return (interest,)
     if isinstance(interest, str):
         return parse(interest)
-    return interest
+    if isinstance(interest, Mapping):
+        interest = [f"{name}: {text}" for name, text in interest.items()]
+    given: Any = interest  # whatever a caller may give
+    listed = list(given) if isinstance(given, Iterable) else [given]
+    if strange := [each for each in listed if not isinstance(each, str | Subscription)]:
+        hint = "give text, such as 'alert: {type~ = fire~}', a list of texts, or a dictionary of texts by name"
+        raise BuildError(f"{strange[0]!r} is not a subscription", hint=hint)
+    # Texts are read together, so that each without a name gets one of its own.
+    texts = parse("\n".join(each for each in listed if isinstance(each, str)))
+    return [*(each for each in listed if isinstance(each, Subscription)), *texts]
 
 
 __all__ = ["Clock", "Engine", "Notification", "system_clock"]

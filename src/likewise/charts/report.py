@@ -22,6 +22,7 @@ h2 { font-size: 1.25rem; margin-top: 2.2rem; border-bottom: 1px solid var(--line
 .wide { overflow-x: auto; margin: .8rem 0; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .3rem .8rem; text-align: left; white-space: nowrap; border-bottom: 1px solid var(--line); }
+td:last-child { white-space: normal; min-width: 8rem; }
 th { border-bottom: 2px solid var(--strong); } .number { text-align: right; }
 pre, code { background: var(--box); border-radius: 6px; font-size: .9rem; } code { padding: .1rem .3rem; }
 pre { padding: .8rem 1rem; white-space: pre-wrap; overflow-wrap: anywhere; }

@@ -87,9 +87,11 @@ def reason(step: PredicateStep) -> str:
         return "related" if best is None or best.weight <= 0 else f"through {best.concept}"
     # That a word was written out explains the others; it may count against the pair, since it may be wrong.
     written_out = [each for each in evidence if each.kind == "spelling"]
-    for_it = [each for each in evidence if each.weight > 0 and each.kind != "prior"]
+    for_it = [each for each in evidence if each.weight > 0 and each.kind not in ("prior", "extra")]
     chosen = written_out or sorted(for_it, key=lambda each: -each.weight)
-    return _NUMBER.sub("", chosen[0].concept) if chosen else "related"
+    if not chosen:  # what the two have in common, if anything
+        chosen = [each for each in evidence if each.kind == "prior" and "common" not in each.concept]
+    return _NUMBER.sub("", chosen[0].concept).removeprefix("prior: ") if chosen else "related"
 
 
 def summary_lines(explanation: Explanation) -> Iterator[str]:
