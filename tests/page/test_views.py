@@ -48,3 +48,97 @@ def test_the_playground_finds_by_meaning_and_keeps_its_state_in_the_address(
     again = visit(page.url)
     assert again.get_by_role("combobox", name="Subscription").input_value() == "mine: {type = parking, free spaces > 5}"
     again.get_by_role("heading", name="0 of 3 events match").wait_for()
+
+
+def test_why_shows_the_two_vocabularies_and_a_miss_says_what_it_lacks(
+    served: PageServer, visit: Callable[..., Any]
+) -> None:
+    page = visit(f"{served.url}/why?event=p1&subscription=free")
+    page.get_by_role("heading", name="free matches").wait_for()
+    page.get_by_text("Typ: Parkhaus").wait_for()
+    assert page.get_by_role("list", name="Evidence for the value").get_by_role("listitem").count() > 1
+    page.goto(f"{served.url}/why?event=t1&subscription=free")
+    page.get_by_role("heading", name="free does not match").wait_for()
+    page.get_by_role("link", name="What else this event means").click()
+    page.get_by_role("heading", name="type traffic").wait_for()
+
+
+def test_labels_lead_to_a_proposal_that_is_taken(served: PageServer, visit: Callable[..., Any]) -> None:
+    page = visit(f"{served.url}/why?event=p1&subscription=free")
+    for event, answer in (("p1", "No"), ("p2", "Yes"), ("t1", "No")):
+        page.goto(f"{served.url}/why?event={event}&subscription=free")
+        page.get_by_role("button", name=answer, exact=True).click()
+        page.get_by_text("kept as a label").wait_for()
+    page.goto(f"{served.url}/subscriptions")
+    card = page.get_by_role("region", name="free")
+    card.get_by_text("1 of 3 judged were right").wait_for()
+    card.get_by_role("button", name="Tune free").click()
+    card.get_by_text("finds 1 of 1 right one and no wrong one").wait_for()
+    card.get_by_role("button", name="Take it").click()
+    card.get_by_text("threshold 0.").first.wait_for()
+    with served.client() as client:
+        [found] = [one for one in client.list_subscriptions()["subscriptions"] if one["name"] == "free"]
+    assert "threshold 0.9" in found["text"]
+
+
+def test_words_that_mean_the_same_are_shown_together_and_the_glossary_is_kept(
+    served: PageServer, visit: Callable[..., Any]
+) -> None:
+    page = visit(f"{served.url}/words?a=free+spaces&b=freie+Pl%C3%A4tze")
+    groups = page.get_by_role("region", name="Groups")
+    groups.get_by_text("freie Plätze").wait_for()
+    page.get_by_role("list", name="Evidence for free spaces and freie Plätze").wait_for()
+    glossary = page.get_by_role("region", name="Glossary")
+    glossary.get_by_label("Word").fill("prk")
+    glossary.get_by_label("means").fill("parking")
+    glossary.get_by_role("button", name="Add").click()
+    glossary.get_by_text("prk = parking").wait_for()
+    assert (served.folder / "glossary.txt").read_text() == "prk = parking\n"
+
+
+def test_system_sends_a_dead_letter_again(served: PageServer, visit: Callable[..., Any]) -> None:
+    with served.client() as client:
+        client.subscribe("two: {type = a} then {type = b} within 1 minute")
+        client.publish([{"id": "new", "time": "2040-01-01T00:00:00Z", "attributes": {"type": "a"}}])
+        client.publish([{"id": "old", "time": "2039-01-01T00:00:00Z", "attributes": {"type": "b"}}])
+    page = visit(f"{served.url}/system")
+    letters = page.get_by_role("region", name="Dead letters")
+    letters.get_by_text("patterns refused the event").wait_for()
+    page.get_by_role("region", name="State of patterns").get_by_text("two").wait_for()
+    page.get_by_text("all works", exact=True).wait_for()
+    letters.get_by_role("button", name="Send letter 1 again").click()
+    page.get_by_text("Sent again.").wait_for()
+    letters.get_by_role("button", name="Send letter 1 again").wait_for(state="detached")
+
+
+def test_hostile_texts_stay_texts(served: PageServer, visit: Callable[..., Any]) -> None:
+    bad = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>{{7*7}}"
+    with served.client() as client:
+        client.publish([{"id": f"<b>{bad}</b>", "attributes": {"type": bad, bad[:60]: "javascript:alert(1)"}}])
+        client.subscribe(f'"{"<u onclick=alert(1)>"}": {{type = "{bad.replace(chr(34), "")}"}}')
+    page = visit(served.url)
+    page.get_by_role("region", name="Events").get_by_text("onerror").first.wait_for()
+    for path in ("/", "/subscriptions", "/words", "/why", "/playground", "/system"):
+        page.goto(served.url + path)
+        page.get_by_role("heading", level=1).wait_for()
+        page.wait_for_timeout(300)
+        assert "owned" not in page.title()
+        assert page.locator("img[src=x]").count() == 0
+        assert page.get_by_text("49", exact=True).count() == 0
+    page.goto(f"{served.url}/why?event=%3Cb%3E{'x' * 10}&subscription=%3Cimg%20src=x%3E")
+    page.get_by_text("there is no event").wait_for()
+    assert page.locator("img[src=x]").count() == 0
+
+
+def test_no_view_has_serious_flaws_for_screen_readers(served: PageServer, visit: Callable[..., Any]) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    page = visit(served.url)
+    for path in ("/?tour=1", "/playground", "/why?event=p1&subscription=free", "/words", "/subscriptions", "/system"):
+        page.goto(served.url + path)
+        page.get_by_role("heading", level=1).wait_for()
+        page.wait_for_timeout(1200)
+        found = axe.run(page).response["violations"]
+        serious = [
+            (one["id"], one["nodes"][0]["html"][:200]) for one in found if one["impact"] in ("serious", "critical")
+        ]
+        assert serious == [], path

@@ -147,6 +147,13 @@ class EngineHost:
                 self.tenants[namespace] = Tenant(self._make(refused.append), refused=refused)
             return self.tenants[namespace]
 
+    def remake(self) -> None:
+        """Build all engines anew with the state that they have, after what they stand on has changed."""
+        with self.lock:
+            for tenant in self.tenants.values():
+                tenant.engine = self._restore(tenant.engine.snapshot(), tenant.refused.append)
+        self.request_snapshot()
+
     # the thread
 
     def _run(self) -> None:

@@ -20,11 +20,12 @@ from sqlalchemy import Connection
 from likewise.broker import schema
 from likewise.broker.auth import ANY, Access, Keyring, RateLimit
 from likewise.broker.database import Database
-from likewise.broker.errors import BusyError, ConflictError, QuotaError, StorageError, TooLargeError
+from likewise.broker.errors import BusyError, ConflictError, NotFoundError, QuotaError, StorageError, TooLargeError
 from likewise.broker.history import History, HistoryQuery, matching
 from likewise.broker.host import EngineHost, Outcome
 from likewise.broker.hub import Hub
 from likewise.broker.insight import Insight
+from likewise.broker.intake import gather_lines
 from likewise.broker.log import Idempotency, Log, Stored, letter_row
 from likewise.broker.mqtt import MqttBridge
 from likewise.broker.records import (
@@ -494,6 +495,21 @@ class Broker:
         """Keep something that could not be used or delivered."""
         row = letter_row(letter)
         await self.write(lambda connection: connection.execute(schema.dead_letters.insert(), row))
+
+    async def retry_letter(self, access: Access, id: int) -> Receipt:
+        """Publish a dead letter again, or send it to its webhook again, and be done with it."""
+        letter = await self.read(self.history.letter, access.namespace, id)
+        if letter.source.startswith("webhook "):
+            await self.webhooks.send_again(letter)
+            receipt = Receipt(1, None, None)
+        else:
+            gathered = gather_lines((letter.body,))
+            if not gathered.events:
+                raise NotFoundError("the letter is no event", hint=gathered.rejected[0].reason)
+            receipt = await self.publish(access, gathered.events)
+        await self.forget_letter(access, id)
+        await self.audit(access, "retry dead letter", str(id))
+        return receipt
 
     async def forget_letter(self, access: Access, id: int) -> None:
         """A dead letter is dealt with."""

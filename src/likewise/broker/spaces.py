@@ -10,7 +10,7 @@ from likewise.broker.settings import BrokerSettings
 from likewise.composite import Limits, Refused
 from likewise.engine import Engine
 from likewise.errors import LikewiseError
-from likewise.semantics import Manifest, Space, find_space, list_spaces
+from likewise.semantics import Evidence, Glossary, Manifest, Space, find_space, list_spaces
 
 
 class EngineMaker:
@@ -20,6 +20,10 @@ class EngineMaker:
         self._settings = settings
         self._spaces: list[Space] = []
         self.names: list[str] = []
+        self.glossary = Glossary()
+        """The users' own abbreviations and synonyms, from `glossary.txt` in the folder."""
+        self._evidence: tuple[Glossary, Evidence] | None = None
+        self.glossary_file = settings.folder / "glossary.txt"
         self.is_warm = False
         """Whether all is loaded and compiled that a first event would wait for."""
 
@@ -28,6 +32,8 @@ class EngineMaker:
         chosen = list(self._settings.spaces) or _largest()
         self._spaces = [find_space(name) for name in chosen]
         self.names = [space.path.name for space in self._spaces]
+        if self.glossary_file.is_file():
+            self.glossary = Glossary.from_file(self.glossary_file)
 
     def describe(self) -> list[dict[str, Any]]:
         """The spaces, with their sizes."""
@@ -35,6 +41,12 @@ class EngineMaker:
             {"name": space.name, "terms": space.terms, "concepts": space.concepts, "postings": space.postings}
             for space in self._spaces
         ]
+
+    def evidence(self) -> Evidence:
+        """How words are weighed here, over the spaces and with the glossary."""
+        if self._evidence is None or self._evidence[0] is not self.glossary:
+            self._evidence = self.glossary, Evidence(self._spaces, glossary=self.glossary)
+        return self._evidence[1]
 
     def make(self, refuse: Callable[[Refused], None]) -> Engine:
         """A new engine."""
@@ -73,6 +85,9 @@ class EngineMaker:
             "limits": Limits(quotas.pattern_instances),
             "spaces": self._spaces,
         }
+        if self.glossary.entries:
+            # With spaces the papers' approaches keep measures of their own.
+            options["measure"] = {"evidence": self.evidence()} if self._spaces else self.evidence()
         if self._settings.approach is not None:
             options["approach"] = self._settings.approach
         return options

@@ -24,7 +24,7 @@ def unknown_words(terms: Iterable[str], spaces: Sequence[Space], *, near: int = 
             for word in filter(_is_name, raw_words(part)):
                 written = part if part.lower() == word else word
                 if written not in found and all(space.index([stem(word)])[0] < 0 for space in spaces):
-                    found[written] = _similar(word, spaces, near)
+                    found[written] = _similar(word, spaces, near) if near else []
     return found
 
 

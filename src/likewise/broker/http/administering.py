@@ -13,7 +13,7 @@ from starlette.responses import FileResponse
 
 from likewise.broker import schema
 from likewise.broker.auth import ANY
-from likewise.broker.errors import AccessError, NotFoundError
+from likewise.broker.errors import AccessError
 from likewise.broker.http.documents import json_answer, token_document
 from likewise.broker.http.guard import access_of, broker_of
 from likewise.broker.http.models import (
@@ -26,7 +26,7 @@ from likewise.broker.http.models import (
     ReceiptModel,
     TokensModel,
 )
-from likewise.broker.intake import FlatMapping, gather_lines
+from likewise.broker.intake import FlatMapping
 from likewise.events import to_datetime, to_instant
 
 router = APIRouter(tags=["administration"])
@@ -132,25 +132,16 @@ async def list_dead_letters(
 async def retry_dead_letter(request: Request, id: int) -> Response:
     """An event is published again; a notification is sent to its webhook again."""
     broker, access = broker_of(request), access_of(request, "admin")
-    letter = await broker.read(broker.history.letter, access.namespace, id)
-    if letter.source.startswith("webhook "):
-        await broker.webhooks.send_again(letter)
-        answer: dict[str, object] = {"accepted": 1, "first": None, "last": None, "rejected": [], "rejected_count": 0}
-    else:
-        gathered = gather_lines((letter.body,))
-        if not gathered.events:
-            raise NotFoundError("the letter is no event", hint=gathered.rejected[0].reason)
-        receipt = await broker.publish(access, gathered.events)
-        answer = {
+    receipt = await broker.retry_letter(access, id)
+    return json_answer(
+        {
             "accepted": receipt.accepted,
             "first": receipt.first,
             "last": receipt.last,
             "rejected": [],
             "rejected_count": 0,
         }
-    await broker.forget_letter(access, id)
-    await broker.audit(access, "retry dead letter", str(id))
-    return json_answer(answer)
+    )
 
 
 @router.delete(

@@ -69,7 +69,7 @@ _ORDINARY: Final = (
         14, ("temperature", "airTemperature", "Lufttemperatur"), ("degrees", "degreesCelsius", "Grad"), 14, 33, False
     ),
     CityEvent(8, ("bus arrival", "busArrived", "Ankunft des Busses"), ("line", "route", "Linie"), 1, 12),
-    CityEvent(6, ("presence", "presenceDetected", "Anwesenheit")),
+    CityEvent(1, ("presence", "presenceDetected", "Anwesenheit")),
     CityEvent(2, ("street light failure", "streetLampFault", "Ausfall der Straßenbeleuchtung")),
     CityEvent(3, ("waste container full", "binFull", "Mülltonne voll")),
 )
@@ -79,15 +79,17 @@ _PRESENCE: Final = _ORDINARY[5]
 
 def city_day(seed: int | None = None) -> Iterator[Event]:
     """Events without end and without times, as they would arrive."""
-    chance, number = random.Random(seed), 0
+    chance, number, someone = random.Random(seed), 0, None
     while True:
         number += 1
         kind = chance.choices(_ORDINARY, weights=[one.weight for one in _ORDINARY])[0]
         yield _event(chance, kind)
-        if number % 60 == 20:  # a break-in now and then
+        if number % 60 == 15:  # a break-in now and then, and some time later somebody inside
             maker, place = chance.randrange(3), chance.randrange(len(_PLACES))
             yield _event(chance, _WINDOW, maker=maker, place=place)
-            yield _event(chance, _PRESENCE, maker=maker, place=place)
+            someone = _event(chance, _PRESENCE, maker=maker, place=place)
+        elif number % 60 == 50 and someone is not None:
+            yield someone
 
 
 def _event(chance: random.Random, kind: CityEvent, *, maker: int | None = None, place: int | None = None) -> Event:

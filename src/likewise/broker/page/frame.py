@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from importlib.resources import files
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from nicegui import ui
 from nicegui.element import Element
@@ -202,6 +201,10 @@ def saying() -> Iterator[None]:
         tell(error.message + (f" – {error.hint}" if error.hint else ""), good=False)
 
 
-def attribute(value: str) -> str:
-    """Text as the value of a property."""
-    return html.escape(value, quote=True)
+ElementT = TypeVar("ElementT", bound=Element)
+
+
+def named(made: ElementT, label: str) -> ElementT:
+    """An element with a name for screen readers."""
+    made._props["aria-label"] = label
+    return made

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeAlias
 
@@ -18,7 +20,11 @@ from likewise.broker.page.frame import design, frame, tag, text
 from likewise.broker.page.now import now_view
 from likewise.broker.page.playground import playground_view
 from likewise.broker.page.session import Visitor, sign_in, sign_out
+from likewise.broker.page.subscriptions import subscriptions_view
+from likewise.broker.page.system import system_view
 from likewise.broker.page.watch import Watches
+from likewise.broker.page.why import why_view
+from likewise.broker.page.words import words_view
 from likewise.broker.service import Broker
 from likewise.broker.settings import DEFAULT_NAMESPACE
 from likewise.errors import LikewiseError
@@ -58,13 +64,13 @@ def mount_page(app: FastAPI, broker: Broker, *, recordings: Recordings | None = 
     _forms(app, broker)
     _views(broker, watches, feed)
     pages.add_middleware(PageRules)
-    pages.on_exception(lambda error: logs.error("the page failed", exc_info=error))
+    pages.on_exception(_failed)
+    logging.getLogger("nicegui").setLevel(logging.CRITICAL)  # what it would say is said in our own way
 
     async def ended() -> None:
         watches.stop()
         feed.stop()
 
-    app.state.page_ended = ended
     ui.run_with(
         app,
         title="Likewise",
@@ -80,6 +86,12 @@ def mount_page(app: FastAPI, broker: Broker, *, recordings: Recordings | None = 
     _around(app, begin=lambda: _begin(broker, feed), end=ended)
 
 
+def _failed(error: Exception) -> None:
+    """Log what broke; that a browser left before its answer was there is no failure."""
+    if not (isinstance(error, RuntimeError) and "deleted" in str(error)):
+        logs.error("the page failed", exc_info=error)
+
+
 async def _begin(broker: Broker, feed: CityFeed) -> None:
     if broker.settings.demo:
         feed.start(DEFAULT_NAMESPACE)
@@ -90,8 +102,6 @@ def _around(app: FastAPI, *, begin: Callable[[], Awaitable[None]], end: Callable
     inner = app.router.lifespan_context
 
     def lifespan(given: FastAPI) -> Any:
-        import contextlib
-
         @contextlib.asynccontextmanager
         async def around() -> Any:
             async with inner(given) as state:
@@ -123,6 +133,18 @@ def _views(broker: Broker, watches: Watches, feed: CityFeed) -> None:
     async def playground(visitor: Visitor, state: dict[str, str]) -> None:
         playground_view(visitor, await watches.of(visitor.access().namespace), state)
 
+    async def why(visitor: Visitor, state: dict[str, str]) -> None:
+        await why_view(visitor, await watches.of(visitor.access().namespace), state)
+
+    async def words(visitor: Visitor, state: dict[str, str]) -> None:
+        words_view(visitor, await watches.of(visitor.access().namespace), state)
+
+    async def subscriptions(visitor: Visitor, _: dict[str, str]) -> None:
+        await subscriptions_view(visitor, await watches.of(visitor.access().namespace))
+
+    async def system(visitor: Visitor, _: dict[str, str]) -> None:
+        await system_view(visitor, await watches.of(visitor.access().namespace))
+
     def add(path: str, name: str, view: View) -> None:
         async def shown(request: Request) -> None:
             visitor = Visitor(broker, dict(request.cookies))
@@ -140,6 +162,10 @@ def _views(broker: Broker, watches: Watches, feed: CityFeed) -> None:
 
     add("/", "now", now)
     add("/playground", "playground", playground)
+    add("/why", "why", why)
+    add("/words", "words", words)
+    add("/subscriptions", "subscriptions", subscriptions)
+    add("/system", "system", system)
 
     @ui.page("/sign-in", title="Sign in · Likewise")
     def sign_in_page(wrong: str = "") -> None:
