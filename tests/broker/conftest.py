@@ -20,7 +20,7 @@ pytest.importorskip("fastapi")
 
 import uvicorn
 
-from likewise.broker import Broker, BrokerClient, BrokerSettings, create_app, listen
+from likewise.broker import DEFAULT_PORT, Broker, BrokerClient, BrokerSettings, create_app, listen
 from likewise.testing import tiny_space
 
 
@@ -52,8 +52,8 @@ class Running:
 
 @contextlib.contextmanager
 def running(settings: BrokerSettings) -> Iterator[Running]:
-    """Start a broker and stop it again."""
-    sock = listen("127.0.0.1", 0)
+    """Start a broker and stop it again, on the port of the settings if one was chosen."""
+    sock = listen("127.0.0.1", 0 if settings.port == DEFAULT_PORT else settings.port)
     port = sock.getsockname()[1]
     broker = Broker(replace(settings, port=port))
     config = uvicorn.Config(create_app(broker), log_config=None, lifespan="on", ws="websockets-sansio")

@@ -132,6 +132,44 @@ def test_messages_become_events_and_notifications_become_messages(settings, mosq
         assert len(client.list_events()["events"]) == 4
 
 
+def test_the_same_feed_through_curl_mqtt_and_the_client(settings, mosquitto):
+    """Each publishes, and each hears what the others published."""
+    if shutil.which("curl") is None:
+        pytest.skip("curl is not installed")
+    bridge = MqttSettings(url=mosquitto.url, topics=("cars/{type}",), output="found/{subscription}")
+    with running(replace(settings, mqtt=bridge)) as served:
+        client = served.client()
+        client.subscribe("parked: {type~ = parking~, slots > 0}")
+        _until(lambda: served.broker.checks()["mqtt"] == "ok")
+        device = Device(mosquitto.port, "found/#")
+        _until(lambda: device.subscribed)
+        curl = ["curl", "-s", "-N", "-H", f"Authorization: Bearer {served.token}"]
+        stream = subprocess.Popen([*curl, f"{served.url}/v1/stream?after=0"], stdout=subprocess.PIPE, text=True)
+        body = json.dumps({"attributes": {"type": "car park", "slots": 1}})
+        subprocess.run(
+            [*curl, f"{served.url}/v1/events", "-H", "Content-Type: application/json", "-d", body],
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
+        device.send("cars/car park", '{"slots": 2}')
+        client.publish([{"attributes": {"type": "car park", "slots": 3}}])
+        by_mqtt = {body["id"]: body for _, body, _ in device.wait(3)}
+        by_client = {one.id: one for one, _ in zip(client.stream(after="0", timeout=60), range(3), strict=False)}
+        by_curl: dict[str, Any] = {}
+        assert stream.stdout is not None
+        while len(by_curl) < 3:
+            line = stream.stdout.readline()
+            if line.startswith("data: "):
+                found = json.loads(line[6:])
+                by_curl[found["id"]] = found
+        stream.terminate()
+        stream.communicate(timeout=30)
+        device.close()
+    assert by_curl == by_mqtt
+    assert {one.id: one.events for one in by_client.values()} == {one["id"]: one["events"] for one in by_curl.values()}
+    assert {body["events"][0]["attributes"]["slots"] for body in by_curl.values()} == {1, 2, 3}
+
+
 def test_a_restarted_mosquitto_loses_and_repeats_nothing(settings, mosquitto):
     bridge = MqttSettings(url=mosquitto.url, topics=("sensors/{type}",), output="found/{subscription}")
     with running(replace(settings, mqtt=bridge)) as served:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
+from likewise.cli._app import run
 from likewise.events import decode_lines
 
 pytest.importorskip("fastapi")
@@ -20,61 +26,126 @@ pytest.importorskip("fastapi")
 COMMAND = [sys.executable, "-m", "likewise"]
 
 
+ROOT = Path(__file__).parents[2]
+
+
 class Terminal:
-    """A shell in which the broker of a folder is the default one."""
+    """A shell of a user who has just installed Likewise, with a broker on a free port."""
 
-    def __init__(self, folder: Path, url: str) -> None:
-        self.environment = os.environ | {"LIKEWISE_BROKER": str(folder), "LIKEWISE_URL": url}
+    def __init__(self, environment: dict[str, str], url: str, token_file: Path) -> None:
+        self.url, self.token_file = url, token_file
+        self.environment = environment | {"LIKEWISE_URL": url}
 
-    def run(self, *words: str, text: str | None = None) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*COMMAND, *words],
-            capture_output=True,
-            text=True,
-            input=text,
-            env=self.environment,
-            check=False,
-            timeout=60,
-        )
-
-    def start(self, *words: str) -> subprocess.Popen[str]:
+    def shell(self, text: str) -> subprocess.Popen[str]:
+        """What a page shows, as it stands there but for the port."""
+        text = text.replace("http://127.0.0.1:8420", self.url).replace("likewise ", f"{shlex.join(COMMAND)} ", 1)
         return subprocess.Popen(
-            [*COMMAND, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.environment
+            ["bash", "-c", text],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=self.environment,
+            start_new_session=True,
         )
+
+    def run(self, *words: str, text: str = "") -> subprocess.CompletedProcess[str]:
+        """A command, in this process if it may be: a new one takes a second to start."""
+        if words[0] == "serve":
+            command = [*COMMAND, *words]
+            return subprocess.run(
+                command, capture_output=True, text=True, env=self.environment, check=False, timeout=300
+            )
+        out, errors = io.StringIO(), io.StringIO()
+        with (
+            mock.patch.dict(os.environ, self.environment, clear=True),
+            mock.patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode()))),
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(errors),
+        ):
+            code = run(words)
+        return subprocess.CompletedProcess(words, code, out.getvalue(), errors.getvalue())
 
 
 @pytest.fixture(scope="module")
 def terminal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
-    folder = tmp_path_factory.mktemp("broker")
+    home = tmp_path_factory.mktemp("home")
+    none = ("LIKEWISE_DATA", "LIKEWISE_SPACES", "LIKEWISE_BROKER", "XDG_DATA_HOME", "XDG_CACHE_HOME")
+    environment = {name: value for name, value in os.environ.items() if name not in none} | {"HOME": str(home)}
     process = subprocess.Popen(
-        [*COMMAND, "serve", "--folder", str(folder), "--port", "0"],
+        [*COMMAND, "serve", "--port", "0", "--json"],
+        stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=os.environ | {"LIKEWISE_SPACES": str(folder / "none")},
+        env=environment,
     )
+    assert process.stdout is not None
     assert process.stderr is not None
-    url = next(line.split()[-1] for line in process.stderr if line.startswith("likewise broker on "))
+    told = json.loads(process.stdout.readline())
     next(line for line in process.stderr if '"started"' in line)
-    yield Terminal(folder, url)
+    yield Terminal(environment, told["url"], Path(told["token_file"]))
     process.send_signal(signal.SIGTERM)
-    rest = process.stderr.read()
-    process.stderr.close()
-    assert process.wait(timeout=30) == 0, rest
+    printed, rest = process.communicate(timeout=60)
+    assert (process.returncode, printed) == (0, ""), rest
     assert '"stopped"' in rest
 
 
-def test_two_terminals(terminal):
-    listener = terminal.start("subscribe", "{type = parking, slots > 0}", "--count", "1", "--timeout", "100")
+def shown(page: str, language: str, word: str) -> str:
+    """The first block of a page that has a word."""
+    found = re.findall(rf"^```{language}\n(.*?)^```$", (ROOT / page).read_text(), flags=re.S | re.M)
+    return next(block for block in found if word in block)
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    """Ctrl-C in its terminal."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGINT)
+    process.communicate(timeout=60)
+
+
+def test_two_terminals_as_the_readme_shows_them(terminal):
+    """In an empty home: nothing was built or downloaded, and synonyms match."""
+    serve, subscribe = shown("README.md", "", "likewise subscribe '").splitlines()
+    assert serve == "likewise serve"
+    listener = terminal.shell(subscribe)
+    assert listener.stdout is not None
     assert listener.stderr is not None
-    assert listener.stderr.readline().startswith("following cli-")
-    deadline = time.monotonic() + 90
-    while listener.poll() is None and time.monotonic() < deadline:
-        done = terminal.run("publish", "type=parking", "slots=3")
-        assert (done.returncode, done.stdout) == (0, "1 event published\n"), done.stderr
-    out, _ = listener.communicate(timeout=30)
-    assert "1.00  type: parking, slots: 3" in out
-    assert listener.returncode == 0
+    try:
+        assert listener.stderr.readline() == "following spot\n"
+        publisher = terminal.shell(shown("README.md", "", "likewise publish"))
+        out, errors = publisher.communicate(timeout=300)
+        assert (out, publisher.returncode) == ("1 event published\n", 0), errors
+        assert listener.stdout.readline() == shown("README.md", "text", "spot")
+    finally:
+        end(listener)
     assert "no subscriptions yet" in terminal.run("subscriptions", "list").stdout
+
+
+def test_the_curl_lines_of_the_page(terminal):
+    lines = terminal.shell(shown("docs/broker.md", "bash", "curl"))
+    assert lines.stdout is not None
+    try:
+        said = ""
+        while "data: " not in said:
+            line = lines.stdout.readline()
+            assert line, said
+            said += line
+    finally:
+        end(lines)
+    assert '"accepted":1' in said
+    assert "event: match" in said
+    found = json.loads(said.partition("data: ")[2])
+    assert (found["subscription"], found["events"][0]["attributes"]["slots"]) == ("parking", 3)
+    terminal.run("subscriptions", "remove", "parking")
+
+
+def test_the_python_lines_of_the_page(terminal, monkeypatch, capsys):
+    monkeypatch.setenv("LIKEWISE_URL", terminal.url)
+    monkeypatch.setenv("HOME", terminal.environment["HOME"])
+    monkeypatch.delenv("LIKEWISE_BROKER", raising=False)
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    exec(compile(shown("docs/broker.md", "py", "BrokerClient"), "docs/broker.md", "exec"), {})
+    assert capsys.readouterr().out == shown("docs/broker.md", "text", "garage")
+    terminal.run("subscriptions", "remove", "garage")
 
 
 def test_lines_from_stdin_and_a_bad_one(terminal):
@@ -125,25 +196,10 @@ def test_check_says_what_would_be_used(terminal, tmp_path):
     ]
 
 
-def test_serve_gives_its_address_as_json(tmp_path):
-    folder = tmp_path / "fresh"
-    process = subprocess.Popen(
-        [*COMMAND, "serve", "--folder", str(folder), "--port", "0", "--json"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"LIKEWISE_SPACES": str(folder / "none")},
-    )
-    assert process.stdout is not None
-    assert process.stderr is not None
-    told = json.loads(process.stdout.readline())
-    next(line for line in process.stderr if '"started"' in line)
-    process.send_signal(signal.SIGTERM)
-    rest, _ = process.communicate(timeout=30)
-    assert process.returncode == 0
-    assert rest == ""
-    assert told["url"].startswith("http://127.0.0.1:")
-    assert Path(told["token_file"]).parent == folder
+def test_serve_gave_its_address_as_json(terminal):
+    assert terminal.url.startswith("http://127.0.0.1:")
+    assert terminal.token_file == Path(terminal.environment["HOME"]) / ".local/share/likewise/broker/admin.token"
+    assert terminal.token_file.stat().st_mode & 0o077 == 0
 
 
 def test_removing_says_so_to_machines(terminal):

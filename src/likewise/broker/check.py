@@ -29,8 +29,8 @@ def check_broker(settings: BrokerSettings) -> Iterator[tuple[str, str]]:
     maker = EngineMaker(settings)
     maker.open()
     described = ", ".join(f"{one['name']} ({one['terms']:,} terms)" for one in maker.describe())
-    yield "spaces", described or "none: `~` is refused until there is one"
-    maker.make(lambda _: None).subscribe("check: {type = check}")
+    yield "spaces", described or "none on the shelf: `~` goes by WordNet and the sentence encoder"
+    maker.make(lambda _: None).subscribe("check: {type~ = check~}")
     yield "engine", "ok"
     yield "tokens", "off (--open)" if settings.open else "on"
     yield "TLS", "on" if settings.certificate else "off"

@@ -46,6 +46,11 @@ class Arrival(msgspec.Struct, frozen=True):
         return self.events[-1]
 
 
+def find_url(given: str | None) -> str:
+    """The given address, `LIKEWISE_URL`, or the default port of this machine."""
+    return (given or os.environ.get("LIKEWISE_URL") or DEFAULT_URL).rstrip("/")
+
+
 def find_token(url: str, folder: Path | None = None) -> str | None:
     """`LIKEWISE_TOKEN`, or, for a broker on this machine, the token in its folder."""
     if text := os.environ.get("LIKEWISE_TOKEN"):
@@ -197,17 +202,17 @@ class BrokerClient(Operations):
 
     def __init__(
         self,
-        url: str = DEFAULT_URL,
+        url: str | None = None,
         *,
         token: str | None = None,
         namespace: str | None = None,
         timeout: float = 30.0,
         retries: int = 2,
     ) -> None:
-        self.url = url.rstrip("/")
+        self.url = find_url(url)
         self._retries = retries
         self._http = httpx.Client(
-            base_url=self.url, headers=_headers(url, token, namespace), timeout=timeout, trust_env=False
+            base_url=self.url, headers=_headers(self.url, token, namespace), timeout=timeout, trust_env=False
         )
 
     def __enter__(self) -> BrokerClient:
@@ -315,15 +320,15 @@ class AsyncBrokerClient(Operations):
 
     def __init__(
         self,
-        url: str = DEFAULT_URL,
+        url: str | None = None,
         *,
         token: str | None = None,
         namespace: str | None = None,
         timeout: float = 30.0,
     ) -> None:
-        self.url = url.rstrip("/")
+        self.url = find_url(url)
         self._http = httpx.AsyncClient(
-            base_url=self.url, headers=_headers(url, token, namespace), timeout=timeout, trust_env=False
+            base_url=self.url, headers=_headers(self.url, token, namespace), timeout=timeout, trust_env=False
         )
 
     async def __aenter__(self) -> AsyncBrokerClient:

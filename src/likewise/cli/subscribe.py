@@ -41,8 +41,11 @@ def subscribe(
     """
     import msgspec
 
-    with connect(url, token, namespace) as client, _followed(client, interest or [], keep=keep) as names:
-        found = client.stream(*names, after=after, score=score, timeout=timeout)
+    with connect(url, token, namespace) as client, _followed(client, interest or [], keep=keep) as followed:
+        names, is_new = followed
+        # All of a new subscription is new: nothing is lost between making and following it.
+        start = "0" if after is None and is_new else after
+        found = client.stream(*names, after=start, score=score, timeout=timeout)
         for number, arrival in enumerate(found, 1):
             if as_json:
                 typer.echo(msgspec.json.encode(arrival).decode())
@@ -53,8 +56,8 @@ def subscribe(
 
 
 @contextlib.contextmanager
-def _followed(client: BrokerClient, interest: list[str], *, keep: bool) -> Iterator[list[str]]:
-    """The names to follow; a text becomes a subscription, which goes again at the end."""
+def _followed(client: BrokerClient, interest: list[str], *, keep: bool) -> Iterator[tuple[list[str], bool]]:
+    """The names to follow, and whether all are new; a text becomes a subscription, which goes again at the end."""
     texts = [one for one in interest if "{" in one or "(" in one]
     names = [one for one in interest if one not in texts]
     made: list[str] = []
@@ -65,7 +68,7 @@ def _followed(client: BrokerClient, interest: list[str], *, keep: bool) -> Itera
             client.get_subscription(name)
         shown = ", ".join((*names, *made)) or "all subscriptions"
         errors.print(f"following {shown}", markup=False)
-        yield [*names, *made]
+        yield [*names, *made], bool(made) and not names
     finally:
         if not keep:
             for name in made:
