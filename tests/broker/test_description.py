@@ -52,6 +52,7 @@ EXAMPLES: dict[str, Any] = {
     "roles": ["publish"],
     "mapping": {},
     "subscription": "s",
+    "sink": "https://example.org/",
 }
 
 

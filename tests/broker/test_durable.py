@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from sqlalchemy import create_engine
 
-from likewise.broker import Arrival, BrokerClient, BrokerSettings, Retention
+from likewise.broker import Arrival, BrokerClient, BrokerSettings, Retention, records
 from likewise.broker.schema import MIGRATIONS, migrate
 from likewise.broker.spaces import EngineMaker
 from likewise.errors import BuildError, LikewiseError
@@ -243,6 +243,25 @@ def test_a_full_disk_is_a_problem_document_and_passes(settings):
         assert served.broker.checks()["storage"] == "ok"
         numbers = [one["attributes"].get("number") for one in client.list_events()["events"]]
     assert numbers == [1, 2]
+
+
+def test_a_clock_that_goes_back_changes_no_order(settings, monkeypatch):
+    with running(settings) as served:
+        served.client().publish([{"attributes": {"number": 1}}])
+    real = records.now
+    monkeypatch.setattr(records, "now", lambda: real() - 3_600_000_000)
+    with running(settings) as served:
+        client = served.client()
+        client.publish([{"attributes": {"number": 2}}, {"attributes": {"number": 3}}])
+        served.settle()
+        events = client.list_events()["events"]
+        text = client._http.get("/metrics").text
+    assert [event["attributes"]["number"] for event in events] == [1, 2, 3]
+    times = [event["received"] for event in events]
+    assert times == sorted(times)
+    assert len({*times}) == 3
+    [behind] = [line for line in text.splitlines() if line.startswith("likewise_clock_behind_seconds ")]
+    assert float(behind.split()[1]) > 3000
 
 
 def test_a_backup_of_a_running_broker_is_a_broker(settings, tmp_path):

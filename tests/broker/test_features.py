@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import hmac
 import json
@@ -17,7 +18,7 @@ import httpx
 import pytest
 from websockets.sync.client import connect as websocket
 
-from likewise.broker import BrokerSettings, HookPolicy, Quotas, RemoteError
+from likewise.broker import BrokerSettings, HookPolicy, Quotas, RemoteError, tracing
 
 from .conftest import Running, running
 
@@ -137,7 +138,7 @@ def test_a_refused_replacement_leaves_the_old_one(shared, client):
 
 
 def test_flat_records_become_events_by_a_saved_mapping(shared, client):
-    client.save_mapping("sensor", {"id": "no", "time": "at", "rename": {"t": "temperature"}, "drop": ["x"]})
+    client.save_mapping("sensor", {"id": "no", "time": "at", "attributes": {"t": "temperature"}})
     client.publish([b'{"no": 7, "at": "2026-01-01T10:00:00Z", "t": 21.5, "x": 1}'], mapping="sensor")
     [found] = client.list_events()["events"]
     assert (found["id"], found["time"], found["attributes"]) == ("7", "2026-01-01T10:00:00Z", {"temperature": 21.5})
@@ -316,6 +317,44 @@ def test_a_webhook_is_signed_in_order_and_retried(shared, client, receiver):
     key = base64.b64decode(made["secret"].removeprefix("whsec_"))
     expected = base64.b64encode(hmac.digest(key, signed, "sha256")).decode()
     assert headers["Webhook-Signature"] == f"v1,{expected}"
+
+
+def test_publishing_matching_and_delivering_are_spans(shared, client, receiver, monkeypatch):
+    """As the SDK's tracer would be called."""
+    seen: list[tuple[str, Any]] = []
+
+    class Recorder:
+        @contextlib.contextmanager
+        def start_as_current_span(self, name: str, attributes: Any) -> Iterator[None]:
+            yield
+            seen.append((name, attributes))
+
+    monkeypatch.setattr(tracing, "tracer", Recorder())
+    client.subscribe(PARKING, webhook=receiver.url)
+    client.publish([event(type="parking", slots=1)])
+    receiver.wait(1)
+    deadline = time.monotonic() + 60
+    while {name for name, _ in seen} < {"publish", "match", "deliver"} and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert [found["likewise.events"] for name, found in seen if name == "publish"] == [1]
+    assert {name for name, _ in seen} == {"publish", "match", "deliver"}
+
+
+def test_a_sink_of_the_cloudevents_api_gets_what_its_filter_finds(shared, client, receiver):
+    made = client.subscribe_sink("{type~ = parking~}", receiver.url)
+    assert made["secret"]
+    client.publish([event(type="car park", slots=5), event(type="weather", slots=6)])
+    assert receiver.wait(1) == [5]
+    assert receiver.got[0][0]["Content-Type"].startswith("application/cloudevents+json")
+    assert [one["id"] for one in client.list_sinks()] == [made["id"]]
+    changed = client.replace_sink(made["id"], "{type = weather}", receiver.url)
+    assert changed == client.get_sink(made["id"])
+    assert changed["filters"] == [{"likewise": f"{made['id']}: {{type = weather}}"}]
+    body = {"filters": [{"sql": "type = 'x'"}], "sink": receiver.url}
+    refused = client._http.post("/v1/cloudevents/subscriptions", json=body)
+    assert (refused.status_code, "likewise" in refused.json()["hint"]) == (422, True)
+    client.unsubscribe_sink(made["id"])
+    assert client.list_sinks() == []
 
 
 def test_what_a_webhook_refuses_is_a_dead_letter_that_can_be_sent_again(shared, client, receiver):

@@ -74,6 +74,27 @@ def unsubscribe(name: str) -> Call:
     return Call("DELETE", f"/v1/subscriptions/{_part(name)}")
 
 
+def subscribe_sink(text: str, sink: str) -> Call:
+    return Call("POST", "/v1/cloudevents/subscriptions", body={"filters": [{"likewise": text}], "sink": sink})
+
+
+def list_sinks() -> Call:
+    return Call("GET", "/v1/cloudevents/subscriptions")
+
+
+def get_sink(name: str) -> Call:
+    return Call("GET", f"/v1/cloudevents/subscriptions/{_part(name)}")
+
+
+def replace_sink(name: str, text: str, sink: str) -> Call:
+    body = {"filters": [{"likewise": text}], "sink": sink}
+    return Call("PUT", f"/v1/cloudevents/subscriptions/{_part(name)}", body=body)
+
+
+def unsubscribe_sink(name: str) -> Call:
+    return Call("DELETE", f"/v1/cloudevents/subscriptions/{_part(name)}")
+
+
 def list_events(
     *,
     after: int = 0,

@@ -20,6 +20,7 @@ import msgspec
 from likewise.broker.errors import ConflictError, NotFoundError
 from likewise.broker.log import Effects
 from likewise.broker.records import CHANGE, EVENT, Block, BookChange, BookEntry, Letter, LogRecord, Notice, first_cursor
+from likewise.broker.tracing import span
 from likewise.composite import Refused
 from likewise.engine import Engine, Notification
 from likewise.errors import BuildError, InputError, LikewiseError
@@ -163,7 +164,8 @@ class EngineHost:
                     self.keep()
                 continue
             try:
-                effects = self._take(block)
+                with span("match", block=block.number, records=len(block.records)):
+                    effects = self._take(block)
             except Exception:
                 # A block that breaks an engine must not end the service: it is kept aside with its reason.
                 self.failed = traceback.format_exc(limit=-3)

@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from likewise.errors import InputError
-from likewise.events import BadRecord, Event, decode_lines, read_events
+from likewise.events import BadRecord, Event, RecordMapping, decode_lines, read_events
 
 JSON: Final = "application/json"
 LINES: Final = ("application/x-ndjson", "application/jsonl", "application/json-lines", "application/ndjson")
@@ -31,44 +31,15 @@ class Gathered:
     rejected: list[BadRecord] = field(default_factory=list)
 
 
-class FlatMapping(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How a flat record becomes an event: which fields are its id, time and theme, and what the others are called."""
-
-    id: str | None = None
-    time: str | None = None
-    end: str | None = None
-    theme: tuple[str, ...] = ()
-    rename: dict[str, str] = {}
-    drop: tuple[str, ...] = ()
-    constants: dict[str, str | bool | int | float] = {}
-
-    def line(self, record: Mapping[str, Any]) -> bytes:
-        """The record as a JSON line of an event."""
-        special = {self.id, self.time, self.end, *self.drop}
-        attributes = dict(self.constants) | {
-            self.rename.get(name, name): value
-            for name, value in record.items()
-            if name not in special and value is not None
-        }
-        out: dict[str, Any] = {"attributes": attributes, "theme": self.theme}
-        if self.id is not None and record.get(self.id) is not None:
-            out["id"] = str(record[self.id])
-        for field_name, source in (("time", self.time), ("end", self.end)):
-            if source is not None and record.get(source) is not None:
-                out[field_name] = record[source]
-        return msgspec.json.encode(out)
-
-
-def gather_lines(lines: Iterable[bytes], *, first: int = 1, mapping: FlatMapping | None = None) -> Gathered:
+def gather_lines(lines: Iterable[bytes], *, first: int = 1, mapping: RecordMapping | None = None) -> Gathered:
     """The events of JSON lines."""
     out = Gathered()
-    if mapping is not None:
-        lines = _mapped(lines, mapping, first, out)
-    out.events = list(decode_lines(lines, source=batch_name(), first=first, on_error=out.rejected.append))
+    reject = out.rejected.append
+    out.events = list(decode_lines(lines, source=batch_name(), first=first, on_error=reject, mapping=mapping))
     return out
 
 
-def gather_json(body: bytes, *, mapping: FlatMapping | None = None) -> Gathered:
+def gather_json(body: bytes, *, mapping: RecordMapping | None = None) -> Gathered:
     """The event of a JSON object, or the events of an array; positions count from 1."""
     start = body.lstrip()[:1]
     if start != b"[":
@@ -134,19 +105,6 @@ def rejections(records: Sequence[BadRecord], *, most: int = 100) -> list[dict[st
         {"index": (record.line or 1) - 1, "reason": record.reason, **({"hint": record.hint} if record.hint else {})}
         for record in records[:most]
     ]
-
-
-def _mapped(lines: Iterable[bytes], mapping: FlatMapping, first: int, out: Gathered) -> Iterable[bytes]:
-    for number, line in enumerate(lines, first):
-        try:
-            record = msgspec.json.decode(line)
-            if not isinstance(record, dict):
-                raise InputError("a flat record is a JSON object")
-            yield mapping.line(record)
-        except (msgspec.MsgspecError, ValueError, RecursionError, InputError) as error:
-            reason = error.message if isinstance(error, InputError) else f"not valid JSON: {error}"
-            out.rejected.append(BadRecord("body", number, reason, line[:1000]))
-            yield b""
 
 
 def _one_line(body: bytes) -> bytes:

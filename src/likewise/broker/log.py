@@ -102,6 +102,8 @@ class Log:
         self.database = database
         self.position = 0
         self.block = 0
+        self.received = 0
+        """The last time of arrival in the log at the start."""
         self.commits = 0
         self.failures = 0
         self.failing: str | None = None
@@ -117,6 +119,8 @@ class Log:
     def start(self) -> None:
         """Read where the log ends, and begin to write."""
         self.position, self.block = self._end()
+        with self.database.reader() as connection:
+            self.received = connection.execute(select(func.max(schema.records.c.received))).scalar() or 0
         self._thread.start()
 
     @property

@@ -67,6 +67,7 @@ class _Once:
         yield "backlog_records", "Records stored and not matched yet.", broker.host.backlog
         yield "streams", "Open streams.", broker.hub.streams
         yield "storage_failing", "Whether the database cannot store.", float(broker.log.failing is not None)
+        yield "clock_behind_seconds", "By how much the clock went back.", broker.stamps.behind / 1e6
         tenants = list(broker.host.tenants.values())
         yield "subscriptions", "Subscriptions, also paused ones.", sum(len(tenant.book) for tenant in tenants)
         yield "pattern_instances", "Partial instances that patterns hold.", broker.instances()

@@ -37,11 +37,20 @@ class Stamps:
 
     def __init__(self) -> None:
         self._lock, self._last = threading.Lock(), 0
+        self.behind = 0
+        """Microseconds by which the clock is behind the last time of arrival."""
+
+    def continue_after(self, last: Instant) -> None:
+        """Begin after what an earlier run has given."""
+        with self._lock:
+            self._last = max(self._last, last)
 
     def take(self, count: int) -> Instant:
         """The first of some times of arrival, a microsecond apart."""
         with self._lock:
-            first = max(now(), self._last + 1)
+            clock = now()
+            self.behind = max(0, self._last - clock)
+            first = max(clock, self._last + 1)
             self._last = first + count - 1
             return first
 

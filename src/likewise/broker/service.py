@@ -42,6 +42,7 @@ from likewise.broker.records import (
 from likewise.broker.settings import BrokerSettings
 from likewise.broker.signing import check_target, signing_key, signing_secret
 from likewise.broker.spaces import EngineMaker
+from likewise.broker.tracing import span
 from likewise.broker.upkeep import Upkeep
 from likewise.broker.webhooks import Webhooks
 from likewise.errors import BuildError, LikewiseError
@@ -115,6 +116,7 @@ class Broker:
         applied = int(self.database.value("applied") or 0)
         self.hub = Hub(first_cursor(applied + 1) - 1)
         self.log.start()
+        self.stamps.continue_after(self.log.received)
         self.replayed = await asyncio.to_thread(self._resume, applied)
         self.host.start()
         self.maker.warm()
@@ -248,7 +250,8 @@ class Broker:
             LogRecord.of_event(event, namespace=access.namespace, publisher=access.actor, received=moment)
             for moment, event in enumerate(events, received)
         ]
-        stored = await self.log.append(records, idempotency)
+        with span("publish", events=len(records), namespace=access.namespace):
+            stored = await self.log.append(records, idempotency)
         return Receipt(len(records), stored.first, stored.last)
 
     async def once(

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from likewise.broker.service import Broker
 
 logs = structlog.get_logger("likewise.upkeep")
+_STEP: Final = 1_000_000
+"""Microseconds that a clock may go back without a word."""
 _SLICE: Final = 5_000
 _DAY: Final = 86_400_000_000
 _TICK: Final = 2.0
@@ -33,6 +35,7 @@ class Upkeep:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._ticked: dict[str, int] = {}
+        self._clock_behind = False
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -41,6 +44,7 @@ class Upkeep:
             self._every(settings.snapshot_seconds, self._snapshot),
             self._every(60.0, self.retain),
             self._every(1.0, self.probe),
+            self._every(5.0, self.watch_clock),
         ]
         if settings.live_clock:
             jobs.append(self._every(_TICK, self.tick))
@@ -63,6 +67,16 @@ class Upkeep:
         """While storing fails, try whether it works again, so that the broker becomes ready without a publisher."""
         if self._broker.log.failing is not None:
             await self._broker.write(lambda connection: set_meta(connection, "probed", str(now())))
+
+    async def watch_clock(self) -> None:
+        """Say so when the clock has gone back: times of arrival stand still until it has caught up."""
+        behind = self._broker.stamps.behind > _STEP
+        if behind != self._clock_behind:
+            self._clock_behind = behind
+            if behind:
+                logs.warning("the clock went back", seconds=self._broker.stamps.behind / 1e6)
+            else:
+                logs.info("the clock has caught up")
 
     async def tick(self) -> None:
         """Let event time go on in live, silent streams with patterns, so that they notice what did not happen."""

@@ -20,6 +20,7 @@ from likewise.broker.auth import Access
 from likewise.broker.errors import StorageError
 from likewise.broker.records import BookEntry, Letter, Notice, first_cursor, now
 from likewise.broker.signing import is_public, signature
+from likewise.broker.tracing import span
 from likewise.errors import DeliveryError
 
 if TYPE_CHECKING:
@@ -110,7 +111,8 @@ class Webhooks:
                 cursor = start if done is None else max(done, start)
                 async for notices in broker.follow(access, names=[entry.name], after=cursor, batch=50):
                     for notice in notices:
-                        delivered = await self._deliver(namespace, entry, notice)
+                        with span("deliver", subscription=entry.name, notification=str(notice.cursor)):
+                            delivered = await self._deliver(namespace, entry, notice)
                         failures = 0 if delivered else failures + 1
                         await broker.acknowledge(access, consumer, notice.cursor)
                         if failures >= self._policy.pause_after:

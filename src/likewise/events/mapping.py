@@ -187,10 +187,11 @@ class RecordMapping:
             raise InputError(f"cannot be read: {error.strerror}", source=str(path), hint="check the path") from error
         except (yaml.YAMLError, UnicodeDecodeError):
             raise InputError("not a mapping file", source=str(path), hint="such as `time: ts`") from None
-        return cls._of_plain(told, source=str(path))
+        return cls.of_plain(told, source=str(path))
 
     @classmethod
-    def _of_plain(cls, told: object, *, source: str) -> RecordMapping:
+    def of_plain(cls, told: object, *, source: str) -> RecordMapping:
+        """The mapping that `plain` gave, or that someone wrote."""
         known = {each.name for each in fields(cls)} - {"complete"}
         if not isinstance(told, dict) or not told.keys() <= known:
             raise InputError("not a mapping", source=source, hint=f"it has {', '.join(sorted(known))}")

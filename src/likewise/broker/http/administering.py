@@ -26,8 +26,7 @@ from likewise.broker.http.models import (
     ReceiptModel,
     TokensModel,
 )
-from likewise.broker.intake import FlatMapping
-from likewise.events import to_datetime, to_instant
+from likewise.events import RecordMapping, to_datetime, to_instant
 
 router = APIRouter(tags=["administration"])
 
@@ -169,7 +168,8 @@ async def list_mappings(request: Request) -> Response:
 async def save_mapping(request: Request, name: str, wanted: MappingModel) -> Response:
     """How flat records become events: publish them with `?mapping=NAME`."""
     broker, access = broker_of(request), access_of(request, "admin")
-    body = msgspec.json.encode(msgspec.convert(wanted.model_dump(), FlatMapping))
+    told = wanted.model_dump(exclude_defaults=True)
+    body = msgspec.json.encode(RecordMapping.of_plain(told, source="the mapping").plain())
     table = schema.mappings
     here = (table.c.namespace == access.namespace) & (table.c.name == name[:255])
 

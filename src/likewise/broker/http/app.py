@@ -17,6 +17,7 @@ from starlette.types import Receive, Scope, Send
 import likewise
 from likewise.broker.http import (
     administering,
+    cloudevents,
     consuming,
     looking,
     operating,
@@ -33,7 +34,7 @@ from likewise.broker.problems import MEDIA_TYPE, answer, document, problem_of
 from likewise.broker.service import Broker
 from likewise.errors import LikewiseError
 
-ROUTERS = (publishing, subscribing, streaming, looking, consuming, administering, operating)
+ROUTERS = (publishing, subscribing, cloudevents, streaming, looking, consuming, administering, operating)
 _OPEN_PATHS = ("/health/live", "/health/ready")
 _PROBLEM = {"content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemModel"}}}}
 _PROBLEMS = {

@@ -81,6 +81,26 @@ class ReplacedSubscription(Document):
     webhook: str | None = Field(None, max_length=2000)
 
 
+class SinkSubscription(Document):
+    """A subscription as the CloudEvents Subscriptions API writes it."""
+
+    filters: list[dict[str, str]] = Field(examples=[[{"likewise": "{type~ = parking~, slots > 0}"}]], max_length=10)
+    sink: str = Field(description="Where CloudEvents are sent.", min_length=1, max_length=2000)
+    protocol: str = Field("HTTP", max_length=40)
+    source: str | None = Field(None, max_length=2000)
+    types: list[str] = Field([], max_length=100)
+
+
+class SinkSubscriptionModel(BaseModel):
+    """A subscription with its sink."""
+
+    id: str
+    filters: list[dict[str, str]]
+    sink: str
+    protocol: str
+    secret: str | None = Field(None, description="What signs the deliveries; shown once.")
+
+
 class ChangedSubscription(Document):
     """The parts of a subscription to change."""
 
@@ -250,11 +270,15 @@ class MappingModel(Document):
 
     id: str | None = Field(None, description="The field that is the id.")
     time: str | None = Field(None, description="The field that is the time.")
-    end: str | None = None
-    theme: list[str] = []
-    rename: dict[str, str] = {}
-    drop: list[str] = []
-    constants: dict[str, Scalar] = {}
+    end: str | None = Field(None, description="The field that is the end time.")
+    theme: str | list[str] = Field([], description="A field that holds tags, or the tags of all events.")
+    attributes: dict[str, str] | list[str] | None = Field(
+        None, description="The fields to take, or fields and what to call them; all others by default."
+    )
+    constants: dict[str, str] = Field({}, description="Attributes of every event.")
+    kinds: dict[str, Literal["text", "number", "boolean", "time"]] = Field({}, description="What values are.")
+    time_format: str | None = Field(None, description="A strptime format.")
+    zone: str | None = Field(None, description="The zone of times that name none.")
 
 
 class MappingsModel(BaseModel):

@@ -17,7 +17,6 @@ from likewise.broker.intake import (
     CLOUDEVENTS,
     JSON,
     LINES,
-    FlatMapping,
     Gathered,
     gather_binary,
     gather_cloudevents,
@@ -30,7 +29,7 @@ from likewise.broker.log import Idempotency, Stored
 from likewise.broker.problems import answer, document
 from likewise.broker.service import Broker, Receipt
 from likewise.errors import InputError
-from likewise.events import BadRecord, to_instant
+from likewise.events import BadRecord, RecordMapping, to_instant
 
 PATH = "/v1/events"
 router = APIRouter(tags=["publish"])
@@ -114,7 +113,7 @@ async def _publish_once(broker: Broker, access: Access, key: str, body: bytes, g
 
 
 async def _publish_stream(
-    request: Request, broker: Broker, access: Access, mapping: FlatMapping | None
+    request: Request, broker: Broker, access: Access, mapping: RecordMapping | None
 ) -> tuple[Receipt, list[BadRecord]]:
     """Lines are stored while more come in; a line that is too long ends the request, what was stored stays."""
     rejected: list[BadRecord] = []
@@ -160,7 +159,7 @@ async def _body(request: Request, most: int) -> bytes:
     return b"".join(parts)
 
 
-def _gather(request: Request, kind: str, body: bytes, mapping: FlatMapping | None) -> Gathered:
+def _gather(request: Request, kind: str, body: bytes, mapping: RecordMapping | None) -> Gathered:
     if kind in (CLOUDEVENT, CLOUDEVENTS):
         return gather_cloudevents(body)
     if is_binary_cloudevent(request.headers):
@@ -172,10 +171,11 @@ def _gather(request: Request, kind: str, body: bytes, mapping: FlatMapping | Non
     raise InputError(f"the content type {kind[:60]!r} is not known", hint=f"use {JSON}, {LINES[0]} or {CLOUDEVENT}")
 
 
-async def _mapping(broker: Broker, access: Access, name: str) -> FlatMapping:
+async def _mapping(broker: Broker, access: Access, name: str) -> RecordMapping:
     if len(name) > 255:
         raise InputError("the name of a mapping has at most 255 characters")
-    return msgspec.json.decode(await broker.read(broker.history.mapping, access.namespace, name), type=FlatMapping)
+    saved = await broker.read(broker.history.mapping, access.namespace, name)
+    return RecordMapping.of_plain(msgspec.json.decode(saved), source=f"mapping {name}")
 
 
 def _answer(receipt: Receipt, rejected: list[BadRecord]) -> Response:

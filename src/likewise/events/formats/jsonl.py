@@ -18,8 +18,9 @@ from likewise.errors import InputError
 from likewise.events.columns import default_id
 from likewise.events.event import Event, Instant, Value, to_instant
 from likewise.events.files import MAX_LINE
-from likewise.events.forms import EventForm, RecordForm
+from likewise.events.forms import EventForm, FlatForm, RecordForm
 from likewise.events.instants import FIRST, LAST, parse_instant
+from likewise.events.mapping import RecordMapping
 from likewise.events.records import IdSet, OnError, RecordIntake
 from likewise.events.values import MAX_INTEGER, MAX_TEXT, MIN_INTEGER, check_span, parse_text
 
@@ -66,12 +67,15 @@ def decode_lines(
     first: int = 1,
     on_error: OnError | None = None,
     seen: set[str] | None = None,
+    mapping: RecordMapping | None = None,
 ) -> Iterator[Event]:
     """The events on many lines, as fast as may be; blank lines are skipped.
 
-    `first` is the number of the first line. Ids are checked against `seen`, if given, and added to it.
+    `first` is the number of the first line. Ids are checked against `seen`, if given, and added to it. With a mapping,
+    the lines are flat records.
     """
-    return decode_batch(lines, first, RecordIntake(source, on_error, None if seen is None else IdSet(seen)))
+    form = None if mapping is None else FlatForm(mapping)
+    return decode_batch(lines, first, RecordIntake(source, on_error, None if seen is None else IdSet(seen)), form)
 
 
 def decode_batch(
