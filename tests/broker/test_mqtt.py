@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 import socket
@@ -73,14 +74,17 @@ def mosquitto(tmp_path: Path) -> Iterator[Mosquitto]:
 
 
 class Device:
-    """A client that publishes and notes what it hears."""
+    """A client that publishes and notes what it hears, also what came while it was away."""
+
+    _numbers = itertools.count()
 
     def __init__(self, port: int, topic: str) -> None:
         from paho.mqtt.enums import CallbackAPIVersion
 
         self.heard: list[tuple[str, Any, bool]] = []
         self.subscribed = False
-        self.client = paho.Client(CallbackAPIVersion.VERSION2)
+        name = f"device-{next(self._numbers)}"
+        self.client = paho.Client(CallbackAPIVersion.VERSION2, client_id=name, clean_session=False)
         self.client.on_message = lambda _, __, message: self.heard.append(
             (message.topic, json.loads(message.payload), message.retain)
         )
