@@ -32,15 +32,14 @@ def spark() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
-def shelf(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A shelf with the WordNet space, whole, built on Spark as a user would; for `LIKEWISE_SPACES`."""
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A shelf with the WordNet space, whole, built without Spark; for `LIKEWISE_SPACES`."""
     from likewise.errors import LikewiseError
-    from likewise.pipeline import Corpus, build_space
+    from likewise.semantics import build_wordnet
 
     folder = tmp_path_factory.mktemp("shelf")
     try:
-        corpus = Corpus.find("wordnet")
+        build_wordnet(folder / "wordnet")
     except LikewiseError as error:
         pytest.skip(str(error))
-    build_space(spark, corpus, folder / "wordnet")
     return folder

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -16,8 +17,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import functions as F  # noqa: N812
 
-from likewise.errors import BuildError
-from likewise.events import to_instant, value_of_text
+from likewise.errors import BuildError, InputError
+from likewise.events import parse_instant, to_instant, value_of_text, zone_of
 from likewise.pipeline import TableMapping, as_events, dead_letters, detect, events_from_columns, match, read_events
 
 pytestmark = pytest.mark.spark
@@ -113,6 +114,27 @@ def test_times_of_every_form(spark: Any, cell: str, options: dict[str, str]) -> 
     (row,) = events_from_columns(table, TableMapping(id="id", time="at", **options)).collect()
     assert row.flaw is None
     assert to_instant(row.time.astimezone(UTC)) == 1_767_261_600_000_000
+
+
+TIMES = """
+2020-01-01|2020-01-01T10:30|2020-01-01 10:30:00|2020-01-01T10:30:00.5Z|2020-01-01T10:30:00.123456+01:00
+2020-01-01T10:30:00+0130|2020-01-01T10:30:00+01|2020-02-30|2020-13-01T00:00:00Z|2020-01-01T24:00:01
+ 2020-01-01T10:30:00Z|10:30|T10:30|10:30:00|2020-1-2|20200101|2020|1600000000|1600000000.25|1600000000000|1600000000000000|-5|1.5e9|soon
+"""
+
+
+def test_times_as_text_are_read_as_in_one_process(spark: Any) -> None:
+    """ISO 8601 and numbers since 1970, those without a zone in the session's."""
+    texts = TIMES.strip().replace("\n", "|").split("|")
+    table = spark.createDataFrame([(text, text) for text in texts], "at string, text string")
+    rows = events_from_columns(table, TableMapping(time="at", kinds={"text": "text"}, attributes=["text"])).collect()
+    read = {row.attributes[0].value: to_instant(row.time.astimezone(UTC)) for row in rows if row.flaw is None}
+    zone = zone_of(spark.conf.get("spark.sql.session.timeZone"))
+    wanted = {}
+    for text in texts:
+        with contextlib.suppress(InputError):
+            wanted[text] = parse_instant("at", text, zone=zone)
+    assert read == wanted
 
 
 def test_a_time_of_day_is_no_time(spark: Any) -> None:

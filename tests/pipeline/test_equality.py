@@ -155,6 +155,7 @@ spark.stop()
 """
 
 
+@pytest.mark.slow
 def test_connect_on_a_cluster_equals_the_engine_even_if_a_worker_is_killed(tmp_path: Path, space: str) -> None:
     """Two executors behind Spark Connect; one is killed in the middle of the job."""
     trace = events()

@@ -408,3 +408,12 @@ def test_the_same_in_every_place(space: Path, place: str, way: str, tmp_path: Pa
     assert len(rows) == len(over(space, 0.2))
     assert related == pytest.approx(scores(space)[1, "x"], abs=1e-6)
     assert reasons == 2
+
+
+@pytest.mark.parametrize("how", ["inner", "left", "right", "full", "left_semi", "left_anti"])
+def test_the_left_side_is_read_once(spark: Any, tmp_path: Path, left: Any, right: Any, space: Path, how: str) -> None:
+    """A table that is dear to read, or a view over much, is not read a second time for its terms."""
+    left.write.parquet(str(tmp_path / "left"))
+    stored = spark.read.parquet(str(tmp_path / "left"))
+    found = join_by_meaning(stored, right, on=("word", "term"), threshold=0.1, how=how, spaces=space)
+    assert found._jdf.queryExecution().optimizedPlan().toString().count("parquet") == 1

@@ -144,6 +144,11 @@ def test_a_second_watermark_is_refused_when_the_query_is_built(spark: Any, tmp_p
         detect(events.withWatermark("time", "1 minute").dropDuplicatesWithinWatermark(["id"]).select("*"), PAIR)
     with pytest.raises(BuildError, match="a second one would drop them all"):
         detect(events, PAIR).withWatermark("time", "1 minute")
+    found = detect(events, PAIR)
+    chained = found.where("probability > 0").toDF(*found.columns)
+    for made in (found.select("time"), chained, found.alias("x").drop("start")):
+        with pytest.raises(BuildError, match="a second one would drop them all"):
+            made.withWatermark("time", "1 minute")
 
 
 @pytest.mark.spark

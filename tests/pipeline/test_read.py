@@ -105,9 +105,9 @@ def test_csv_with_a_column_mapping(spark: Any, tmp_path: Path) -> None:
         )
     ]
     assert sorted(letter["reason"] for letter in dead_letters(frame).collect()) == [
-        "the event has no attributes",
-        "the row has another number of cells",
-        "when is not a time",
+        "the row has 8 cells, the header 6",
+        "the row says nothing",
+        "when 'yesterday' is not an ISO 8601 time",
     ]
 
 

@@ -78,12 +78,14 @@ def test_sql_knows_themes(spark: Any, space: Path) -> None:
 
 
 @pytest.mark.spark
-def test_three_arguments_are_refused(spark: Any, space: Path) -> None:
-    from pyspark.errors import PySparkException
+@pytest.mark.parametrize("wrong", ["'a'", "", "'a', 'b', array('c'), array('d'), 'e'", "'a', 'b', 'c', 'd'"])
+def test_wrong_arguments_fail_when_analysed(spark: Any, space: Path, wrong: str) -> None:
+    from pyspark.errors import AnalysisException
 
     register_related(spark, spaces=space)
-    with pytest.raises(PySparkException, match="two terms, and perhaps two themes"):
-        spark.sql("select related('a', 'b', array('c'))").collect()
+    for name in ("related", "why_related"):
+        with pytest.raises(AnalysisException):
+            spark.sql(f"select {name}({wrong})")
 
 
 @pytest.mark.spark
@@ -100,11 +102,11 @@ def test_sql_says_why(spark: Any, space: Path) -> None:
 
 
 @pytest.mark.spark
-def test_columns_of_other_types_and_single_tags(spark: Any, space: Path) -> None:
-    """Numbers are compared as their text; a tag is a theme of its own."""
+def test_columns_of_other_types_and_one_theme(spark: Any, space: Path) -> None:
+    """Numbers are compared as their text; a side without a theme is projected by none."""
     register_related(spark, spaces=space, measure="thematic", name="related_by_theme")
     (row,) = spark.sql("""
-        select related_by_theme(1, '1') as same, related_by_theme('parking', 'garage', 'car', null) as one,
+        select related_by_theme(1, '1') as same, related_by_theme('parking', 'garage', array('car')) as one,
             related_by_theme('parking', 'garage', array('car'), array()) as list
     """).collect()
     assert row["same"] == 1

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from likewise.errors import InputError
-from likewise.semantics import Space, build_local, build_wordnet
+from likewise.semantics import Space, build_local
 
 DOCUMENTS = [("parking", "a place to park cars"), ("garage", "a place for cars"), ("garage", "a place for cars")]
 
@@ -27,5 +27,7 @@ def test_a_corpus_without_words_is_refused_and_leaves_nothing(tmp_path: Path) ->
 @pytest.mark.spark
 @pytest.mark.slow
 def test_wordnet_has_the_same_bytes_with_and_without_spark(shelf: Path, tmp_path: Path, spark: Any) -> None:
-    build_wordnet(tmp_path / "wordnet")
+    from likewise.pipeline import Corpus, build_space
+
+    build_space(spark, Corpus.find("wordnet"), tmp_path / "wordnet")
     assert Space.open(tmp_path / "wordnet").id == Space.open(shelf / "wordnet").id

@@ -180,15 +180,21 @@ def known_hits(event: Event, plain: Iterable[Any]) -> tuple[Hit, ...]:
 
 
 def hit_text(profile: int, probability: float, mapped: MappedValues | None = None) -> str:
-    """A hit without its event as text; equal hits have equal texts, so that many need to be read once.
+    """A hit without its event as a short text; equal hits have equal texts, so that many need to be read once.
 
-    >>> hit_text(3, 0.25), hit_of_text(hit_text(3, 0.25))
-    ('[3,0.25,null]', (3, 0.25, None))
+    >>> [hit_text(3, 1.0), hit_text(3, 0.25)], hit_of_text(hit_text(3, 0.25))
+    (['3', '3 0.25'], (3, 0.25, None))
     """
-    return msgspec.json.encode([profile, probability, dump_mapped(mapped)]).decode()
+    parts = [str(profile)]
+    if probability != 1.0 or mapped is not None:
+        parts.append(repr(float(probability)))
+    if mapped is not None:
+        parts.append(msgspec.json.encode(dump_mapped(mapped)).decode())
+    return " ".join(parts)
 
 
 def hit_of_text(text: str) -> tuple[int, float, MappedValues | None]:
     """The inverse of `hit_text`."""
-    profile, probability, mapped = msgspec.json.decode(text)
-    return profile, float(probability), load_mapped(mapped)
+    profile, *rest = text.split(" ", 2)
+    probability = float(rest[0]) if rest else 1.0
+    return int(profile), probability, load_mapped(msgspec.json.decode(rest[1])) if len(rest) > 1 else None

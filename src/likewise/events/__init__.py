@@ -3,12 +3,13 @@
 from likewise.events.arrow import BatchColumns, columns_of_batch, instants, theme_numbers, value_of_text
 from likewise.events.columns import EventColumns, Renumbering, TupleTable, times_of
 from likewise.events.event import Event, Instant, Value, to_datetime, to_instant
+from likewise.events.formats.csv import CsvColumns
 from likewise.events.formats.json_text import encode_line, written_moment
 from likewise.events.formats.jsonl import decode_line, decode_lines
-from likewise.events.instants import NO_TIME, TimeRule, parse_instant
+from likewise.events.instants import NO_TIME, TimeRule, parse_instant, zone_of
 from likewise.events.mapping import RecordMapping, guess_mapping
 from likewise.events.reading import read_batches, read_events
-from likewise.events.records import BadRecord, DeadLetters, OnError
+from likewise.events.records import BadRecord, DeadLetters, OnError, RecordIntake
 from likewise.events.terms import normalise, words
 from likewise.events.values import parse_text
 from likewise.events.wordlists import words_in
@@ -18,11 +19,13 @@ __all__ = [
     "NO_TIME",
     "BadRecord",
     "BatchColumns",
+    "CsvColumns",
     "DeadLetters",
     "Event",
     "EventColumns",
     "Instant",
     "OnError",
+    "RecordIntake",
     "RecordMapping",
     "Renumbering",
     "TimeRule",
@@ -48,4 +51,5 @@ __all__ = [
     "words_in",
     "write_events",
     "written_moment",
+    "zone_of",
 ]

@@ -194,6 +194,37 @@ def _over_connect(spark: Any, listener: Listener) -> Iterator[None]:
         spark.removeProgressHandler(handle)
 
 
+def jvm_thread(target: Callable[..., None], *arguments: Any, name: str) -> threading.Thread:
+    """A thread that talks with the JVM, started; the connection that it gets for that is closed when it ends.
+
+    Left to the garbage collector, the socket may go before the connection that would close it.
+    """
+
+    def run() -> None:
+        try:
+            target(*arguments)
+        finally:
+            _hang_up()
+
+    thread = threading.Thread(target=run, daemon=True, name=name)
+    thread.start()
+    return thread
+
+
+def _hang_up() -> None:
+    """Close the connection of this thread to the JVM, if it has one."""
+    from pyspark import SparkContext
+
+    client: Any = getattr(SparkContext._gateway, "_gateway_client", None)
+    ask = getattr(client, "get_thread_connection", None)
+    connection = None if ask is None else ask()
+    if connection is None:
+        return
+    with contextlib.suppress(ValueError):
+        client.deque.remove(connection)
+    connection.close()
+
+
 @contextlib.contextmanager
 def _local(spark: SparkSession, listener: Listener) -> Iterator[None]:
     tracker = spark.sparkContext.statusTracker()
@@ -207,8 +238,7 @@ def _local(spark: SparkSession, listener: Listener) -> Iterator[None]:
                 stages = [stage for stage in told if stage is not None]
                 listener(sum(stage.numCompletedTasks for stage in stages), sum(stage.numTasks for stage in stages))
 
-    thread = threading.Thread(target=poll, daemon=True, name="likewise-progress")
-    thread.start()
+    thread = jvm_thread(poll, name="likewise-progress")
     try:
         yield
     finally:

@@ -46,9 +46,17 @@ class CsvColumns:
     """
 
     def __init__(
-        self, names: Sequence[str], mapping: RecordMapping, intake: RecordIntake, *, separator: str = ","
+        self,
+        names: Sequence[str],
+        mapping: RecordMapping,
+        intake: RecordIntake,
+        *,
+        separator: str = ",",
+        multiline: bool = True,
     ) -> None:
+        """Without `multiline` a line is a row, whatever its quotes say."""
         self._names = list(names)
+        self._multiline = multiline
         self._intake = intake
         self._separator = separator
         self._table = TableColumns(mapping, names, source=intake.source)
@@ -57,7 +65,7 @@ class CsvColumns:
             name: pa.string() if name in texts else pa.dictionary(pa.int32(), pa.string())
             for name in self._table.wanted
         }
-        self._parse = arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=True)
+        self._parse = arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=multiline)
         self._convert = arrow_csv.ConvertOptions(
             column_types=kinds, include_columns=self._table.wanted, null_values=[""], strings_can_be_null=True
         )
@@ -80,12 +88,12 @@ class CsvColumns:
             )
         except (pa.ArrowInvalid, pa.ArrowKeyError):
             return self._by_hand(block, first)
-        if table.num_rows != count or block.count(b'"') % 2:
-            # Blank lines, cells that go on over several, a quote that is not closed: only the other reader knows.
+        if table.num_rows != count or not _well_quoted(block, self._separator):
+            # Blank lines, cells that go on over several, a quote that is out of place: only the other reader knows.
             return self._by_hand(block, first)
         cells = {name: _whole(table.column(name)) for name in table.column_names}
         lines = np.arange(first, first + count, dtype=np.int64)
-        return _Cells(cells, lines, [], lambda line: block.split(b"\n", line - first + 1)[line - first])
+        return _Cells(cells, lines, [], lambda line: block.split(b"\n", line - first + 1)[line - first].rstrip(b"\r"))
 
     def _by_hand(self, block: bytes, first: int) -> _Cells:
         """Row by row: slower, and it knows what is wrong with a row and on which line it stands."""
@@ -93,7 +101,7 @@ class CsvColumns:
         lines: list[int] = []
         raws: dict[int, bytes] = {}
         flaws: list[Flaw] = []
-        for number, raw in _records(block, first):
+        for number, raw in _records(block, first, multiline=self._multiline):
             try:
                 rows.append(self._row(raw))
             except InputError as flaw:
@@ -131,14 +139,32 @@ def cells_of(raw: bytes, separator: str) -> list[str]:
         raise InputError(f"not a row: {error}") from None
 
 
-def _records(block: bytes, first: int) -> Iterator[tuple[int, bytes]]:
+def _well_quoted(block: bytes, separator: str) -> bool:
+    """Whether every quote begins or ends a cell, or is one of two that stand for one.
+
+    >>> [_well_quoted(row, ",") for row in (b'a,"b, c"', b'a,"b ""c"" d"', b'a,"b"c', b'a,"b', b'a"b,c"')]
+    [True, True, False, False, False]
+    """
+    if b'"' not in block:
+        return True
+    data = np.frombuffer(b"\n" + block.replace(b'""', b"") + b"\n", np.uint8)
+    quotes = np.flatnonzero(data == ord('"'))
+    edges = np.array([ord(separator), *b"\r\n"], np.uint8)
+    return (
+        not len(quotes) % 2
+        and bool(np.isin(data[quotes[0::2] - 1], edges).all())
+        and bool(np.isin(data[quotes[1::2] + 1], edges).all())
+    )
+
+
+def _records(block: bytes, first: int, *, multiline: bool = True) -> Iterator[tuple[int, bytes]]:
     """Rows with the line on which each begins; a quoted cell may go on over several lines."""
     begun, waiting = first, b""
     for number, line in enumerate(block.removesuffix(b"\n").split(b"\n"), first):
         begun = begun if waiting else number
         waiting += line + b"\n"
         # An odd number of quotes means that a quoted cell is still open.
-        if waiting.count(b'"') % 2 and len(waiting) < _LONGEST:
+        if multiline and waiting.count(b'"') % 2 and len(waiting) < _LONGEST:
             continue
         raw, waiting = waiting.rstrip(b"\r\n"), b""
         if raw.strip():

@@ -8,7 +8,6 @@ job a place is a partition: one composer for each pattern takes all keys of it, 
 from __future__ import annotations
 
 import contextlib
-import threading
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -29,6 +28,7 @@ from likewise.pipeline.events.keep import Kept, keeping
 from likewise.pipeline.events.refusals import refused
 from likewise.pipeline.events.transfer import over_events
 from likewise.pipeline.options import Span, Subscriptions, interests, microseconds, named_options
+from likewise.pipeline.session import jvm_thread
 from likewise.pipeline.streaming.subscriptions import FixedRecipe, RecipeSource, SubscriptionTable
 from likewise.recipe import Recipe
 
@@ -197,7 +197,7 @@ def counted(routed: DataFrame) -> DataFrame:
         F.coalesce(F.sum("untimed"), F.lit(0)).alias("untimed"),
     ]
     watched = routed.observe(seen, *columns).where("part >= 0").drop("refused", "untimed")
-    threading.Thread(target=_warn, args=(seen,), daemon=True, name="likewise-refused").start()
+    jvm_thread(_warn, seen, name="likewise-refused")
     return watched
 
 

@@ -121,7 +121,7 @@ def hit_texts(hits: HitColumns, rows: Numbers) -> pa.Array:
 
     >>> hits = HitColumns(np.array([0, 2, 2]), np.array([0, 0, 1]), np.array([1.0, 0.5, 1.0]))
     >>> [split(text) for text in hit_texts(hits, np.array([0, 2])).to_pylist()]
-    [['[0,1.0,null]'], ['[0,0.5,null]', '[1,1.0,null]']]
+    [['0'], ['0 0.5', '1']]
     """
     texts, codes = _distinct(hits)
     low, high = (np.searchsorted(hits.event, rows, side=side) for side in ("left", "right"))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache, wraps
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
@@ -338,16 +340,42 @@ def plan_text(frame: DataFrame) -> str:
 
 
 def sealed(found: DataFrame) -> DataFrame:
-    """Detections that refuse a second watermark when it is asked for, not after rows were written."""
+    """Detections that refuse a second watermark when it is asked for, not after rows were written.
 
-    def refuse(*_: Any, **__: Any) -> DataFrame:
+    So does every frame that is made of them, by `select` or any other method.
+    """
+    kind: Any = type(found)
+    found.__class__ = _sealed_kind(kind)
+    return found
+
+
+@cache
+def _sealed_kind(kind: type[DataFrame]) -> type[DataFrame]:
+    if issubclass(kind, SealedFrame):
+        return kind
+    methods = {name: method for name, method in inspect.getmembers(kind, inspect.isfunction) if name[0] != "_"}
+    passed = {name: _passing(method, kind) for name, method in methods.items() if name != "withWatermark"}
+    return type(kind.__name__, (SealedFrame, kind), passed)
+
+
+def _passing(method: Callable[..., Any], kind: type[DataFrame]) -> Callable[..., Any]:
+    @wraps(method)
+    def call(*arguments: Any, **named: Any) -> Any:
+        made = method(*arguments, **named)
+        return sealed(made) if isinstance(made, kind) and made.isStreaming else made
+
+    return call
+
+
+class SealedFrame:
+    """A frame of detections, or made of them."""
+
+    def withWatermark(self, *_: Any, **__: Any) -> DataFrame:  # noqa: N802 - Spark's name
+        """Refused."""
         raise BuildError(
             "detections of a stream come when their watermark has passed, so a second one would drop them all",
             hint="aggregate each batch: found.writeStream.foreachBatch(…), or write them and read them as a stream",
         )
-
-    vars(found)["withWatermark"] = refuse
-    return found
 
 
 def detect_stream(events: DataFrame, source: RecipeSource, options: DetectOptions) -> DataFrame:

@@ -166,10 +166,11 @@ def _guessed(cell: Column) -> Column:
     )
 
 
-EPOCH: Final = r"^\d{9,11}(\.\d+)?\z"
-"""Seconds since 1970 as text, in the years 1973 to 5138: shorter numbers may be dates, longer ones are not seconds."""
-TIME_OF_DAY: Final = r"^\s*T?\d{1,2}:"
-"""A time of day alone, which Spark's cast would take for one of today."""
+EPOCH: Final = r"^\s*[-+]?\d+(\.\d*)?([eE][-+]?\d+)?\s*\z"
+"""A number since 1970 as text; eight digits are a date."""
+COMPACT_DATE: Final = r"^\s*\d{8}\s*\z"
+ISO_TIME: Final = r"^\s*\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d(:?\d\d)?)?)?\s*\z"
+"""What of ISO 8601 Spark's cast reads too. The cast alone would take years, and times of day for those of today."""
 UNITS: Final = {"s": 1_000_000, "ms": 1_000, "us": 1}
 """Microseconds in a unit of epoch times."""
 _LARGEST: Final = (("s", 10**11), ("ms", 10**14), ("us", 10**17))
@@ -192,9 +193,9 @@ def moment_of(
             return F.try_to_timestamp(cell, F.lit(format))
         if unit is not None:
             return _epoch(cell, unit)
-        seconds = F.timestamp_seconds(cell.try_cast("decimal(20, 6)"))
-        read = F.when(~cell.rlike(TIME_OF_DAY), cell.try_cast("timestamp"))
-        return F.coalesce(read, F.when(cell.rlike(EPOCH), seconds))
+        date = F.when(cell.rlike(COMPACT_DATE), F.try_to_timestamp(F.trim(cell), F.lit("yyyyMMdd")))
+        number = F.when(cell.rlike(EPOCH) & ~cell.rlike(COMPACT_DATE), _epoch(cell, None))
+        return F.coalesce(F.when(cell.rlike(ISO_TIME), cell.try_cast("timestamp")), date, number)
     if sort == "void":
         return cell.cast("timestamp")
     raise refusal(label, kind, "cannot be a time")

@@ -1,22 +1,25 @@
 """How lines of CSV get to the workers: as shares of files that they read themselves, or as rows of text from Spark.
 
 Workers read files in a mounted file system. Streams, compressed files and other file systems are read by Spark, which
-hands over lines and leaves the rest to the worker.
+hands over lines and leaves the rest to the worker. Either way the cells are read as in one process, by the readers of
+`likewise.events`, except that a line is a row: a cell that goes on over lines could lie in two shares.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from itertools import compress
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 import numpy as np
 import pyarrow as pa
 
-from likewise.pipeline.events.csv import Lines, Place, Table, decoded
-from likewise.pipeline.events.frame import EVENTS_SCHEMA
+from likewise.events import BadRecord, CsvColumns, EventColumns, RecordIntake, RecordMapping
+from likewise.pipeline.events.frame import EVENTS_SCHEMA, ColumnWriter, decoded
 from likewise.pipeline.events.scan import Part, local_sizes, task_rows
 from likewise.pipeline.events.transfer import Batches, EventOrigin, Step, remember
 
@@ -32,13 +35,73 @@ _PACKED: Final = (".bz2", ".deflate", ".gz", ".lz4", ".snappy", ".zst", ".zstd")
 """Files that Spark unpacks while it reads."""
 
 
-def csv_events(lines: DataFrame, table: Table, *, stream: bool) -> DataFrame:
+@dataclass(frozen=True, slots=True)
+class CsvTable:
+    """What a worker must know of a CSV table: its columns by place, and what they are for."""
+
+    names: tuple[str, ...]
+    mapping: RecordMapping
+    separator: str = ","
+
+    def reader(self, source: str) -> TableReader:
+        """Reads the lines of a file."""
+        return TableReader(self, source)
+
+
+class TableReader:
+    """Lines of one file into batches of events, and after them those lines that are none."""
+
+    def __init__(self, table: CsvTable, source: str) -> None:
+        self._flaws: list[BadRecord] = []
+        intake = RecordIntake(source, self._flaws.append, None)
+        self._columns = CsvColumns(table.names, table.mapping, intake, separator=table.separator, multiline=False)
+        self._writer = ColumnWriter()
+
+    def read(self, text: bytes, first: int | None) -> Iterator[pa.RecordBatch]:
+        """The events of whole lines, the first of them numbered `first`, if that is known.
+
+        >>> reader = CsvTable(("id", "temp", "place"), RecordMapping(id="id")).reader("x.csv")
+        >>> good, bad = reader.read(b"e1,3.5,Galway\\ne2,,\\n", 2)
+        >>> [tuple(each.values()) for each in decoded(good).column("attributes").to_pylist()[0]]
+        [('temp', '3.5', 'number'), ('place', 'Galway', 'text')]
+        >>> [(each["line"], each["reason"], each["record"]) for each in bad.column("flaw").to_pylist()]
+        [(3, 'the row says nothing', 'e2,,')]
+        """
+        if b"\r" in text:
+            text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        for events in self._columns.read(text, 1 if first is None else first):
+            yield self._writer.batch(_named(events, text, 1 if first is None else first))
+        if self._flaws:
+            flaws = [flaw if first is not None else replace(flaw, line=None) for flaw in self._flaws]
+            self._flaws.clear()
+            yield self._writer.batch(None, flaws)
+
+
+def _named(events: EventColumns, text: bytes, first: int) -> EventColumns:
+    """The events with ids for those that have none: the file and a digest of the line, whoever reads it and when."""
+    missing = events.ids.is_null().to_numpy(zero_copy_only=False)
+    if not missing.any():
+        return events
+    assert events.lines is not None
+    lines = text.split(b"\n")
+    ids = events.ids.to_pylist()
+    for at in compress(range(len(ids)), missing):
+        ids[at] = row_id(events.source, lines[int(events.lines[at]) - first])
+    return replace(events, ids=pa.array(ids, pa.string()))
+
+
+def row_id(source: str, line: bytes) -> str:
+    """The id of what has none: the name of its file, and a digest of its line."""
+    return f"{source}:{blake2b(line.strip(), digest_size=8).hexdigest()}"
+
+
+def csv_events(lines: DataFrame, table: CsvTable, *, stream: bool) -> DataFrame:
     """The events of a table of text lines (`value`), made in the workers."""
     rows, step = _whole_files(lines, table, stream=stream) or (_as_rows(lines), LineStep(table))
     return remember(rows.mapInArrow(Decoded(step), EVENTS_SCHEMA), EventOrigin(lambda: (rows, step)))
 
 
-def _whole_files(lines: DataFrame, table: Table, *, stream: bool) -> tuple[DataFrame, Step] | None:
+def _whole_files(lines: DataFrame, table: CsvTable, *, stream: bool) -> tuple[DataFrame, Step] | None:
     sizes = None if stream else local_sizes(lines)
     if not sizes or any(path.endswith(_PACKED) for path in sizes):
         return None
@@ -83,7 +146,7 @@ Share = tuple[str, int, int]
 class ShareStep:
     """Reads the shares of a task; the task is told by its number, the only row that Spark gives it."""
 
-    table: Table
+    table: CsvTable
     tasks: tuple[tuple[Share, ...], ...]
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -93,23 +156,41 @@ class ShareStep:
                     yield from read_share(self.table, share)
 
 
-def read_share(table: Table, share: Share, *, block: int = BLOCK) -> Iterator[pa.RecordBatch]:
+def read_share(table: CsvTable, share: Share, *, block: int = BLOCK) -> Iterator[pa.RecordBatch]:
     """The events of the lines that begin in a share of a file; the first line of a file names its columns."""
     path, first, last = share
     with open(path, "rb") as file:
         start, end = line_start(file, first), line_start(file, last)
-        count, header = Count(path, start), first == 0
-        place = Place(os.path.basename(path), count.first)
+        count, header = LineCount(path, start), first == 0
+        reader = table.reader(os.path.basename(path))
         for text in blocks(file, start, end, block=block):
-            lines, ended = Lines.of_text(text)
-            if header and len(lines.starts):
-                lines, header = lines.only(slice(1, None)), False
-            yield from table.events(lines, place)
-            count.ended += ended
+            rows = text
+            if header and text.strip():
+                rows, header = _below_header(text), False
+            for batch in reader.read(rows, 0) if rows.strip() else ():
+                yield _counted(batch, count, before=_ends(text) - _ends(rows))
+            count.ended += _ends(text)
+
+
+def _below_header(text: bytes) -> bytes:
+    blank = len(text) - len(text.lstrip())
+    found = _LINE_END.search(text, blank)
+    return text[found.end() :] if found else b""
+
+
+def _counted(batch: pa.RecordBatch, count: LineCount, *, before: int) -> pa.RecordBatch:
+    """A batch of letters with the numbers that their lines have in the file; others have none to be told."""
+    flaws = batch.column("flaw")
+    if flaws.null_count == len(batch):
+        return batch
+    first = count.first() + before
+    told = [{**flaw, "line": flaw["line"] + first} for flaw in flaws.to_pylist()]
+    place = batch.schema.get_field_index("flaw")
+    return batch.set_column(place, batch.schema.field(place), pa.array(told, flaws.type))
 
 
 @dataclass(slots=True)
-class Count:
+class LineCount:
     """The number of a line: those before the share are counted only if one of it has to be told."""
 
     path: str
@@ -172,19 +253,22 @@ def blocks(file: BinaryIO, start: int, end: int, *, block: int = BLOCK) -> Itera
 class LineStep:
     """Makes events of lines that Spark has read; the first line of each file names its columns."""
 
-    table: Table
+    table: CsvTable
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         # The file whose first line was left out; its lines follow one another, over several batches maybe.
         begun: int | None = None
         for batch in batches:
-            lines, rows = Lines.of_column(batch.column("line"))
-            files, starts = (batch.column(name).to_numpy(zero_copy_only=False)[rows] for name in ("file", "start"))
-            edges = np.flatnonzero(np.diff(files) != 0) + 1
-            for first, end in zip([0, *edges], [*edges, len(rows)], strict=True):
-                if first == end:
+            lines = batch.column("line").to_pylist()
+            files, starts = (batch.column(name).to_numpy(zero_copy_only=False) for name in ("file", "start"))
+            edges = (np.flatnonzero(np.diff(files) != 0) + 1).tolist()
+            for first, end in zip([0, *edges], [*edges, len(lines)], strict=True):
+                rows = [line for line in lines[first:end] if line and line.strip()]
+                if not rows:
                     continue
-                source = Place(batch.column("source")[int(rows[first])].as_py())
                 header = starts[first] == 0 and files[first] != begun
                 begun = files[first]
-                yield from self.table.events(lines.only(slice(first + header, end)), source)
+                yield from self._read(rows[1:] if header else rows, batch.column("source")[first].as_py())
+
+    def _read(self, rows: Sequence[bytes], source: str) -> Iterator[pa.RecordBatch]:
+        return self.table.reader(source).read(b"\n".join(rows), None) if rows else iter(())

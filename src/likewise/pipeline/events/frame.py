@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from likewise.errors import BuildError
-from likewise.events import BadRecord, Event, Value, columns_of_batch, written_moment
+from likewise.events import BadRecord, Event, EventColumns, TupleTable, Value, columns_of_batch, written_moment
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -118,6 +119,54 @@ def events_of(batch: pa.RecordBatch | pa.Table) -> Iterator[Event]:
 
 def _plain(column: pa.Array) -> pa.Array:
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+
+
+class ColumnWriter:
+    """Events in columns as batches; the texts of tuples stay numbers, and each distinct one is written once."""
+
+    def __init__(self) -> None:
+        self._table: TupleTable | None = None
+        self._texts: list[tuple[str, str, int]] = []
+
+    def batch(self, events: EventColumns | None, flaws: Sequence[BadRecord] = ()) -> pa.RecordBatch:
+        """Events, or the records that are none."""
+        if events is None:
+            return batch_of((), flaws)
+        starts = pa.array(events.starts, mask=~events.timed).cast(_MOMENT)
+        ends = pa.array(events.ends, mask=~events.timed).cast(_MOMENT)
+        themes = pa.array([list(theme) for theme in events.table.themes], pa.list_(pa.string()))
+        columns = [events.ids, starts, ends, themes.take(pa.array(events.themes)), self._attributes(events)]
+        return pa.RecordBatch.from_arrays([*columns, pa.nulls(len(events), _FLAW)], names=list(EVENT_COLUMNS))
+
+    def _attributes(self, events: EventColumns) -> pa.ListArray:
+        table = events.table
+        if table is not self._table:
+            self._table, self._texts = table, []
+        new = ((name, *written(value)) for name, value in table.pairs[len(self._texts) :])
+        self._texts += [(name, text, KINDS.index(kind)) for name, text, kind in new]
+        used, codes = np.unique(events.codes, return_inverse=True)
+        told = [self._texts[code] for code in used.tolist()]
+        names = pa.array([each[0] for each in told], pa.string()).dictionary_encode()
+        kinds = pa.DictionaryArray.from_arrays(pa.array([each[2] for each in told], pa.int32()), pa.array(KINDS))
+        rows = pa.array(codes.astype(np.int32))
+        values = pa.DictionaryArray.from_arrays(rows, pa.array([each[1] for each in told], pa.string()))
+        parts = pa.StructArray.from_arrays([names.take(rows), values, kinds.take(rows)], names=list(TEXTS))
+        return pa.ListArray.from_arrays(pa.array(events.offsets, pa.int32()), parts)
+
+
+def decoded(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """A batch with texts for the numbers of them, as Spark wants it."""
+    attributes = batch.column("attributes")
+    kind = ARROW_SCHEMA.field("attributes").type
+    if attributes.type == kind:
+        return batch
+    parts = [part.dictionary_decode() for part in attributes.flatten().flatten()]
+    tuples = pa.StructArray.from_arrays(parts, fields=list(kind.value_type))
+    sizes = pc.fill_null(pc.list_value_length(attributes), 0).to_numpy(zero_copy_only=False)
+    offsets = pa.array(np.concatenate(([0], np.cumsum(sizes))).astype(np.int32))
+    made = pa.ListArray.from_arrays(offsets, tuples, type=kind)
+    columns = [made if name == "attributes" else batch.column(name) for name in EVENT_COLUMNS]
+    return pa.RecordBatch.from_arrays(columns, schema=ARROW_SCHEMA)
 
 
 def tidy(column: pa.Array) -> pa.ListArray:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,12 +17,10 @@ import pyarrow as pa
 from likewise.errors import BuildError, InputError
 from likewise.events import BadRecord, Event, OnError, decode_lines, instants
 from likewise.events import read_events as read_source
-from likewise.pipeline.events.csv import Table
-from likewise.pipeline.events.csv_scan import csv_events
+from likewise.pipeline.events.csv_scan import CsvTable, csv_events, row_id
 from likewise.pipeline.events.frame import EVENTS_SCHEMA, Keep, as_events, batch_of
 from likewise.pipeline.events.scan import parquet_origin
 from likewise.pipeline.events.table import TableMapping, events_from_columns
-from likewise.pipeline.events.timestamps import zone_named
 from likewise.pipeline.events.transfer import EventOrigin, remember
 
 if TYPE_CHECKING:
@@ -155,15 +152,16 @@ class _Reader:
         rows = reader.schema(schema).csv(self.path).select("*", F.col("_metadata.file_name").alias(SOURCE))
         return events_from_columns(rows, columns, keep=keep, broken=BROKEN, source=SOURCE)
 
-    def _own_csv(self, columns: TableMapping, names: list[str]) -> Table | None:
+    def _own_csv(self, columns: TableMapping, names: list[str]) -> CsvTable | None:
         """How workers read the table; nothing where only Spark's reader knows how."""
         options = {key.lower(): value for key, value in self.options.items() if key.lower() not in FILE_OPTIONS}
         separators = {options.pop(name) for name in SEPARATOR_OPTIONS if name in options} or {","}
         zone = self.spark.conf.get("spark.sql.session.timeZone") or ""
         (separator,) = separators if len(separators) == 1 else ("",)
         single = len(separator) == 1 and separator.isascii() and separator not in '"\r\n'
-        known = columns.plain and zone_named(zone) is not None
-        return Table(tuple(names), columns, zone, separator) if single and known and not options else None
+        if not single or options or not columns.plain:
+            return None
+        return CsvTable(tuple(names), columns.record_mapping(zone), separator)
 
     def _header(self) -> list[str]:
         """The names in the first line, in the order of the file: CSV columns are found by place."""
@@ -254,8 +252,7 @@ def _events_of_lines(lines: list[bytes], sources: list[str], on_error: OnError) 
     for event in decode_lines(lines, source=_NAMELESS, first=0, on_error=reject):
         if event.id.startswith(_NAMELESS):
             at = int(event.id.removeprefix(f"{_NAMELESS}:"))
-            digest = blake2b(lines[at].strip(), digest_size=8).hexdigest()
-            yield Event(f"{sources[at]}:{digest}", event.tuples, event.theme, event.start, event.end)
+            yield Event(row_id(sources[at], lines[at]), event.tuples, event.theme, event.start, event.end)
         else:
             yield event
 

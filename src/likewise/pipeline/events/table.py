@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from likewise.errors import BuildError
+from likewise.events import RecordMapping
 from likewise.pipeline.events.cells import (
     UNITS,
     infinite,
@@ -66,6 +67,15 @@ class TableMapping:
         used = [*self._spoken(), *self._attribute_specs()]
         own = self.time_unit is None and self.time_format is None
         return own and all(isinstance(each, str) for each in used)
+
+    def record_mapping(self, zone: str) -> RecordMapping:
+        """The same as readers outside Spark know it, for mappings that are `plain`."""
+        named: Any = (self.id, self.time, self.end)
+        key, time, end = named
+        theme: Any = self.theme
+        chosen: Any = self.attributes
+        constants = {name: text for name, text in self.constants.items() if text}
+        return RecordMapping(key, time, end, theme, chosen, constants, self.kinds, zone=zone)
 
     def bound(self, present: Sequence[str], fold: Callable[[str], str] = str) -> TableMapping:
         """The same with names as the table spells them; one that is no column and no path is refused."""

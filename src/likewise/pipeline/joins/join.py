@@ -293,6 +293,8 @@ class MeaningJoin:
 
     def joined(self, renamed: dict[str, str]) -> DataFrame:
         """The rows of both sides over the pairs of their terms."""
+        if self._single_scan:
+            return self.streamed(renamed)
         pairs = self._pairs()
         left = self.left.keyed()
         keys = [*self.left.keys, *self.left.same]
@@ -302,8 +304,15 @@ class MeaningJoin:
         right = self.right.keyed(renamed)
         return left.join(pairs, keys, first).join(right, [*self.right.keys, *self.right.same], self.how)
 
+    @property
+    def _single_scan(self) -> bool:
+        """Whether each row of the left can get the list of its near terms by itself, so that it is read only once."""
+        alone = self.simple or (len(self.left.on) == 1 and self.how == "inner" and self.bar.best is None)
+        settled = self.margin or self.one_to_one or self.explain
+        return alone and not settled and self._near[0].small is not None
+
     def streamed(self, renamed: dict[str, str]) -> DataFrame:
-        """Row by row, since a stream's terms are never all there: each gets the list of its near terms."""
+        """Row by row: each gets the list of its near terms. The terms of a stream are never all there."""
         from pyspark.sql import functions as F  # noqa: N812
         from pyspark.sql.pandas.functions import arrow_udf
 
@@ -316,11 +325,13 @@ class MeaningJoin:
         # The stubs want a kind of function that the call itself finds out.
         near = arrow_udf(NearColumn(self.meaning, terms, self._near[0].bar).__call__, NEAR)  # type: ignore[call-overload]
         left = self.left.keyed()
+        if not left.isStreaming:
+            left = self._near[0].spread_out(left)
         listed = left.withColumn(LIST, near(F.col(self.left.keys[0])))
         if self.half:
             found = F.coalesce(F.size(LIST), F.lit(0)) > 0
             return listed.where(found if self.how == "left_semi" else ~found)
-        each = "inline" if self.how == "inner" else "inline_outer"
+        each = "inline" if self.how in ("inner", "right") else "inline_outer"
         pairs = listed.selectExpr(*(f"`{name}`" for name in map(_quoted, left.columns)), f"{each}({LIST})")
         pairs = pairs.withColumnsRenamed({"_likewise_near": self.right.keys[0]})
         return pairs.join(self.right.keyed(renamed), [*self.right.keys, *self.right.same], self.how)

@@ -154,6 +154,9 @@ CONNECT_TASKS: Final = 8
 SMALL: Final = CHUNK
 """Distinct terms of the right side that may come to the driver and go with every task."""
 
+LITTLE: Final = 64 << 20
+"""Bytes of rows that are sent around rather than left on one core."""
+
 TALL: Final = 8_000
 """Terms of the left side in a group, at least: the right side of a group is made ready anew for each."""
 
@@ -194,6 +197,14 @@ class TermPairs:
         spread = self.left.distinct().repartition(self._partitions)
         task = PairTask(self.meaning, terms, self.bar, self.margin)
         return spread.mapInArrow(task, MARGINS_SCHEMA if self.margin else PAIRS_SCHEMA)
+
+    def spread_out(self, rows: DataFrame) -> DataFrame:
+        """Rows over all cores, if they are few: a small file is little data, yet its terms may be much work."""
+        plan: Any = getattr(rows, "_jdf", None)
+        if plan is None:
+            return rows
+        size = int(str(plan.queryExecution().optimizedPlan().stats().sizeInBytes()))
+        return rows.repartition(self._partitions) if size < LITTLE else rows
 
     def _in_groups(self) -> DataFrame:
         """Every group of left terms meets every group of right terms once."""

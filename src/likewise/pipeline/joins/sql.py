@@ -96,31 +96,34 @@ def register_related(
 ) -> None:
     """Make `related(a, b)` and `related(a, b, theme_a, theme_b)` known to Spark SQL, and `why_related` likewise.
 
-    Themes are arrays of tags, or a tag. `competitors`, `background`, `temperature` and
-    `measure_options` go to the measure. The reasons are the
-    strongest concepts that both terms share, an array of struct (concept, weight).
+    Themes are arrays of tags; without them, the whole space counts. Wrong arguments fail when a query is analysed.
+    `competitors`, `background`, `temperature` and `measure_options` go to the measure. The reasons are the strongest
+    concepts that both terms share, an array of struct (concept, weight).
     """
     from pyspark.sql.pandas.functions import arrow_udf
 
     told = {"competitors": competitors, "background": background, "temperature": temperature}
     meaning = Meaning.of(measure, spaces, **told, **(measure_options or {}))
 
-    def related_columns(*columns: pa.Array) -> pa.Array:
-        _check(columns)
-        return related(meaning.measure(), *columns, known=once(("pairs", meaning.key), Known))
+    def related_columns(a: pa.Array, b: pa.Array, theme_a: pa.Array, theme_b: pa.Array) -> pa.Array:
+        return related(meaning.measure(), a, b, theme_a, theme_b, known=once(("pairs", meaning.key), Known))
 
-    def why_columns(*columns: pa.Array) -> pa.Array:
-        _check(columns)
-        return why(meaning.measure(), *columns)
+    def why_columns(a: pa.Array, b: pa.Array, theme_a: pa.Array, theme_b: pa.Array) -> pa.Array:
+        return why(meaning.measure(), a, b, theme_a, theme_b)
 
-    # The stubs know only functions of a fixed number of columns.
-    spark.udf.register(name, arrow_udf(related_columns, "double"))  # type: ignore[call-overload]
-    spark.udf.register(f"why_{name}", arrow_udf(why_columns, WHY))  # type: ignore[call-overload]
+    for called, function, kind in ((name, related_columns, "double"), (f"why_{name}", why_columns, WHY)):
+        # Spark does not count the arguments of a function in Python; of one in SQL it does, when it analyses a query.
+        inner = f"likewise_{called}"
+        spark.udf.register(inner, arrow_udf(function, kind))  # type: ignore[call-overload]
+        spark.sql(
+            f"create or replace temporary function {_quoted(called)}(a string, b string, "
+            "theme_a array<string> default null, theme_b array<string> default null) "
+            f"returns {kind} return {_quoted(inner)}(a, b, theme_a, theme_b)"
+        )
 
 
-def _check(columns: Sequence[pa.Array]) -> None:
-    if len(columns) not in (2, 4):
-        raise BuildError("related takes two terms, and perhaps two themes", hint="related(a, b, theme_a, theme_b)")
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
 
 
 class Known:
@@ -232,7 +235,7 @@ def _by_theme(left: pa.Array, right: pa.Array, count: int) -> list[tuple[Any, Th
     """Rows with the same themes, and these."""
     if left is None or right is None:
         return [(slice(None), ((), ()))]
-    (mine, a), (theirs, b) = (_distinct_themes(_lists(column)) for column in (left, right))
+    (mine, a), (theirs, b) = (_distinct_themes(column) for column in (left, right))
     found, rows = np.unique(a * len(theirs) + b, return_inverse=True)
     if len(found) == 1:
         return [(slice(None), (_sorted(mine[a[0]]), _sorted(theirs[b[0]])))] if count else []
@@ -251,12 +254,3 @@ def _distinct_themes(column: pa.ListArray) -> tuple[list[tuple[str, ...]], Codes
 
 def _sorted(theme: Sequence[str]) -> Theme:
     return tuple(sorted(set(theme)))
-
-
-def _lists(column: pa.Array) -> pa.ListArray:
-    """Tags as lists; a text is a theme of one tag."""
-    if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
-        return column.cast(pa.list_(pa.string()))
-    tags = column.cast(pa.string())
-    sizes = np.asarray(tags.is_valid()).astype(np.int32)
-    return pa.ListArray.from_arrays(np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32), tags.drop_null())

@@ -7,12 +7,12 @@ that is started again at once waits for it; one that is started beside another i
 from __future__ import annotations
 
 import contextlib
-import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from likewise.errors import BuildError
+from likewise.pipeline.session import jvm_thread
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -77,7 +77,7 @@ class CheckpointLock:
     def until_over(self, query: StreamingQuery) -> None:
         """Hold it for as long as the query runs."""
         if self._path is not None:
-            threading.Thread(target=self._hold, args=(query,), daemon=True, name="likewise-claim").start()
+            jvm_thread(self._hold, query, name="likewise-claim")
 
     def release(self) -> None:
         """Let others have it."""

@@ -1,0 +1,113 @@
+"""Over Spark Connect all gives what it gives in one process; one server and one client serve all these tests."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from tests.pipeline.test_equality import DOCUMENTS, MEANT, SINGLE, events, told_by_engine
+from tests.pipeline.traces import PATTERNS, closing, write_files
+
+from likewise.semantics import Space, measure, write_space
+
+pytestmark = pytest.mark.spark
+
+CLIENT = """
+import json, pathlib, sys
+from likewise.errors import BuildError
+from likewise.pipeline import check, detect, join_by_meaning, match, read_events, register_related, spark_session
+from pyspark.errors import AnalysisException
+from tests.pipeline.test_equality import MEANT, SINGLE, matches_of
+from tests.pipeline.traces import PATTERNS, signatures
+
+folder, space = pathlib.Path(sys.argv[1]), sys.argv[2]
+spark = spark_session(remote="local[2]", settings={"spark.sql.shuffle.partitions": "2"})
+told = {"module": type(spark).__module__, "problems": list(map(str, check(spark, spaces=space)))}
+trace = read_events(spark, folder / "in", format="jsonl")
+told["matches"] = sorted(map(list, matches_of(match(trace, SINGLE, spaces=space)).elements()))
+told["batch"] = sorted(map(repr, signatures(detect(trace, PATTERNS + MEANT, spaces=space).toArrow()).elements()))
+
+stream = read_events(spark, folder / "in", format="jsonl", stream=True, options={"maxFilesPerTrigger": "1"})
+found = detect(stream, PATTERNS + MEANT, spaces=space, buckets=2)
+try:
+    found.select("time").withWatermark("time", "1 minute")
+    told["sealed"] = False
+except BuildError:
+    told["sealed"] = True
+writer = found.writeStream.format("parquet").option("path", str(folder / "out"))
+query = writer.option("checkpointLocation", str(folder / "state")).trigger(availableNow=True).start()
+query.awaitTermination()
+told["stream"] = sorted(map(repr, signatures(spark.read.parquet(str(folder / "out")).toArrow()).elements()))
+
+left = spark.createDataFrame([(1, "laptop"), (2, "zzyzx")], "id int, word string")
+right = spark.createDataFrame([("c", "computer"), ("g", "garage")], "id string, term string")
+joined = join_by_meaning(left, right, on=("word", "term"), best=1, spaces=space, how="left")
+told["joined"] = sorted([row["id"], row["id_right"]] for row in joined.collect())
+register_related(spark, spaces=space)
+told["related"] = spark.sql("select related('laptop', 'computer') as r").collect()[0]["r"]
+try:
+    spark.sql("select related('laptop') as r").schema
+    told["refused"] = False
+except AnalysisException:
+    told["refused"] = True
+print("RESULT", json.dumps(told))
+spark.stop()
+"""
+
+
+@pytest.fixture(scope="module")
+def space(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("spaces") / "tiny"
+    write_space(folder, DOCUMENTS)
+    return str(folder)
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory, space: str) -> Any:
+    """What a client has to tell, in a process of its own: a session is classic or remote for the whole process."""
+    folder = tmp_path_factory.mktemp("connect")
+    write_files(folder / "in", [*events(60), closing(events(60))], size=31)
+    command = [sys.executable, "-c", CLIENT, str(folder), space]
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, cwd=folder)
+    results = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
+    assert results, done.stderr[-3000:]
+    return json.loads(results[0].removeprefix("RESULT "))
+
+
+def test_the_session_is_remote_and_lacks_nothing(told: Any) -> None:
+    assert told["module"].startswith("pyspark.sql.connect")
+    assert told["problems"] == []
+
+
+def test_matches_and_detections_are_those_of_the_engine(told: Any, space: str) -> None:
+    trace = [*events(60), closing(events(60))]
+    matches, _ = told_by_engine(trace, SINGLE, space)
+    _, found = told_by_engine(trace, PATTERNS + MEANT, space)
+    assert told["matches"] == sorted(map(list, matches.elements()))
+    assert told["batch"] == sorted(map(repr, found.elements()))
+    # What is known only at the last moment waits for the next event.
+    last = trace[-1].start or 0
+    assert told["stream"] == sorted(repr(key) for key in found.elements() if key[1] < last)
+
+
+def test_joins_and_sql_know_meaning(told: Any, space: str) -> None:
+    assert told["joined"] == [[1, "c"], [2, None]]
+    esa = measure("esa", spaces=[Space.open(space)])
+    assert told["related"] == pytest.approx(float(esa.matrix(["laptop"], ["computer"])[0, 0]))
+
+
+def test_what_is_wrong_is_refused_when_built(told: Any) -> None:
+    assert told["sealed"]
+    assert told["refused"]
