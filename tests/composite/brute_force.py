@@ -335,10 +335,10 @@ class Trace:
         groups: dict[object, list[Found]] = {}
         for part in node.parts:
             for f in self._lone(part, after, origin, free):
-                groups.setdefault((f.time, f.phase, f.ranks), []).append(f)
-        ways = [[replace(f, reading=f.p) for f in group] if len(group) > 1 else group for group in groups.values()]
+                groups.setdefault((f.step, f.ranks), []).append(f)
+        ways = [_one_span(group) for group in groups.values()]
         if self._asked_at(node) is not None:
-            return [f for group in ways for f in group]
+            return [replace(f, read=((id(node), f.step),)) for group in ways for f in group]
         return [merged(group) for group in ways]
 
     def _asked_at(self, node: m.Disjunction) -> m.Pattern | None:
@@ -346,11 +346,19 @@ class Trace:
         above = [
             place
             for b in self.composite.where
-            if (place := smallest(self.composite.root, binds(b))) is not node
+            if (place := self._decided_at(b)) is not node
             and binds(b) & aliases(node)
             and any(node is one for one in below(place))
         ]
         return max(above, key=lambda place: len(list(below(place))), default=None)
+
+    def _decided_at(self, b: m.Binding) -> m.Pattern:
+        """The smallest part with its members, or the count that counts a member for each of its values."""
+        if b.left == b.right and not b.approximate:
+            counts = [one for one in below(self.composite.root) if isinstance(one, m.Selection | m.Repetition)]
+            for one in reversed([one for one in counts if b.left.alias in aliases(one.part)]):
+                return one
+        return smallest(self.composite.root, binds(b))
 
     def _together(self, node: m.Pattern, found: list[Found]) -> list[Found]:
         """The ways to read the same events become one where all conditions about them are decided."""
@@ -470,7 +478,7 @@ class Trace:
         for b in self.composite.where:
             if b.operator is m.Operator.EQ and not b.approximate and isinstance(b.right, m.Field):
                 mine = [side for side in (b.left, b.right) if side.alias == getattr(node, "alias", None)]
-                key += [tuple(v for _, _, e in f.roles for v in values(e, side.attribute)) for side in mine]
+                key += [tuple(frozenset(values(e, side.attribute)) for _, _, e in f.roles) for side in mine]
         return tuple(key)
 
     def _bound(self, node: m.Pattern, others: list[tuple[object, ...]], mine: tuple[object, ...]) -> float:
@@ -506,6 +514,14 @@ class Trace:
 
     def _best(self, b: m.Binding, left: list[object], right: list[object]) -> float:
         return max((compare(b, x, y, self.relate) for x in left for y in right), default=0.0)
+
+
+def _one_span(group: list[Found]) -> list[Found]:
+    """Several ways to read the same events are one instance: they have the earliest span."""
+    if len(group) == 1:
+        return group
+    early = min(group, key=lambda f: (f.start, f.end))
+    return [replace(f, reading=f.p, first=early.first, start=early.start, end=early.end) for f in group]
 
 
 def _never(_: Found) -> float:

@@ -17,7 +17,10 @@ Step = tuple[float, int, int]
 
 @dataclass(frozen=True)
 class Found:
-    """One instance: when it is known, the times it spans, which event (by rank) fills which role."""
+    """One instance: when it is known, the times it spans, which event (by rank) fills which role.
+
+    `by` is the event in whose step it is known, `read` says when each `or` that may be read in other ways was.
+    """
 
     time: int
     phase: int
@@ -27,6 +30,8 @@ class Found:
     roles: tuple[tuple[str, int | None, Event], ...]
     p: float
     reading: float = 1.0
+    by: int | None = None
+    read: tuple[tuple[int, Step], ...] = ()
 
     @property
     def ranks(self) -> tuple[int, ...]:
@@ -34,7 +39,9 @@ class Found:
 
     @property
     def step(self) -> Step:
-        return (self.time, 0, max(self.ranks)) if self.phase == 0 else (self.time, 1, 0)
+        if self.phase:
+            return (self.time, 1, 0)
+        return (self.time, 0, max(self.ranks) if self.by is None else self.by)
 
     @property
     def order(self) -> tuple[object, ...]:
@@ -84,16 +91,17 @@ def counted_inside(node: m.Pattern, alias: str) -> bool:
 
 
 def joined(parts: list[Found], time: int, phase: int, p: float) -> Found:
-    roles = tuple(r for f in parts for r in f.roles)
     return Found(
         time,
         phase,
         min(f.first for f in parts),
         min(f.start for f in parts),
         max(f.end for f in parts),
-        roles,
+        tuple(r for f in parts for r in f.roles),
         p,
         math.prod(f.reading for f in parts),
+        None if phase else max((f.step[2] for f in parts if f.time == time), default=None),
+        tuple(one for f in parts for one in f.read),
     )
 
 
@@ -103,13 +111,16 @@ def merged(ways: list[Found]) -> Found:
         return ways[0]
     best = min(ways, key=lambda f: (-f.p, f.order))
     common = max(f.p / f.reading for f in ways)
-    return replace(best, p=common * (1 - math.prod(1 - f.p / common for f in ways)), reading=1.0)
+    return replace(best, p=common * (1 - math.prod(1 - f.p / common for f in ways)), reading=1.0, read=())
 
 
 def read_by(ors: list[m.Disjunction], f: Found) -> object:
     """What stays the same whichever way each `or` reads its events; one inside another goes with that."""
-    sets = [names for one in ors if not any((names := aliases(one)) < aliases(other) for other in ors)]
-    events = tuple(tuple(sorted(str((rank, e.end)) for a, rank, e in f.roles if top(a) in names)) for names in sets)
+    largest = [one for one in ors if not any(aliases(one) < aliases(other) for other in ors)]
+    sets = [aliases(one) for one in largest]
+    ranks = [[rank for a, rank, _ in f.roles if top(a) in names and rank is not None] for names in sets]
+    times = tuple(tuple(step for node, step in f.read if node == id(one)) for one in largest)
+    events = tuple(tuple(sorted(some)) for some in ranks), times
     others = tuple((a, rank, e.end) for a, rank, e in f.roles if not any(top(a) in names for names in sets))
     return events, others
 
@@ -195,14 +206,16 @@ def longest(node: m.Repetition, found: list[list[Found]]) -> list[Found]:
             if found[size][0].time > over or not _in_a_row(found[size - 1 : size + 1]):
                 break
             size += 1
-        run, found = found[:size], found[size:]
-        time, phase = over, 1
+        # One that is too short gives way to the one that begins with its second.
+        run, found = found[:size], found[size if size >= node.least else 1 :]
+        time, phase, by = over, 1, None
         if size == node.most:
             time, phase = run[-1][0].time, run[-1][0].phase
         elif found and found[0][0].time <= over:
-            time, phase = found[0][0].time, found[0][0].phase
+            time, phase, by = found[0][0].time, found[0][0].phase, found[0][0]
         if size >= node.least:
-            out += [_row(fs, time, phase) for fs in itertools.product(*run)]
+            made = [_row(fs, time, phase) for fs in itertools.product(*run)]
+            out += made if by is None or phase else [replace(one, by=by.step[2]) for one in made]
     return out
 
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from random import Random
 
 from guard_paths import PATHS, Row, Run, limited, when_changed
-from guard_reference import Found, World, duplicates_of
+from guard_reference import Found, World
 from guard_shrink import smaller_cases
 from guard_worlds import Case, features, make, nodes
 
@@ -19,10 +19,8 @@ from likewise.events import Event
 from likewise.language import (
     Composite,
     Conjunction,
-    Consumption,
     Disjunction,
     ExclusiveOr,
-    Keep,
     Member,
     Negation,
     Pattern,
@@ -63,15 +61,19 @@ def text(row: Row) -> str:
     return f"{name}@{time / 1e6:g} {filled} (from {start / 1e6:g} to {end / 1e6:g})"
 
 
-def defined(found: Iterable[Found], name: str) -> Iterator[Row]:
+def defined(found: Iterable[Found], name: str, *, every: bool) -> Iterator[Row]:
+    """As each is reported, or in every way in which it may be read."""
     for one in found:
-        roles: dict[str, tuple[str, ...]] = {}
-        for role, event in one.reading:
-            roles[role] = (*roles.get(role, ()), event.id)
-        yield (name, one.time, one.start, one.end, tuple(sorted(roles.items())))
+        for reading in one.readings if every else (one.reading,):
+            roles: dict[str, tuple[str, ...]] = {}
+            for role, event in reading:
+                roles[role] = (*roles.get(role, ()), event.id)
+            yield (name, one.time, one.start, one.end, tuple(sorted(roles.items())))
 
 
-def by_definition(case: Case, trace: tuple[Event, ...] | None = None, *, changed: bool = False) -> list[Row]:
+def by_definition(
+    case: Case, trace: tuple[Event, ...] | None = None, *, changed: bool = False, every: bool = False
+) -> list[Row]:
     """What the page says, sorted; with the last pattern added and removed in between, or all the time."""
     trace = trace or case.trace
     world = World(trace, {pattern.name: pattern for pattern in case.patterns}, case.horizon)
@@ -80,7 +82,8 @@ def by_definition(case: Case, trace: tuple[Event, ...] | None = None, *, changed
     for pattern in case.patterns:
         last = pattern is case.patterns[-1]
         found = world.whole(pattern.name, position=added if last else 0)
-        out += defined((one for one in found if not last or known_before(one, trace, removed)), pattern.name)
+        found = [one for one in found if not last or known_before(one, trace, removed)]
+        out += defined(found, pattern.name, every=every)
     return sorted(out)
 
 
@@ -128,7 +131,7 @@ class Examination:
         """A limit costs detections; it never makes one, but for another choice among what would be there without."""
         random = Random(f"limit {self.case.seed}")
         limits = Limits(random.randint(1, 4), random.choice(("drop oldest", "refuse")))
-        allowed = {row[:1] + row[2:] for row in by_definition(without_choices(self.case))}
+        allowed = {row[:1] + row[2:] for row in by_definition(without_choices(self.case), every=True)}
         for compiled in (True, False):
             given = limited(self.case, limits, compiled=compiled)
             path = f"limit {limits.instances}, {limits.policy}, {'compiled' if compiled else 'general'}"
@@ -192,17 +195,6 @@ def shrunk(found: Disagreement, path: str) -> Disagreement:
             return found
 
 
-def left_out(case: Case) -> bool:
-    """`first` inside a `not`, with unique pairs: the page counts anew after consumption, the engine does not yet."""
-    for body in (pattern.body for pattern in case.patterns):
-        assert isinstance(body, Composite)
-        below = [part for node in nodes(body.root) if isinstance(node, Negation) for part in nodes(node.part)]
-        chosen = any(duplicates_of(part).keep is not Keep.ALL for part in below)
-        if chosen and body.consumption is Consumption.UNIQUE:
-            return True
-    return False
-
-
 def paths_of(case: Case) -> list[str]:
     """The two main paths, and one more by turns."""
     others = [name for name in PATHS if name not in ("general", "compiled")]
@@ -213,9 +205,6 @@ def examine(seeds: Iterable[int], seen: Counter[str]) -> Iterator[str]:
     """All disagreements of a range of cases, each shrunk and as text; counts what occurred."""
     for seed in seeds:
         case = make(seed)
-        if left_out(case):
-            seen["left out"] += 1
-            continue
         examination, told = Examination(case, seen), features(case)
         try:
             _ = examination.general

@@ -13,7 +13,17 @@ from itertools import product
 from math import inf
 from typing import NamedTuple
 
-from guard_conditions import Placed, Roles, events_of, holds, place, profile_holds, repeated_by, values_of
+from guard_conditions import (
+    Placed,
+    Roles,
+    below,
+    events_of,
+    holds,
+    place,
+    profile_holds,
+    repeated_by,
+    values_of,
+)
 from guard_relations import allen
 
 from likewise.events import Event
@@ -53,7 +63,10 @@ class Active(NamedTuple):
 
 @dataclass(frozen=True)
 class Found:
-    """One instance: `first` is the time of its first event, `readings` are the ways to fill its roles."""
+    """One instance: `first` is the time of its first event, `readings` are the ways to fill its roles.
+
+    `place` is its place among those that are counted.
+    """
 
     time: int
     known: Known
@@ -62,16 +75,21 @@ class Found:
     end: int
     readings: tuple[Roles, ...]
     events: frozenset[Known] = frozenset()
-    ticks: tuple[int, ...] = ()
+    place: int = 0
 
     @property
     def reading(self) -> Roles:
-        """The way it is reported: of several the first by the names of its roles."""
-        return min(self.readings, key=lambda roles: [role for role, _ in roles])
+        """The way it is reported: of several the first by the names of its roles, then by its events."""
+        return min(self.readings, key=roles_in_order)
 
     @property
     def order(self) -> tuple[object, ...]:
-        return (self.known, sorted([*self.events, *map(until, self.ticks)]))
+        """Earliest events first; what has the same ones, as it is read."""
+        return (self.known, sorted(self.events), roles_in_order(self.reading))
+
+
+def roles_in_order(roles: Roles) -> list[tuple[str, int | None]]:
+    return [(role, event.end) for role, event in roles]
 
 
 def joined(parts: Sequence[Found], *, time: int | None = None, known: Known | None = None) -> Found:
@@ -84,7 +102,6 @@ def joined(parts: Sequence[Found], *, time: int | None = None, known: Known | No
         max(p.end for p in parts),
         tuple(sum(roles, ()) for roles in product(*(p.readings for p in parts))),
         frozenset().union(*(p.events for p in parts)),
-        sum((p.ticks for p in parts), ()),
     )
 
 
@@ -139,6 +156,11 @@ class Running:
     def __init__(self, world: World, composite: Composite, active: Active) -> None:
         self.world, self.composite, self.active = world, composite, active
         self.placed: Placed = place(composite)
+        absences = [node for node in below(composite.root) if isinstance(node, Negation)]
+        counts = [node for node in below(composite.root) if isinstance(node, Selection | Repetition | ExclusiveOr)]
+        # What is consumed has happened all the same: it counts and breaks an `xor`. In a negation nothing is consumed.
+        self.free = {id(part) for absence in absences for part in below(absence.part)}
+        self.lasting = self.free | {id(part) for count in counts for part in below(count)}
         self.consumed: dict[Known, Known] = {}
         self.memo: dict[tuple[int, Active], list[Found]] = {}
 
@@ -202,9 +224,7 @@ class Running:
         while moment <= self.world.horizon:
             if moment > active.moment or (active.whole and moment == active.moment):
                 tick = Event("", (), (), moment, moment)
-                yield Found(
-                    moment, until(moment), moment, moment, moment, (((node.alias or "", tick),),), ticks=(moment,)
-                )
+                yield Found(moment, until(moment), moment, moment, moment, (((node.alias or "", tick),),))
             moment += step
 
     def checked(self, one: Found, conditions: Iterable[object]) -> Iterator[Found]:
@@ -219,8 +239,8 @@ class Running:
         for one in (one for part in node.parts for one in self.alone(part, active)):
             same = found.setdefault((one.known, one.events), one)
             if same is not one:
-                span = {"start": min(same.start, one.start), "end": max(same.end, one.end)}
-                found[one.known, one.events] = replace(same, readings=same.readings + one.readings, **span)
+                early = min(same, one, key=lambda way: (way.start, way.end))
+                found[one.known, one.events] = replace(early, readings=same.readings + one.readings)
         yield from found.values()
 
     def negation(self, node: Negation, active: Active) -> Iterator[Found]:
@@ -232,9 +252,9 @@ class Running:
                 yield Found(ends, until(ends), ends, opened, ends, ((),))
 
     def selection(self, node: Selection, active: Active) -> Iterator[Found]:
-        return iter({id(one): one for one in self.selected(node, active)}.values())
+        return self.as_one(self.selected(node, active))
 
-    def selected(self, node: Selection, active: Active) -> Iterator[Found]:
+    def selected(self, node: Selection, active: Active) -> Iterator[tuple[Sequence[Found], Found]]:
         for row in self.rows(node.part, active):
             opened, count = None, 0
             for one in row:
@@ -242,20 +262,16 @@ class Running:
                     opened, count = one.time, 0
                 count += 1
                 if count == node.index:
-                    yield one
+                    yield [one], one
 
     def repetition(self, node: Repetition, active: Active) -> Iterator[Found]:
-        seen = set()
-        for row in self.rows(node.part, active):
-            if node.longest:
-                yield from self.longest(row, node)
-                continue
-            for first in range(len(row)):
-                for run in self.runs(row[first:], node):
-                    key = tuple(id(one) for one in run)
-                    if key not in seen:
-                        seen.add(key)
-                        yield joined(run)
+        counted = self.longest if node.longest else self.repeated
+        return self.as_one(found for row in self.rows(node.part, active) for found in counted(row, node))
+
+    def repeated(self, row: Sequence[Found], node: Repetition) -> Iterator[tuple[Sequence[Found], Found]]:
+        for first in range(len(row)):
+            for run in self.runs(row[first:], node):
+                yield run, joined(run)
 
     def runs(self, row: Sequence[Found], node: Repetition) -> Iterator[Sequence[Found]]:
         """The runs of consecutive instances from the first one on that are as long as asked for."""
@@ -268,7 +284,7 @@ class Running:
             if node.least <= length <= (node.most or length):
                 yield run
 
-    def longest(self, row: Sequence[Found], node: Repetition) -> Iterator[Found]:
+    def longest(self, row: Sequence[Found], node: Repetition) -> Iterator[tuple[Sequence[Found], Found]]:
         """From the left, each run as long as it can be: known when it is full, cut short, or its time is over."""
         while row:
             run = list(self.runs(row, replace(node, least=1)))[-1]
@@ -278,29 +294,43 @@ class Running:
                 continue
             ends = row[0].time + (node.within or 0)
             if len(run) == node.most:
-                yield joined(run)
+                yield run, joined(run)
             elif rest and rest[0].first <= run[-1].time and rest[0].time <= ends:
-                yield joined(run, time=rest[0].time, known=rest[0].known)
+                yield run, joined(run, time=rest[0].time, known=rest[0].known)
             else:
-                yield joined(run, time=ends, known=until(ends))
+                yield run, joined(run, time=ends, known=until(ends))
             row = rest
 
     def rows(self, part: Pattern, active: Active) -> Iterator[list[Found]]:
-        """The instances to count; for a member that is set equal to itself, those of each value on their own."""
-        found = self.alone(part, active)
-        fields = repeated_by(self.composite, part)
-        if not fields:
-            yield found
-            return
-        by_value: dict[object, list[Found]] = {}
-        for one in found:
-            for values in product(*(self.counted_by(f, one) for f in fields)):
-                by_value.setdefault(values, []).append(one)
-        yield from by_value.values()
+        """The instances to count; for a member that is set equal to itself, those of each value on their own.
 
-    def counted_by(self, wanted: Field, one: Found) -> Sequence[object]:
-        """The values that an instance is counted for; one without any event is counted all the same."""
-        return values_of(wanted, one.reading) if events_of(wanted.alias, one.reading) else [None]
+        An instance that may be read in several ways is counted for the values of each, in the ways that have them.
+        """
+        found = [replace(one, place=n) for n, one in enumerate(self.alone(part, active))]
+        fields = repeated_by(self.composite, part)
+        by_value: dict[object, dict[int, Found]] = {}
+        for one in found:
+            for roles in one.readings:
+                for values in product(*(self.counted_by(f, roles) for f in fields)):
+                    row = by_value.setdefault(values, {})
+                    ways = row[one.place].readings if one.place in row else ()
+                    row[one.place] = replace(one, readings=(*ways, roles))
+        for row in by_value.values():
+            yield list(row.values())
+
+    def counted_by(self, wanted: Field, roles: Roles) -> Sequence[object]:
+        """The values that a reading is counted for; one without the member is counted all the same."""
+        return values_of(wanted, roles) if events_of(wanted.alias, roles) else [None]
+
+    @staticmethod
+    def as_one(counted: Iterable[tuple[Sequence[Found], Found]]) -> Iterator[Found]:
+        """What is found for several values is one instance, read in all the ways in which it was found."""
+        found: dict[object, Found] = {}
+        for run, one in counted:
+            key = (one.known, *(part.place for part in run))
+            before = found[key].readings if key in found else ()
+            found[key] = replace(one, readings=tuple(dict.fromkeys(before + one.readings)))
+        return iter(found.values())
 
     def relation(self, node: Relation, active: Active) -> Iterator[Found]:
         for left, right in self.together(node, (node.left, node.right), active):
@@ -370,9 +400,17 @@ class Running:
                 yield list(parts)
 
     def waiting(self, node: Conjunction | Relation, part: Pattern, active: Active) -> list[Found]:
+        found = [one for one in self.of(part, active) if not self.forbidden(node, part, one, active)]
         if duplicates_of(part).keep is Keep.LAST:
-            return self.of(part, active)
-        return self.picked(part, active, over=lambda one: self.waits_beside(node, part, one, active))
+            return [one for one in found if id(node) in self.lasting or not self.gone(one, before=one.known)]
+        return self.chosen(part, found, over=lambda one: self.waits_beside(node, part, one, active))
+
+    def forbidden(self, node: Conjunction | Relation, part: Pattern, one: Found, active: Active) -> bool:
+        """Whether what must not happen had happened when the only part came."""
+        if not isinstance(node, Conjunction) or not all(other is part or absent(other) for other in node.parts):
+            return False
+        before = [b for b in self.beside(node, (one,), active) if b[0].known <= one.known]
+        return bool(before) and any(not any(self.unbroken(one, [b])) for b in before)
 
     def waits_beside(self, node: Conjunction | Relation, part: Pattern, one: Found, active: Active) -> Known:
         """The end of the window, or, for the only part, when what must not happen did."""
@@ -403,18 +441,21 @@ class Running:
         return self.picked(part, active, over=lambda _: until(1 << 62))
 
     def picked(self, part: Pattern, active: Active, *, over: Callable[[Found], Known]) -> list[Found]:
+        return self.chosen(part, self.of(part, active), over=over)
+
+    def chosen(self, part: Pattern, found: list[Found], *, over: Callable[[Found], Known]) -> list[Found]:
         choice = duplicates_of(part)
-        found = self.of(part, active)
         if choice.keep is Keep.ALL:
             return found
         label, out = label_of(part), []
         kept: dict[object, tuple[Found | None, int]] = {}
+        takes, lasts = id(part) not in self.free, id(part) in self.lasting
         for one in found:
-            if self.gone(one, before=one.known):
+            if not lasts and self.gone(one, before=one.known):
                 continue
             key = self.key(label, one)
             held, count = kept.get(key, (None, 0))
-            if held is not None and (self.gone(held, before=one.known) or over(held) < one.known):
+            if held is not None and ((takes and self.gone(held, before=one.known)) or over(held) < one.known):
                 held, count = None, 0
             if held is None:
                 count += 1
@@ -528,7 +569,7 @@ class Running:
         held: Prefix | None = None
         count = 0
         for way, one in group:
-            if self.gone(one, before=one.known):
+            if id(node) not in self.lasting and self.gone(one, before=one.known):
                 continue
             if held is not None and self.waits_until(node, k, held) < one.known:
                 held, count = None, 0
@@ -543,12 +584,19 @@ class Running:
         assert way.found is not None
         assert way.opened is not None
         window = until(1 << 62) if node.within is None else until(way.opened + node.within)
-        return min(window, self.spent(way.found), self.broken_at(node, k, way))
+        spent = until(1 << 62) if id(node) in self.free else self.spent(way.found)
+        return min(window, spent, self.broken_at(node, k, way))
 
     def broken_at(self, node: Steps, k: int, way: Prefix) -> Known:
-        """The end of the moment at which an absence that follows was broken, whatever comes after."""
+        """The end of the moment at which an absence that follows was surely broken.
+
+        Where the next part is more than a profile, it may have begun before that moment, and so is not broken for sure.
+        """
         assert way.found is not None
         ends = [until(1 << 62)]
+        following = next((part for part in node.parts[k + 1 :] if not absent(part)), None)
+        if not isinstance(following, Member | TimeEvent | Negation | None):
+            return min(ends)
         for j in range(k + 1, len(node.parts)):
             part = node.parts[j]
             if not isinstance(part, Negation):
@@ -564,6 +612,8 @@ class Running:
 
     def latest(self, node: Steps, k: int, group: list[tuple[Prefix, Found]], _: int) -> Iterator[Prefix]:
         """Each one, for as long as no other has come: what is of the same time as the other still continues it."""
+        lasts = id(node) in self.lasting
+        group = [(way, one) for way, one in group if lasts or not self.gone(one, before=one.known)]
         for n, (way, _found) in enumerate(group):
             following = min((one.time for _way, one in group[n + 1 :]), default=inf)
             if k < len(node.parts) - 1:

@@ -314,16 +314,7 @@ class Maker:
 
     def composite(self, root: Pattern) -> Composite:
         consumption = self.random.choice((None, None, Consumption.UNIQUE, Consumption.UNIQUE, Consumption.ALL_PAIRS))
-        odd = nested_in_counts(root)
-        where = tuple(c for c in self.where(root) if c.left != c.right or c.left.alias not in odd)
-        return Composite(root, where, consumption)
-
-
-def nested_in_counts(root: Pattern) -> set[str]:
-    """Members below a count that are not the counted one: what it means to set them equal to themselves is not said."""
-    counts = [node for node in nodes(root) if isinstance(node, Repetition | Selection)]
-    nested = [part for node in counts for part in nodes(node.part) if part is not node.part]
-    return set().union(*(labels_below(part) for part in nested))
+        return Composite(root, self.where(root), consumption)
 
 
 def make(seed: int) -> Case:

@@ -241,7 +241,7 @@ class TestSnapshots:
             Detector.restore(data)
 
     def test_another_version_is_refused(self) -> None:
-        data = Detector().snapshot().replace(b"\xa7version\x03", b"\xa7version\x7f")
+        data = Detector().snapshot().replace(b"\xa7version\x04", b"\xa7version\x7f")
         with pytest.raises(InputError, match="version 127"):
             Detector.restore(data)
 

@@ -200,6 +200,54 @@ def test_two_ways_to_fill_a_conjunction_are_two() -> None:
     assert everywhere(f"p: {either} where b.r = c.s", stream) == [("p", "x", "y"), ("p", "y", "x")]
 
 
+def test_unique_where_one_event_is_awaited_and_forbidden_under_different_keys() -> None:
+    """Not forbidden for this room, the event completes the pair and takes the first event with it."""
+    steps = "{v = 1} as a then not {k = B} as n then {k = C} as c within 9 s"
+    text = f"p: {steps} where a.r = n.s and a.r = c.r consume unique"
+    assert everywhere(text, "a@0 v=1 r=1; b@1 k=B k=C r=1 s=2; c@2 k=C r=1") == [("p", "a", "b")]
+
+
+def test_duplicates_of_one_step_are_chosen_before_any_is_consumed() -> None:
+    patterns = "q: {k = C} as a then not {k = A} as b within 8 s\np: first q as n consume unique"
+    found = everywhere(patterns, "c@1 k=C; d@1 k=C", until=60)
+    assert [row for row in found if row[0] == "p"] == [("p", "c")]
+
+
+@pytest.mark.parametrize("either", ["({k = A} as a or {v > 0} as b)", "({v > 0} as b or {k = A} as a)"])
+def test_what_may_be_read_in_two_ways_is_counted_for_each(either: str) -> None:
+    """Whatever the order of the branches: as `a` all count together, as `b` those of each room."""
+    stream = "x@0 k=A v=1 r=1; y@1 v=1 r=1; z@2 k=A r=2; u@3 k=B v=1 r=2"
+    assert everywhere(f"p: 2nd {either} where b.r = b.r", stream) == [("p", "y"), ("p", "z")]
+    assert everywhere(f"p: 2 times {either} where b.r = b.r", stream) == [("p", "x", "y"), ("p", "x", "z")]
+
+
+def test_what_is_known_at_another_time_is_another_instance() -> None:
+    """Whether or not a condition keeps the branches apart."""
+    either = "({k = A} as a or ({k = A} as b then not {k = B} as n within 2 s)) then {k = C} as c within 9 s"
+    for text in (f"p: {either}", f"p: {either} where a.r = c.r"):
+        assert everywhere(text, "x@0 k=A r=1; y@5 k=C r=1") == [("p", "x", "y")] * 2
+
+
+def test_a_tick_is_no_event_by_which_ways_to_read_differ() -> None:
+    either = "({k = A} as a and every 5 s as t within 5 s) or {k = A} as b"
+    text = f"p: ({either}) then not {{v = 1}} as n within 5 s where n.r != b.r"
+    assert everywhere(text, "s@5 k=S; x@8 k=A r=1", until=14) == [("p", "x", "")]
+
+
+def test_several_values_of_duplicates_have_no_order() -> None:
+    text = "p: 2nd duplicate {k = B} as a then {k = C} as c within 8 s where a.s = c.s"
+    assert everywhere(text, "x@0 k=B s=1 s=2; y@1 k=B s=2 s=1; z@2 k=C s=1") == [("p", "y", "z")]
+
+
+@pytest.mark.parametrize("branches", ["{k = A} as a or %s", "%s or {k = A} as a"])
+def test_two_ways_to_read_the_same_events_have_one_span(branches: str) -> None:
+    other = "((not {k = B} as n for 2 s) then {k = A} as b within 9 s)"
+    [_, pattern] = parse("q: {k = Q} as q\np: " + branches % other)
+    stream = trace("s@0 k=C; x@5 k=A")
+    [one] = Detector([pattern], compiled=False).publish_batch(stream)
+    assert (one.names, one.start // 10**6, one.end // 10**6) == (("a",), 0, 5)
+
+
 def test_two_absences_cannot_be_compared() -> None:
     text = "p: not {k = B} as b then {k = B} as a then (not {k = A} as c for 1 s) within 5 s where b.s = c.s"
     with pytest.raises(BuildError, match="both must not happen"):
@@ -217,6 +265,9 @@ def test_the_longest_row_alone() -> None:
     assert everywhere(f"{text} where a.r = a.r", "a1@0 k=A r=1; b@1 k=A r=2; a2@2 k=A r=1", until=60) == [
         ("p", "a1", "a2")
     ]
+    three = "p: longest 3 or more times {k = A} as a within 5 s"
+    short = "a1@3 k=A; a2@5 k=A; a3@9 k=A; a4@10 k=A"
+    assert everywhere(three, short, until=60) == [("p", "a2", "a3", "a4")]
     pairs = "p: longest 1 to 2 times {k = A} as a within 10 s"
     assert everywhere(pairs, "a1@0 k=A; a2@4 k=A; a3@5 k=A", until=60) == [("p", "a1", "a2"), ("p", "a3")]
     # One that lost some of its events to a limit is not the longest.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,9 @@ from likewise.matching import Matcher
 from likewise.semantics import Measure
 
 __all__ = ["Composer", "PatternState", "Refused"]
+
+
+_OPTIONS: Final = Options()
 
 
 class Composer:
@@ -129,7 +132,7 @@ class Composer:
         """Run a pattern from now on."""
         if self._runs_already(name):
             raise BuildError(f"a pattern {name!r} is running already", hint="use replace, or another name")
-        subscription = Subscription(name, body, options or Options())
+        subscription = Subscription(name, body, options or _OPTIONS)
         plan = self._plan(subscription, self._catalogue.named)
         shape = None if self._flat is None else shape_of(plan)
         self._numbers += 1

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 C = TypeVar("C", bound="Composer")
 
 FORMAT: Final = "likewise-detector"
-VERSION: Final = 3
+VERSION: Final = 4
 
 
 def write(detector: Composer) -> bytes:

@@ -91,6 +91,7 @@ class Dump:
                 roles,
                 parts,
                 instance.reading,
+                instance.choice,
             ]
         )
         return number
@@ -130,7 +131,7 @@ class Load:
         return RoleToken(load_event(event), rank, time, taken=taken)
 
     def _instance(self, entry: Any) -> Instance:
-        node, time, phase, first, start, end, probability, roles, parts, reading = entry
+        node, time, phase, first, start, end, probability, roles, parts, reading, choice = entry
         return Instance(
             node,
             time=time,
@@ -142,6 +143,7 @@ class Load:
             roles=tuple(Filled(role, self._tokens[t], p, load_mapped(mapped)) for role, t, p, mapped in roles),
             parts=tuple(self._instances[part] for part in parts),
             reading=reading,
+            choice=choice,
         )
 
     def known(self, number: int) -> Instance:

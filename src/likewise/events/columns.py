@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import TypeAlias, overload
 
 import numpy as np
@@ -243,13 +244,16 @@ class Renumbering:
         return found
 
 
+_start_of, _end_of = attrgetter("start"), attrgetter("end")
+
+
 def times_of(events: Sequence[Event]) -> tuple[Offsets, Offsets] | None:
     """Starts and ends of events; None if one of them has no time."""
     if isinstance(events, EventColumns):
         return (events.starts, events.ends) if events.timed.all() else None
     try:
-        starts = np.fromiter((event.start for event in events), np.int64, count=len(events))
-        ends = np.fromiter((event.end for event in events), np.int64, count=len(events))
+        starts = np.fromiter(map(_start_of, events), np.int64, count=len(events))
+        ends = np.fromiter(map(_end_of, events), np.int64, count=len(events))
     except (TypeError, OverflowError):
         return None
     return starts, ends

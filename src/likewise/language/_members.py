@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from likewise.language._model import (
     Member,
@@ -15,13 +16,17 @@ from likewise.language._model import (
     TimeEvent,
 )
 
+# As tuples: a union would be built anew for every node.
+_LEAVES: Final = (Member, Reference, TimeEvent)
+_ABOUT_ONE: Final = (Negation, Selection, Repetition)
+
 
 def members(pattern: Pattern) -> Iterator[Member | Reference | TimeEvent]:
     """The members of a pattern from left to right."""
     pending: list[Pattern] = [pattern]
     while pending:
         node = pending.pop()
-        if isinstance(node, Member | Reference | TimeEvent):
+        if isinstance(node, _LEAVES):
             yield node
         else:
             pending.extend(reversed(parts(node)))
@@ -29,9 +34,9 @@ def members(pattern: Pattern) -> Iterator[Member | Reference | TimeEvent]:
 
 def parts(pattern: Pattern) -> tuple[Pattern, ...]:
     """The patterns directly below one."""
-    if isinstance(pattern, Member | Reference | TimeEvent):
+    if isinstance(pattern, _LEAVES):
         return ()
-    if isinstance(pattern, Negation | Selection | Repetition):
+    if isinstance(pattern, _ABOUT_ONE):
         return (pattern.part,)
     if isinstance(pattern, Relation):
         return (pattern.left, pattern.right)

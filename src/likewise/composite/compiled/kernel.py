@@ -263,7 +263,9 @@ def _step(t: Any, low: int, high: int, event: int, now: int, rank: int, limit: i
                 _combine(t, hit, event, now, rank, begin + abs(limit))
             kept |= enter(t, hit, now, rank, limit)
     if t.scalars[FOUND] > begin:
-        kept |= decide(t, t.hits[low], begin, now, rank)
+        # What must not happen comes first, and may have another key than the members.
+        member = low + int(t.hits[low].place == t.patterns[t.places[t.hits[low].place].pattern].guard)
+        kept |= decide(t, t.hits[member], begin, now, rank)
     return kept
 
 

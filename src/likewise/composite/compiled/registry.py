@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,8 @@ from likewise.composite.hits import HitBook
 from likewise.events import Event, Instant, Value
 from likewise.language import Options, Profile
 from likewise.matching import Aggregation, Matcher
+
+_NO_KEYS: Final = (-1,) * MOST_KEYS
 
 
 class Facts(NamedTuple):
@@ -125,17 +127,17 @@ class FlatBook:
     def add(self, name: str, shape: Shape, *, number: int, started: Instant | None) -> None:
         """Enter a pattern; one that has not started waits for the first event."""
         index = self._free.pop() if self._free else self._new_index()
-        self._names[index], self._roles[index] = name, tuple(role.name for role in shape.roles)
+        self._names[index], self._roles[index] = name, tuple([role.name for role in shape.roles])
         self._index[name], self._shapes[name] = index, shape
         self._numbers[index] = number
         self._deep += _is_deep(shape)
         self._widen(len(shape.roles))
-        first = self._places(len(shape.all_roles))
+        roles = shape.all_roles
+        first = self._places(len(roles))
         self._fill(index, shape, first, NEVER if started is None else started)
-        self._tables.stops[first : first + len(shape.all_roles)] = 0
-        for place, role in enumerate(shape.all_roles, first):
+        for place, role in enumerate(roles, first):
             keys = [self._columns.join(attribute) for attribute in role.attributes]
-            self._tables.places[place] = (index, role.keep, *keys, *(-1,) * (MOST_KEYS - len(keys)))
+            self._tables.places[place] = (index, role.keep, *keys, *_NO_KEYS[len(keys) :])
             self._post(self._predicate(role), place)
 
     def _new_index(self) -> int:
@@ -157,7 +159,9 @@ class FlatBook:
         """So many places in a row."""
         free = self._free_places.get(count)
         if free:
-            return free.pop()
+            first = free.pop()
+            self._tables.stops[first : first + count] = 0
+            return first
         first = self._placed
         self._placed += count
         while self._placed > len(self._tables.places):
@@ -224,8 +228,9 @@ class FlatBook:
         if at == len(self._tables.postings):
             postings = _doubled(self._tables.postings)
             self._with(postings=postings, hits=np.zeros(len(postings), HIT))
-        self._tables.postings[at] = (place, self._tables.predicates["head"][predicate])
-        self._tables.predicates["head"][predicate] = at
+        heads = self._tables.predicates["head"]
+        self._tables.postings[at] = (place, heads[predicate])
+        heads[predicate] = at
 
     # going
 

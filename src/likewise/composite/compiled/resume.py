@@ -91,7 +91,7 @@ class _Resumed:
         if blockers is not None:
             instance = self._instance(process.node.guards[0].node, row.member, row.ranks[0], row.events[0])
             instance.probability = row.probability
-            blockers._add(instance)
+            blockers.add(instance)
 
     def _held(self, process: JointProcess, row: KeptPattern) -> None:
         part, within = process.node.parts[row.member], process.node.within

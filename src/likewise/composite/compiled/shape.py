@@ -11,6 +11,7 @@ from likewise.composite.plan.nodes import Absence, JointNode, LeafNode, Part, Pl
 from likewise.events import Value, normalise
 from likewise.language import Consumption, Keep, Operator, Options, Profile, Range
 
+_OPERATORS = (SequenceNode, JointNode)
 _KEEP = {Keep.ALL: ALL, Keep.FIRST: FIRST, Keep.LAST: LAST}
 
 
@@ -43,7 +44,8 @@ class Shape(NamedTuple):
     @property
     def spread(self) -> bool:
         """Whether an event may have different keys in different roles."""
-        return any(role.attributes != self.roles[0].attributes for role in self.roles)
+        first = self.roles[0].attributes
+        return any(role.attributes != first for role in self.roles)
 
     @property
     def deferred(self) -> bool:
@@ -54,7 +56,7 @@ class Shape(NamedTuple):
 def shape_of(plan: Plan) -> Shape | None:
     """The shape of a plain pattern; None for all others."""
     root = plan.root.node
-    within = root.within if isinstance(root, SequenceNode | JointNode) else None
+    within = root.within if isinstance(root, _OPERATORS) else None
     guard = root.guards[0] if isinstance(root, SequenceNode) and root.guards else None
     asked = _members(plan.root)
     if asked and guard is not None:
@@ -122,6 +124,8 @@ def _joined(
     The members must be joined without the one that must not happen, which comes last and joins nothing, and in a
     sequence each member by those before it: then all that waits under a key has that key for sure.
     """
+    if not plan.conditions:
+        return roles
     found: list[set[tuple[int, str]]] = []
     places = {role.name: k for k, role in enumerate(roles)}
     for condition in plan.conditions:
@@ -129,8 +133,6 @@ def _joined(
         if sides is None or any(_by_meaning(roles[k], attribute) for k, attribute in sides):
             return None
         found.append(sides)
-    if not found:
-        return roles
     groups = _connected(found)
     everyone = list(range(len(roles)))
     members = everyone if guard is None else everyone[:-1]

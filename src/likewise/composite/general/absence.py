@@ -21,8 +21,8 @@ class Guarded(Process):
 
     __slots__ = ()
 
-    def broken_by(self, blockers: Blockers, instance: Instance) -> None:
-        """Something that must not happen did for sure: whatever that breaks can go."""
+    def broken_by(self, blockers: Blockers, instance: Instance, keys: tuple[Any, ...]) -> None:
+        """Something that must not happen did for sure, with its join keys: whatever that breaks can go."""
         raise NotImplementedError
 
 
@@ -63,9 +63,9 @@ class Blockers:
 
     def accept(self, _slot: Any, instance: Instance) -> None:
         """One more that breaks the silence."""
-        self._add(instance)
+        keys = self.add(instance)
         if instance.probability == 1.0:
-            self._owner.broken_by(self, instance)
+            self._owner.broken_by(self, instance, keys)
         run, found = self._owner.run, self._found
         # No limit takes them out while anyone asks for them: that would let a false detection through.
         if self._window is not None:
@@ -81,13 +81,16 @@ class Blockers:
             return None
         return found[len(found) // 2].time
 
-    def _add(self, instance: Instance) -> None:
+    def add(self, instance: Instance) -> tuple[Any, ...]:
+        """Keep an instance; gives the keys under which it is found."""
         self._found.append(instance)
-        for key in self._keys(instance):
+        keys = self._keys(instance)
+        for key in keys:
             held = self._by_key.get(key)
             if held is None:
                 held = self._by_key[key] = deque()
             held.append(instance)
+        return keys
 
     def _keys(self, instance: Instance) -> tuple[Any, ...]:
         join = self.absence.join
@@ -115,9 +118,9 @@ class Blockers:
                     break
         return product
 
-    def breaks(self, roles: tuple[Filled, ...], instance: Instance) -> bool:
-        """Whether a sure instance is one that is meant for sure."""
-        conditions = self.absence.conditions
+    def breaks(self, roles: tuple[Filled, ...], instance: Instance, *, alike: bool = False) -> bool:
+        """Whether a sure instance is one that is meant for sure; those that are alike have met by their only key."""
+        conditions = self.absence.rest if alike else self.absence.conditions
         return not conditions or self._owner.factor(conditions, roles + instance.roles) == 1.0
 
     def _bound(self, roles: tuple[Filled, ...], instance: Instance, alike: bool) -> float:
@@ -175,7 +178,7 @@ class Blockers:
         """Take a dumped state."""
         found, process = state
         for one in found:
-            self._add(load.known(one))
+            self.add(load.known(one))
         self._process.load(process, load)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from likewise.composite.general.instance import Instance, changed, merged
 from likewise.composite.general.process import TIMERS, Process
 from likewise.composite.plan.nodes import DisjunctionNode, ExclusiveNode
+from likewise.events import Instant
 
 if TYPE_CHECKING:
     from likewise.composite.state import Dump, Load
@@ -24,12 +25,35 @@ class DisjunctionProcess(Process):
 
     def handle(self, inbox: list[tuple[Any, Instance]]) -> None:
         groups: dict[tuple[int, ...], list[Instance]] = {}
-        for _, instance in sorted(inbox, key=lambda entry: entry[0]):
+        for _, instance in inbox:
             groups.setdefault(instance.ranks, []).append(instance)
         for group in groups.values():
-            ways = [_way(instance) for instance in group] if len(group) > 1 else group
-            for instance in ways if self.node.apart is not None else (merged(ways),):
-                self.emit(instance)
+            if self.node.apart is not None:
+                for way in self._ways(group):
+                    self.emit(way)
+            else:
+                self.emit(group[0] if len(group) == 1 else merged(self._ways(group)))
+
+    def _ways(self, group: list[Instance]) -> list[Instance]:
+        """The ways to read the same events: one instance, with one span, the earliest."""
+        early = group[0] if len(group) == 1 else min(group, key=_span)
+        choice = self.run.ticket()
+        return [
+            Instance(
+                self.node.id,
+                time=way.time,
+                phase=way.phase,
+                first=early.first,
+                start=early.start,
+                end=early.end,
+                probability=way.probability,
+                roles=way.roles,
+                parts=(way,),
+                reading=way.reading if len(group) == 1 else way.probability,
+                choice=choice,
+            )
+            for way in group
+        ]
 
     def close(self) -> None:
         super().close()
@@ -44,10 +68,8 @@ class DisjunctionProcess(Process):
             child.load(entry, load)
 
 
-def _way(instance: Instance) -> Instance:
-    """One of several ways to read the same events."""
-    probability = instance.probability
-    return changed(instance, time=instance.time, phase=instance.phase, probability=probability, reading=probability)
+def _span(instance: Instance) -> tuple[Instant, Instant]:
+    return instance.start, instance.end
 
 
 class Alone:

@@ -40,16 +40,17 @@ def chooser_for(part: Part) -> Chooser | None:
 class Chooser:
     """The duplicates of one part in one context, by class."""
 
-    __slots__ = ("_entries", "_part", "_takes_all")
+    __slots__ = ("_entries", "_part", "takes_all")
 
     def __init__(self, part: Part) -> None:
         self._part = part
         self._entries: dict[Any, _Entry] = {}
-        self._takes_all = part.keep.keep is Keep.ALL or part.keep.keep is Keep.LAST
+        # Whether it turns nothing away.
+        self.takes_all = part.keep.keep is Keep.ALL or part.keep.keep is Keep.LAST
 
     def admit(self, instance: Instance, hold: Instant | None) -> bool:
         """Whether this instance is one to keep; it is held until `hold`."""
-        if self._takes_all:
+        if self.takes_all:
             return True
         keep, key = self._part.keep, self._key(instance)
         entry = self._entries.get(key)

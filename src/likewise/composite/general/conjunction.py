@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from likewise.composite.general.absence import Blockers, Guarded
 from likewise.composite.general.choice import Chooser
@@ -18,10 +18,14 @@ if TYPE_CHECKING:
     from likewise.composite.state import Dump, Load
 
 
+HeldIndex: TypeAlias = "dict[Any, dict[Held, None]]"
+"""Those of one part that wait, by key."""
+
+
 class Held:
     """An instance of one part, waiting for the others."""
 
-    __slots__ = ("alive", "instance", "number", "owner", "part", "until")
+    __slots__ = ("alive", "instance", "keys", "number", "owner", "part", "until")
 
     def __init__(self, owner: JointProcess, part: int, instance: Instance) -> None:
         self.owner = owner
@@ -30,6 +34,8 @@ class Held:
         self.instance = instance
         self.until: Instant | None = None
         self.alive = True
+        # Where others find it, and by which keys.
+        self.keys: list[tuple[HeldIndex, tuple[Any, ...]]] = []
 
     @property
     def standing(self) -> tuple[int, int]:
@@ -85,7 +91,7 @@ class WaitingWhole:
 class JointProcess(Guarded):
     """What each part found, combined as soon as the last part comes."""
 
-    __slots__ = ("blockers", "children", "choosers", "held", "index", "needed", "pending")
+    __slots__ = ("blockers", "children", "choosers", "held", "index", "needed", "paths", "pending")
 
     node: JointNode
 
@@ -95,9 +101,11 @@ class JointProcess(Guarded):
         self.choosers = [Chooser(part) for part in parts]
         self.held: list[dict[Held, None]] = [{} for _ in parts]
         # Of each part, by each side that others find it by: those that wait, by key.
-        self.index: list[dict[ConditionSide, dict[Any, dict[Held, None]]]] = [{} for _ in parts]
-        for (_, part), (_, side) in self.node.joins.items():
-            self.index[part][side] = {}
+        sides: list[dict[ConditionSide, HeldIndex]] = [{} for _ in parts]
+        self.paths: dict[tuple[int, int], tuple[tuple[ConditionSide], HeldIndex]] = {}
+        for (k, other), (mine, theirs) in self.node.joins.items():
+            self.paths[k, other] = (mine,), sides[other].setdefault(theirs, {})
+        self.index = [[((side,), index) for side, index in some.items()] for some in sides]
         self.pending: dict[WaitingWhole, None] = {}
         self.children = [self.spawn(part.node, slot=k, fresh=fresh) for k, part in enumerate(parts)]
         within = self.node.within
@@ -134,9 +142,15 @@ class JointProcess(Guarded):
     def _enter(self, held: Held, hold: Instant | None) -> None:
         self.run.hold(held)
         self.held[held.part][held] = None
-        for side, index in self.index[held.part].items():
-            for key in keys_of(held.instance.roles, (side,)):
-                index.setdefault(key, {})[held] = None
+        for side, index in self.index[held.part]:
+            keys = keys_of(held.instance.roles, side)
+            held.keys.append((index, keys))
+            for key in keys:
+                bucket = index.get(key)
+                if bucket is None:
+                    index[key] = {held: None}
+                else:
+                    bucket[held] = None
         self.consumption.keep(held, held.instance.roles, free=self.node.lasting)
         if hold is not None:
             self.run.wake(hold, TERMINATORS, self, held)
@@ -162,10 +176,11 @@ class JointProcess(Guarded):
 
     def _candidates(self, k: int, other: int, instance: Instance) -> Iterable[Held]:
         """Those of another part that an instance of part `k` may be joined with."""
-        sides = self.node.joins.get((k, other))
-        if sides is None:
+        path = self.paths.get((k, other))
+        if path is None:
             return self.held[other]
-        keys, index = keys_of(instance.roles, sides[:1]), self.index[other][sides[1]]
+        side, index = path
+        keys = keys_of(instance.roles, side)
         if UNFILLED in keys:
             return self.held[other]
         if len(keys) == 1 and UNFILLED not in index:
@@ -222,7 +237,7 @@ class JointProcess(Guarded):
             product *= blockers.factor(roles_of(parts), low=high - within - 1, high=low + within, closed=True)
         return product
 
-    def broken_by(self, blockers: Blockers, instance: Instance) -> None:
+    def broken_by(self, blockers: Blockers, instance: Instance, keys: tuple[Any, ...]) -> None:  # noqa: ARG002
         """What waits for its window to be over goes when the moment is over that broke it."""
         within = self.node.within
         for whole in self.pending:
@@ -263,8 +278,8 @@ class JointProcess(Guarded):
             return
         held.alive = False
         del self.held[held.part][held]
-        for side, index in self.index[held.part].items():
-            for key in keys_of(held.instance.roles, (side,)):
+        for index, keys in held.keys:
+            for key in keys:
                 bucket = index[key]
                 del bucket[held]
                 if not bucket:

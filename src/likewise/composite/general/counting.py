@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any, Final
 from zlib import crc32
@@ -20,21 +20,29 @@ _SLOTS: Final = 1024
 _FOREVER: Final = 1 << 62
 
 
-def _groups(inbox: list[tuple[Any, Instance]], ways: tuple[frozenset[str], ...]) -> Iterable[list[Instance]]:
-    """What is counted once: an instance, with all ways to read its events."""
-    if not ways:
-        return [[instance] for _, instance in inbox]
-    return readings((instance for _, instance in inbox), ways)
+_WHOLE: Final[Sequence[Any]] = ((),)
 
 
 def _keys(instance: Instance, sides: tuple[ConditionSide, ...]) -> Sequence[Any]:
     """The keys that it is counted for: of several values each is one."""
     if not sides:
-        return ((),)
+        return _WHOLE
     if len(sides) == 1:
         keys = sides[0].keys(instance.roles)
         return (keys,) if len(keys) == 1 else [(key,) for key in dict.fromkeys(keys or (None,))]
     return list(product(*[dict.fromkeys(side.keys(instance.roles) or (None,)) for side in sides]))
+
+
+def _by_key(
+    inbox: list[tuple[Any, Instance]], node: SelectionNode | RepetitionNode
+) -> Iterable[Collection[tuple[Any, list[Instance]]]]:
+    """Of each instance the keys that it is counted for, each with the ways to read it that have that key."""
+    for ways in readings([instance for _, instance in inbox], node.ways):
+        out: dict[Any, list[Instance]] = {}
+        for way in ways:
+            for key in _keys(way, node.key):
+                out.setdefault(key, []).append(way)
+        yield out.items()
 
 
 class KeyCount:
@@ -69,17 +77,24 @@ class SelectionProcess(Process):
         self.child = self.spawn(self.node.part, slot=0, fresh=fresh)
 
     def handle(self, inbox: list[tuple[Any, Instance]]) -> None:
-        for ways in _groups(inbox, self.node.ways):
-            # It is counted for each of its values, and found if it is the i-th for any.
-            places = [self._count(key, ways) for key in _keys(ways[0], self.node.key)]
-            for instance in ways if self.node.index in places else ():
-                self.emit(instance)
+        node = self.node
+        if not node.ways:
+            for _, instance in inbox:
+                # It is counted for each of its values, and found if it is the i-th for any.
+                places = [self._count(key, instance.time) for key in _keys(instance, node.key)]
+                if node.index in places:
+                    self.emit(instance)
+        else:
+            for keyed in _by_key(inbox, node):
+                counted = [mine for key, mine in keyed if self._count(key, mine[0].time) == node.index]
+                for instance in dict.fromkeys([way for mine in counted for way in mine]):
+                    self.emit(instance)
         if self.done:
             self.child.close()
 
-    def _count(self, key: Any, ways: list[Instance]) -> int:
-        """KeyCount it for one key, and say which one it is; 0 if there is no room to count."""
-        time, within = ways[0].time, self.node.within
+    def _count(self, key: Any, time: Instant) -> int:
+        """Count what came at a time for one key, and say which one it is; 0 if there is no room to count."""
+        within = self.node.within
         known = self.counts.get(key)
         if known is not None and within is not None and time > known.opened + within:
             self.forget(known)
@@ -218,16 +233,24 @@ class RepetitionProcess(Process):
         self.child = self.spawn(self.node.part, slot=0, fresh=fresh)
 
     def handle(self, inbox: list[tuple[Any, Instance]]) -> None:
-        for ways in _groups(inbox, self.node.ways):
-            keys = _keys(ways[0], self.node.key)
-            self.several = self.several or len(keys) > 1
-            for key in keys:
-                self._take(key, ways)
-
-    def step(self) -> None:
+        node = self.node
         if self.several:
             self.said.clear()
-        super().step()
+        if not node.ways:
+            for _, instance in inbox:
+                keys = _keys(instance, node.key)
+                self._several(len(keys))
+                for key in keys:
+                    self._take(key, [instance])
+        else:
+            for keyed in _by_key(inbox, node):
+                self._several(len(keyed))
+                for key, mine in keyed:
+                    self._take(key, mine)
+
+    def _several(self, keys: int) -> None:
+        if keys > 1:
+            self.several = True
 
     def _take(self, key: Any, ways: list[Instance]) -> None:
         row = self.rows.pop(key, None)
@@ -238,8 +261,7 @@ class RepetitionProcess(Process):
         if row is None:
             row = CountedRow(key, ways[0].time)
             if self.node.longest:
-                assert self.node.within is not None  # or it would have been refused
-                self.wake(row.opened + self.node.within, row)
+                self._await_end(row)
         self.rows[key] = row
         if self.node.longest:
             self._grow(row, ways)
@@ -255,16 +277,20 @@ class RepetitionProcess(Process):
         if within is not None and items and now - items[0].ways[0].time > within:
             self._cut(row, sum([now - item.ways[0].time > within for item in items]))
         for size in range(self.node.least, len(items) + 2):
-            self._found([*[item.ways for item in items[len(items) + 1 - size :]], ways], now, ways[0].phase)
+            before = items[len(items) + 1 - size :]
+            if self.node.ways:
+                self._found([*[item.ways for item in before], ways], now, ways[0].phase)
+            else:
+                self._tell((*[item.ways[0] for item in before], ways[0]), now, ways[0].phase)
         # One more reaches back to all but one of the largest row.
-        if most is not None and len(items) + 1 >= most:
+        if most is not None and len(items) + 2 > most:
             self._cut(row, len(items) + 2 - most)
         if most == 1:
             return
         if self.run.room(self):
             self._enter(Counted(self, row, ways))
         else:
-            self._cut(row, len(row.items))
+            self._cut(row, len(items))
 
     def _enter(self, counted: Counted) -> None:
         counted.row.items.append(counted)
@@ -272,9 +298,10 @@ class RepetitionProcess(Process):
 
     def _cut(self, row: CountedRow, count: int) -> None:
         """Let go of the first of a row."""
-        for counted in row.items[: max(0, count)]:
-            self.run.let_go(counted)
-        del row.items[: max(0, count)]
+        if count > 0:
+            for counted in row.items[:count]:
+                self.run.let_go(counted)
+            del row.items[:count]
 
     def _trim(self, now: Instant) -> None:
         """Forget rows that are over or empty."""
@@ -337,9 +364,18 @@ class RepetitionProcess(Process):
 
     def fire(self, item: Any) -> None:
         row: CountedRow = item
-        if row.alive:
+        if row.alive and not row.spoiled and 1 < len(row.items) < self.node.least:
+            # Too few in the time after the first: there may be enough in that after the next.
+            self._cut(row, 1)
+            row.opened = row.items[0].ways[0].time
+            self._await_end(row)
+        elif row.alive:
             del self.rows[row.key]
             self._over(row, TIMERS)
+
+    def _await_end(self, row: CountedRow) -> None:
+        assert self.node.within is not None  # or it would have been refused
+        self.wake(row.opened + self.node.within, row)
 
     def close(self) -> None:
         super().close()
@@ -365,6 +401,5 @@ class RepetitionProcess(Process):
                 counted.number = number
                 self._enter(counted)
             if self.node.longest:
-                assert self.node.within is not None
-                self.wake(opened + self.node.within, row)
+                self._await_end(row)
         self.child.load(child, load)

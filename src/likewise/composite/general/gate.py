@@ -41,7 +41,8 @@ class GateProcess(Process):
         )
 
     def handle(self, inbox: list[tuple[Any, Instance]]) -> None:
-        for _, instance in inbox:
+        # As for a whole pattern: what one step finds is chosen before any of it is consumed.
+        for instance in [instance for _, instance in inbox if self._chosen(instance)]:
             if self._passes(instance):
                 shown = outside(instance) if self.node.named else instance
                 shown.probability *= self.factor(self.node.conditions, shown.roles)
@@ -49,10 +50,13 @@ class GateProcess(Process):
         if len(self.chooser) > self.run.limits.instances:
             self.run.dropped += self.chooser.trim(self.run.limits.instances)
 
-    def _passes(self, instance: Instance) -> bool:
-        """As for a whole pattern: choice, threshold, then consumption."""
+    def _chosen(self, instance: Instance) -> bool:
         hold = None if self.node.hold is None else instance.time + self.node.hold
-        if not self.chooser.admit(instance, hold) or instance.probability < self.node.threshold:
+        return self.chooser.admit(instance, hold)
+
+    def _passes(self, instance: Instance) -> bool:
+        """The threshold, then consumption."""
+        if instance.probability < self.node.threshold:
             return False
         if self.node.unique:
             if instance.taken:

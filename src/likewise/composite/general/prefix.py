@@ -61,8 +61,8 @@ class Prefix:
         self.home: Chooser | None = None
         self.keys: tuple[Any, ...] = ()
         self.plain = False
-        # By which absences and keys it is found when something breaks it.
-        self.guarded: tuple[tuple[int, Any], ...] = ()
+        # Where, and by which keys, it is found when something breaks it.
+        self.guarded: list[tuple[dict[Any, dict[Prefix, None]], tuple[Any, ...]]] = []
         self.absent: dict[int, Blockers] = {}
 
     @property

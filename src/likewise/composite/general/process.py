@@ -83,7 +83,8 @@ class Process:
         """Take an instance of a part; it is handled when this step comes to this depth."""
         if self.alive:
             self.inbox.append((slot, instance))
-            self.run.mark(self)
+            if not self.marked:
+                self.run.mark(self)
 
     def ring(self, item: Any) -> None:
         """A timer of this process is due."""
@@ -203,7 +204,8 @@ class LeafProcess(Process):
         end, node = token.time, self.node
         if end <= self.after:
             return
-        filled = (Filled(node.role, self.consumption.token(token), probability, mapped),)
+        seen = token if self.consumption.outer is None else self.consumption.token(token)
+        filled = (Filled(node.role, seen, probability, mapped),)
         if self.awaited is not None and not self.awaited(self.slot, filled):
             return
         sure = probability * self.factor(node.conditions, filled) if node.conditions else probability
@@ -298,15 +300,15 @@ class ConsumptionScope:
 
     def __init__(self, *, unique: bool, outer: ConsumptionScope | None = None) -> None:
         self.unique = unique
-        self._outer = outer
+        self.outer = outer
         self._last: InnerToken | None = None
         self._holders: dict[int, dict[Holder, None]] = {}
 
     def token(self, token: RoleToken) -> RoleToken:
         """The event of this step as it is seen here: one token for all roles."""
-        if self._outer is None:
+        if self.outer is None:
             return token
-        outside = self._outer.token(token)
+        outside = self.outer.token(token)
         if self._last is None or self._last.outer is not outside:
             self._last = InnerToken(outside)
         return self._last

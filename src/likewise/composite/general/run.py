@@ -202,11 +202,12 @@ class Run:
         found, self._found = self._found, []
         if len(found) > 1:
             found.sort(key=lambda instance: instance.order)
+        if not self._chooser.takes_all:
+            # What one step finds is chosen before any of it is consumed.
+            found = [instance for instance in found if self._chooser.admit(instance, None)]
         return [instance for instance in found if self._detect(instance)]
 
     def _detect(self, instance: Instance) -> bool:
-        if not self._chooser.admit(instance, None):
-            return False
         if instance.probability < self.plan.threshold:
             self.note(Stop(instance.node, 1 << 16, "below the threshold", instance.roles, instance.time))
             return False

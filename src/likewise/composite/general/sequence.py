@@ -5,6 +5,7 @@ After a step the next profile enters the pool, and a terminator that takes it ou
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from likewise.composite.general.absence import Blockers, Guarded
@@ -235,11 +236,10 @@ class SequenceProcess(Guarded):
 
     def _activate(self, prefix: Prefix, *, fresh: bool = True) -> None:
         """Insert what may come next into the pool."""
-        time = prefix.parts[-1].time
+        time, step = prefix.parts[-1].time, self._next(prefix)
         for k, guard in enumerate(self.node.guards):
             if guard.after == prefix.level:
                 self._watch(k, guard, prefix, fresh=fresh)
-        step = self._next(prefix)
         if step is None:
             assert prefix.deadline is not None
             self.wake(prefix.deadline, prefix)
@@ -276,23 +276,32 @@ class SequenceProcess(Guarded):
         if watched is not None:
             keys = (None,) if absence.join is None else keys_of(prefix.roles, absence.join[1])
             for key in keys:
-                watched.setdefault(key, {})[prefix] = None
-            prefix.guarded += tuple([(k, key) for key in keys])
+                bucket = watched.get(key)
+                if bucket is None:
+                    watched[key] = {prefix: None}
+                else:
+                    bucket[prefix] = None
+            prefix.guarded.append((watched, keys))
 
-    def broken_by(self, blockers: Blockers, instance: Instance) -> None:
+    def broken_by(self, blockers: Blockers, instance: Instance, keys: tuple[Any, ...]) -> None:
         """Prefixes that wait for what comes after an absence go when the moment is over that broke it."""
         watched = self.watched.get(blockers.number)
         if not watched:
             return
-        join, found = blockers.absence.join, dict[Prefix, None]()
-        keys = (None,) if join is None else (*keys_of(instance.roles, join[0]), UNFILLED)
-        for key in watched if UNFILLED in keys[:-1] else keys:
-            found.update(watched.get(key, ()))
-        why = f"{min(blockers.absence.node.roles)} happened"
+        found: Iterable[Prefix]
+        join, alike = blockers.absence.join, False
+        if join is None:
+            found = watched.get(None, ())
+        elif len(keys) == 1 and UNFILLED not in watched and keys[0] is not UNFILLED:
+            found, alike = watched.get(keys[0], ()), is_plain(instance.roles, join[0])
+        else:
+            some = watched if UNFILLED in keys else (*keys, UNFILLED)
+            found = dict.fromkeys([prefix for key in some for prefix in watched.get(key, ())])
         for prefix in found:
-            mine = prefix.absent.get(blockers.number) is blockers and prefix.parts[-1].time < instance.time
-            if mine and blockers.breaks(prefix.roles, instance):
-                prefix.breaks(self.run.now, why)
+            if prefix.absent.get(blockers.number) is blockers and prefix.parts[-1].time < instance.time:
+                met = alike and len(prefix.roles) == 1 and prefix.roles[0].mapped is None
+                if blockers.breaks(prefix.roles, instance, alike=met):
+                    prefix.breaks(self.run.now, f"{min(blockers.absence.node.roles)} happened")
 
     def _window(self, absence: Absence) -> int | None:
         return self.node.within if absence.within is None else absence.within
@@ -380,9 +389,10 @@ class SequenceProcess(Guarded):
             leaf.rest()
 
     def _unindex(self, prefix: Prefix) -> None:
-        _take_out(self.index[prefix.level], prefix.keys, prefix)
-        for k, key in prefix.guarded:
-            _take_out(self.watched[k], (key,), prefix)
+        if prefix.keys:
+            _take_out(self.index[prefix.level], prefix.keys, prefix)
+        for watched, keys in prefix.guarded:
+            _take_out(watched, keys, prefix)
 
     def _spare(self, blockers: Blockers) -> None:
         """Without a window they gather while someone waits: sooner than one that is asked for, whoever asks goes."""

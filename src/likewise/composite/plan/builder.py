@@ -113,6 +113,9 @@ MOST_NODES: Final = 10_000
 MOST_NAMES: Final = 50
 """How many parts a pattern may have with all that it is built from by name, and how deep names may be nested."""
 _ALL: Final = Duplicates()
+_SHARING: Final = (plan.DisjunctionNode, plan.ExclusiveNode)
+_KINDS: Final = {Member: "member", Sequence: "sequence", Conjunction: "conjunction"}
+"""What most patterns are made of."""
 
 
 def build_plan(subscription: Subscription, known: Mapping[str, Subscription] | None = None) -> plan.Plan:
@@ -146,6 +149,7 @@ class Planner:
         self.parts: list[plan.Part] = []
         self.conditions: list[Condition] = []
         self.settled: list[Condition] = []
+        self._sides: dict[ConditionSide, ConditionSide] = {}
         self._options = subscription.options
         self._prefix = ""
         self._scope: dict[str, set[str]] = {}
@@ -188,7 +192,9 @@ class Planner:
             close = get_close_matches(wanted.alias, self._scope, n=1)
             guess = f"did you mean {close[0]!r}?" if close else f"members: {', '.join(self._scope) or 'none'}"
             raise BuildError(f"no member is named {wanted.alias!r}", hint=guess)
-        return ConditionSide(frozenset(roles), normalise(wanted.attribute), wanted.offset)
+        side = ConditionSide(frozenset(roles), normalise(wanted.attribute), wanted.offset)
+        # The same object for the same side, so that comparing them costs nothing.
+        return self._sides.setdefault(side, side)
 
     def _register(self, node: plan.PlanNode) -> plan.PlanNode:
         node.id = len(self.nodes)
@@ -202,9 +208,9 @@ class Planner:
         return node
 
     def _node(self, pattern: Pattern, depth: int, free: bool) -> plan.PlanNode:
-        build = getattr(self, f"_{type(pattern).__name__.lower()}")
-        node: plan.PlanNode = self._register(build(pattern, depth, free))
-        node.text = node.text or type(pattern).__name__.lower()
+        kind = _KINDS.get(type(pattern)) or type(pattern).__name__.lower()
+        node: plan.PlanNode = self._register(getattr(self, f"_{kind}")(pattern, depth, free))
+        node.text = node.text or kind
         return node
 
     def _child(self, pattern: Pattern, depth: int, free: bool, *, hold: Duration | None = None) -> plan.PlanNode:
@@ -471,12 +477,13 @@ def _threshold(options: Options) -> float:
 
 def _with_roles(node: plan.PlanNode, absent: list[plan.Absence]) -> plan.PlanNode:
     """Collect the roles below; only alternatives may use the same name twice."""
-    shared = isinstance(node, plan.DisjunctionNode | plan.ExclusiveNode)
+    shared = isinstance(node, _SHARING)
     roles: set[str] = set()
     hidden: set[str] = set()
     for child in node.children:
-        if not shared and (twice := roles & child.roles):
-            raise BuildError(f"two members are named {min(twice)!r}", hint="give each its own name with `as`")
+        if not shared and not roles.isdisjoint(child.roles):
+            twice = min(roles & child.roles)
+            raise BuildError(f"two members are named {twice!r}", hint="give each its own name with `as`")
         roles |= child.roles
         hidden |= child.hidden
     for absence in absent:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
@@ -21,6 +21,7 @@ TEXT: Final = 0
 NUMBER: Final = 1
 BOOLEAN: Final = 2
 TIME: Final = 3
+_NUMBERS: Final = (int, float)
 
 
 def comparable(value: Value) -> tuple[int, Any]:
@@ -30,12 +31,25 @@ def comparable(value: Value) -> tuple[int, Any]:
     (True, False)
     """
     if isinstance(value, str):
-        return TEXT, normalise(value)
+        return _TEXTS.get(value) or _text(value)
     if isinstance(value, bool):
         return BOOLEAN, value
-    if isinstance(value, int | float):
+    if isinstance(value, _NUMBERS):
         return NUMBER, value
     return TIME, to_instant(value)
+
+
+_TEXTS: Final[dict[str, tuple[int, str]]] = {}
+_MOST_TEXTS: Final = 1 << 14
+_LONGEST: Final = 64
+
+
+def _text(value: str) -> tuple[int, str]:
+    """Rooms and names come again and again, so those that are short are kept, as many as there is room for."""
+    made = TEXT, normalise(value)
+    if len(_TEXTS) < _MOST_TEXTS and len(value) <= _LONGEST:
+        _TEXTS[value] = made
+    return made
 
 
 Relate: TypeAlias = Callable[[str, str], float]
@@ -81,8 +95,18 @@ class ConditionSide:
         out: tuple[Any, ...] = ()
         for one in filled:
             if one.role in roles:
-                out += keys_at(one, attribute)
+                keys = keys_at(one, attribute)
+                out = out + keys if out else keys
         return out
+
+    def distinct(self, filled: Iterable[Filled]) -> tuple[Any, ...]:
+        """The same values of each event, in an order of their own."""
+        roles, out = self.roles, list[tuple[Any, ...]]()
+        for one in filled:
+            if one.role in roles:
+                keys = keys_at(one, self.attribute)
+                out.append(keys if len(keys) == 1 else tuple(sorted(set(keys))))
+        return out[0] if len(out) == 1 else tuple(out)
 
     def only(self, filled: Iterable[Filled]) -> Filled | None:
         """The one event that is meant, if its own words for attributes are the pattern's."""
@@ -97,12 +121,19 @@ class ConditionSide:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One binding predicate, with its names resolved to roles."""
+    """One binding predicate, with its names resolved to roles.
+
+    If it `counts`, it sets an attribute equal to itself: a repeated member is then counted for each of its values.
+    """
 
     left: ConditionSide
     operator: Operator
     right: ConditionSide | Value
     approximate: bool = False
+    counts: bool = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "counts", self.joins and self.left == self.right)
 
     @property
     def roles(self) -> frozenset[str]:
@@ -137,11 +168,6 @@ class Condition:
             return ()
         return ConditionSide(self.left.roles, self.left.attribute), ConditionSide(right.roles, right.attribute)
 
-    @property
-    def counts(self) -> bool:
-        """Whether it sets an attribute equal to itself: a repeated member is then counted for each of its values."""
-        return self.joins and self.left == self.right
-
     def factor(self, filled: tuple[Filled, ...], relate: Relate | None) -> float:
         """0 if it fails, 1 if it holds, and in between by meaning or by an unlikely mapping.
 
@@ -149,7 +175,11 @@ class Condition:
         """
         right = self.right
         if isinstance(right, ConditionSide) and not self.approximate:
-            one, other = self.left.only(filled), right.only(filled)
+            one = self.left.only(filled)
+            if one is not None and self.counts:
+                # What is equal to itself only has to be there.
+                return 1.0 if keys_at(one, self.left.attribute) else 0.0
+            other = right.only(filled)
             if one is not None and other is not None:
                 return self._plainly(keys_at(one, self.left.attribute), keys_at(other, right.attribute), right.offset)
         return self._weighed(filled, relate)
@@ -222,8 +252,7 @@ def values_of(filled: Filled, attribute: str) -> list[Weighted]:
 def keys_at(filled: Filled, attribute: str) -> tuple[Any, ...]:
     """The same values as they compare."""
     asked = filled.token.asked
-    known = None if asked is None else asked.get(attribute)
-    keys = (known or _asked(filled.token, attribute))[1]
+    keys = asked[attribute][1] if asked is not None and attribute in asked else _asked(filled.token, attribute)[1]
     if keys or filled.mapped is None:
         return keys
     return tuple([comparable(value) for value, _ in filled.mapped.get(attribute, ())])
@@ -255,8 +284,10 @@ def _asked(token: RoleToken, attribute: str) -> Asked:
 
 
 def key_of(filled: Iterable[Filled], sides: tuple[ConditionSide, ...]) -> tuple[Any, ...]:
-    """What tells duplicates of one member apart: the values that `=` conditions look at."""
-    return tuple([side.keys(filled) for side in sides])
+    """What tells duplicates of one member apart: the values that `=` conditions look at, in no order."""
+    if len(sides) == 1:
+        return (sides[0].distinct(filled),)
+    return tuple([side.distinct(filled) for side in sides])
 
 
 UNFILLED: Final = ("unfilled",)

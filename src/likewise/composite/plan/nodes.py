@@ -17,7 +17,7 @@ class PlanNode:
     What is consumed has happened all the same: `lasting` ones stand under a negation, a count or `xor` and keep it.
 
     `roles` are all below it, `hidden` those that nothing above may speak of, as they must not happen. `merges` are
-    those of branches of `or` about which all is decided here: from here on, the same events are one instance.
+    the `or` about whose branches all is decided here: from here on, the same events are one instance.
     """
 
     id: int
@@ -26,7 +26,7 @@ class PlanNode:
     lasting: bool = False
     roles: frozenset[str]
     hidden: frozenset[str] = frozenset()
-    merges: tuple[frozenset[str], ...] = ()
+    merges: tuple[DisjunctionNode, ...] = ()
     text: str = ""
 
     @property
@@ -164,13 +164,13 @@ class SilenceNode(PlanNode):
 
 @dataclass(slots=True, kw_only=True)
 class SelectionNode(PlanNode):
-    """The i-th, for each value of the `key` where there is one; `ways` are roles that differ between readings."""
+    """The i-th, for each value of the `key` where there is one; `ways` are `or` below with several readings."""
 
     part: PlanNode
     index: int
     within: Duration | None
     key: tuple[ConditionSide, ...] = ()
-    ways: tuple[frozenset[str], ...] = ()
+    ways: tuple[DisjunctionNode, ...] = ()
 
     @property
     def children(self) -> tuple[PlanNode, ...]:
@@ -187,7 +187,7 @@ class RepetitionNode(PlanNode):
     within: Duration | None
     longest: bool = False
     key: tuple[ConditionSide, ...] = ()
-    ways: tuple[frozenset[str], ...] = ()
+    ways: tuple[DisjunctionNode, ...] = ()
 
     @property
     def children(self) -> tuple[PlanNode, ...]:

@@ -16,6 +16,7 @@ def place(condition: Condition, node: plan.PlanNode) -> None:
         return
     if isinstance(node, plan.SelectionNode | plan.RepetitionNode) and _counts_here(condition, node):
         node.key = (*node.key, condition.left)
+        _tell_apart(condition, node)
     inside = [child for child in node.children if condition.roles <= child.roles]
     if inside:
         for child in inside:
@@ -55,16 +56,15 @@ def settle(node: plan.PlanNode) -> list[plan.DisjunctionNode]:
             pending += settle(child)
     if isinstance(node, plan.DisjunctionNode) and node.apart is not None:
         pending.append(node)
-    node.merges = _largest([one.roles for one in pending if one.apart is node])
-    pending = [one for one in pending if one.apart is not node]
     if isinstance(node, plan.SelectionNode | plan.RepetitionNode):
-        node.ways = _largest([one.roles for one in pending])
-    return pending
+        node.ways = _largest(pending)
+    node.merges = _largest([one for one in pending if one.apart is node])
+    return [one for one in pending if one.apart is not node]
 
 
-def _largest(found: list[frozenset[str]]) -> tuple[frozenset[str], ...]:
+def _largest(found: list[plan.DisjunctionNode]) -> tuple[plan.DisjunctionNode, ...]:
     """Those that stand in no other."""
-    return tuple([roles for roles in found if not any(roles < other for other in found)])
+    return tuple([one for one in found if not any(one.roles < other.roles for other in found)])
 
 
 def _counts_here(condition: Condition, node: plan.PlanNode) -> bool:
