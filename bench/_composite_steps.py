@@ -1,17 +1,15 @@
-"""One step against two, and the three pool variants; `likewise evaluate composite` has 003's figures in full."""
+"""One step against two; `likewise evaluate composite` has 003's figures in full."""
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator
 
-from _composite_world import Row, deploy, row, sequences, timed
+from _composite_world import Row, row
 from likewise.composite import Detector
 from likewise.composite.two_step import TwoStepDetector
 from likewise.evaluation._composite_clock import best, response
 from likewise.evaluation.composite import METHODS, PatternWorld, grouped, measure, profile
 from likewise.events import Event
-from likewise.language import Consumption
 
 
 def steps(_size: int, quick: bool) -> Iterator[Row]:
@@ -56,21 +54,3 @@ def responses(_size: int, quick: bool) -> Iterator[Row]:
         detector.add("p", profile(-1) if alone else composite)
         taken = response(detector, stream)
         yield row(f"response of {name}", 1e6 * taken, "µs", "" if alone else "as the last event alone")
-
-
-def variants(_size: int, quick: bool) -> Iterator[Row]:
-    """The three pool variants of 003 section 5.2."""
-    patterns = sequences(200 if quick else 2_000, consumption=Consumption.UNIQUE)
-    hot = [p.value for c in patterns for m in c.root.parts for p in m.profile.predicates]  # type: ignore[union-attr]
-    chance = random.Random(9)
-    stream = [
-        Event(str(i), (("value", chance.choice(hot)),), (), 1000 * i, 1000 * i)
-        for i in range(2_000 if quick else 20_000)
-    ]
-    for variant in ("insert", "mark", "reference"):
-        runs = []
-        for _ in range(2):
-            detector = Detector(compiled=False, variant=variant)  # type: ignore[arg-type]
-            deploy(detector, patterns)
-            runs.append(timed(lambda d=detector: [d.publish(event) for event in stream])[0].cpu)  # type: ignore[misc]
-        yield row(f"pool variant: {variant}", 1e6 * min(runs) / len(stream), "µs an event")

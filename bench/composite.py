@@ -1,7 +1,7 @@
 """Composite events: rates of ten thousand patterns and of a keyed one, peers in the same run, one step against two.
 
 Rows are told as they come. `LIKEWISE_BENCH_ONLY=keyed` runs one part alone: many, meaning, keyed, operators, peers,
-restart, steps, responses or variants. Rates are given by the clock and by the processor's time, which minds a busy
+restart, steps or responses. Rates are given by the clock and by the processor's time, which minds a busy
 machine less.
 """
 
@@ -18,11 +18,11 @@ def run(*, quick: bool = False) -> list[dict[str, object]]:
     from _composite_keyed import keyed, peers, restart
     from _composite_many import many, meaning
     from _composite_operators import operators
-    from _composite_steps import responses, steps, variants
+    from _composite_steps import responses, steps
 
     rows = []
     size = 100_000 if quick else 1_000_000
-    for part in (many, meaning, keyed, operators, peers, restart, steps, responses, variants):
+    for part in (many, meaning, keyed, operators, peers, restart, steps, responses):
         if os.environ.get("LIKEWISE_BENCH_ONLY", part.__name__) != part.__name__:
             continue
         for row in part(size, quick):

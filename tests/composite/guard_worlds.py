@@ -272,6 +272,9 @@ class Maker:
 
     def where(self, root: Pattern) -> tuple[Binding, ...]:
         members = sorted(labels_below(root))
+        read = sorted(read_and_counted(root))
+        if read and self.chance(0.5):
+            return tuple(self.equality(a, a, "r", "r") for a in read if self.chance(0.6))
         style = self.random.choice(("none", "graph", "graph", "chain", "mixed", "mixed", "self"))
         if style == "chain":
             by = (
@@ -315,6 +318,13 @@ class Maker:
     def composite(self, root: Pattern) -> Composite:
         consumption = self.random.choice((None, None, Consumption.UNIQUE, Consumption.UNIQUE, Consumption.ALL_PAIRS))
         return Composite(root, self.where(root), consumption)
+
+
+def read_and_counted(root: Pattern) -> set[str]:
+    """The members of an `or` below a count."""
+    counts = [node for node in nodes(root) if isinstance(node, Repetition | Selection)]
+    ors = [part for node in counts for part in nodes(node.part) if isinstance(part, Disjunction)]
+    return set().union(*(labels_below(part) for part in ors))
 
 
 def make(seed: int) -> Case:
@@ -408,6 +418,8 @@ def condition_features(composite: Composite, condition: Binding) -> Iterator[str
             yield "condition on a name"
     elif isinstance(condition.right, Field):
         yield "condition of a member with itself"
+        if sides(condition) & read_and_counted(composite.root):
+            yield "counted member of an or with itself"
     else:
         yield "condition with a value"
 

@@ -117,13 +117,6 @@ def test_arrival_order_inside_the_lateness_changes_nothing(
 
 
 @EXAMPLES
-@given(composites(), traces(), st.sampled_from(("insert", "mark")))
-def test_every_pool_variant_gives_the_same(composite: Composite, trace: list[Event], variant: str) -> None:
-    horizon = (trace[-1].end if trace else 10) + 9
-    assert detected(detector(composite, variant=variant), trace, horizon) == defined(composite, trace, horizon)
-
-
-@EXAMPLES
 @given(composites(), traces())
 def test_nothing_is_left_when_a_pattern_is_removed(composite: Composite, trace: list[Event]) -> None:
     matcher = SimpleMatcher()
@@ -141,7 +134,7 @@ def test_nothing_is_left_when_a_pattern_is_removed(composite: Composite, trace: 
     traces(most=14),
     st.integers(0, 14),
     st.sampled_from((0, 6)),
-    st.sampled_from(({}, {"compiled": False}, {"variant": "mark"}, {"variant": "insert"})),
+    st.sampled_from(({}, {"compiled": False})),
 )
 def test_batches_are_the_same_as_single_events(
     patterns: list[Composite], trace: list[Event], cut: int, lateness: int, options: dict[str, object]

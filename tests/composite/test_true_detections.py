@@ -234,6 +234,14 @@ def test_a_tick_is_no_event_by_which_ways_to_read_differ() -> None:
     assert everywhere(text, "s@5 k=S; x@8 k=A r=1", until=14) == [("p", "x", "")]
 
 
+def test_an_absence_before_a_part_of_several_events_reaches_back_to_where_that_began() -> None:
+    patterns = "q: {k = A} as a and {k = C} as c within 8 s\np: not {k = B} as b then q as n within 1 s"
+    found = everywhere(patterns, "b1@3 k=B; a1@4 k=A; b2@11 k=B; c@12 k=C")
+    assert [row for row in found if row[0] == "p"] == []
+    found = everywhere(patterns, "b1@2 k=B; a1@4 k=A; b2@11 k=B; c@12 k=C")
+    assert [row for row in found if row[0] == "p"] == [("p", "a1", "c")]
+
+
 def test_several_values_of_duplicates_have_no_order() -> None:
     text = "p: 2nd duplicate {k = B} as a then {k = C} as c within 8 s where a.s = c.s"
     assert everywhere(text, "x@0 k=B s=1 s=2; y@1 k=B s=2 s=1; z@2 k=C s=1") == [("p", "y", "z")]

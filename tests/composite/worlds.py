@@ -81,31 +81,18 @@ class SimpleMatcher:
 
     def __init__(self) -> None:
         self.profiles: dict[int, tuple[Profile, Hashable]] = {}
-        self.active: set[int] = set()
         self.numbers = count()
-        self.asked = 0
 
     def add(self, wanted: Profile, *, options: Options | None = None, key: Hashable = None) -> int:
         handle = next(self.numbers)
         self.profiles[handle] = (wanted, key)
-        self.active.add(handle)
         return handle
 
     def remove(self, handle: int) -> None:
         del self.profiles[handle]
-        self.active.discard(handle)
-
-    def activate(self, handle: int) -> None:
-        assert handle in self.profiles
-        self.active.add(handle)
-
-    def deactivate(self, handle: int) -> None:
-        self.active.remove(handle)
 
     def match(self, happened: Event) -> Iterable[Hit]:
-        self.asked += len(self.active)
-        for handle in self.active:
-            wanted, key = self.profiles[handle]
+        for wanted, key in self.profiles.values():
             score = match(wanted, happened)
             if score:
                 yield Hit(key, score)

@@ -6,8 +6,7 @@ that were found elsewhere: in one scoring call for all subscriptions, in the sta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
@@ -136,20 +135,18 @@ class Composer:
         plan = self._plan(subscription, self._catalogue.named)
         shape = None if self._flat is None else shape_of(plan)
         self._numbers += 1
-        with self._numbered(plan):
-            if self._flat is not None and shape is not None:
-                self._flat.add(name, shape, number=self._numbers, started=self._now)
-            else:
-                self._install(self._new_run(plan, self._numbers))
-        self._catalogue.run(subscription)
-
-    @contextmanager
-    def _numbered(self, plan: Plan) -> Iterator[None]:
-        """Profiles get their numbers in the order of the pattern, whichever path it takes."""
-        numbers = [self._book.add(leaf.profile, options=leaf.options) for leaf in plan.leaves]
-        yield
+        numbers = self._number_profiles(plan)
+        if self._flat is not None and shape is not None:
+            self._flat.add(name, shape, number=self._numbers, started=self._now)
+        else:
+            self._install(self._new_run(plan, self._numbers))
         for number in numbers:
             self._book.remove(number)
+        self._catalogue.run(subscription)
+
+    def _number_profiles(self, plan: Plan) -> Sequence[int]:
+        """Profiles get their numbers in the order of the pattern, whichever path it takes: held until it has them."""
+        return [self._book.add(leaf.profile, options=leaf.options) for leaf in plan.leaves]
 
     def _runs_already(self, name: str) -> bool:
         return name in self._runs or (self._flat is not None and name in self._flat)

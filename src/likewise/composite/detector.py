@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from likewise.composite.batch import take_batch
 from likewise.composite.composer import Composer
 from likewise.composite.detection import Detection
-from likewise.composite.general.pool import Pool, ProfileMatcher, Variant
+from likewise.composite.general.pool import Pool, ProfileMatcher
 from likewise.composite.general.run import deliver
 from likewise.composite.hits import HitColumns
 from likewise.composite.intake import Arrived
@@ -50,21 +49,16 @@ class Detector(Composer):
         patterns: Iterable[Subscription] = (),
         *,
         matcher: ProfileMatcher | None = None,
-        variant: Variant = "reference",
         **options: Any,
     ) -> None:
-        """`matcher` decides what matches a profile; `variant` is that of the pool [003 sec 5.2].
-
-        Other options are those of `Composer`.
-        """
+        """`matcher` decides what matches a profile; other options are those of `Composer`."""
         self._matcher = matcher if matcher is not None else Matcher()
-        self._variant: Variant = variant
-        self._batch_matcher = self._matcher if isinstance(self._matcher, Matcher) and variant == "reference" else None
+        self._batch_matcher = self._matcher if isinstance(self._matcher, Matcher) else None
         super().__init__(patterns, **options)
 
     def _members(self) -> tuple[Pool, Matcher | None]:
         columns = self._columns if isinstance(self._matcher, Matcher) else None
-        return Pool(self._matcher, columns, variant=self._variant), self._batch_matcher
+        return Pool(self._matcher, columns), self._batch_matcher
 
     @property
     def active(self) -> int:
@@ -111,9 +105,8 @@ class Detector(Composer):
         # Events that wait were scored without its members.
         self._intake.forget_hits()
 
-    @contextmanager
-    def _numbered(self, plan: Plan) -> Iterator[None]:  # noqa: ARG002 - the matcher has handles
-        yield
+    def _number_profiles(self, plan: Plan) -> Sequence[int]:  # noqa: ARG002 - the matcher has handles
+        return ()
 
     def _source(self, hits: HitColumns | None) -> HitSource:
         assert self._batch_matcher is not None

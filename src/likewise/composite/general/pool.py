@@ -1,14 +1,14 @@
 """The primitive pool [003 sec 4, 5.2].
 
-The primitive pool holds a profile only while some process waits for it. How it leaves the matcher is one of
-the three variants of 003 section 5.2: `insert` adds and removes it, `mark` switches it on and off, and
-`reference` keeps it in and only forgets who waits.
+The primitive pool has a profile active only while some process waits for it. Of the three variants of 003 section
+5.2 it is the one that keeps all profiles in the matcher and only remembers who waits: to insert and remove them, or to
+switch them on and off, was no faster.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from likewise.composite.encoding import Columns
 from likewise.composite.general.instance import Weighted
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from likewise.composite.general.process import LeafProcess
     from likewise.composite.general.run import Run
 
-Variant: TypeAlias = Literal["insert", "mark", "reference"]
 Answer: TypeAlias = "tuple[PoolEntry, float, dict[str, tuple[Weighted, ...]] | None]"
 """A profile that an event matches, how surely, and what its own words for attributes stand for."""
 
@@ -40,8 +39,6 @@ class ProfileMatcher(Protocol):
 
     def add(self, profile: Profile, *, options: Options | None = None, key: Hashable = None) -> int: ...
     def remove(self, handle: int) -> None: ...
-    def activate(self, handle: int) -> None: ...
-    def deactivate(self, handle: int) -> None: ...
     def match(self, event: Event) -> Iterable[Any]: ...
 
 
@@ -51,7 +48,7 @@ class PoolEntry:
     A simple one has the `number` of its predicate, which a dictionary finds; the others have a `handle` of the matcher.
     """
 
-    __slots__ = ("active", "by_meaning", "handle", "key", "listeners", "number", "options", "profile", "users")
+    __slots__ = ("by_meaning", "handle", "key", "listeners", "number", "options", "profile", "users")
 
     def __init__(self, profile: Profile, options: Options, number: int, key: Hashable) -> None:
         self.profile = profile
@@ -59,7 +56,6 @@ class PoolEntry:
         self.number = number
         self.key = key
         self.handle: int | None = None
-        self.active = True
         self.listeners: dict[Run, dict[LeafProcess, None]] = {}
         self.users = 0
         self.by_meaning = any(predicate.attribute_approximate for predicate in profile.predicates)
@@ -68,13 +64,10 @@ class PoolEntry:
 class Pool:
     """All profiles of all patterns, each once, active while it can contribute."""
 
-    def __init__(
-        self, matcher: ProfileMatcher, columns: Columns | None = None, *, variant: Variant = "reference"
-    ) -> None:
+    def __init__(self, matcher: ProfileMatcher, columns: Columns | None = None) -> None:
         """With `columns`, profiles of one exact equality are looked up there and do not trouble the matcher."""
         self.matcher = matcher
         self.columns = columns
-        self.variant = variant
         self.by_handle: dict[int, PoolEntry] = {}
         self.by_number: dict[int, PoolEntry] = {}
         self._entries: dict[Hashable, PoolEntry] = {}
@@ -94,10 +87,7 @@ class Pool:
             entry = self._entries.get(key)
             if entry is None:
                 entry = self._entries[key] = PoolEntry(leaf.profile, leaf.options, number, key)
-                if self.variant != "insert":
-                    self._add(entry)
-                    if self.variant == "mark":
-                        self._switch(entry, False)
+                self._add(entry)
             entry.users += 1
             self._of_leaf[id(leaf)] = entry
 
@@ -114,12 +104,10 @@ class Pool:
             entry = self._of_leaf.pop(id(leaf))
             entry.users -= 1
             if not entry.users:
-                if entry.active:
-                    self._drop(entry)
+                self._drop(entry)
                 del self._entries[entry.key]
 
     def _add(self, entry: PoolEntry) -> None:
-        entry.active = True
         if entry.number >= 0:
             self.by_number[entry.number] = entry
         else:
@@ -127,7 +115,6 @@ class Pool:
             self.by_handle[entry.handle] = entry
 
     def _drop(self, entry: PoolEntry) -> None:
-        entry.active = False
         if entry.handle is not None:
             self.matcher.remove(entry.handle)
             del self.by_handle[entry.handle]
@@ -135,25 +122,9 @@ class Pool:
         else:
             self.by_number.pop(entry.number, None)
 
-    def _switch(self, entry: PoolEntry, on: bool) -> None:
-        if entry.handle is None:
-            if on:
-                self.by_number[entry.number] = entry
-            else:
-                self.by_number.pop(entry.number, None)
-        elif on:
-            self.matcher.activate(entry.handle)
-        else:
-            self.matcher.deactivate(entry.handle)
-
     def insert(self, run: Run, leaf: LeafProcess) -> None:
         """Someone waits for a profile."""
         entry = self._of_leaf[id(leaf.node)]
-        if not entry.listeners and self.variant != "reference":
-            if self.variant == "insert":
-                self._add(entry)
-            else:
-                self._switch(entry, True)
         entry.listeners.setdefault(run, {})[leaf] = None
 
     def remove(self, run: Run, leaf: LeafProcess) -> None:
@@ -164,11 +135,6 @@ class Pool:
         if mine:
             return
         del entry.listeners[run]
-        if not entry.listeners and self.variant != "reference":
-            if self.variant == "insert":
-                self._drop(entry)
-            else:
-                self._switch(entry, False)
 
     def match(self, event: Event) -> list[Answer]:
         """The profiles that the event matches, of those that someone waits for."""

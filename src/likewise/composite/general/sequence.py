@@ -15,7 +15,7 @@ from likewise.composite.general.prefix import Prefix
 from likewise.composite.general.process import TERMINATORS, TIMERS, LeafProcess, lacks, needed
 from likewise.composite.general.sequence_state import dump_sequence, load_sequence
 from likewise.composite.plan.conditions import UNFILLED, is_plain, keys_of
-from likewise.composite.plan.nodes import Absence, LeafNode, Part, SequenceNode, TimeNode
+from likewise.composite.plan.nodes import Absence, LeafNode, Part, SequenceNode, TimeNode, takes
 from likewise.events import Instant
 from likewise.language import Keep
 
@@ -51,9 +51,11 @@ class SequenceProcess(Guarded):
         self.children = [self.spawn(first.node, slot=(0, None), fresh=fresh)]
         for k, guard in enumerate(self.node.guards):
             if guard.after < 0:
-                # They count for as long before the first step as that may wait for the last.
+                # They count for as long before the first step began as that may wait for the last.
                 assert self.node.within is not None
-                self.blockers[k] = Blockers(self, guard, k, fresh=fresh, window=2 * self.node.within)
+                began = takes(first.node)
+                window = None if began is None else began + 2 * self.node.within
+                self.blockers[k] = Blockers(self, guard, k, fresh=fresh, window=window)
 
     def _decided(self) -> None:
         """Find out when each absence is decided: by what came before it, by the step after it, or later."""

@@ -225,6 +225,20 @@ def _chooses(step: Part | Absence) -> bool:
     return any(_chooses(one) for one in steps if isinstance(one, Part | Absence))
 
 
+def takes(node: PlanNode) -> Duration | None:
+    """How long it may take from the first event of an instance until that is known; None if any time."""
+    if isinstance(node, LeafNode | TimeNode | SilenceNode):
+        return 0
+    longest = 0
+    for child in node.children[:1] if isinstance(node, SequenceNode) else node.children:
+        time = takes(child)
+        if time is None:
+            return None
+        longest = max(longest, time)
+    own = 0 if isinstance(node, DisjunctionNode | SelectionNode | GateNode) else getattr(node, "within", None)
+    return None if own is None else own + longest
+
+
 NEAR: Final = 0.1
 """Down to this probability, what might be the thing that must not happen counts against it."""
 
