@@ -17,8 +17,8 @@ def references(subscription: Subscription) -> tuple[str, ...]:
     """
     if isinstance(subscription.body, Profile):
         return ()
-    named = (one.name for one in members(subscription.body.root) if isinstance(one, Reference))
-    return tuple(dict.fromkeys(named))
+    named = [one.name for one in members(subscription.body.root) if isinstance(one, Reference)]
+    return tuple(dict.fromkeys(named)) if named else ()
 
 
 def circle(subscriptions: Iterable[Subscription]) -> tuple[str, ...]:
