@@ -228,6 +228,11 @@ def test_what_is_known_at_another_time_is_another_instance() -> None:
         assert everywhere(text, "x@0 k=A r=1; y@5 k=C r=1") == [("p", "x", "y")] * 2
 
 
+def test_ways_to_read_one_part_meet_the_same_next_part() -> None:
+    text = "p: ({v = 1} as a or {k = C} as b) then ({k = C} as c or {k = A} as e) within 2 s where a.r = c.r"
+    assert everywhere(text, "x@0 k=C v=1 r=1; y@1 k=A") == [("p", "x", "y")]
+
+
 def test_a_tick_is_no_event_by_which_ways_to_read_differ() -> None:
     either = "({k = A} as a and every 5 s as t within 5 s) or {k = A} as b"
     text = f"p: ({either}) then not {{v = 1}} as n within 5 s where n.r != b.r"

@@ -91,7 +91,7 @@ class Dump:
                 roles,
                 parts,
                 instance.reading,
-                instance.choice,
+                instance.step,
             ]
         )
         return number
@@ -131,7 +131,7 @@ class Load:
         return RoleToken(load_event(event), rank, time, taken=taken)
 
     def _instance(self, entry: Any) -> Instance:
-        node, time, phase, first, start, end, probability, roles, parts, reading, choice = entry
+        node, time, phase, first, start, end, probability, roles, parts, reading, step = entry
         return Instance(
             node,
             time=time,
@@ -143,7 +143,7 @@ class Load:
             roles=tuple(Filled(role, self._tokens[t], p, load_mapped(mapped)) for role, t, p, mapped in roles),
             parts=tuple(self._instances[part] for part in parts),
             reading=reading,
-            choice=choice,
+            step=step,
         )
 
     def known(self, number: int) -> Instance:

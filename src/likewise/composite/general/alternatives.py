@@ -37,7 +37,6 @@ class DisjunctionProcess(Process):
     def _ways(self, group: list[Instance]) -> list[Instance]:
         """The ways to read the same events: one instance, with one span, the earliest."""
         early = group[0] if len(group) == 1 else min(group, key=_span)
-        choice = self.run.ticket()
         return [
             Instance(
                 self.node.id,
@@ -50,7 +49,7 @@ class DisjunctionProcess(Process):
                 roles=way.roles,
                 parts=(way,),
                 reading=way.reading if len(group) == 1 else way.probability,
-                choice=choice,
+                step=self.run.rank,
             )
             for way in group
         ]

@@ -54,13 +54,12 @@ class Instance:
 
     `first` is the time of its earliest event, by which a sequence tells what came after what;
     `start` and `end` are the interval that its events span. `reading` is the probability of the branches of `or` by
-    which its events are read, where there are other ways to read the same events: those of the same `or` have its
-    number in common.
+    which its events are read, where there are other ways to read the same events: `step` is the place of the event in
+    whose step the `or` was known.
     """
 
     __slots__ = (
         "_ranks",
-        "choice",
         "end",
         "first",
         "node",
@@ -70,6 +69,7 @@ class Instance:
         "reading",
         "roles",
         "start",
+        "step",
         "time",
     )
 
@@ -86,7 +86,7 @@ class Instance:
         roles: tuple[Filled, ...] = (),
         parts: tuple[Instance, ...] = (),
         reading: float = 1.0,
-        choice: int = 0,
+        step: int = -1,
     ) -> None:
         self.node = node
         self.time = time
@@ -98,7 +98,7 @@ class Instance:
         self.roles = roles
         self.parts = parts
         self.reading = reading
-        self.choice = choice
+        self.step = step
         self._ranks: tuple[int, ...] | None = None
 
     @property
@@ -167,7 +167,7 @@ def changed(instance: Instance, *, time: Instant, phase: int, probability: float
         roles=instance.roles,
         parts=instance.parts,
         reading=reading,
-        choice=instance.choice,
+        step=instance.step,
     )
 
 
@@ -179,7 +179,7 @@ def readings(found: list[Instance], ors: Iterable[Alternatives]) -> list[list[In
     inside = frozenset().union(*[one.roles for one in ors])
     for instance in found:
         others = tuple([(one.role, one.token.rank, one.token.time) for one in instance.roles if one.role not in inside])
-        same = tuple([(_events(instance, one.roles), _choices(instance, one.id)) for one in ors])
+        same = tuple([(_events(instance, one.roles), _steps(instance, one.id)) for one in ors])
         groups.setdefault((same, others), []).append(instance)
     return list(groups.values())
 
@@ -190,11 +190,11 @@ def _events(instance: Instance, roles: frozenset[str]) -> tuple[int, ...]:
     return tuple(sorted([rank for rank in ranks if rank >= 0]))
 
 
-def _choices(instance: Instance, node: int) -> tuple[int, ...]:
-    """Which of its instances an `or` has in this one: what is known in another step is another instance."""
+def _steps(instance: Instance, node: int) -> tuple[tuple[Instant, int, int], ...]:
+    """When that which an `or` found was known: what is known in another step is another instance."""
     if instance.node == node:
-        return (instance.choice,)
-    return tuple([choice for part in instance.parts for choice in _choices(part, node)])
+        return ((instance.time, instance.phase, instance.step),)
+    return tuple([step for part in instance.parts for step in _steps(part, node)])
 
 
 def merged(ways: list[Instance]) -> Instance:

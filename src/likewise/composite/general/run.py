@@ -100,6 +100,8 @@ class Run:
         self.relate = relate
         self.now: Instant = 0
         self.phase = EVENTS
+        # The place of the event of this step; -1 if timers ring.
+        self.rank = -1
         self.dropped = 0
         self.detected = 0
         self.record = Record()
@@ -157,7 +159,7 @@ class Run:
 
     def begin_step(self, now: Instant, phase: int) -> None:
         """Everything until `end_step` happens at once."""
-        self.now, self.phase, self._built = now, phase, 0
+        self.now, self.phase, self.rank, self._built = now, phase, -1, 0
 
     @property
     def idle(self) -> bool:
@@ -167,7 +169,7 @@ class Run:
     def take(self, event: Event, rank: int, told: Iterable[Told]) -> list[Instance]:
         """A step: an event for those who wait for it, one token for all roles that it may fill."""
         end: Any = event.end if event.end is not None else event.start
-        self.now, self.phase, self._built = end, EVENTS, 0
+        self.now, self.phase, self.rank, self._built = end, EVENTS, rank, 0
         token = RoleToken(event, rank, end)
         for leaves, probability, mapped in told:
             for leaf in leaves:
