@@ -398,7 +398,7 @@ class Trace:
         return out
 
     def _selection(self, node: m.Selection, after: int, origin: int, free: bool | str) -> list[Found]:
-        return _once(f for group in self._counted(node, after, origin, free) for fs in nth(node, group) for f in fs)
+        return _once([f for fs in nth(node, group) for f in fs] for group in self._counted(node, after, origin, free))
 
     def _counted(
         self, node: m.Selection | m.Repetition, after: int, origin: int, free: bool | str
@@ -434,7 +434,7 @@ class Trace:
 
     def _repetition(self, node: m.Repetition, after: int, origin: int, free: bool | str) -> list[Found]:
         make = longest if node.longest else rows
-        return _once(f for group in self._counted(node, after, origin, free) for f in make(node, group))
+        return _once(make(node, group) for group in self._counted(node, after, origin, free))
 
     # instance selection [003 table 2] and binding predicates
 
@@ -528,5 +528,10 @@ def _never(_: Found) -> float:
     return INF
 
 
-def _once(found: Iterable[Found]) -> list[Found]:
-    return list(dict.fromkeys(found))
+def _once(groups: Iterable[list[Found]]) -> list[Found]:
+    """What is found for several values is found once."""
+    out: list[Found] = []
+    for group in groups:
+        before = set(out)
+        out += [f for f in group if f not in before]
+    return out

@@ -256,10 +256,13 @@ class Maker:
         least, longest = self.random.randint(1, 3), self.chance(0.3)
         most = self.random.choice((least, least + 1, None)) if not longest else self.random.choice((least + 1, None))
         window = self.within() if longest or most is None else self.maybe_within()
-        return Repetition(self.node(depth, last=False), least, most, window, longest)
+        return Repetition(self.counted(depth), least, most, window, longest)
 
     def select(self, depth: int) -> Pattern:
-        return Selection(self.node(depth, last=False), self.random.randint(1, 3), self.maybe_within())
+        return Selection(self.counted(depth), self.random.randint(1, 3), self.maybe_within())
+
+    def counted(self, depth: int) -> Pattern:
+        return self.either(0) if self.chance(0.3) else self.node(depth, last=False)
 
     def relation(self, depth: int) -> Pattern:
         left, right = self.node(min(depth, 1)), self.node(min(depth, 1))

@@ -15,7 +15,7 @@ from guard_check import examine
 
 QUICK = range(1_000)
 LONG = "1000000:1200000"
-LEAST = 4
+LEAST = 3
 """How often everything below must occur in the quick run, at least; in the long one in proportion."""
 
 FEATURES = """
