@@ -92,8 +92,7 @@ def kills(count: int, *, per_kill: int = 120, seed: int = 11) -> Rows:
         acknowledged, times = 0, list[float]()
         while acknowledged < len(trace):
             end = min(len(trace), acknowledged + per_kill)
-            last = end == len(trace) and len(times) >= count
-            timer = threading.Timer(0 if last else chance.uniform(0, 0.3), served.kill)
+            timer = threading.Timer(chance.uniform(0, 1.5), served.kill)
             if len(times) < count:
                 timer.start()
             acknowledged = _publish(served, trace, acknowledged, end, chance)
@@ -117,7 +116,7 @@ def _publish(served: Served, trace: list[dict[str, Any]], low: int, end: int, ch
     with httpx.Client(base_url=served.url, timeout=30) as client:
         while low < end:
             size = 1 + (low * 7919) % 9  # the same batch after a kill as before it
-            batch = trace[low : min(end, low + size)]
+            batch = trace[low : low + size]
             try:
                 answer = client.post("/v1/events", json=batch, headers={"Idempotency-Key": f"k{low}"})
                 answer.raise_for_status()
