@@ -122,7 +122,7 @@ class Process:
 
 def start_process(folder: Path, *options: str) -> Process:
     """`likewise serve` as a user would start it, on a free port."""
-    command = [sys.executable, "-m", "likewise", "serve", "--folder", str(folder), "--port", "0", *options]
+    command = [sys.executable, "-m", "likewise", "serve", "--folder", str(folder), "--port", "0", "--no-page", *options]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, env=os.environ | {"OMP_NUM_THREADS": "1"})
     assert process.stderr is not None
     url, seen = "", []

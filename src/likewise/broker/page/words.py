@@ -233,10 +233,10 @@ def map_options(found: WordMap) -> dict[str, Any]:
                 "itemStyle": {"color": _COLOURS[place]},
             }
         )
-    hidden = {"show": False, "scale": True}
+    hidden = {"show": False, "min": "dataMin", "max": "dataMax"}
     return {
         "animation": False,
-        "grid": {"left": 10, "right": 70, "top": 10, "bottom": 10},
+        "grid": {"left": 20, "right": 90, "top": 20, "bottom": 20},
         "xAxis": hidden,
         "yAxis": hidden,
         "tooltip": {"show": False},
