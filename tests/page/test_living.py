@@ -109,9 +109,9 @@ def test_the_playground_works_by_keyboard_alone(page_servers: Servers, visit: Vi
     page.get_by_role("button", name="Save as subscription").focus()
     page.keyboard.press("Enter")
     page.get_by_text("Saved as mine.").wait_for()
-    slider = page.get_by_role("slider")
+    slider = page.get_by_role("slider", name="Threshold")
     slider.focus()
     for _ in range(3):
-        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowLeft")
     page.wait_for_url("**threshold=0.*")
     served.stop()

@@ -6,10 +6,12 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
+from fastapi import Request
 
 from likewise.broker.page.city import INTERESTS, city_day
 from likewise.broker.page.editing import EXAMPLES, is_about, problem, with_about
 from likewise.broker.page.evidence import falls, spans
+from likewise.broker.page.session import same_site
 from likewise.broker.page.trying import pasted
 from likewise.broker.page.tuning import best_fit, fit
 from likewise.broker.page.unusual import Oddities
@@ -121,3 +123,18 @@ def test_counts_move_with_time_and_words_stay_bounded() -> None:
     assert len(words.attributes) <= 800
     assert len(words.values["place"]) <= 120
     assert words.common_attributes()[:2] == ["type", "place"]
+
+
+@pytest.mark.parametrize(
+    ("headers", "own"),
+    [
+        ({"sec-fetch-site": "same-origin", "origin": "null"}, True),
+        ({"sec-fetch-site": "cross-site", "origin": "http://evil"}, False),
+        ({"origin": "http://here:1", "host": "here:1"}, True),
+        ({"origin": "http://evil", "host": "here:1"}, False),
+        ({"host": "here:1"}, False),
+    ],
+)
+def test_forms_of_other_sites_are_refused(headers: dict[str, str], own: bool) -> None:
+    raw = [(name.encode(), value.encode()) for name, value in headers.items()]
+    assert same_site(Request({"type": "http", "headers": raw})) is own

@@ -115,9 +115,10 @@ class PlaygroundView:
                 text("finds more", tag="span")
                 self._limit = text("", tag="span")
                 text("is surer", tag="span")
-            self._slider = ui.slider(min=0.02, max=1.0, step=0.01, value=0.5).props('aria-label="Threshold"')
-            self._slider.on("update:model-value", self._moved, throttle=0.08)
-            text("Threshold: how sure it must be", "small hint")
+            with tag("label", "small hint"):
+                self._slider = tag("input", "slide", 'type="range" min="0.02" max="1" step="0.01"')
+                text("Threshold: how sure it must be", tag="span")
+            on_value(self._slider, "input", self._moved, pause=0.1)
         self._list = tag("div").style("margin-top: .75rem")
 
     # what a person does
@@ -145,8 +146,8 @@ class PlaygroundView:
         on = not is_about(parse_subscription(self._text))
         await self._take(with_about(self._text, on=on))
 
-    async def _moved(self, event: Any) -> None:
-        self._threshold = float(event.args)
+    async def _moved(self, place: str) -> None:
+        self._threshold = _number(place)
         await self._show()
 
     async def _save(self) -> None:
@@ -206,7 +207,9 @@ class PlaygroundView:
             return
         limit = tried.threshold if self._threshold is None else self._threshold
         self._slider_box.set_visibility(not tried.pattern)
-        self._slider.set_value(round(limit, 2))
+        if self._threshold is None or "value" not in self._slider.props:
+            self._slider._props["value"] = round(limit, 2)  # not under the hand of who moves it
+            self._slider.update()
         self._limit.say(f"at least {score_word(limit)} · {percent(limit)}")
         self._summary.say(tried.summary(limit))
         self._remember()

@@ -56,7 +56,12 @@ class Visitor:
 
 
 def same_site(request: Request) -> bool:
-    """Whether a form was sent by a page of this broker."""
+    """Whether a form was sent by a page of this broker.
+
+    Pages send no referrer, and so browsers call the origin of their forms null; they say in another header.
+    """
+    if (site := request.headers.get("sec-fetch-site")) is not None:
+        return site == "same-origin"
     origin = request.headers.get("origin")
     return origin is not None and urlsplit(origin).netloc == request.headers.get("host")
 
