@@ -10,7 +10,7 @@ from likewise.events import Event
 from likewise.language import Operator, Options, Predicate, Profile, Range
 from likewise.matching import Aggregation, Matcher
 from likewise.matching.definition import combined_matrix
-from likewise.matching.settings import aggregate
+from likewise.matching.settings import aggregate, is_loose
 from likewise.semantics import contrasted
 from likewise.testing import TableMeasure
 
@@ -31,7 +31,8 @@ def plain_scores(profiles, events, relate, how):
     for e, event in enumerate(events):
         for p, profile in enumerate(profiles):
             best = combined_matrix(profile, event, relate).max(axis=1) if event.tuples else np.zeros(1)
-            score = aggregate(best.tolist(), how) if event.tuples else 0.0
+            sure = sum(not is_loose(each) for each in profile.predicates)
+            score = aggregate(best.tolist(), how, sure=sure) if event.tuples else 0.0
             if score > 0:
                 out[e, p] = score
     return out
@@ -143,7 +144,7 @@ def test_aggregations_hold_per_subscription():
     found = {m.subscription: m for m in matcher.match(Event.of({"device": "computer", "room": 1}))}
     scores = {key: match.score for key, match in found.items()}
     assert scores == pytest.approx(
-        {"none": 0.6, "product": 0.36, "geometric": 0.6, "mean": 0.68, "cautious": (0.6 * 0.36) ** 0.5}
+        {"none": 0.6, "product": 0.36, "geometric": 0.6, "mean": 0.68, "cautious": (0.6 * 0.36) ** 0.5, "joint": 0.36}
     )
     assert {key: match.explain().score for key, match in found.items()} == pytest.approx(scores)
     with pytest.raises(BuildError, match="aggregation 'sum'"):

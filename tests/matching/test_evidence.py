@@ -10,8 +10,9 @@ from likewise.engine import Engine
 from likewise.errors import BuildError, MissingError
 from likewise.events import Event
 from likewise.language import Operator, Predicate, Profile
-from likewise.matching import ATTRIBUTE_BITS, Matcher
-from likewise.semantics import Competitors, Evidence, WordNet
+from likewise.matching import Aggregation, Matcher
+from likewise.matching.settings import aggregate
+from likewise.semantics import Competitors, Evidence, Model, WordNet
 from likewise.testing import TableMeasure
 
 BACKGROUND = Competitors.of(["Spain", "Kingdom of Spain", "Eire", "Ireland", "country"])
@@ -57,29 +58,50 @@ def test_the_default_needs_no_space_and_has_one_threshold(plain: Evidence) -> No
     for matcher in (Matcher(), Matcher(plain), Matcher(plain, background=BACKGROUND)):
         chosen = matcher.settings(wants("type", "lift"))
         assert (str(chosen.approach), chosen.threshold, chosen.aggregation, chosen.power) == (
-            "evidence", 0.5, "product", 1.0)  # fmt: skip
+            "evidence", 0.5, "joint", 1.0)  # fmt: skip
 
 
-def test_a_score_is_the_product_of_its_predicates(plain: Evidence) -> None:
+def test_a_score_is_the_joint_probability_of_its_predicates(plain: Evidence) -> None:
     matcher = Matcher(plain)
     both = Profile((*wants("type", "lift").predicates, *wants("place", "hall").predicates))
     one = score(matcher, wants("type", "lift"), type="elevator", place="entrance")
     two = score(matcher, wants("place", "hall"), type="elevator", place="entrance")
-    assert score(matcher, both, type="elevator", place="entrance") == pytest.approx(one * two, abs=1e-6)
+    assert score(matcher, both, type="elevator", place="entrance") == pytest.approx(
+        aggregate([one, two], Aggregation.JOINT), abs=1e-6
+    )
+
+
+def test_predicates_that_are_likely_make_each_other_likelier() -> None:
+    both = aggregate([0.6, 0.7], Aggregation.JOINT)
+    assert 0.6 * 0.7 < both < 0.6
+    assert aggregate([0.6], Aggregation.JOINT) == pytest.approx(0.6), "one alone keeps its probability"
+    assert aggregate([1.0, 1.0], Aggregation.JOINT) == pytest.approx(1)
+    assert aggregate([0.9, 0.0], Aggregation.JOINT) == 0
+    assert aggregate([0.6, 1.0], Aggregation.JOINT, sure=1) == pytest.approx(0.6), "an exact predicate tells nothing"
+
+
+@pytest.mark.parametrize("dense", [0, 1024])
+def test_an_exact_predicate_changes_no_score(plain: Evidence, dense: int) -> None:
+    matcher = Matcher(plain, threshold=0.01, dense=dense)
+    room = Predicate("room", Operator.EQ, "112")
+    matcher.add(wants("type", "lift"), key="one")
+    matcher.add(Profile((*wants("type", "lift").predicates, room)), key="two")
+    found = {match.subscription: match.score for match in matcher.match(Event.of({"type": "elevator", "room": "112"}))}
+    assert found["two"] == pytest.approx(found["one"], abs=1e-6)
 
 
 def test_an_attribute_is_likelier_beside_a_value_that_is_meant(plain: Evidence) -> None:
     alone = float(plain.matrix(["size"], ["weight"])[0, 0])
     beside = score(Matcher(plain, competitors=Competitors.of(())), wants("size", "large"), weight="large")
-    odds = 2**ATTRIBUTE_BITS * alone / (1 - alone)
+    odds = 2 ** Model.shipped().attribute_bits * alone / (1 - alone)
     assert beside == pytest.approx(odds / (1 + odds), abs=1e-5)
 
 
 def test_the_evidence_is_told_in_bits(plain: Evidence) -> None:
     matcher = Matcher(plain)
-    handle = matcher.add(wants("type", "lift"), key="mine")
-    text = matcher.explain(handle, Event.of({"type": "elevator"})).text(full=True)
-    assert "in WordNet (lift, elevator)" in text
+    handle = matcher.add(wants("type", "car"), key="mine")
+    text = matcher.explain(handle, Event.of({"type": "automobile"})).text(full=True)
+    assert "in WordNet (car, automobile)" in text
     assert "opposite words" in matcher.explain(wants("type", "open door"), Event.of({"type": "closed door"})).text(
         full=True
     )

@@ -48,7 +48,7 @@ class Mappings:
     """How predicates and tuples are paired."""
 
     panel: ClassVar[str] = "Meaning"
-    aggregation: Annotated[str | None, typer.Option(help="cautious, geometric, product or mean.")] = None
+    aggregation: Annotated[str | None, typer.Option(help="joint, cautious, geometric, product or mean.")] = None
     top: Annotated[int, typer.Option(min=1, help="Mappings per match.")] = 1
     distinct: Annotated[bool, typer.Option("--distinct", help="A tuple answers one predicate only.")] = False
 

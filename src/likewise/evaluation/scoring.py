@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 from likewise.evaluation.ranking import RankedScores
 from likewise.events import Event, normalise
 from likewise.language import Predicate, Profile
+from likewise.matching import joint
 from likewise.semantics import Matrix
 
 Adjust: TypeAlias = Callable[[Matrix], Matrix]
 """Scores of one side's terms, changed in view of each other: contrast."""
 
-Mean: TypeAlias = Literal["geometric", "mean", "cautious", "product"]
+Mean: TypeAlias = Literal["geometric", "mean", "cautious", "product", "joint"]
 
 
 class Side:
@@ -83,7 +84,7 @@ class Scorer:
         best = {
             p: self._best(p, attributes, values) for p in dict.fromkeys(p for q in self.profiles for p in q.predicates)
         }
-        return np.stack([_mean([best[p] for p in q.predicates], mean) for q in self.profiles])
+        return np.stack([_mean([best[p] for p in q.predicates], mean, sure=_sure(q)) for q in self.profiles])
 
     def score_alone(
         self,
@@ -102,7 +103,7 @@ class Scorer:
             own_a = [self.attributes.row[attribute_of(p)] for p in profile.predicates]
             own_v = [self.values.row[value_of(p)] for p in profile.predicates]
             a[own_a], v[own_v] = _weighed(adjust(a[own_a]), attribute_weight, bits), adjust(v[own_v])
-            rows.append(_mean([self._best(p, a, v) for p in profile.predicates], mean))
+            rows.append(_mean([self._best(p, a, v) for p in profile.predicates], mean, sure=_sure(profile)))
         return np.stack(rows)
 
     def _best(self, predicate: Predicate, attributes: Matrix, values: Matrix) -> NDArray[np.float32]:
@@ -133,8 +134,14 @@ def _weighed(attributes: Matrix, power: float, bits: float) -> Matrix:
     return np.asarray(raised / (raised + (1 - raised) * 2.0**-bits), np.float32)
 
 
-def _mean(scores: Sequence[NDArray[np.float32]], how: Mean) -> NDArray[np.float32]:
+def _sure(profile: Profile) -> int:
+    return sum(not (p.attribute_approximate or p.value_approximate) for p in profile.predicates)
+
+
+def _mean(scores: Sequence[NDArray[np.float32]], how: Mean, *, sure: int) -> NDArray[np.float32]:
     stacked = np.stack(scores)
+    if how == "joint":
+        return joint(stacked.astype(np.float64), sure=sure).astype(np.float32)
     if how == "mean":
         return np.asarray(stacked.mean(axis=0), np.float32)
     if how == "product":

@@ -100,7 +100,7 @@ APPROACHES: tuple[str, ...] = ("exact", "concept", "approximate", "thematic", "c
 SHORTHANDS: tuple[str, ...] = ("contrast", "evidence")
 """Approaches that stand for a whole choice: `approximate+contrast`, and the default."""
 
-AGGREGATIONS: tuple[str, ...] = ("product", "geometric", "mean", "cautious")
+AGGREGATIONS: tuple[str, ...] = ("product", "geometric", "mean", "cautious", "joint")
 """How the predicates' similarities become one score [000, 004: the first two; 002: the mean]."""
 
 

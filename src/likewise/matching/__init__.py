@@ -7,21 +7,18 @@ from likewise.matching.match import Match
 from likewise.matching.matcher import EventScores, Matcher
 from likewise.matching.settings import (
     APPROACHES,
-    ATTRIBUTE_BITS,
-    EVIDENCE_TEMPERATURE,
     Aggregation,
     Approach,
     certainty,
     default_threshold,
     is_approximate,
+    joint,
 )
 from likewise.matching.topics import Classifier, Clusters, Taxonomy, Topic
 from likewise.matching.verdict import percent
 
 __all__ = [
     "APPROACHES",
-    "ATTRIBUTE_BITS",
-    "EVIDENCE_TEMPERATURE",
     "Aggregation",
     "Approach",
     "Classifier",
@@ -40,5 +37,6 @@ __all__ = [
     "certainty",
     "default_threshold",
     "is_approximate",
+    "joint",
     "percent",
 ]

@@ -15,7 +15,7 @@ from likewise.language import Operator, Predicate, Profile, Range, format_predic
 from likewise.matching.definition import MatrixParts
 from likewise.matching.encoding import TEXT, kind_of, term_of
 from likewise.matching.mapping import best_assignments, row_probabilities
-from likewise.matching.settings import Aggregation, Settings, aggregate
+from likewise.matching.settings import Aggregation, Settings, aggregate, enough_jointly, is_loose
 from likewise.matching.verdict import summary_lines, verdict
 from likewise.semantics import Evidence, Measure, Shared, apart
 
@@ -152,11 +152,13 @@ def explain(
     shares = row_probabilities(combined) if combined.size else combined
     steps: list[PredicateStep] = []
     reached: list[float] = []
+    sure = 0
     for row, predicate in enumerate(profile.predicates):
         column = columns[row]
         found = 0.0 if column is None or row in out_of_topics else float(combined[row, column])
         reached.append(found)
-        running = aggregate(reached, settings.aggregation)
+        sure += not is_loose(predicate)
+        running = aggregate(reached, settings.aggregation, sure=sure)
         if column is None:
             steps.append(PredicateStep(format_predicate(predicate), None, False, False, 0.0, 0.0, 0.0, 0.0, running))
             continue
@@ -177,7 +179,7 @@ def explain(
                 *_evidence(predicate, said, measure, parts=(parts.attributes[row, column], parts.values[row, column])),
             )
         )
-    score = aggregate(reached, settings.aggregation)
+    score = aggregate(reached, settings.aggregation, sure=settings.sure)
     failing = None if score > 0 and score >= settings.threshold - 1e-6 else int(np.argmin(reached))
     if failing is not None and measure is not None:
         kept_off = _held_apart(profile.predicates[failing], event, measure, near=parts.attributes[failing])
@@ -207,6 +209,8 @@ def enough_for(reached: Sequence[float], failing: int, settings: Settings) -> fl
     others = [value for at, value in enumerate(reached) if at != failing]
     if settings.aggregation is Aggregation.MEAN:
         needed = settings.threshold * len(reached) - sum(others)
+    elif settings.aggregation is Aggregation.JOINT:
+        needed = enough_jointly(others, settings.threshold, sure=min(settings.sure, len(others)))
     elif settings.aggregation is Aggregation.CAUTIOUS:
         needed = _enough_cautious(others, settings.threshold)
     else:

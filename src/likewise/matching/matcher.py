@@ -24,9 +24,7 @@ from likewise.matching.index.sparse import SparseGroup
 from likewise.matching.mapping import best_assignments
 from likewise.matching.match import Match
 from likewise.matching.settings import (
-    ATTRIBUTE_BITS,
     EVIDENCE,
-    EVIDENCE_TEMPERATURE,
     Aggregation,
     Approach,
     Measures,
@@ -35,7 +33,7 @@ from likewise.matching.settings import (
     resolve,
 )
 from likewise.matching.topics import Classifier, Clusters, Taxonomy
-from likewise.semantics import Competitors, Contrast, Measure, Space
+from likewise.semantics import Competitors, Contrast, Evidence, Measure, Space
 
 # Choices: what a matcher was told, and what follows from it for one profile.
 
@@ -87,13 +85,14 @@ class Choices:
         """How much likelier an attribute is meant beside a text value that is."""
         if self.attribute_bits is not None:
             return self.attribute_bits
-        return ATTRIBUTE_BITS if approach.base == "evidence" else 0.0
+        measure = self.measure_of(approach) if approach.base == "evidence" else None
+        return measure.model.attribute_bits if isinstance(measure, Evidence) else 0.0
 
     def temperature_of(self, approach: Approach) -> float:
         """The temperature given, or the one that suits the approach and its measure."""
-        if approach.base == "evidence" and self.temperature is None:
-            return EVIDENCE_TEMPERATURE
         measure = self.measures.of(approach.base)
+        if isinstance(measure, Evidence) and self.temperature is None:
+            return measure.model.temperature
         return Contrast(measure, Competitors.of(()), temperature=self.temperature).temperature
 
     def clusters(self) -> Clusters:
@@ -189,7 +188,7 @@ class Matcher:
         which are evidence too: they help most where few profiles compete. Profiles beyond `dense`
         distinct predicates are indexed and no longer all scored. `taxonomy` has the topics of the
         clustered approach. `attribute_bits` says how much likelier an attribute is the one that is meant beside a
-        text value that is; it is 4 for evidence and 0 for the papers' approaches.
+        text value that is; for evidence it is learned, and 0 for the papers' approaches.
         """
         chosen = None if approach is None else Approach.parse(approach)
         if background is not None and chosen not in (None, EVIDENCE):
@@ -452,7 +451,8 @@ class Matcher:
         best = best_assignments(whole, 1, distinct=True)
         if not best:
             return 0.0
-        return aggregate([float(whole[i, j]) for i, j in enumerate(best[0][0])], entry.settings.aggregation)
+        reached = [float(whole[i, j]) for i, j in enumerate(best[0][0])]
+        return aggregate(reached, entry.settings.aggregation, sure=entry.settings.sure)
 
     def _make_group(self, key: GroupKey) -> MatchGroup:
         approach, theme, kind = key

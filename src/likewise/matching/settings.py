@@ -6,12 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
-from math import log, prod
+from math import inf, log, prod
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from likewise.errors import BuildError, LikewiseError, MissingError
-from likewise.language import Options, Profile
+from likewise.language import Options, Predicate, Profile
+from likewise.matching.index.dense_kernel import CHANCE, MEANT, doubt_of, joint_score
 from likewise.semantics import Combined, Competitors, Esa, Evidence, Measure, Space, Thematic, measure
 
 # How the best entries of a profile's predicates become one score.
@@ -22,13 +26,15 @@ class Aggregation(StrEnum):
 
     The geometric mean is the product made comparable between profiles of different length, so one
     threshold serves all of them. But there three good predicates hide a fourth that nothing answers well; the
-    cautious mean is the geometric mean of it and the weakest predicate.
+    cautious mean is the geometric mean of it and the weakest predicate. The joint probability is for scores that are
+    probabilities: predicates of one event are true together more often than by chance.
     """
 
     PRODUCT = "product"
     GEOMETRIC = "geometric"
     MEAN = "mean"
     CAUTIOUS = "cautious"
+    JOINT = "joint"
 
     @classmethod
     def parse(cls, name: str) -> Aggregation:
@@ -38,8 +44,8 @@ class Aggregation(StrEnum):
         return cls(name)
 
 
-def aggregate(similarities: Sequence[float], how: Aggregation) -> float:
-    """One score from the similarity of every predicate.
+def aggregate(similarities: Sequence[float], how: Aggregation, *, sure: int = 0) -> float:
+    """One score from the similarity of every predicate; `sure` of them are exact, which only `joint` wants to know.
 
     >>> aggregate([0.25, 1.0], Aggregation.GEOMETRIC), aggregate([0.25, 1.0], Aggregation.MEAN)
     (0.5, 0.625)
@@ -49,9 +55,47 @@ def aggregate(similarities: Sequence[float], how: Aggregation) -> float:
     if how is Aggregation.MEAN:
         return float(sum(similarities) / len(similarities))
     product = float(prod(similarities))
+    if how is Aggregation.JOINT:
+        return float(joint(np.array(similarities, np.float64), sure=sure)) if product > 0 else 0.0
     if how is Aggregation.CAUTIOUS:
         return float((product ** (1.0 / len(similarities)) * min(similarities)) ** 0.5)
     return product if how is Aggregation.PRODUCT else float(product ** (1.0 / len(similarities)))
+
+
+def joint(probabilities: NDArray[np.float64], *, sure: int = 0) -> NDArray[np.float64]:
+    """The probability that all predicates (rows) are meant, each of which is so with the given probability.
+
+    Either the event is meant as a whole, which has the prior MEANT, or each predicate is answered by CHANCE. So several
+    that are likely make each other likelier, and one alone keeps its probability.
+
+    >>> joint(np.array([[0.65, 0.65], [1.0, 0.65]])).round(3).tolist(), round(float(joint(np.array([0.65]))), 3)
+    ([0.712, 0.509], 0.65)
+    """
+    doubts = doubt_of.py_func(probabilities).prod(axis=0)
+    found: NDArray[np.float64] = joint_score.py_func(probabilities.prod(axis=0), doubts, len(probabilities), sure)
+    return found
+
+
+def least_product(limit: float, count: int) -> float:
+    """The least product of so many probabilities that are no exact ones with which `joint` can reach a limit.
+
+    For a given product it is greatest where all but one are 1: there the product is that one.
+
+    >>> round(float(joint(np.array([least_product(0.5, 3), 1.0, 1.0]))), 6)
+    0.5
+    """
+    return enough_jointly([1.0] * (count - 1), limit) if count > 0 else limit
+
+
+def enough_jointly(others: Sequence[float], limit: float, *, sure: int = 0) -> float:
+    """The probability that one more predicate must have for all to reach a limit; above 1 if none is enough."""
+    prior = MEANT + (1 - MEANT) * CHANCE
+    odds, count = (1 - prior) / prior, len(others) + 1 - sure
+    meant = odds ** (count - 1) * prod(others)
+    chance = (1 - MEANT) * prod(doubt_of.py_func(each) for each in others) / (CHANCE * odds) ** sure
+    whole = (MEANT + (1 - MEANT) * CHANCE**count) * meant * odds
+    rest = whole - limit * (MEANT * meant * odds + chance * (CHANCE * odds - (1 - CHANCE)))
+    return float(limit * chance * (1 - CHANCE) / rest) if rest > 0 else inf
 
 
 APPROACHES: Final = ("evidence", "exact", "concept", "approximate", "thematic", "clustered", "hybrid")
@@ -93,13 +137,6 @@ class Approach:
 
 
 EVIDENCE: Final = Approach("evidence", contrast=True)
-
-ATTRIBUTE_BITS: Final = 4.0
-"""How much likelier, in bits, an attribute is the one that is meant when its text value is."""
-
-EVIDENCE_TEMPERATURE: Final = 0.5
-"""How much it speaks against a pair that the event's term is nearer to another subscription's term. It is mild, since
-subscribers who use other words for the same thing must not be set against each other."""
 
 _THRESHOLDS: Final = {
     "approximate": {"esa": 0.3, "combined": 0.55, "embedding": 0.7},
@@ -143,11 +180,18 @@ class Settings:
     aggregation: Aggregation
     power: float = 1.0
     """What turns the score into a probability, see `certainty`."""
+    sure: int = 0
+    """How many predicates are exact: they say nothing of how likely the others are."""
+
+
+def is_loose(predicate: Predicate) -> bool:
+    """Whether a predicate has any `~`."""
+    return predicate.attribute_approximate or predicate.value_approximate
 
 
 def is_approximate(profile: Profile) -> bool:
     """Whether a profile has any `~`."""
-    return any(p.attribute_approximate or p.value_approximate for p in profile.predicates)
+    return any(map(is_loose, profile.predicates))
 
 
 def resolve(
@@ -179,12 +223,13 @@ def resolve(
         raise BuildError(f"top {mappings} mappings cannot be given", hint="ask for at least 1")
     how = _aggregation(options.aggregation, chosen) or aggregation
     how = how or _usual_aggregation(chosen)
-    return Settings(chosen, float(limit), int(mappings), how, certainty(chosen, name or ""))
+    sure = sum(not is_loose(each) for each in profile.predicates)
+    return Settings(chosen, float(limit), int(mappings), how, certainty(chosen, name or ""), sure)
 
 
 def _usual_aggregation(approach: Approach) -> Aggregation:
     if approach.base == "evidence":
-        return Aggregation.PRODUCT
+        return Aggregation.JOINT
     return Aggregation.MEAN if approach.base == "hybrid" else Aggregation.GEOMETRIC
 
 
@@ -284,7 +329,14 @@ class Measures:
         """A measure of one's own serves every approach; a known one serves its own, and approximate ones."""
         if approach in ("approximate", "clustered"):
             return True
-        known = set(NAMES.values()) | {"esa-euclidean", "combined", "embedding", "evidence", "jiang-conrath"}
+        known = set(NAMES.values()) | {
+            "esa-euclidean",
+            "combined",
+            "embedding",
+            "evidence",
+            "jiang-conrath",
+            "sentence",
+        }
         return one.name == NAMES[approach] or one.name.removesuffix("+contrast") not in known
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from likewise.language import Profile
 from likewise.matching.encoding import Encoded, TupleVocabulary
 from likewise.matching.index.dense_kernel import Profiles, Said, fill_rows, score_dense
-from likewise.matching.index.group import CODES, Hits, ProfileGroup, bound_of, gather
+from likewise.matching.index.group import CODES, TOLERANCE, Hits, ProfileGroup, bound_of, gather
 from likewise.matching.index.lists import grown
 from likewise.matching.index.terms import Relations
 from likewise.matching.settings import Aggregation, Settings
@@ -34,6 +34,8 @@ class DenseGroup(ProfileGroup):
         self._attributes, self._values = (Relations(columns) for columns in self._columns)
         self._bound = np.zeros(16, dtype=np.float64)
         self._aggregation = np.zeros(16, dtype=np.int8)
+        self._sure = np.zeros(16, dtype=np.int32)
+        self._limit = np.zeros(16, dtype=np.float64)
         self._active: dict[int, None] = {}
         self._active_array: NDArray[np.int32] = np.zeros(0, dtype=np.int32)
         self._compared = np.zeros(1, dtype=np.int64)
@@ -64,6 +66,8 @@ class DenseGroup(ProfileGroup):
 
     def _enter(self, slot: int, length: int, settings: Settings) -> None:
         self._bound, self._aggregation = grown(self._bound, slot + 1), grown(self._aggregation, slot + 1)
+        self._sure, self._limit = grown(self._sure, slot + 1), grown(self._limit, slot + 1)
+        self._sure[slot], self._limit[slot] = settings.sure, settings.threshold * (1 - TOLERANCE)
         bound = bound_of(settings, length)
         # The weakest entry takes away at least what the product lacks: a product below the root cannot be enough.
         self._bound[slot] = sqrt(bound) if settings.aggregation is Aggregation.CAUTIOUS else bound
@@ -98,7 +102,13 @@ class DenseGroup(ProfileGroup):
             self._active_array = np.fromiter(self._active, dtype=np.int32, count=len(self._active))
         slots = self._ensure(encoded, context, events)
         profiles = Profiles(
-            self._profiles.start, self._profiles.length, self._profiles.fields[0], self._bound, self._aggregation
+            self._profiles.start,
+            self._profiles.length,
+            self._profiles.fields[0],
+            self._bound,
+            self._aggregation,
+            self._sure,
+            self._limit,
         )
         first = 0
         while first < len(events):

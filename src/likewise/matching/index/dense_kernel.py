@@ -17,6 +17,12 @@ PRODUCT: Final = 0
 GEOMETRIC: Final = 1
 MEAN: Final = 2
 CAUTIOUS: Final = 3
+JOINT: Final = 4
+
+MEANT: Final = 0.2
+"""How likely, before anything is compared, an event is taken to be the one that is meant, with all its predicates."""
+CHANCE: Final = 0.5
+"""How likely a predicate is answered where the event as a whole is not meant."""
 
 _TEXT: Final = 0
 
@@ -56,6 +62,8 @@ class Profiles(NamedTuple):
     condition: NDArray[np.int32]
     bound: NDArray[np.float64]
     aggregation: NDArray[np.int8]
+    sure: NDArray[np.int32]
+    limit: NDArray[np.float64]
 
 
 @numba.njit(cache=True, nogil=True)
@@ -149,13 +157,44 @@ def _weakened(best: NDArray[np.float32], reached: float, profile: int, profiles:
 
 
 @numba.njit(cache=True, nogil=True)
+def doubt_of(similarity: Any) -> Any:
+    """How likely an entry is where the event is not meant, beside the entry itself where it is."""
+    prior = MEANT + (1.0 - MEANT) * CHANCE
+    return CHANCE * (1.0 - prior) / prior * similarity + (1.0 - CHANCE) * (1.0 - similarity)
+
+
+@numba.njit(cache=True, nogil=True)
+def joint_score(product: Any, doubts: Any, length: int, sure: int) -> Any:
+    """The probability that all predicates are meant; see `settings.joint`.
+
+    `product` and `doubts` are over all entries, `sure` says how many of them are exact and tell nothing of the others.
+    """
+    prior = MEANT + (1.0 - MEANT) * CHANCE
+    odds = (1.0 - prior) / prior
+    count = length - sure
+    meant = odds**count * product
+    chance = (1.0 - MEANT) * doubts / (CHANCE * odds) ** sure
+    return (MEANT + (1.0 - MEANT) * CHANCE**count) * meant / (MEANT * meant + chance)
+
+
+@numba.njit(cache=True, nogil=True)
+def _jointly(best: NDArray[np.float32], reached: float, profile: int, profiles: Profiles) -> float:
+    """The joint score of a profile whose product is known."""
+    begin, length = profiles.start[profile], profiles.length[profile]
+    doubts = 1.0
+    for place in range(begin, begin + length):
+        doubts *= doubt_of(best[profiles.condition[place]])
+    return float(joint_score(reached, doubts, length, profiles.sure[profile]))
+
+
+@numba.njit(cache=True, nogil=True)
 def score_of(reached: float, length: int, aggregation: int) -> float:
     """The score of a product or sum."""
     if aggregation == MEAN:
         return reached / length
     if aggregation == CAUTIOUS:
         return float(reached ** (0.5 / length))
-    return reached if aggregation == PRODUCT or length == 1 else reached ** (1.0 / length)
+    return reached if aggregation in (PRODUCT, JOINT) or length == 1 else reached ** (1.0 / length)
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
@@ -217,6 +256,9 @@ def score_dense(  # noqa: PLR0917
             reached = _reached(best, profile, profiles)
             if reached > 0.0 and profiles.aggregation[profile] == CAUTIOUS:
                 reached = _weakened(best, reached, profile, profiles)
+            elif reached > 0.0 and profiles.aggregation[profile] == JOINT:
+                reached = _jointly(best, reached, profile, profiles)
+                reached = reached if reached >= profiles.limit[profile] else -1.0
             if reached > 0.0:
                 if written == len(out_event):
                     return which, before

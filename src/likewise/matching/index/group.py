@@ -13,10 +13,10 @@ from likewise.language import Profile
 from likewise.matching.competition import Competition, Rivals
 from likewise.matching.encoding import Encoded, TupleVocabulary
 from likewise.matching.index.conditions import COLUMNS, ConditionTable
-from likewise.matching.index.dense_kernel import CAUTIOUS, GEOMETRIC, MEAN, PRODUCT
+from likewise.matching.index.dense_kernel import CAUTIOUS, GEOMETRIC, JOINT, MEAN, PRODUCT
 from likewise.matching.index.lists import Lists, grown
 from likewise.matching.index.terms import Move, TermColumns
-from likewise.matching.settings import Aggregation, Settings
+from likewise.matching.settings import Aggregation, Settings, least_product
 from likewise.semantics import Measure
 
 TOLERANCE = 1e-6
@@ -27,6 +27,7 @@ CODES = {
     Aggregation.GEOMETRIC: GEOMETRIC,
     Aggregation.MEAN: MEAN,
     Aggregation.CAUTIOUS: CAUTIOUS,
+    Aggregation.JOINT: JOINT,
 }
 
 
@@ -56,6 +57,8 @@ def bound_of(settings: Settings, length: int) -> float:
     limit = settings.threshold
     if settings.aggregation is Aggregation.MEAN:
         return limit * length - TOLERANCE
+    if settings.aggregation is Aggregation.JOINT:
+        return least_product(limit, length - settings.sure) * (1 - TOLERANCE)
     powers = {Aggregation.PRODUCT: 1, Aggregation.CAUTIOUS: 2 * length}
     return float(limit ** powers.get(settings.aggregation, length) * (1 - TOLERANCE))
 

@@ -12,7 +12,7 @@ from likewise.language import Profile
 from likewise.matching.encoding import TEXT, Encoded, TupleVocabulary
 from likewise.matching.index.dense_kernel import RELATED
 from likewise.matching.index.exact_kernel import EQUAL, EventTuples
-from likewise.matching.index.group import CODES, Hits, ProfileGroup, bound_of, gather
+from likewise.matching.index.group import CODES, TOLERANCE, Hits, ProfileGroup, bound_of, gather
 from likewise.matching.index.lists import Lists, grown
 from likewise.matching.index.sparse_kernel import (
     PROFILE,
@@ -134,7 +134,8 @@ class SparseGroup(ProfileGroup):
             self._seen, self._candidates = grown(self._seen, slot + 1), grown(self._candidates, slot + 1)
         watched, access = access_of(settings, length)
         self._access[slot] = access
-        self._records[slot] = (0, bound_of(settings, length), length, watched, CODES[settings.aggregation], False)
+        limit, how = settings.threshold * (1 - TOLERANCE), CODES[settings.aggregation]
+        self._records[slot] = (0, bound_of(settings, length), limit, length, watched, settings.sure, how, False)
         self._least = min(self._least, access)
 
     def _rename(self, side: int, move: Move) -> None:

@@ -9,7 +9,18 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.matching.index.dense_kernel import CAUTIOUS, MEAN, RELATED, UNRELATED, is_worded, lifted, score_of
+from likewise.matching.index.dense_kernel import (
+    CAUTIOUS,
+    JOINT,
+    MEAN,
+    RELATED,
+    UNRELATED,
+    doubt_of,
+    is_worded,
+    joint_score,
+    lifted,
+    score_of,
+)
 from likewise.matching.index.exact_kernel import EQUAL, WITHIN, EventTuples, _lower_bound
 
 _TEXT = 0
@@ -19,8 +30,10 @@ PROFILE: Final = np.dtype(
     [
         ("start", np.int64),
         ("bound", np.float64),
+        ("limit", np.float64),
         ("length", np.int16),
         ("watched", np.int16),
+        ("sure", np.int16),
         ("aggregation", np.int8),
         ("active", np.bool_),
     ],
@@ -148,7 +161,7 @@ def _verify(profile: int, mine: NDArray[np.int32], world: SparseTables) -> float
     record = world.profiles[profile]
     begin, length, bound = record.start, record.length, record.bound
     mean, cautious = record.aggregation == MEAN, record.aggregation == CAUTIOUS
-    reached, weakest = 0.0 if mean else 1.0, 1.0
+    reached, weakest, doubts = 0.0 if mean else 1.0, 1.0, 1.0
     # One entry below the bound of a product rules the profile out: no need to know how far below.
     least = 0.0 if mean else 0.999 * (bound ** (1.0 / (length + 1)) if cautious else bound)
     for at in range(length):
@@ -158,8 +171,12 @@ def _verify(profile: int, mine: NDArray[np.int32], world: SparseTables) -> float
             best = max(best, entry)
         reached = reached + best if mean else reached * best
         weakest = min(weakest, best)
+        doubts *= doubt_of(best)
         if (reached + length - at - 1 if mean else (reached * reached if cautious else reached)) < bound:
             return 0.0
+    if record.aggregation == JOINT:
+        reached = joint_score(reached, doubts, length, record.sure)
+        return reached if reached >= record.limit else 0.0
     if not cautious:
         return reached
     reached *= weakest ** np.float64(length)
