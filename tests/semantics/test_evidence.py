@@ -11,6 +11,7 @@ import pytest
 from likewise.errors import InputError, LikewiseError, MissingError
 from likewise.semantics import Competitors, Evidence, Glossary, Model, WordNet
 from likewise.semantics.evidence import Features, PairShape, Sources, TermSide, features, fit, probability
+from likewise.semantics.evidence.lexical import WordRelation
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +33,7 @@ def one(measure: Evidence, mine: str, theirs: str) -> float:
 
 
 def row_of(measure: Evidence, mine: str, theirs: str) -> Features:
-    [(_, row)] = measure.prepare([mine]).evidence([theirs])
+    (_, row), *_ = measure.prepare([mine]).evidence([theirs])
     return row
 
 
@@ -66,6 +67,13 @@ def test_short_forms_inside_a_phrase_are_written_out() -> None:
     assert one(bare(), "number of faults", "no fault") < 0.5, "`no` in a phrase is no number"
 
 
+def test_entries_of_several_words_are_found_within_a_term() -> None:
+    glossary = Glossary.from_text("discharge air = supply air\ntemp = temperature")
+    assert glossary.readings("discharge air temp fault")[1] == "supply air temperature fault"
+    assert glossary.readings("cold air") == ("cold air",)
+    assert one(bare(), "supply air temperature", "dischargeAirTemp") > 0.8
+
+
 # Shapes and what they say
 
 
@@ -77,7 +85,11 @@ def test_short_forms_inside_a_phrase_are_written_out() -> None:
         ("supply air", "return air", PairShape.REPLACED),
         ("fire", "fire drill", PairShape.CONTAINED),
         ("water leak", "leak water", PairShape.SAME),
-        ("temperature", "влажность", PairShape.FOREIGN),
+        ("temperature", "влажность", PairShape.STRANGE),
+        ("parking space", "place de stationnement", PairShape.FOREIGN),
+        ("regions of Ireland", "régions de l'Irlande", PairShape.FOREIGN),
+        ("Cantabria", "Autonomous Community of Cantabria", PairShape.CONTAINED),
+        ("Quay Street", "Headford Road", PairShape.APART),
     ],
 )
 def test_the_shape_of_a_pair(plain: Evidence, mine: str, theirs: str, shape: PairShape) -> None:
@@ -90,9 +102,33 @@ def test_extra_words_say_what_they_do(plain: Evidence) -> None:
     assert one(plain, "printer", "laser printer") > 0.5 > one(plain, "laser printer", "printer")
 
 
+def test_what_wordnet_says_of_two_words(plain: Evidence) -> None:
+    relations = {
+        ("lift", "elevator"): WordRelation.RARE_SYNONYMS,
+        ("truck", "lorry"): WordRelation.NARROWER,
+        ("vehicle", "car"): WordRelation.FAR_NARROWER,
+        ("car", "vehicle"): WordRelation.FAR_WIDER,
+        ("cat", "dog"): WordRelation.COUSINS,
+        ("road", "albericia"): WordRelation.ONE_SIDED,
+        ("sardinero", "albericia"): WordRelation.STRANGERS,
+    }
+    for (mine, theirs), relation in relations.items():
+        assert WordRelation(int(row_of(plain, mine, theirs).relation[0])) is relation, (mine, theirs)
+    nothing = row_of(bare(), "sardinero", "albericia")
+    assert int(nothing.relation[0]) == WordRelation.UNKNOWN, "without WordNet nobody knows what is a name"
+
+
+def test_names_are_not_the_same_for_being_names(plain: Evidence) -> None:
+    assert one(plain, "El Sardinero", "La Albericia") < 0.3
+    assert one(plain, "Quay Street", "Headford Road") < 0.5
+    assert one(plain, "Bus Eireann", "bus") < 0.5
+    assert "a name" in " ".join(weight.text for weight in plain.weights("Bus Eireann", "bus"))
+
+
 def test_opposites_and_codes_speak_against(plain: Evidence) -> None:
     assert one(plain, "door open", "door closed") < 0.2
-    assert one(plain, "room 112", "room 113") < 0.2 < one(plain, "room 112", "chamber 112")
+    assert one(plain, "room 112", "room 113") < 0.05 < one(plain, "room 112", "chamber 112")
+    assert one(plain, "desk 112c", "desk 113a") < 0.05
     assert any("opposite" in weight.text for weight in plain.weights("door open", "door closed"))
 
 

@@ -85,6 +85,6 @@ def test_what_is_missing_is_said(tiny_space: Space, tmp_path: Path) -> None:
 
 
 def test_which_measures_need_a_space() -> None:
-    without = ["concept", "embedding", "evidence", "jiang-conrath"]
+    without = ["concept", "embedding", "evidence", "jiang-conrath", "sentence"]
     assert [name for name in measure_names() if not needs_space(name)] == without
     assert needs_space("esa+contrast")

@@ -18,8 +18,6 @@ from likewise.evaluation.scoring import Mean, Scorer, Side, value_of
 from likewise.evaluation.thematic_dataset import ThematicDataset
 from likewise.events import normalise
 from likewise.matching import (
-    ATTRIBUTE_BITS,
-    EVIDENCE_TEMPERATURE,
     Approach,
     Classifier,
     Clusters,
@@ -35,6 +33,7 @@ from likewise.semantics import (
     Evidence,
     Matrix,
     Measure,
+    Model,
     Opposed,
     Ranked,
     Space,
@@ -80,7 +79,7 @@ class ComparedApproach:
     def mean(self) -> Mean:
         """How predicates become one score."""
         if self.measure.startswith("evidence"):
-            return "product"
+            return "joint"
         return "cautious" if "differing" in self.measure else "geometric"
 
 
@@ -138,10 +137,10 @@ APPROACHES = (
                        ATTRIBUTES, aim, 0.80)
       for name, inner, aim in _DEFAULTS),
     *(ComparedApproach(f"default ({name})", f"evidence {inner}", "contrast", target=0.93, alone=0.88,
-               temperature=EVIDENCE_TEMPERATURE, chosen="evidence")
+               chosen="evidence")
       for name, inner in _KNOWN),
     *(ComparedApproach(f"default + background ({name})", f"evidence {inner}", "rank contrast", target=0.93, alone=0.88,
-               temperature=EVIDENCE_TEMPERATURE, chosen="evidence")
+               chosen="evidence")
       for name, inner in _KNOWN),
 )  # fmt: skip
 """`both` is Wikipedia and WordNet, `all` these and the embedding; `tuned` has light attributes, and codes and opposites
@@ -250,10 +249,11 @@ class Trial:
         of = self._ranked if "rank" in approach.wrap else self._side
         attributes, values = of(approach.measure, 0), of(approach.measure, 1)
         weight = approach.attribute_weight
-        bits = ATTRIBUTE_BITS if approach.chosen == "evidence" else 0.0
+        learned = self._learned(approach)
+        bits = 0.0 if learned is None else learned.attribute_bits
         if "contrast" not in approach.wrap:
             return self.scorer.score(attributes, values, attribute_weight=weight, bits=bits, mean=approach.mean)
-        tau = approach.temperature or self._usual(approach)
+        tau = approach.temperature or (self._usual(approach) if learned is None else learned.temperature)
 
         def adjust(matrix: Matrix) -> Matrix:
             return np.ascontiguousarray(contrasted(matrix.T, matrix.max(axis=0, initial=0), tau).T)
@@ -265,6 +265,11 @@ class Trial:
         return self.scorer.score(
             adjust(attributes), adjust(values), attribute_weight=weight, bits=bits, mean=approach.mean
         )
+
+    def _learned(self, approach: ComparedApproach) -> Model | None:
+        """What evidence has learned; None for other measures."""
+        found = self.laboratory.measure(approach.measure) if approach.chosen == "evidence" else None
+        return found.model if isinstance(found, Evidence) else None
 
     @staticmethod
     def _usual(approach: ComparedApproach) -> float:

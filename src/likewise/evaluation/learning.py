@@ -40,7 +40,14 @@ POSITIVE: Final = 0.5
 BACKGROUNDS: Final = (60, 250, 1000)
 """How many words of a stream surround the made pairs, in turn."""
 
-TRUST: Final = {"glossary": 0.5, "extra words": 0.6, "numbers": 0.6, "WordNet phrases": 0.7}
+TRUST: Final = {
+    "glossary": 0.5,
+    "extra words": 0.6,
+    "numbers": 0.6,
+    "framed": 0.6,
+    "WordNet phrases": 0.7,
+    "EuroVoc, French only": 0.3,
+}
 """How much the pairs of a source count, where they are made by rule; all others count 1."""
 
 Floats = NDArray[np.float64]
@@ -196,7 +203,7 @@ def _fit(found: MeasuredPairs, *, seed: int, provenance: Mapping[str, Any]) -> M
 
 def _unseen(plain: Features) -> tuple[Features, NDArray[np.int64]]:
     """The pairs that share no word, without anything that is known of their terms."""
-    some = np.flatnonzero(np.isin(plain.shape, [PairShape.WORD, PairShape.APART, PairShape.FOREIGN]))
+    some = np.flatnonzero(np.isin(plain.shape, [PairShape.WORD, PairShape.STRANGE, PairShape.APART, PairShape.FOREIGN]))
     made = plain.take(some)
     made.relation[:] = 0
     for name in ("embedding", "esa", "aligned", "worst", "nearer_event", "nearer_subscription"):

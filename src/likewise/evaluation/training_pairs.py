@@ -8,6 +8,7 @@ concept from what was learned.
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from collections import defaultdict
@@ -45,8 +46,13 @@ LABELS: Final = {
     "short, also a word": 0.7,
     "numbered": 0.97,
     "one number": 0.4,
+    "named": 0.55,
 }
 """How often a pair of this kind means the same; all others 0. Alternative labels are often no synonyms."""
+
+
+_BEFORE: Final = ("", "", "high", "low", "new", "increased", "decreased", "first", "daily", "outdoor")
+_AFTER: Final = ("event", "alarm", "level", "report", "status", "sensor", "usage", "request", "notice")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +100,14 @@ def training_pairs(*, data: Path | None = None, seed: int = 1, per_kind: int = P
         lambda rng: iptc_pairs(folder / "iptc" / "mediatopics-en-GB.json", rng),
         lambda rng: appliance_pairs(folder / "appliances", rng),
         lambda rng: glossary_pairs(Glossary.shipped(), rng),
+        lambda rng: name_pairs(_titles(folder / "wikipedia" / "articles-400w.jsonl.bz2"), WordNet.load(), rng),
     )
     for number, make in enumerate(makers):
         rng = random.Random(f"{seed} {number}")
         made += _thinned(make(rng), rng, per_kind=per_kind)
     rng = random.Random(f"{seed} extra")
-    made += _thinned([*extra_word_pairs(made, rng), *numbered_pairs(made, rng)], rng, per_kind=per_kind)
+    ruled = [*extra_word_pairs(made, rng), *numbered_pairs(made, rng), *framed_pairs(made, rng)]
+    made += _thinned(ruled, rng, per_kind=per_kind)
     once = {(normalise(pair.subscription), normalise(pair.event)): pair for pair in reversed(made)}
     return [pair for (left, right), pair in sorted(once.items()) if key(left) != key(right) or pair.kind == "light"]
 
@@ -174,6 +182,10 @@ def _foreign(
         yield Pair(entry.labels[0], sibling.foreign[0], "sibling", tongue, name)
     if stranger.foreign:
         yield Pair(entry.labels[0], stranger.foreign[0], "random", tongue, name)
+    for other in entry.foreign[1:2]:
+        yield Pair(entry.foreign[0], other, "label", f"{source}, French only", name)
+    if sibling is not None and sibling.foreign:
+        yield Pair(entry.foreign[0], sibling.foreign[-1], "sibling", f"{source}, French only", name)
 
 
 def eurovoc_pairs(path: Path, rng: random.Random, *, banned: frozenset[str]) -> Iterator[Pair]:
@@ -350,14 +362,58 @@ def extra_word_pairs(pairs: Sequence[Pair], rng: random.Random) -> Iterator[Pair
 
 def numbered_pairs(pairs: Sequence[Pair], rng: random.Random) -> Iterator[Pair]:
     """Terms with numbers and codes, the same, different, or on one side only."""
-    for pair in rng.sample(list(pairs), min(len(pairs), 1500)):
-        if pair.kind == "synonym" and pair.source == "WordNet":
-            number, other = rng.sample(range(1, 400), 2)
-            letter = rng.choice(("", "", "a", "b"))
-            mine, theirs = f"{pair.subscription} {number}{letter}", f"{pair.event} {number}{letter}"
-            yield Pair(mine, theirs, "numbered", "numbers", pair.concept)
-            yield Pair(mine, f"{pair.subscription} {other}{letter}", "other number", "numbers", pair.concept)
-            yield Pair(pair.subscription, mine, "one number", "numbers", pair.concept)
+    for pair in (pair for pair in pairs if pair.kind == "synonym" and pair.source == "WordNet"):
+        number = rng.randrange(1, 400)
+        other = rng.choice([each for each in (*range(number - 3, number + 4), rng.randrange(1, 400)) if each != number])
+        letter = rng.choice(("", "", "a", "b"))
+        mine, theirs = f"{pair.subscription} {number}{letter}", f"{pair.event} {number}{letter}"
+        yield Pair(mine, theirs, "numbered", "numbers", pair.concept)
+        beside = rng.choice((pair.subscription, pair.event))
+        yield Pair(mine, f"{beside} {other}{letter}", "other number", "numbers", pair.concept)
+        yield Pair(pair.subscription, mine, "one number", "numbers", pair.concept)
+
+
+def framed_pairs(pairs: Sequence[Pair], rng: random.Random) -> Iterator[Pair]:
+    """Both terms of a pair within the same words, as types of events are: `high lift usage alarm`."""
+    kinds = ("synonym", "label", "narrower", "related", "sibling", "random", "wider")
+    for pair in (pair for pair in pairs if pair.kind in kinds and "French" not in pair.source and not pair.blind):
+        before, after = rng.choice(_BEFORE), rng.choice(_AFTER)
+        mine, theirs = (f"{before} {term} {after}".strip() for term in (pair.subscription, pair.event))
+        yield Pair(mine, theirs, pair.kind, "framed", pair.concept)
+
+
+def name_pairs(titles: Sequence[str], wordnet: WordNet, rng: random.Random) -> Iterator[Pair]:
+    """Names, of which no two are the same thing however alike they are: `Quay Street`, `Headford Road`."""
+    names = [
+        words
+        for words in (title.split() for title in titles)
+        if len(words) == 2
+        and all(word.isalpha() and word[0].isupper() for word in words)
+        and not wordnet.senses(words[0].lower())
+    ]
+    by_last: dict[str, list[list[str]]] = defaultdict(list)
+    for words in names:
+        by_last[words[1]].append(words)
+    for words in names:
+        name, head = " ".join(words), words[1]
+        concept = words[0]
+        beside, stranger = rng.choice(by_last[head]), rng.choice(names)
+        if beside != words:
+            yield Pair(name, " ".join(beside), "other name, same kind", "names", concept)
+        if stranger != words:
+            yield Pair(name, " ".join(stranger), "other name", "names", concept)
+            yield Pair(words[0], stranger[0], "other name alone", "names", concept)
+        if wordnet.senses(head.lower(), part="noun"):
+            yield Pair(head.lower(), name, "named", "names", concept)
+            yield Pair(name, head.lower(), "unnamed", "names", concept)
+
+
+def _titles(path: Path, *, count: int = 12_000) -> list[str]:
+    """The titles of the first articles."""
+    import bz2
+
+    with _open(path) as packed, bz2.open(packed, "rt", encoding="utf-8") as lines:
+        return [json.loads(line)["title"] for line in itertools.islice(lines, count)]
 
 
 def _either(one: str, other: str, rng: random.Random) -> tuple[str, str]:

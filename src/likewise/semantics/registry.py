@@ -127,6 +127,12 @@ def _embedding(spaces: Sequence[Space], **options: Any) -> Measure:  # noqa: ARG
     return Embedding(**options)
 
 
+def _sentence(spaces: Sequence[Space], **options: Any) -> Measure:  # noqa: ARG001
+    from likewise.semantics.measures.sentence import Sentence
+
+    return Sentence(**options)
+
+
 _MEASURES: dict[str, Callable[..., Measure]] = {
     "combined": _combined,
     "concept": _concept,
@@ -136,6 +142,7 @@ _MEASURES: dict[str, Callable[..., Measure]] = {
     "evidence": _evidence,
     "hybrid": _hybrid,
     "jiang-conrath": _jiang_conrath,
+    "sentence": _sentence,
     "thematic": partial(_spatial, Thematic),
     "thematic-euclidean": partial(_spatial, ThematicEuclidean),
 }

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from likewise.semantics.adjust.opposites import Opposed
 from likewise.semantics.evidence.encoder import SentenceEncoder
 from likewise.semantics.evidence.glossary import Glossary
-from likewise.semantics.evidence.lexical import RelatedWords, WordLexicon, initials
+from likewise.semantics.evidence.lexical import RelatedWords, WordLexicon, WordRelation, initials
 from likewise.semantics.evidence.terms import Reader, Reading, extra_kind, is_light
 from likewise.semantics.measures.base import Prepared, Preparing, Shared, prepare
 from likewise.semantics.measures.esa import Esa
@@ -38,6 +38,8 @@ class PairShape(IntEnum):
     CONTAINED = 3
     FOREIGN = 4
     SAME = 5
+    STRANGE = 6
+    """Two words of which WordNet lacks one or both."""
 
 
 class CodesSay(IntEnum):
@@ -59,7 +61,7 @@ class Spelling(IntEnum):
 
 
 EXTRAS = ("none", *(f"{side} {kind}" for side in ("event", "subscription") for kind in
-                    ("light", "turning", "modifier", "head")))  # fmt: skip
+                    ("light", "turning", "modifier", "head", "name")))  # fmt: skip
 """Which side has extra words, and what these do."""
 
 HEADS = ("none", "shared", "different")
@@ -177,7 +179,10 @@ class TermSide:
         self.start = np.cumsum(self.length) - self.length
         self.filled = self.length > 0
         self.weight = np.array([LIGHT_WEIGHT if is_light(name) else 1.0 for name in numbers], np.float32)
+        self.is_code = np.array([any(map(str.isdigit, word)) for word in words], np.bool_)
         self.english = np.array([reading.english for reading in readings], np.bool_)
+        self.foreign = np.array([reading.foreign for reading in readings], np.bool_)
+        self.strange = np.array([reading.strange for reading in readings], np.bool_)
         self.spelling = np.array([_spelling(reading) for reading in readings], np.int8)
         self.has_codes = np.array([bool(reading.codes) for reading in readings], np.bool_)
         self._owners: dict[str, list[int]] = {}
@@ -292,6 +297,7 @@ def _row(
     if rows.esa is not None:
         out.esa = np.where(side.known & events.known[at], rows.esa[at], np.float32(np.nan))
     out.relation = side.related_terms.relations(reading.text)
+    _forget_phrases(side, reading, out.relation)
     out.opposed = rows.opposed[at].astype(np.int8)
     out.codes = _codes(side, reading)
     out.spelling[:] = _spelling(reading)
@@ -299,6 +305,13 @@ def _row(
     _compare_words(side, events, at, reading, out=out, rows=rows, word_scores=word_scores)
     _mark_initials(side, reading, out)
     return out
+
+
+def _forget_phrases(side: TermSide, reading: Reading, relation: Codes) -> None:
+    """That WordNet does not list a phrase says nothing, as long as it knows a word of it."""
+    strange = side.strange.astype(np.int8) + reading.strange
+    relation[(relation == WordRelation.ONE_SIDED) & (strange != 1)] = WordRelation.UNKNOWN
+    relation[(relation == WordRelation.STRANGERS) & (strange != 2)] = WordRelation.UNKNOWN
 
 
 def _compare_words(
@@ -325,7 +338,10 @@ def _words(side: TermSide, events: TermSide, number: int, *, rows: _Rows, word_s
     missing = np.full(len(side.words), np.nan, np.float32)
     cosines = missing if rows.words is None else rows.words[number]
     esa = missing if rows.word_esa is None else rows.word_esa[number]
-    return word_scores(cosines, esa, side.related_words.relations(events.words[number]))
+    scores = word_scores(cosines, esa, side.related_words.relations(events.words[number]))
+    # Codes are the same or they are not.
+    scores[side.is_code | events.is_code[number]] = 0
+    return scores
 
 
 def _shapes(side: TermSide, reading: Reading, common: NDArray[np.int64]) -> Codes:
@@ -334,8 +350,11 @@ def _shapes(side: TermSide, reading: Reading, common: NDArray[np.int64]) -> Code
     out[common > 0] = PairShape.REPLACED
     out[(common > 0) & ((common == side.length) | (common == length))] = PairShape.CONTAINED
     out[(common == side.length) & (common == length) & (length > 0)] = PairShape.SAME
-    foreign = ~side.english | (not reading.english)
-    out[foreign & (common == 0)] = PairShape.FOREIGN
+    single = (side.length == 1) & (length == 1)
+    marked = side.foreign | reading.foreign
+    foreign = (side.english != reading.english) & ((common == 0) | marked)
+    out[foreign & ~single & (out != PairShape.SAME)] = PairShape.FOREIGN
+    out[single & (common == 0) & (side.strange | reading.strange)] = PairShape.STRANGE
     return out.astype(np.int8)
 
 
@@ -358,13 +377,17 @@ def _align(
 
 
 def _parts(side: TermSide, reading: Reading, out: Features) -> None:
-    """What extra words do, and whether phrases that differ in part have the same head."""
-    for at in np.flatnonzero(out.shape == PairShape.CONTAINED).tolist():
+    """What extra words do, and whether phrases that differ in part have the same head.
+
+    Where WordNet calls two terms the same (laptop, laptop computer), extra words do nothing.
+    """
+    longer_or_shorter = (out.shape == PairShape.CONTAINED) & (out.relation != WordRelation.SYNONYMS)
+    for at in np.flatnonzero(longer_or_shorter).tolist():
         other = side.readings[at]
         longer, shorter, name = (reading, other, "event") if len(reading.stems) > len(other.stems) else (
             other, reading, "subscription")  # fmt: skip
         extra = [word for word, stemmed in zip(longer.words, longer.stems, strict=True) if stemmed not in shorter.stems]
-        kind = extra_kind(extra, after_head=longer.head not in shorter.stems)
+        kind = extra_kind(extra, after_head=longer.head not in shorter.stems, known=side.sources.reader.known)
         out.extra[at] = EXTRAS.index(f"{name} {kind}")
     for at in np.flatnonzero(out.shape == PairShape.REPLACED).tolist():
         out.head[at] = HEADS.index("shared" if side.readings[at].head == reading.head else "different")

@@ -15,6 +15,9 @@ from likewise.events import normalise
 MOST_READINGS = 6
 """Readings of one term that are compared, the literal one first."""
 
+LONGEST_ENTRY = 3
+"""Words of an entry that is found within a longer term."""
+
 _ALONE = frozenset({"a", "am", "at", "e", "in", "is", "it", "no", "on", "or", "out", "pm", "s"})
 """Short forms that are ordinary little words inside a phrase; they are expanded only where they stand alone."""
 
@@ -101,19 +104,30 @@ class Glossary:
         words = term.split()
         if len(words) < 2:
             return
-        options = [self._of_word(word) for word in words]
-        if all(len(found) == 1 and found[0] == word for found, word in zip(options, words, strict=True)):
+        options = list(self._options(words))
+        if not any(self._is_entry(part, found) for part, found in options):
             return
-        for at, chosen in enumerate(product(*options)):
+        for at, chosen in enumerate(product(*(found for _, found in options))):
             if at == MOST_READINGS:
                 return
             if (made := " ".join(chosen)) != term:
                 yield made
 
-    def _of_word(self, word: str) -> Sequence[str]:
-        bare = word.rstrip(".")
-        found = () if bare in _ALONE else self.entries.get(bare, ())
-        return found or (word,)
+    def _options(self, words: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
+        """The parts of a term, the longest ones that have an entry first, and what each may stand for."""
+        at = 0
+        while at < len(words):
+            for size in range(min(LONGEST_ENTRY, len(words) - at), 0, -1):
+                part = " ".join(words[at : at + size]).rstrip(".")
+                found = () if part in _ALONE else self.entries.get(part, ())
+                if found or size == 1:
+                    yield part, found or (words[at],)
+                    at += size
+                    break
+
+    @staticmethod
+    def _is_entry(part: str, found: Sequence[str]) -> bool:
+        return len(found) > 1 or found[0] != part
 
 
 def _refuse_cycles(entries: Mapping[str, tuple[str, ...]], lines: Mapping[str, int], *, source: str) -> None:

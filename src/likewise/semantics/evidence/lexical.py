@@ -18,6 +18,7 @@ COMMON = 0.1
 
 _KEPT = 100_000
 _UP = ("@", "@i", "&")
+_STEPS = 5
 _VOWELS = frozenset("aeiou")
 
 
@@ -25,22 +26,30 @@ class WordRelation(IntEnum):
     """How two words are related, the stronger the later; where several hold, the last one counts."""
 
     UNKNOWN = 0
-    NONE = 1
-    COUSINS = 2
-    SIBLINGS = 3
-    WIDER = 4
-    NARROWER = 5
-    SHORT = 6
-    DERIVED = 7
-    RARE_SYNONYMS = 8
-    SYNONYMS = 9
+    ONE_SIDED = 1
+    STRANGERS = 2
+    NONE = 3
+    COUSINS = 4
+    SIBLINGS = 5
+    FAR_WIDER = 6
+    WIDER = 7
+    FAR_NARROWER = 8
+    NARROWER = 9
+    SHORT = 10
+    DERIVED = 11
+    RARE_SYNONYMS = 12
+    SYNONYMS = 13
 
 
 SAID = {
     WordRelation.UNKNOWN: "unknown to WordNet",
+    WordRelation.ONE_SIDED: "WordNet knows only one of them",
+    WordRelation.STRANGERS: "WordNet knows neither, as it is with names",
     WordRelation.NONE: "WordNet knows no relation",
     WordRelation.SIBLINGS: "siblings in WordNet",
     WordRelation.COUSINS: "near in WordNet",
+    WordRelation.FAR_WIDER: "the event's is far wider in WordNet",
+    WordRelation.FAR_NARROWER: "the event's is far narrower in WordNet",
     WordRelation.WIDER: "the event's is wider in WordNet",
     WordRelation.NARROWER: "the event's is narrower in WordNet",
     WordRelation.SHORT: "one may be short for the other",
@@ -60,10 +69,12 @@ class WordEntry:
     up: frozenset[int]
     further: frozenset[int]
     """What stands two steps above."""
+    far: frozenset[int]
+    """What stands two to five steps above."""
     derived: frozenset[int]
 
 
-_NOTHING = WordEntry(frozenset(), frozenset(), frozenset(), frozenset(), frozenset())
+_NOTHING = WordEntry(*(frozenset(),) * 6)
 
 
 class WordLexicon:
@@ -84,13 +95,26 @@ class WordLexicon:
             senses = wordnet.senses(word, part=part)
             most = max((sense.count for sense in senses), default=0)
             every.update(sense.synset for sense in senses)
-            common.update(s.synset for at, s in enumerate(senses) if at == 0 or s.count >= max(1, COMMON * most))
-        up = {above for sense in common for above in wordnet.pointers(sense, _UP)}
-        further = {above for sense in up for above in wordnet.pointers(sense, _UP)}
+            # Of a word that was never tagged no sense is known to be rare: a lorry is a truck, though a wagon first.
+            least = max(1, COMMON * most) if most else 0
+            common.update(s.synset for at, s in enumerate(senses) if at == 0 or s.count >= least)
+        up, further, *others = self._above(common)
+        far = frozenset().union(further, *others) - up
         derived = {other for sense in common for other in wordnet.pointers(sense, ("+", "\\"))}
         # A vacancy is derived from vacant, which is a kind of empty.
         derived |= {head for sense in derived for head in wordnet.pointers(sense, ("&",))}
-        return WordEntry(frozenset(common), frozenset(every), frozenset(up), frozenset(further), frozenset(derived))
+        return WordEntry(frozenset(common), frozenset(every), up, further, far, frozenset(derived))
+
+    def _above(self, synsets: Iterable[int]) -> list[frozenset[int]]:
+        """What stands one step above, two, and so on."""
+        assert self._wordnet is not None
+        layers = [frozenset(synsets)]
+        for _ in range(_STEPS):
+            layers.append(frozenset(up for sense in layers[-1] for up in self._wordnet.pointers(sense, _UP)))
+        return layers[1:]
+
+    def __bool__(self) -> bool:
+        return self._wordnet is not None
 
 
 class RelatedWords:
@@ -103,7 +127,7 @@ class RelatedWords:
         self._known = np.array([bool(entry.rare) for entry in self._entries], np.bool_)
         self._by = {
             name: _index(getattr(entry, name) for entry in self._entries)
-            for name in ("common", "rare", "up", "further", "derived")
+            for name in ("common", "rare", "up", "further", "far", "derived")
         }
         letters: dict[str, list[int]] = defaultdict(list)
         for at, word in enumerate(words):
@@ -113,10 +137,16 @@ class RelatedWords:
     def relations(self, word: str) -> NDArray[np.int8]:
         """How a word of the other side, the event's, is related to each of these."""
         entry = self._lexicon.entry(word)
-        out = np.where(self._known & bool(entry.rare), np.int8(WordRelation.NONE), np.int8(WordRelation.UNKNOWN))
+        out = np.full(len(self.words), np.int8(WordRelation.UNKNOWN))
+        if self._lexicon:
+            known = self._known if entry.rare else ~self._known
+            out[:] = WordRelation.ONE_SIDED
+            out[known] = WordRelation.NONE if entry.rare else WordRelation.STRANGERS
         if entry.rare:
-            self._raise(out, WordRelation.COUSINS, ("common", entry.further), ("further", entry.common))
+            self._raise(out, WordRelation.COUSINS, ("up", entry.further), ("further", entry.up | entry.further))
             self._raise(out, WordRelation.SIBLINGS, ("up", entry.up))
+            self._raise(out, WordRelation.FAR_WIDER, ("far", entry.common))
+            self._raise(out, WordRelation.FAR_NARROWER, ("common", entry.far))
             self._raise(out, WordRelation.WIDER, ("up", entry.common))
             self._raise(out, WordRelation.NARROWER, ("common", entry.up))
             self._raise(out, WordRelation.DERIVED, ("derived", entry.common), ("common", entry.derived))
@@ -138,7 +168,7 @@ class RelatedWords:
         if same is None or not word:
             return
         unknown = not self._lexicon.entry(word).rare
-        for at in same[out[same] == WordRelation.UNKNOWN].tolist():
+        for at in same[out[same] <= WordRelation.STRANGERS].tolist():
             other = self.words[at]
             if (not self._known[at] and is_short(other, word)) or (unknown and is_short(word, other)):
                 out[at] = WordRelation.SHORT

@@ -238,12 +238,14 @@ _SHAPES = {
     PairShape.CONTAINED: "one has all words of the other",
     PairShape.FOREIGN: "not both English",
     PairShape.SAME: "the same words",
+    PairShape.STRANGE: "single words, not both in WordNet",
 }
 _EXTRAS = {
     "light": "which adds little",
     "turning": "which turns it into something else",
     "modifier": "which says what kind",
     "head": "which makes it another thing",
+    "name": "a name",
 }
 _SPELLINGS = {
     Spelling.PLAIN: "as written",

@@ -25,7 +25,7 @@ from likewise.semantics.evidence.lexical import WordRelation
 Floats = NDArray[np.float32]
 
 FORMAT: Final = "likewise evidence"
-VERSION: Final = 1
+VERSION: Final = 2
 
 CURVES: Final[Mapping[str, tuple[float, ...]]] = {
     "embedding": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
@@ -55,13 +55,18 @@ OF_SHAPE: Final[Mapping[PairShape, tuple[str, ...]]] = {
     PairShape.APART: ("embedding", "esa", "relation", "aligned", "worst"),
     PairShape.REPLACED: ("embedding", "esa", "relation", "aligned", "worst", "head"),
     PairShape.CONTAINED: ("embedding", "esa", "relation", "extra"),
-    PairShape.FOREIGN: ("embedding",),
+    PairShape.FOREIGN: ("embedding", "relation", "aligned", "worst"),
     PairShape.SAME: (),
+    PairShape.STRANGE: ("embedding", "relation"),
 }
 """What counts for terms that lie so to each other."""
 
 SHARED: Final = ("codes", "opposed", "spelling", "nearer_event", "nearer_subscription")
 """What counts for all of them alike."""
+
+_STRANGE: Final = (WordRelation.ONE_SIDED, WordRelation.STRANGERS)
+
+_NUMBERS: Final = ("prior", "sureness", "attribute_bits", "temperature")
 
 MOST_BITS: Final = 12.0
 """No sum of evidence is taken for surer than this: one error in four thousand."""
@@ -107,6 +112,16 @@ class Model:
     """Bits added to every pair: how much likelier a pair means the same here than among the pairs learned from."""
     sureness: float = 1.0
     """What all learned weights are multiplied with, so that scores are as often right as they say."""
+    attribute_bits: float = 4.0
+    """How much likelier, in bits, an attribute is the one that is meant when its text value is."""
+    temperature: float = 0.5
+    """How much it speaks against a pair that the event's term is nearer to another subscription's term. It is mild,
+    since subscribers who use other words for the same thing must not be set against each other."""
+
+    @classmethod
+    def blank(cls) -> Model:
+        """No weights yet."""
+        return cls({}, Weights(0.0, {}))
 
     @classmethod
     def shipped(cls) -> Model:
@@ -132,8 +147,7 @@ class Model:
                 shapes,
                 _weights(raw["shared"], source),
                 raw["provenance"],
-                float(raw["prior"]),
-                float(raw["sureness"]),
+                **{name: float(raw[name]) for name in _NUMBERS},
             )
         except (json.JSONDecodeError, KeyError, TypeError, ValueError) as error:
             raise InputError(f"not a file of weights: {error}", source=source, hint=hint) from None
@@ -147,8 +161,7 @@ class Model:
             "format": FORMAT,
             "version": VERSION,
             "provenance": self.provenance,
-            "prior": round(self.prior, 2),
-            "sureness": round(self.sureness, 2),
+            **{name: round(getattr(self, name), 2) for name in _NUMBERS},
             "shapes": {shape.name.lower(): _plain(weights) for shape, weights in self.shapes.items()},
             "shared": _plain(self.shared),
         }
@@ -195,11 +208,14 @@ class Model:
 
     def word_scores(self, embedding: Floats, esa: Floats, relation: NDArray[np.int8]) -> Floats:
         """The probability that two single words mean the same, by what is known of words alone."""
-        weights = self.shapes[PairShape.WORD]
-        total = np.full(len(relation), weights.base, np.float32)
-        for name, values in (("embedding", embedding), ("esa", esa), ("relation", relation)):
-            if name in weights.bits:
-                total += weigh(name, values, weights.bits[name])
+        total = np.zeros(len(relation), np.float32)
+        strange = np.isin(relation, _STRANGE)
+        for shape, here in ((PairShape.WORD, ~strange), (PairShape.STRANGE, strange)):
+            weights = self.shapes[shape]
+            total[here] = weights.base
+            for name, values in (("embedding", embedding), ("esa", esa), ("relation", relation)):
+                if name in weights.bits:
+                    total[here] += weigh(name, values[here], weights.bits[name])
         return probability(total)
 
 

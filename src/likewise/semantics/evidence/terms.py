@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from likewise.events import normalise
+from likewise.events import normalise, words_in
 from likewise.events import words as split_term
 from likewise.semantics.evidence.glossary import Glossary, extra_words
 from likewise.semantics.text.words import STOP_WORDS, fold, stem
@@ -14,6 +15,11 @@ from likewise.semantics.wordnet.opposites import NEGATIONS, STATES
 from likewise.semantics.wordnet.wordnet import WordNet
 
 _KEPT = 200_000
+FOREIGN_WORDS = frozenset(words_in("joining_words", package="likewise.semantics"))
+"""Words of French, German, Spanish and Italian that join others and are not English."""
+
+_ELIDED = re.compile(r"\b(?:l|d|n|s|c|qu|dell|all|nell|dall|sull)['’](?=\w)")
+_JOINING = STOP_WORDS | FOREIGN_WORDS
 _ALWAYS = frozenset({"down", "off", "on", "up"}) | NEGATIONS
 """Little words that tell states apart wherever they stand; others of the kind only at the end of a term."""
 
@@ -27,12 +33,19 @@ class Reading:
     """The words that have a meaning, as written, each once."""
     stems: tuple[str, ...]
     codes: frozenset[str]
-    english: bool
-    """Whether any of its words is English; if not, only an embedding knows it."""
+    foreign: bool
+    """Whether its words say that it is not English."""
+    strange: bool
+    """Whether WordNet knows none of its words: it is a name, or not English."""
     literal: bool
     """Whether it is the term as written."""
     ambiguous: bool = False
     """Whether the short form that was written out is also a word of its own."""
+
+    @property
+    def english(self) -> bool:
+        """Whether it may be English; if not, WordNet says nothing of it."""
+        return not (self.foreign or self.strange)
 
     @property
     def head(self) -> str:
@@ -55,7 +68,7 @@ class Reader:
         spelled = normalise(term)
         first, *others = self.glossary.readings(spelled)
         plain = self._reading(first, literal=True)
-        also_word = self._wordnet is not None and all(self.known(word) for word in plain.words)
+        also_word = self._wordnet is not None and all(word.isalpha() and self.known(word) for word in plain.words)
         return (plain, *(self._reading(text, literal=False, ambiguous=also_word) for text in others))
 
     def _reading(self, text: str, *, literal: bool, ambiguous: bool = False) -> Reading:
@@ -64,8 +77,17 @@ class Reader:
         for word in words:
             found.setdefault(stem(fold(word)), word)
         codes = frozenset(word for word in words if any(map(str.isdigit, word)))
-        english = any(self.known(word) for word in words if word not in codes) or not set(words) - codes
-        return Reading(text, tuple(found.values()), tuple(found), codes, english, literal, ambiguous)
+        plain = [word for word in words if word not in codes]
+        strange = bool(plain) and not any(map(self.known, plain))
+        foreign = self._is_foreign(text)
+        return Reading(text, tuple(found.values()), tuple(found), codes, foreign, strange, literal, ambiguous)
+
+    def _is_foreign(self, text: str) -> bool:
+        """Whether a term has a joining word of another language, or a word in other letters that is not English."""
+        words = split_term(text)
+        if len(words) > 1 and not FOREIGN_WORDS.isdisjoint(words):
+            return True
+        return any(not word.isascii() and not self.known(word) for word in words)
 
     def _known(self, word: str) -> bool:
         """Whether a word is English; without WordNet every word in plain letters is taken as such."""
@@ -79,23 +101,25 @@ def content_words(text: str) -> list[str]:
 
     >>> content_words("time of departure"), content_words("lights on"), content_words("no fault")
     (['time', 'departure'], ['light', 'on'], ['no', 'fault'])
+    >>> content_words("régions de l'irlande")
+    ['région', 'irlande']
     """
-    words = split_term(text)
+    words = split_term(_ELIDED.sub(" ", text))
     kept = [
         word
         for at, word in enumerate(words)
-        if word not in STOP_WORDS or word in _ALWAYS or (at == len(words) - 1 and at and word in STATES)
+        if word not in _JOINING or word in _ALWAYS or (at == len(words) - 1 and at and word in STATES)
     ]
     return kept or list(words)
 
 
-def extra_kind(extra: Sequence[str], *, after_head: bool) -> str:
-    """What extra words do to a term: nothing much, turn it into something else, or say which kind of it.
+def extra_kind(extra: Sequence[str], *, after_head: bool, known: Callable[[str], bool]) -> str:
+    """What extra words do to a term: nothing much, turn it into something else, name it, or say which kind of it.
 
-    >>> extra_kind(["reading"], after_head=True), extra_kind(["drill"], after_head=True)
-    ('light', 'turning')
-    >>> extra_kind(["laser"], after_head=False), extra_kind(["station"], after_head=True)
-    ('modifier', 'head')
+    >>> [extra_kind([word], after_head=True, known=str.islower) for word in ("reading", "drill", "station", "Alsa")]
+    ['light', 'turning', 'head', 'name']
+    >>> extra_kind(["laser"], after_head=False, known=str.islower)
+    'modifier'
     """
     light, turning = _stemmed_extra_words()
     stems = {stem(fold(word)) for word in extra}
@@ -103,6 +127,8 @@ def extra_kind(extra: Sequence[str], *, after_head: bool) -> str:
         return "turning"
     if stems <= light:
         return "light"
+    if not all(any(map(str.isdigit, word)) or known(word) for word in extra):
+        return "name"
     return "head" if after_head else "modifier"
 
 

@@ -25,7 +25,15 @@ RIDGE: Final = 2.0
 _LOG2: Final = float(np.log(2.0))
 
 _SIGNS: Final[Mapping[str, Mapping[str, int]]] = {
-    "relation": {"synonyms": 1, "rare_synonyms": 1, "derived": 1, "short": 1, "none": -1},
+    "relation": {
+        "synonyms": 1,
+        "rare_synonyms": 1,
+        "derived": 1,
+        "short": 1,
+        "none": -1,
+        "one_sided": -1,
+        "strangers": -1,
+    },
     "opposed": {"yes": -1},
     "codes": {"different": -1, "one_side": -1, "same": 1},
     "extra": {"event turning": -1, "subscription turning": -1, "event head": -1, "subscription head": -1},
