@@ -34,6 +34,8 @@ def thematic(
     approximation: Annotated[float, typer.Option(min=0, max=1, help="Share of attributes and values with `~`.")] = 1.0,
     replace: Annotated[float, typer.Option(min=0.01, max=1, help="How often a term is said in other words.")] = 0.5,
     variants: Annotated[int, typer.Option(min=1, help="At most so many other words for a term.")] = 6,
+    typed: Annotated[bool, typer.Option("--typed", help="Every subscription asks for the event's type.")] = False,
+    thesaurus: Annotated[Path | None, typer.Option(help="SKOS file that events and other words are made of.")] = None,
     data: Annotated[Path | None, typer.Option(help="Folder of EuroVoc and appliances (LIKEWISE_DATA).")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Machine output.")] = False,
 ) -> None:
@@ -44,7 +46,7 @@ def thematic(
     from likewise.evaluation.dataset_files import write_thematic
     from likewise.evaluation.thematic_dataset import DatasetRecipe, build_thematic, describe
 
-    guard(reads={"--data": data}, makes={"--out": out})
+    guard(reads={"--data": data, "--thesaurus": thesaurus}, makes={"--out": out})
     recipe = DatasetRecipe(
         seed=seed,
         events=events,
@@ -53,6 +55,8 @@ def thematic(
         approximation=approximation,
         replace=replace,
         most_variants=variants,
+        typed=typed,
+        thesaurus="" if thesaurus is None else str(thesaurus),
     )
     made = build_thematic(recipe, data=data)
     files = write_thematic(made, out)

@@ -79,7 +79,7 @@ class Eurovoc:
         for concept in (self.concepts[key] for key in self._by_label.get(_key(term), ())):
             for relation in relations:
                 found.update(dict.fromkeys(self._labels(concept, relation)))
-        return tuple(label for label in found if _key(label) != _key(term) and _PLAIN.fullmatch(label))
+        return tuple(label for label in found if _key(label) != _key(term) and plain_label(label))
 
     def _labels(self, concept: EurovocConcept, relation: EurovocRelation) -> Iterable[str]:
         if relation == "synonym":
@@ -88,6 +88,11 @@ class Eurovoc:
             return ()
         keys: tuple[str, ...] = getattr(concept, relation)
         return (self.concepts[key].labels[0] for key in keys if key in self.concepts)
+
+
+def plain_label(label: str) -> bool:
+    """Whether a label is made of plain words."""
+    return _PLAIN.fullmatch(label) is not None
 
 
 def _key(label: str) -> str:

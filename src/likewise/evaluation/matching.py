@@ -7,7 +7,7 @@ alone in an otherwise empty system.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,7 +28,7 @@ DEGREES = (1.0, 0.5, 0.0)
 HALF = 0.97
 """What the issue asks of the best approach at half approximation."""
 QUICK = DatasetRecipe(events=1500)
-KNOWS = ("seeds", "degrees", "approach", "worst")
+KNOWS = ("seeds", "degrees", "approach", "worst", "thesaurus", "typed")
 WORST = "default (both); default + background (all)"
 """Whose worst subscriptions are shown, unless others are asked for."""
 
@@ -50,13 +50,21 @@ class Result:
 
 
 def run(settings: ExperimentSettings) -> list[ExperimentReport]:
-    """All approaches over all seeds; `--set` takes seeds, degrees (1.0,0.5), approach and worst (names by ;)."""
+    """All approaches over all seeds; `--set` takes seeds, degrees (1.0,0.5), approach and worst (names by ;).
+
+    With `thesaurus` the data set is made of another SKOS file; with `typed=yes` all subscriptions ask for the type.
+    """
     experiment.check(settings)
     options = dict(settings.options)
     seeds = int(options.pop("seeds", 1 if settings.quick else SEEDS))
     degrees = [float(each) for each in options.pop("degrees", ",".join(map(str, DEGREES))).split(",")]
     names = [name.strip() for name in options.pop("approach", "").split(";") if name.strip()]
     worst = [name.strip() for name in options.pop("worst", WORST).split(";")]
+    recipe = DatasetRecipe(
+        events=(QUICK if settings.quick else DatasetRecipe()).events,
+        thesaurus=options.pop("thesaurus", ""),
+        typed=options.pop("typed", "no") == "yes",
+    )
     laboratory = make_laboratory(settings)
     chosen, skipped = _runnable(choose(names), laboratory)
     for note in skipped:
@@ -64,7 +72,7 @@ def run(settings: ExperimentSettings) -> list[ExperimentReport]:
     results: list[Result] = []
     examples: list[ExperimentReport] = []
     for seed in range(1, seeds + 1):
-        data = build_thematic(_recipe(seed, quick=settings.quick), data=settings.data)
+        data = build_thematic(replace(recipe, seed=seed), data=settings.data)
         for degree in degrees:
             trial = Trial(data if degree == 1 else data.approximated(degree), laboratory)
             results += _try_all(trial, chosen, degree=degree, settings=settings)
@@ -153,10 +161,6 @@ def make_laboratory(settings: ExperimentSettings) -> Laboratory:
         thesaurus=read_eurovoc(folder / "eurovoc" / "eurovoc.yaml"),
         taxonomy=folder / "iptc" / "mediatopics-en-GB.json",
     )
-
-
-def _recipe(seed: int, *, quick: bool) -> DatasetRecipe:
-    return DatasetRecipe(seed=seed, events=QUICK.events) if quick else DatasetRecipe(seed=seed)
 
 
 def _runnable(chosen: Sequence[ComparedApproach], laboratory: Laboratory) -> tuple[list[ComparedApproach], list[str]]:

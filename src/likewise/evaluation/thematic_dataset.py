@@ -20,6 +20,7 @@ from likewise.errors import BuildError, MissingError
 from likewise.evaluation.eurovoc import Eurovoc, read_eurovoc
 from likewise.evaluation.expansion import Expansion, TermRole, build_expansion, quotas, slots
 from likewise.evaluation.seeds import SeedTuples, appliances, seed_events
+from likewise.evaluation.skos import read_skos, thesaurus_seeds
 from likewise.events import Event
 from likewise.language import Operator, Predicate, Profile, Subscription
 
@@ -39,6 +40,10 @@ class DatasetRecipe:
     replace: float = 0.5
     most_variants: int = 6
     predicates: tuple[int, int] = (2, 4)
+    typed: bool = False
+    """Whether every subscription asks for the event's type."""
+    thesaurus: str = ""
+    """The SKOS file that both seeds and other words come from; without one, city events in EuroVoc's words."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.approximation <= 1:
@@ -113,16 +118,22 @@ def data_folder() -> Path:
 
 
 def build_thematic(recipe: DatasetRecipe | None = None, *, data: Path | None = None) -> ThematicDataset:
-    """Make the data set of a recipe from the data folder's EuroVoc and appliances."""
+    """Make the data set of a recipe from the data folder's EuroVoc and appliances, or from another thesaurus."""
+    if recipe is not None and recipe.thesaurus:
+        return generate(recipe, thesaurus=read_skos(Path(recipe.thesaurus)))
     folder = data or data_folder()
     thesaurus = read_eurovoc(folder / "eurovoc" / "eurovoc.yaml")
     return generate(recipe or DatasetRecipe(), thesaurus=thesaurus, devices=appliances(folder / "appliances"))
 
 
-def generate(recipe: DatasetRecipe, *, thesaurus: Eurovoc, devices: tuple[str, ...]) -> ThematicDataset:
-    """The whole construction, over any thesaurus."""
+def generate(recipe: DatasetRecipe, *, thesaurus: Eurovoc, devices: tuple[str, ...] = ()) -> ThematicDataset:
+    """The whole construction, over any thesaurus; without devices the seeds are made of the thesaurus too."""
     rng = random.Random(recipe.seed)
-    seeds = tuple(seed_events(rng, count=recipe.seeds, devices=devices))
+    seeds = tuple(
+        seed_events(rng, count=recipe.seeds, devices=devices)
+        if devices
+        else thesaurus_seeds(rng, thesaurus, count=recipe.seeds)
+    )
     expansion = build_expansion(seeds, thesaurus, most=recipe.most_variants)
     events, origins = _expand(seeds, expansion, recipe=recipe, rng=rng)
     exact = tuple(_exact_profiles(seeds, recipe=recipe, rng=rng))
@@ -171,7 +182,10 @@ def _exact_profiles(seeds: tuple[SeedTuples, ...], *, recipe: DatasetRecipe, rng
     for _ in range(1000 * recipe.subscriptions):
         seed = rng.choice(seeds)
         size = min(rng.randint(*recipe.predicates), len(seed))
-        picked = [seed[i] for i in sorted(rng.sample(range(len(seed)), size))]
+        places = set(rng.sample(range(len(seed)), size))
+        if recipe.typed:
+            places = {0, *sorted(places - {0})[: size - 1]}
+        picked = [seed[i] for i in sorted(places)]
         predicates = tuple(Predicate(attribute, Operator.EQ, value) for attribute, value in picked)
         found.setdefault(frozenset(picked), Profile(predicates))
         if len(found) == recipe.subscriptions:

@@ -1,0 +1,168 @@
+"""A building's feed: three makers name its points in their own ways, and a facility manager has eight wishes.
+
+The words were written before any score was seen. `Matcher` scores, as it comes: nothing is chosen.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from likewise.evaluation.experiment import Experiment, ExperimentReport, ExperimentSettings, Row
+from likewise.events import Event, Value
+from likewise.language import Profile, parse
+from likewise.matching import Matcher
+from likewise.semantics import Manifest, Measure, list_spaces, measure
+
+WISHES: Final = """\
+hot-rooms: {measurement~ = room temperature~, value~ > 26}
+stuffy: {measurement~ = carbon dioxide concentration~, value~ > 1000}
+supply-air: {measurement~ = supply air temperature~}
+electricity: {measurement~ = electricity consumption~}
+in-use: {measurement~ = occupancy~}
+dirty-filter: {alarm~ = filter dirty~}
+leak: {alarm~ = water leak~}
+stuck-lift: {alarm~ = lift fault~}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class FeedPoint:
+    """What is measured or raised, how each maker says it, and between which numbers it lies."""
+
+    name: str
+    said: tuple[str, str, str]
+    low: float = 0.0
+    high: float = 0.0
+
+
+MEASURED: Final = (
+    FeedPoint("room temperature", ("zone temperature", "RmTmp", "spaceTemperature"), 18, 32),
+    FeedPoint("room temperature setpoint", ("zone temperature setpoint", "RmTmpSp", "spaceTempSetpoint"), 18, 32),
+    FeedPoint("supply air temperature", ("supply air temperature", "SAT", "dischargeAirTemp"), 12, 30),
+    FeedPoint("return air temperature", ("return air temperature", "RAT", "returnAirTemp"), 18, 30),
+    FeedPoint("outside air temperature", ("outside air temperature", "OAT", "outdoorTemperature"), -5, 35),
+    FeedPoint("hot water temperature", ("hot water supply temperature", "HWST", "hotWaterTemp"), 40, 80),
+    FeedPoint("humidity", ("relative humidity", "RmRH", "spaceHumidity"), 20, 80),
+    FeedPoint("carbon dioxide", ("carbon dioxide level", "CO2", "co2Concentration"), 400, 1600),
+    FeedPoint("particles", ("fine dust", "PM2.5", "particulateMatter"), 0, 80),
+    FeedPoint("electricity", ("electric energy used", "kWh", "powerConsumption"), 0, 90),
+    FeedPoint("gas", ("gas consumption", "GasVol", "gasUsage"), 0, 90),
+    FeedPoint("water", ("cold water consumption", "WtrVol", "waterUsage"), 0, 90),
+    FeedPoint("heat", ("heat energy used", "HtgEnergy", "heatingEnergy"), 0, 90),
+    FeedPoint("occupancy", ("presence", "Occ", "roomOccupied"), 0, 1),
+    FeedPoint("people", ("visitor count", "PplCnt", "footfall"), 0, 40),
+    FeedPoint("light", ("light level", "Lux", "illuminance"), 0, 900),
+    FeedPoint("fan speed", ("supply fan speed", "SFSpd", "fanSpeed"), 0, 100),
+    FeedPoint("valve", ("cooling valve position", "ClgVlv", "coolingValve"), 0, 100),
+)
+RAISED: Final = (
+    FeedPoint("filter dirty", ("filter clogged", "FiltDirty", "dirtyFilter")),
+    FeedPoint("filter replaced", ("filter replaced", "FiltChgd", "filterChanged")),
+    FeedPoint("water leak", ("water leakage detected", "WtrLeak", "leakDetected")),
+    FeedPoint("water pressure low", ("low water pressure", "WtrPresLo", "waterPressureLow")),
+    FeedPoint("lift fault", ("elevator malfunction", "LiftFlt", "elevatorFault")),
+    FeedPoint("lift maintenance", ("elevator inspection due", "LiftMaint", "elevatorService")),
+    FeedPoint("fire alarm", ("fire alarm", "FireAlm", "smokeDetected")),
+    FeedPoint("fan fault", ("fan failure", "FanFlt", "fanFault")),
+    FeedPoint("door forced", ("door forced open", "DrForced", "forcedEntry")),
+    FeedPoint("freezer warm", ("freezer too warm", "FrzHiTmp", "freezerHighTemperature")),
+)
+_MEASURED_AS: Final = (("measured quantity", "value"), ("point", "val"), ("metric", "reading"))
+_RAISED_AS: Final = (("alarm", "status"), ("alm", "sts"), ("alertType", "state"))
+_PLACES: Final = ("place", "loc", "location")
+
+ASKED: Final = {
+    "hot-rooms": ("room temperature", 26.0),
+    "stuffy": ("carbon dioxide", 1000.0),
+    "supply-air": ("supply air temperature", None),
+    "electricity": ("electricity", None),
+    "in-use": ("occupancy", None),
+    "dirty-filter": ("filter dirty", None),
+    "leak": ("water leak", None),
+    "stuck-lift": ("lift fault", None),
+}
+"""Which point each wish is for, and above which number."""
+
+
+@dataclass(frozen=True, slots=True)
+class PointReport:
+    """An event and what it truly is."""
+
+    event: Event
+    point: str
+    number: float
+
+
+def feed(count: int = 2000, *, seed: int = 1) -> list[PointReport]:
+    """That many events, every point of every maker in turn."""
+    chance = random.Random(seed)
+    ways = [(point, maker) for point in (*MEASURED, *RAISED) for maker in range(3)]
+    return [_report(chance, number, *ways[number % len(ways)]) for number in range(count)]
+
+
+def _report(chance: random.Random, number: int, point: FeedPoint, maker: int) -> PointReport:
+    measured = point in MEASURED
+    name, other = (_MEASURED_AS if measured else _RAISED_AS)[maker]
+    reading = round(chance.uniform(point.low, point.high), 1)
+    value: Value = reading if measured else chance.choice(("active", "new"))
+    tuples = ((name, point.said[maker]), (other, value), (_PLACES[maker], f"room {chance.randrange(100, 140)}"))
+    return PointReport(Event(f"f{number}", tuples), point.name, reading)
+
+
+def wishes() -> dict[str, Profile]:
+    """The eight wishes by their names."""
+    return {each.name: each.body for each in parse(WISHES) if isinstance(each.body, Profile)}
+
+
+def wanted(name: str, report: PointReport) -> bool:
+    """Whether a wish asks for an event."""
+    point, above = ASKED[name]
+    return report.point == point and (above is None or report.number > above)
+
+
+def judge(reports: Sequence[PointReport], meaning: Measure | None, *, together: bool) -> list[Row]:
+    """Precision, recall and F1 of every wish at its default threshold."""
+    found: dict[str, set[str]] = {}
+    for group in [wishes()] if together else [{name: profile} for name, profile in wishes().items()]:
+        matcher = Matcher(meaning)
+        for name, profile in group.items():
+            matcher.add(profile, key=name)
+            found[name] = set()
+        for report, matches in zip(reports, matcher.match_batch([report.event for report in reports]), strict=True):
+            for match in matches:
+                found[str(match.subscription)].add(report.event.id)
+    rows: list[Row] = []
+    for name, ids in found.items():
+        truth = {report.event.id for report in reports if wanted(name, report)}
+        right = len(ids & truth)
+        rows.append(
+            {
+                "wish": name,
+                "precision": right / max(1, len(ids)),
+                "recall": right / len(truth),
+                "F1": 2 * right / max(1, len(ids) + len(truth)),
+            }
+        )
+    mean = {part: sum(float(row[part] or 0) for row in rows) / len(rows) for part in ("precision", "recall", "F1")}
+    return [*rows, {"wish": "mean", **mean}]
+
+
+def run(settings: ExperimentSettings) -> list[ExperimentReport]:
+    """Every wish at the default threshold, all of them together and each alone."""
+    experiment.check(settings)
+    spaces = settings.spaces or tuple(str(path) for path, state in list_spaces() if isinstance(state, Manifest))
+    meaning = measure("evidence", spaces=spaces)
+    reports = feed(600 if settings.quick else 2000)
+    notes = [f"{len(reports):,} events, {len(MEASURED) + len(RAISED)} points of three makers"]
+    return [
+        ExperimentReport(f"A building's feed, eight wishes, {how}", judge(reports, meaning, together=together), notes)
+        for how, together in (("together", True), ("alone", False))
+    ]
+
+
+experiment = Experiment("feed", "A building's feed in the words of three makers, and eight wishes", run)
+
+__all__ = ["ASKED", "PointReport", "experiment", "feed", "judge", "run", "wanted", "wishes"]
