@@ -25,7 +25,7 @@ def stream(
     subscriptions: Annotated[Path, typer.Argument(help="File or folder of subscriptions; read again for every batch.")],
     *,
     checkpoint: Annotated[Path, typer.Option(help="Folder in which the stream remembers where it is.")],
-    source: Annotated[str, typer.Option(help="files, rate, socket or mqtt.")] = "files",
+    source: Annotated[str, typer.Option(help="files, rate, socket, mqtt or broker.")] = "files",
     given: Annotated[list[str] | None, typer.Option("--from", metavar="KEY=VALUE", help="About the source.")] = None,
     sink: Annotated[str, typer.Option(help="files, console, mqtt or webhook.")] = "console",
     to: Annotated[list[str] | None, typer.Option("--to", metavar="KEY=VALUE", help="About the sink.")] = None,
@@ -67,7 +67,8 @@ def stream(
     """Match or detect in a stream until it is stopped; started again with the same checkpoint it goes on.
 
     Sources (`--from`): `files` (path, format, maxFilesPerTrigger), `socket` (host, port), `mqtt` (broker, topic,
-    client), `rate` (path of an event file to tell over and over, rowsPerSecond). Sinks (`--to`): `console` (limit),
+    client), `broker` (database, namespace: the log of `likewise serve`), `rate` (path of an event file to tell over
+    and over, rowsPerSecond). Sinks (`--to`): `console` (limit),
     `files` (path, format), `mqtt` (broker, topic, patience), `webhook` (url, size, patience, header.NAME).
 
     Detections are told as soon as events complete them; with `--lateness`, once an event is so much later, since until
@@ -133,7 +134,13 @@ def _check_source(source: str, options: dict[str, str]) -> None:
     """What is wrong with a source is reported before Spark starts."""
     from likewise.pipeline.streaming.stream import SOURCES
 
-    needed = {"files": ("path",), "rate": ("path",), "socket": ("port",), "mqtt": ("broker", "topic")}
+    needed = {
+        "broker": ("database",),
+        "files": ("path",),
+        "mqtt": ("broker", "topic"),
+        "rate": ("path",),
+        "socket": ("port",),
+    }
     if source not in SOURCES:
         raise BuildError(f"there is no source {source!r}", hint=f"one of {', '.join(SOURCES)}")
     for name in needed[source]:

@@ -26,8 +26,9 @@ from likewise.pipeline.events.transfer import EventOrigin, remember
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-FORMATS: Final = ("jsonl", "cloudevents", "json", "ntriples", "turtle", "parquet", "csv")
-"""`json` is whole documents, an event or an array of events a file; `cloudevents` is lines."""
+FORMATS: Final = ("jsonl", "cloudevents", "json", "ntriples", "turtle", "parquet", "csv", "broker")
+"""`json` is whole documents, an event or an array of events a file; `cloudevents` is lines; `broker` is the database
+of a broker, a file or a PostgreSQL URL."""
 
 _LINES = ("jsonl", "cloudevents")
 _SUFFIXES: Final = {
@@ -38,6 +39,7 @@ _SUFFIXES: Final = {
     ".ttl": "turtle",
     ".parquet": "parquet",
     ".csv": "csv",
+    ".sqlite3": "broker",
 }
 _COMPRESSED = (".gz", ".bz2", ".zst")
 _ROWS = 4096
@@ -67,6 +69,8 @@ def read_events(
         raise BuildError(f"unknown format {format!r}", hint=f"one of auto, {', '.join(FORMATS)}")
     if (columns is not None or keep) and chosen not in ("csv", "parquet"):
         raise BuildError(f"{chosen} events name their own attributes", hint="leave out columns")
+    if chosen == "broker":
+        return _broker_log(spark, str(path), stream=stream, stamp=stamp, options=dict(options or {}))
     # A relative path is meant from here, which need not be where Spark was started.
     place = str(Path(path).absolute()) if Path(path).exists() else str(path)
     reader = _Reader(spark, place, stream, {key: str(value) for key, value in (options or {}).items()})
@@ -82,6 +86,15 @@ def read_events(
         if error.getCondition() != "PATH_NOT_FOUND":
             raise
         raise InputError("no such file or folder", source=str(path), hint="check the path") from None
+
+
+def _broker_log(spark: SparkSession, database: str, *, stream: bool, stamp: bool, options: dict[str, str]) -> DataFrame:
+    from likewise.pipeline.events.broker_log import read_broker_log
+
+    namespace = options.pop("namespace", "default")
+    if options:
+        raise BuildError(f"a broker's log takes no {', '.join(options)}", hint="it takes namespace")
+    return decode_records(read_broker_log(spark, database, namespace=namespace, stream=stream), stamp=stamp)
 
 
 def decode_records(records: DataFrame, *, format: str = "jsonl", stamp: bool = False) -> DataFrame:
@@ -263,7 +276,7 @@ def _fold(spark: SparkSession) -> Callable[[str], str]:
 
 def _guess(path: str) -> str:
     """The format by the suffix of a file, or by those of the files in a folder."""
-    told = _suffix_format(path.rstrip("/"))
+    told = "broker" if path.startswith(("postgresql://", "postgres://")) else _suffix_format(path.rstrip("/"))
     if told is not None:
         return told
     folder = Path(path)

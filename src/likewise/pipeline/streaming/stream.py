@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-SOURCES = ("files", "rate", "socket", "mqtt")
+SOURCES = ("files", "rate", "socket", "mqtt", "broker")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,8 @@ def read_stream(spark: SparkSession, source: str, options: Mapping[str, str], *,
     """Events from a source by its name.
 
     `files`: path, format, and Spark's own (maxFilesPerTrigger). `socket`: host, port; a JSON line each. `mqtt`:
-    broker, topic. `rate`: path of an event file that is told over and over, rowsPerSecond.
+    broker, topic. `rate`: path of an event file that is told over and over, rowsPerSecond. `broker`: the database of a
+    broker (a file or a PostgreSQL URL) and a namespace.
     """
     if source not in SOURCES:
         raise BuildError(f"no source {source!r}", hint=f"one of {', '.join(SOURCES)}")
@@ -97,6 +98,11 @@ def _mqtt(spark: SparkSession, options: dict[str, str], places: Places) -> DataF
     return decode_records(rows, format=format, stamp=True)
 
 
+def _broker(spark: SparkSession, options: dict[str, str], places: Places) -> DataFrame:  # noqa: ARG001
+    database = _need(options, "database", "broker")
+    return read_events(spark, database, format="broker", stream=True, options=options)
+
+
 def _rate(spark: SparkSession, options: dict[str, str], places: Places) -> DataFrame:  # noqa: ARG001
     """The i-th row is the i-th event of a file, over and over, with a new id and the time of the row."""
     from pyspark.sql import functions as F  # noqa: N812
@@ -117,6 +123,7 @@ def _rate(spark: SparkSession, options: dict[str, str], places: Places) -> DataF
 
 
 _READERS: dict[str, Callable[[Any, dict[str, str], Places], DataFrame]] = {
+    "broker": _broker,
     "files": _files,
     "mqtt": _mqtt,
     "rate": _rate,
