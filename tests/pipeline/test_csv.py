@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.pipeline.traces import PATTERNS, expected, signatures, trace
 
-from likewise.events import BadRecord, Event, RecordMapping
+from likewise.events import BadRecord, Event, RecordMapping, parse_instant
 from likewise.events import read_events as read_source
 from likewise.language import Profile, parse
 from likewise.matching import Matcher
@@ -258,6 +258,19 @@ def test_times_without_a_zone_are_those_of_the_session(spark: Any, tmp_path: Pat
         spark.conf.set("spark.sql.session.timeZone", "UTC")
     assert own(mine)
     assert events_in(mine) == events_in(theirs)
+
+
+@pytest.mark.spark
+def test_a_zone_that_only_java_knows_is_left_to_spark(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("id,when\n1,2020-07-01 12:00:00\n")
+    spark.conf.set("spark.sql.session.timeZone", "PST")
+    try:
+        frame = read_events(spark, tmp_path / "x.csv", columns=TableMapping(id="id", time="when", attributes=["id"]))
+        (event,) = events_in(frame)
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+    assert not own(frame)
+    assert event.start == parse_instant("when", "2020-07-01T19:00:00Z")
 
 
 def written(events: list[Event], path: Path) -> Path:

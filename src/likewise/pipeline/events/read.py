@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from likewise.errors import BuildError, InputError
-from likewise.events import BadRecord, Event, OnError, decode_lines, instants
+from likewise.events import BadRecord, Event, OnError, decode_lines, instants, zone_of
 from likewise.events import read_events as read_source
 from likewise.pipeline.events.csv_scan import CsvTable, csv_events, row_id
 from likewise.pipeline.events.frame import EVENTS_SCHEMA, Keep, as_events, batch_of
@@ -173,6 +173,11 @@ class _Reader:
         (separator,) = separators if len(separators) == 1 else ("",)
         single = len(separator) == 1 and separator.isascii() and separator not in '"\r\n'
         if not single or options or not columns.plain:
+            return None
+        try:
+            zone_of(zone)
+        except BuildError:
+            # A zone that only Java knows, such as PST.
             return None
         return CsvTable(tuple(names), columns.record_mapping(zone), separator)
 
