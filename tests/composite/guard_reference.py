@@ -88,8 +88,14 @@ class Found:
         return (self.known, sorted(self.events), roles_in_order(self.reading))
 
 
-def roles_in_order(roles: Roles) -> list[tuple[str, int | None]]:
-    return [(role, event.end) for role, event in roles]
+class SeenEvent(Event, frozen=True, gc=False):
+    """An event with its place in the trace."""
+
+    place: int = -1
+
+
+def roles_in_order(roles: Roles) -> list[tuple[str, int, int | None]]:
+    return [(role, event.place if isinstance(event, SeenEvent) else -1, event.end) for role, event in roles]
 
 
 def joined(parts: Sequence[Found], *, time: int | None = None, known: Known | None = None) -> Found:
@@ -118,6 +124,10 @@ class World:
     patterns: dict[str, Subscription]
     horizon: int
     memo: dict[tuple[str, Active], list[Found]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        seen = enumerate(self.trace)
+        self.trace = [SeenEvent(e.id, e.tuples, e.theme, e.start, e.end, place) for place, e in seen]
 
     def detections(self, name: str, active: Active) -> list[Found]:
         """What the pattern of that name detects if it starts then."""

@@ -247,6 +247,13 @@ def test_an_absence_before_a_part_of_several_events_reaches_back_to_where_that_b
     assert [row for row in found if row[0] == "p"] == [("p", "a1", "c")]
 
 
+def test_what_must_not_come_before_a_silence_may_come_at_its_end() -> None:
+    text = "p: {k = A} as a then not {k = B} as b then (not {k = C} as c for 2 s) within 9 s"
+    assert everywhere(text, "x@0 k=A; y@2 k=B", until=30) == [("p", "x")]
+    assert everywhere(text, "x@0 k=A; y@1 k=B", until=30) == []
+    assert everywhere(text, "x@0 k=A; y@2 k=B k=C", until=30) == []
+
+
 def test_several_values_of_duplicates_have_no_order() -> None:
     text = "p: 2nd duplicate {k = B} as a then {k = C} as c within 8 s where a.s = c.s"
     assert everywhere(text, "x@0 k=B s=1 s=2; y@1 k=B s=2 s=1; z@2 k=C s=1") == [("p", "y", "z")]

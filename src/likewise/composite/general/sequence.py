@@ -323,7 +323,8 @@ class SequenceProcess(Guarded):
             if prefix.until is None:
                 prefix.spent = True
                 self._complete(prefix.parts, prefix.probability, self.run.now, TIMERS, prefix.absent)
-        elif isinstance(step, Absence) and not prefix.broken and (prefix.until is None or self.run.now <= prefix.until):
+        elif isinstance(step, Absence) and (prefix.until is None or self.run.now <= prefix.until):
+            # What breaks an absence before it at this very moment is not earlier; what breaks it, it knows itself.
             self._silent(prefix, step)
 
     def _silent(self, prefix: Prefix, step: Absence) -> None:
