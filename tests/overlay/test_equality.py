@@ -16,9 +16,11 @@ from likewise.engine import Engine
 from likewise.errors import BuildError
 from likewise.events import Event
 from likewise.language import Composite, Subscription, format_file, parse
-from likewise.overlay import Weather
+from likewise.matching import Matcher
+from likewise.overlay import MatchingClassifier, Weather
 from likewise.overlay.decompose import is_open
 from likewise.overlay.ring import SECOND
+from likewise.testing import TableMeasure
 
 QUIET: dict[str, Any] = {
     "deadline": None,
@@ -67,6 +69,23 @@ def test_the_overlay_tells_what_the_engine_tells(
     assert world.told() == expected(subscriptions, events, since=since, until=until)
 
 
+@pytest.mark.slow
+@settings(max_examples=40, **QUIET)
+@given(st.lists(composites(), min_size=1, max_size=5), traces(), st.sampled_from((100, 200)), st.integers(0, 99))
+def test_large_federations_tell_what_the_engine_tells(
+    patterns: list[Composite], trace: list[Event], nodes: int, seed: int
+) -> None:
+    subscriptions = build(*patterns)
+    world = Federation(nodes, seed=seed)
+    world.subscribe(subscriptions)
+    since = world.sim.now
+    world.run(5 * SECOND)
+    events = timed(trace, world.sim.now)
+    world.play(events, wait=20 * SECOND)
+    until = world.sim.now - world.settings.slack
+    assert world.told() == expected(subscriptions, events, since=since, until=until)
+
+
 @settings(max_examples=15, **QUIET)
 @given(composites(), traces(doubtful=True), st.integers(0, 99))
 def test_probabilities_are_those_of_the_detector(composite: Composite, trace: list[Event], seed: int) -> None:
@@ -85,6 +104,35 @@ def test_probabilities_are_those_of_the_detector(composite: Composite, trace: li
     assert world.told() == Counter(each.signature for each in found)
 
 
+def test_approximate_members_and_conditions_are_those_of_the_engine() -> None:
+    words = {("laptop", "computer"): 0.8, ("notebook", "computer"): 0.6, ("machine", "device"): 0.9}
+    options: dict[str, Any] = {
+        "measure": TableMeasure(words),
+        "approach": "approximate",
+        "threshold": 0.3,
+    }
+    text = "p: {device~ = computer~} as a then {kind = heat} as b within 9 s where a.room = b.room"
+    matcher = Matcher(**options)
+    world = Federation(9, seed=2, classify=MatchingClassifier(lambda: matcher), measure=options["measure"])
+    world.subscribe(text)
+    since = world.sim.now
+    world.run(5 * SECOND)
+    first = [(("machine", "laptop"),), (("device", "notebook"),), (("machine", "car"),), (("machine", "computer"),)]
+    kinds = [pairs for pair in first for pairs in (pair, (("kind", "heat"),))]
+    events = [
+        Event(f"e{n}", (*pairs, ("room", "xy"[n // 4])), (), t, t)
+        for n, pairs in enumerate(kinds)
+        for t in [world.sim.now + n * SECOND]
+    ]
+    world.play(events)
+    engine = Engine(**options)
+    engine.subscribe(parse(text))
+    engine.advance(since)
+    told = Counter(signature(each) for event in events for each in engine.publish(event))
+    assert len(told) >= 3
+    assert world.told() == told
+
+
 @settings(max_examples=12, **QUIET)
 @given(st.lists(composites(), min_size=1, max_size=3), traces(), st.integers(0, 99))
 def test_bad_weather_neither_loses_nor_doubles(patterns: list[Composite], trace: list[Event], seed: int) -> None:
@@ -101,7 +149,7 @@ def test_bad_weather_neither_loses_nor_doubles(patterns: list[Composite], trace:
     assert world.told() == expected(subscriptions, events, since=since, until=world.sim.now)
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [pytest.param(seed, marks=[pytest.mark.slow] if seed else []) for seed in range(6)])
 def test_churn_loses_nothing_acknowledged_and_tells_nothing_twice(seed: int) -> None:
     """Crashes, joins, leaves and freezes under load; rendezvous nodes among them."""
     world = Federation(25, seed=seed, static=False)

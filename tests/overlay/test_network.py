@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import socket
 import ssl
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from likewise.cli._app import build
 from likewise.errors import LikewiseError
 from likewise.events import Event
 from likewise.overlay.clients import OverlayClient
@@ -113,8 +118,32 @@ def test_a_killed_node_loses_nothing_acknowledged(tmp_path: Path) -> None:
     world = Processes(tmp_path, 4)
     try:
         asyncio.run(under_load(world, rooms=40, faults={15: [("SIGKILL", 3)]}))
+        commands_go_through(world)
     finally:
         world.stop()
+
+
+def commands_go_through(world: Processes) -> None:
+    """`likewise subscribe --node` shows what `likewise publish --node` sends to another node."""
+    state = ["--state", str(world.client)]
+    done = threading.Event()
+
+    def publish() -> None:
+        while not done.is_set():
+            sent = CliRunner().invoke(build(), ["publish", "kind=cold", "--node", world.addresses[0], *state])
+            assert (sent.exit_code, sent.stdout) == (0, "1 event acknowledged\n")
+
+    with ThreadPoolExecutor(1) as pool:
+        publishing = pool.submit(publish)
+        try:
+            ask = ["subscribe", "{kind = cold}", "--count", "1", "--timeout", str(LONG), "--node", world.addresses[2]]
+            shown = CliRunner().invoke(build(), [*ask, "--json", *state])
+        finally:
+            done.set()
+        publishing.result()
+    assert json.loads(shown.stdout)["events"][0]["attributes"] == {"kind": "cold"}
+    refused = CliRunner().invoke(build(), ["publish", "kind=cold", "--node", world.addresses[0]])
+    assert "--state" in str(refused.exception) + refused.output
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import time
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from likewise.cli._broker import URL, AsJson, Count, Namespace, Token, Url, chunks, connect, event_of_words
+from likewise.cli._federation import Nodes, State, publish_lines
 from likewise.cli._output import counted, errors, output, print_json
 from likewise.errors import InputError
 
@@ -34,19 +36,26 @@ def publish(
     url: Url = URL,
     token: Token = None,
     namespace: Namespace = None,
+    node: Nodes = None,
+    state: State = None,
+    restamp: Annotated[bool, typer.Option("--now", help="With --node: give every event the present time.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Publish events; when it ends, they are on the broker's disk.
+    """Publish events; when it ends, they are on the broker's disk, or acknowledged by the nodes of a federation.
 
     Example: `likewise publish type='car park' slots=3`
     """
     if event and file is not None:
         raise InputError("an event and a file", source="<argument>", hint="give one of them")
+    if node:
+        lines = _paced(_limited(_lines(event, file), count), every)
+        _acknowledged(asyncio.run(publish_lines(lines, node, state=state, restamp=restamp)), as_json=as_json)
+        return
     accepted, rejected = 0, 0
     size = 1 if every or _is_live(event, file) else batch
     with connect(url, token, namespace) as client:
-        for lines in chunks(_limited(_lines(event, file), count), size):
-            answer = client.publish(lines, mapping=mapping)
+        for chunk in chunks(_limited(_lines(event, file), count), size):
+            answer = client.publish(chunk, mapping=mapping)
             accepted += answer["accepted"]
             rejected += _report(answer, as_json=as_json)
             if every:
@@ -55,6 +64,20 @@ def publish(
         output.print(f"{counted(accepted, 'event')} published", markup=False)
     if rejected:
         raise typer.Exit(_USAGE)
+
+
+def _paced(lines: Iterator[bytes], every: float) -> Iterator[bytes]:
+    for line in lines:
+        yield line
+        if every:
+            time.sleep(every)
+
+
+def _acknowledged(count: int, *, as_json: bool) -> None:
+    if as_json:
+        print_json({"acknowledged": count})
+    else:
+        output.print(f"{counted(count, 'event')} acknowledged", markup=False)
 
 
 def _is_live(event: list[str] | None, file: Path | None) -> bool:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import secrets
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from likewise.cli._broker import URL, AsJson, Count, Namespace, Timeout, Token, Url, arrival_line, connect
+from likewise.cli._federation import Nodes, State, follow, until_signal
+from likewise.cli._input import read_text
 from likewise.cli._output import errors, output
+from likewise.errors import InputError
 
 if TYPE_CHECKING:
     from likewise.broker import BrokerClient
@@ -33,14 +38,25 @@ def subscribe(
     url: Url = URL,
     token: Token = None,
     namespace: Namespace = None,
+    node: Nodes = None,
+    state: State = None,
     as_json: AsJson = False,
 ) -> None:
     """Print notifications as they come, until Ctrl-C, a count or a timeout.
+
+    With --node, they come from a federation; the subscriptions are texts, or the paths of files.
 
     Example: `likewise subscribe '{type~ = parking~, slots > 0}'`
     """
     import msgspec
 
+    if node:
+        asyncio.run(
+            until_signal(
+                follow(_source(interest or []), node, state=state, count=count, timeout=timeout, as_json=as_json)
+            )
+        )
+        return
     with connect(url, token, namespace) as client, _followed(client, interest or [], keep=keep) as followed:
         names, is_new = followed
         # All of a new subscription is new: nothing is lost between making and following it.
@@ -53,6 +69,13 @@ def subscribe(
                 output.print(arrival_line(arrival), markup=False, soft_wrap=True)
             if number == count:
                 break
+
+
+def _source(interest: list[str]) -> str:
+    """Subscriptions, given as texts or as files."""
+    if not interest:
+        raise InputError("no subscription", source="<argument>", hint="give its text, or the path of a file")
+    return "\n".join(one if "{" in one or "(" in one else read_text(Path(one)) for one in interest)
 
 
 @contextlib.contextmanager

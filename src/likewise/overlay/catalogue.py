@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Protocol
 
+from likewise.errors import InputError, LikewiseError
 from likewise.events import Event, normalise
 from likewise.language import Profile, parse_subscription
 from likewise.matching import Match, Matcher
@@ -100,6 +101,7 @@ class MatchingClassifier:
         self._handles: dict[str, int] = {}
         self._keys: dict[str, tuple[Key, bool]] = {}
         self._seen: tuple[int, int] | None = None
+        self.beyond: dict[str, str] = {}
 
     def __call__(self, events: Sequence[Event], catalogue: TopicCatalogue) -> list[tuple[TopicHit, ...]]:
         if self._seen != (id(catalogue), catalogue.version):
@@ -117,12 +119,27 @@ class MatchingClassifier:
     def _follow(self, catalogue: TopicCatalogue) -> None:
         for text in self._handles.keys() - catalogue.by_text.keys():
             self._matcher.remove(self._handles.pop(text))
-        for text in catalogue.by_text.keys() - self._handles.keys():
-            wanted = parse_subscription(text)
-            assert isinstance(wanted.body, Profile)
-            self._handles[text] = self._matcher.add(wanted.body, options=wanted.options, key=text)
-            self._keys[text] = (ProfileTopic(text).key, _renames(wanted.body.predicates))
+        for text in catalogue.by_text.keys() - self._handles.keys() - self.beyond.keys():
+            try:
+                self._handles[text] = self._add(self._matcher, text)
+            except LikewiseError as error:
+                # A topic of others that needs what this node has not must not keep it from the rest.
+                self.beyond[text] = str(error)
         self._seen = (id(catalogue), catalogue.version)
+
+
+    def _add(self, matcher: Matcher, text: str) -> int:
+        wanted = parse_subscription(text)
+        if not isinstance(wanted.body, Profile):
+            raise InputError(f"not a profile: {text}")
+        self._keys[text] = (ProfileTopic(text).key, _renames(wanted.body.predicates))
+        return matcher.add(wanted.body, options=wanted.options, key=text)
+
+    def check(self, topics: Iterable[ProfileTopic]) -> None:
+        """Refuse topics that this node could not match, for want of a measure or a space."""
+        trial = self._matcher.sibling()
+        for topic in topics:
+            self._add(trial, topic.text)
 
 
 def _topic(hit: TopicHit) -> Key:

@@ -19,7 +19,7 @@ from likewise.language import Options, Subscription, parse_subscription
 from likewise.overlay import wire as w
 from likewise.overlay.catalogue import MatchingClassifier, TopicCatalogue, TopicClassifier
 from likewise.overlay.custody import Outbox, parcel_id
-from likewise.overlay.decompose import Compound, ProfileTopic, decompose, topic_of
+from likewise.overlay.decompose import Compound, ProfileTopic, decompose, topic_of, topics_of
 from likewise.overlay.herald import TopicHerald
 from likewise.overlay.ids import Key
 from likewise.overlay.items import Carried, Id, Item, Report, id_of
@@ -191,6 +191,8 @@ class OverlayNode:
     ) -> str:
         """Subscribe from now on; gives the id of the subscription, which a client takes along to another node."""
         tree = decompose(subscription, known, spread=self.settings.spread)
+        if isinstance(self.classify, MatchingClassifier):
+            self.classify.check(topics_of(tree))
         self._published += 1
         name = id or f"{self.me.id.hex()[:12]}-{self._incarnation}{self._published}-{subscription.name}"
         source = tree.source if isinstance(tree, Compound) else ""

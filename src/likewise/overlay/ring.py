@@ -37,7 +37,7 @@ class RingSettings:
     most_timeout: int = 2 * SECOND
     quarantine: int = 60 * SECOND
     revisit: int = 4 * SECOND
-    patience: int = SECOND // 2
+    patience: int = 2 * SECOND // 5
     late: int = SECOND // 5
     pause: int = SECOND
     strikes: int = 3
@@ -289,7 +289,7 @@ class Ring:
         self._suspects.discard(peer.id)
         self.table.remove(peer.number, peer.id)
         if self.leaves.remove(peer.id):
-            for other in self.leaves.beside(self.settings.near):
+            for other in self.leaves:
                 self._send(other, m.Suspect(peer))
             for side in (self.leaves.right, self.leaves.left):
                 if side:
@@ -400,6 +400,9 @@ class Ring:
     def _suspect_came(self, now: int, _sender: Peer, message: m.Suspect) -> None:
         peer = message.peer
         if peer.id in self.leaves and peer.id not in self._dead:
+            # Another was not answered either: once more is enough.
+            known = self.contact(peer)
+            known.strikes = max(known.strikes, self.settings.strikes - 1)
             self._ping(now, peer)
 
     # routing

@@ -20,6 +20,7 @@ def status_of(node: OverlayNode) -> dict[str, Any]:
         "dead": [{"id": short(peer.id), "address": peer.address} for peer in ring.dead],
         "routing table": len(ring.table),
         "catalogue": len(node.catalogue),
+        "not matched here": dict(getattr(node.classify, "beyond", {})),
         "topics": [short(event) for event, _ in node.plane.cells],
         "composites": [
             {
