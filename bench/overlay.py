@@ -17,11 +17,11 @@ from typing import Any
 
 from likewise.events import Event
 from likewise.overlay import Peer, Report, Ring, RingSettings, Simulation, key_of
-from likewise.overlay.clients import OverlayClient
-from likewise.overlay.frames import address_of
-from likewise.overlay.identity import init_authority, init_node
-from likewise.overlay.ring import SECOND
-from likewise.overlay.trial import OverlayTrial, run_trial
+from likewise.overlay.net.clients import OverlayClient
+from likewise.overlay.net.frames import address_of
+from likewise.overlay.net.identity import init_authority, init_node
+from likewise.overlay.ring.members import SECOND
+from likewise.overlay.simulation.trial import OverlayTrial, run_trial
 
 Rows = list[dict[str, Any]]
 
@@ -172,7 +172,7 @@ async def _load(client: OverlayClient, count: int) -> None:
 
 def _repair(quick: bool) -> Rows:
     """Simulated, with the latency of a loopback: until no neighbour knows a node that is silent, as a frozen one is."""
-    from likewise.overlay.simulation import Weather
+    from likewise.overlay.simulation.world import Weather
 
     took = []
     for seed in range(5 if quick else 40):

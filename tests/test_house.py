@@ -92,7 +92,7 @@ def test_packages_meet_at_their_facades() -> None:
     assert reached == []
 
 
-@pytest.mark.parametrize("package", ["composite", "matching", "semantics", "pipeline"])
+@pytest.mark.parametrize("package", ["composite", "matching", "overlay", "semantics", "pipeline"])
 def test_no_room_is_crowded(package: str) -> None:
     """A reader finds a module by looking: at most twenty-four in one folder."""
     folders = [SOURCE / package, *(folder for folder in (SOURCE / package).rglob("*") if folder.is_dir())]

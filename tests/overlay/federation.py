@@ -11,11 +11,11 @@ from typing import Any
 from likewise.events import Event
 from likewise.language import Composite, Subscription, parse, parse_subscription
 from likewise.overlay import Peer, RingSettings, Simulation, Weather, key_of
-from likewise.overlay.catalogue import MatchingClassifier, TopicCatalogue
-from likewise.overlay.items import Report, TopicHit
-from likewise.overlay.node import NodeSettings, OverlayNode
-from likewise.overlay.ring import SECOND
-from likewise.overlay.simulation import static_ring
+from likewise.overlay.cube.items import Report, TopicHit
+from likewise.overlay.node.catalogue import MatchingClassifier, TopicCatalogue
+from likewise.overlay.node.node import NodeSettings, OverlayNode
+from likewise.overlay.ring.members import SECOND
+from likewise.overlay.simulation.world import static_ring
 
 
 class Federation:
@@ -109,7 +109,7 @@ class Federation:
 
     def root(self, name: str) -> OverlayNode:
         """The node nearest to the key of a name."""
-        from likewise.overlay.ids import nearness, number_of
+        from likewise.overlay.ring.ids import nearness, number_of
 
         key = number_of(key_of(name))
         return min(self.living, key=lambda node: nearness(node.me.number, key))

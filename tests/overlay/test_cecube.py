@@ -7,13 +7,13 @@ from federation import Federation
 
 from likewise.events import Event
 from likewise.language import parse
-from likewise.overlay.cube import Cube, fits
-from likewise.overlay.decompose import Compound, Pairing, ProfileTopic, decompose
-from likewise.overlay.ids import Key, key_of
-from likewise.overlay.items import Carried, Item
-from likewise.overlay.node import OverlayNode
-from likewise.overlay.plane import ANY, Plane, Subscriber
-from likewise.overlay.ring import SECOND
+from likewise.overlay.cube.cells import Cube, fits
+from likewise.overlay.cube.decompose import Compound, Pairing, ProfileTopic, decompose
+from likewise.overlay.cube.items import Carried, Item
+from likewise.overlay.cube.plane import ANY, Plane, Subscriber
+from likewise.overlay.node.node import OverlayNode
+from likewise.overlay.ring.ids import Key, key_of
+from likewise.overlay.ring.members import SECOND
 
 TEXT = """
 e1: {topic = football match}

@@ -18,8 +18,8 @@ from likewise.events import Event
 from likewise.language import Composite, Subscription, format_file, parse
 from likewise.matching import Matcher
 from likewise.overlay import MatchingClassifier, Weather
-from likewise.overlay.decompose import is_open
-from likewise.overlay.ring import SECOND
+from likewise.overlay.cube.decompose import is_open
+from likewise.overlay.ring.members import SECOND
 from likewise.testing import TableMeasure
 
 QUIET: dict[str, Any] = {

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from likewise.errors import InputError
 from likewise.events import Event
 from likewise.overlay import Peer, key_of
-from likewise.overlay import messages as m
-from likewise.overlay import wire as w
-from likewise.overlay.decompose import Compound, Pairing, ProfileTopic
-from likewise.overlay.items import Carried, Item, Report, TopicHit, id_of
-from likewise.overlay.plane import Subscriber
-from likewise.overlay.ring import SECOND
+from likewise.overlay.cube.decompose import Compound, Pairing, ProfileTopic
+from likewise.overlay.cube.items import Carried, Item, Report, TopicHit, id_of
+from likewise.overlay.cube.plane import Subscriber
+from likewise.overlay.node import wire as w
+from likewise.overlay.ring import messages as m
+from likewise.overlay.ring.members import SECOND
 
 KEY, ID, PEER = key_of("key"), id_of("id"), Peer(key_of("peer"), "127.0.0.1:1")
 ITEM = Item.of(Carried.of(ID, Event("e", (("kind", "a"),), (), 1, 2), (TopicHit(KEY, 0.5, (("kind", 0, 1.0),)),)))

@@ -21,10 +21,10 @@ from typer.testing import CliRunner
 from likewise.cli._app import build
 from likewise.errors import LikewiseError
 from likewise.events import Event
-from likewise.overlay.clients import OverlayClient
-from likewise.overlay.frames import address_of, dial, frame, read_frame, shut
-from likewise.overlay.identity import context_of, init_authority, init_node, own_id
-from likewise.overlay.network import NodeHost
+from likewise.overlay.net.clients import OverlayClient
+from likewise.overlay.net.frames import address_of, dial, frame, read_frame, shut
+from likewise.overlay.net.host import NodeHost
+from likewise.overlay.net.identity import context_of, init_authority, init_node, own_id
 
 
 def free_port() -> int:
@@ -124,14 +124,18 @@ def test_a_killed_node_loses_nothing_acknowledged(tmp_path: Path) -> None:
 
 
 def commands_go_through(world: Processes) -> None:
-    """`likewise subscribe --node` shows what `likewise publish --node` sends to another node."""
+    """`likewise subscribe --node` shows what is published at another node, and `likewise publish --node` publishes."""
     state = ["--state", str(world.client)]
     done = threading.Event()
 
+    async def keep_publishing() -> None:
+        async with OverlayClient(world.addresses[:1], state=world.client) as client:
+            while not done.is_set():
+                await client.publish(Event("e", (("kind", "cold"),)))
+                await asyncio.sleep(0.05)
+
     def publish() -> None:
-        while not done.is_set():
-            sent = CliRunner().invoke(build(), ["publish", "kind=cold", "--node", world.addresses[0], *state])
-            assert (sent.exit_code, sent.stdout) == (0, "1 event acknowledged\n")
+        asyncio.run(keep_publishing())
 
     with ThreadPoolExecutor(1) as pool:
         publishing = pool.submit(publish)
@@ -142,6 +146,8 @@ def commands_go_through(world: Processes) -> None:
             done.set()
         publishing.result()
     assert json.loads(shown.stdout)["events"][0]["attributes"] == {"kind": "cold"}
+    sent = CliRunner().invoke(build(), ["publish", "kind=cold", "--node", world.addresses[0], *state])
+    assert (sent.exit_code, sent.stdout) == (0, "1 event acknowledged\n")
     refused = CliRunner().invoke(build(), ["publish", "kind=cold", "--node", world.addresses[0]])
     assert "--state" in str(refused.exception) + refused.output
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from likewise.cli._broker import attributes_line
 from likewise.cli._output import errors, print_json
 from likewise.errors import BuildError
 
@@ -47,7 +48,7 @@ def folder_of(state: Path | None) -> Path:
 async def publish_lines(lines: Iterable[bytes], addresses: list[str], *, state: Path | None, restamp: bool) -> int:
     """Publish events; gives how many there were when all are acknowledged."""
     from likewise.events import Event, decode_line
-    from likewise.overlay.clients import OverlayClient
+    from likewise.overlay.net import OverlayClient
 
     count = 0
     async with OverlayClient(addresses, state=folder_of(state)) as client:
@@ -69,7 +70,7 @@ async def follow(
 ) -> None:
     """Subscribe, and show reports until there were enough."""
     from likewise.language import parse
-    from likewise.overlay.clients import OverlayClient
+    from likewise.overlay.net import OverlayClient
 
     names = [each.name for each in parse(source)]
     show = _as_json if as_json else _as_text
@@ -97,17 +98,22 @@ async def _collect(reports: Any, name: str, queue: asyncio.Queue[tuple[str, Repo
         queue.put_nowait((name, report))
 
 
-def _as_text(name: str, report: Report) -> None:
-    members = ", ".join(
-        f"{role}: {event.id or 'time'} {event.attributes}"
+def _members(report: Report) -> list[dict[str, Any]]:
+    return [
+        {"role": role, "id": event.id, "attributes": {name: _plain(found) for name, found in event.attributes.items()}}
         for role, event in zip(report.names, report.events, strict=True)
-    )
-    typer.echo(f"{name}  {report.probability:.2f}  {members}")
+    ]
+
+
+def _plain(values: Any) -> Any:
+    return values[0] if len(values) == 1 else list(values)
+
+
+def _as_text(name: str, report: Report) -> None:
+    shown = "  and  ".join(f"{one['role']}: {attributes_line(one) or 'time'}" for one in _members(report))
+    typer.echo(f"{name}  {report.probability:.2f}  {shown}")
 
 
 def _as_json(name: str, report: Report) -> None:
-    members = [
-        {"role": role, "id": event.id, "attributes": event.attributes}
-        for role, event in zip(report.names, report.events, strict=True)
-    ]
+    members = _members(report)
     print_json({"subscription": name, "time": report.time, "probability": report.probability, "events": members})

@@ -46,9 +46,8 @@ def node(
     if listen is None:
         raise BuildError("a node needs an address", hint="give --listen 127.0.0.1:7001")
     from likewise.matching import Matcher
-    from likewise.overlay import MatchingClassifier
-    from likewise.overlay.network import run_node
-    from likewise.overlay.node import NodeSettings
+    from likewise.overlay import MatchingClassifier, NodeSettings
+    from likewise.overlay.net import run_node
 
     settings = NodeSettings(copies=copies)
     errors.print(f"node at {listen}", style="dim")
@@ -77,7 +76,7 @@ def init(
 
     Example: `likewise node init --federation fed --state node1 --state node2 --state client`
     """
-    from likewise.overlay.identity import init_authority, init_node
+    from likewise.overlay.net import init_authority, init_node
 
     if not (federation / "ca.pem").exists():
         init_authority(federation)

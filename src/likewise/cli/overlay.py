@@ -32,7 +32,7 @@ def explain(
     """
     from likewise.language import parse
     from likewise.overlay import decompose
-    from likewise.overlay.status import explain_tree, summary_of
+    from likewise.overlay.node import explain_tree, summary_of
 
     path = Path(pattern)
     subscriptions = parse(path.read_text() if len(pattern) < 200 and path.is_file() else pattern)
@@ -65,7 +65,7 @@ def status(
 
 
 async def _status(address: str, state: Path) -> dict[str, Any]:
-    from likewise.overlay.clients import OverlayClient
+    from likewise.overlay.net import OverlayClient
 
     async with OverlayClient([address], state=state) as client:
         return await client.status()
@@ -96,7 +96,7 @@ def simulate(
 
     Example: `likewise overlay simulate --nodes 200 --churn 0.05`
     """
-    from likewise.overlay.trial import OverlayTrial, run_trial
+    from likewise.overlay.simulation import OverlayTrial, run_trial
 
     trial = OverlayTrial(nodes=nodes, composites=composites, events=events, churn=churn, loss=loss, seed=seed)
     found = run_trial(trial, say=lambda text: errors.print(text, style="dim"))

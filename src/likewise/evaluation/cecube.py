@@ -18,10 +18,8 @@ from typing import Any
 
 from likewise.evaluation.experiment import Experiment, ExperimentReport, ExperimentSettings, Row
 from likewise.overlay import Compound, Cube, Key, Peer, ProfileTopic, Ring, RingSettings, decompose, key_of
-from likewise.overlay.decompose import Pairing
-from likewise.overlay.plane import Plane, Subscriber
-from likewise.overlay.simulation import static_ring
-from likewise.overlay.trial import OverlayTrial, conjunction, run_trial
+from likewise.overlay.cube import Pairing, Plane, Subscriber
+from likewise.overlay.simulation import OverlayTrial, conjunction, run_trial, static_ring
 
 LATENCY = 50.0
 """Milliseconds of a hop, for all systems."""

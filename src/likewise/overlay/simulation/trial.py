@@ -17,14 +17,14 @@ from typing import Any
 from likewise.events import Event
 from likewise.language import Composite as Pattern
 from likewise.language import Conjunction, Member, Operator, Options, Predicate, Profile, Subscription
-from likewise.overlay.catalogue import TopicCatalogue
-from likewise.overlay.decompose import topic_of
-from likewise.overlay.ids import Key, key_of
-from likewise.overlay.items import TopicHit
-from likewise.overlay.node import NodeSettings, OverlayNode
-from likewise.overlay.ring import SECOND, RingSettings
-from likewise.overlay.simulation import Host, Simulation, Weather, static_ring
-from likewise.overlay.tables import HALF, Peer
+from likewise.overlay.cube.decompose import topic_of
+from likewise.overlay.cube.items import TopicHit
+from likewise.overlay.node.catalogue import TopicCatalogue
+from likewise.overlay.node.node import NodeSettings, OverlayNode
+from likewise.overlay.ring.ids import Key, key_of
+from likewise.overlay.ring.members import SECOND, RingSettings
+from likewise.overlay.ring.tables import HALF, Peer
+from likewise.overlay.simulation.world import Host, Simulation, Weather, static_ring
 
 Say = Callable[[str], None]
 

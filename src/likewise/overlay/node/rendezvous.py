@@ -11,15 +11,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from likewise.overlay.composing import report_of_event, verify
-from likewise.overlay.cube import Cube
-from likewise.overlay.decompose import Compound, ProfileTopic, compounds_of, topics_of
-from likewise.overlay.ids import Key, key_of
-from likewise.overlay.items import Id, Item, Report
-from likewise.overlay.plane import Plane, Subscriber, rendezvous
-from likewise.overlay.regions import Region
-from likewise.overlay.store import Store, interest_key
-from likewise.overlay.wire import Disinterest, Interest, Mark, Offer, Operation, ReportNotice
+from likewise.overlay.cube.cells import Cube
+from likewise.overlay.cube.composing import report_of_event, verify
+from likewise.overlay.cube.decompose import Compound, ProfileTopic, compounds_of, topics_of
+from likewise.overlay.cube.items import Id, Item, Report
+from likewise.overlay.cube.plane import Plane, Subscriber, rendezvous
+from likewise.overlay.node.regions import Region
+from likewise.overlay.node.store import Store, interest_key
+from likewise.overlay.node.wire import Disinterest, Interest, Mark, Offer, Operation, ReportNotice
+from likewise.overlay.ring.ids import Key, key_of
 from likewise.semantics import Measure
 
 Output = tuple[Key, Any]

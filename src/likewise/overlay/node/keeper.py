@@ -12,13 +12,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from likewise.overlay.ids import Key, nearness, number_of
-from likewise.overlay.items import Id
-from likewise.overlay.rendezvous import ActiveRendezvous, Output, Workbench
-from likewise.overlay.ring import Ring
-from likewise.overlay.store import Store
-from likewise.overlay.tables import Peer
-from likewise.overlay.wire import (
+from likewise.overlay.cube.items import Id
+from likewise.overlay.node.rendezvous import ActiveRendezvous, Output, Workbench
+from likewise.overlay.node.store import Store
+from likewise.overlay.node.wire import (
     Copy,
     Disinterest,
     Epoch,
@@ -30,6 +27,9 @@ from likewise.overlay.wire import (
     Replicated,
     Trim,
 )
+from likewise.overlay.ring.ids import Key, nearness, number_of
+from likewise.overlay.ring.members import Ring
+from likewise.overlay.ring.tables import Peer
 
 Emit = Callable[[int, ActiveRendezvous, list[Output]], list[Id]]
 """Takes what a rendezvous gives out; gives the ids of the parcels that were new."""

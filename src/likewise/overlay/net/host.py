@@ -21,13 +21,13 @@ import msgspec
 from likewise.errors import InputError, LikewiseError, MissingError
 from likewise.events import Event, decode_line
 from likewise.language import parse
-from likewise.overlay import clients as c
-from likewise.overlay.frames import CLOSE, address_of, dial, frame, read_frame, shut
-from likewise.overlay.identity import context_of, id_of_certificate, own_id
-from likewise.overlay.ids import Key
-from likewise.overlay.node import NodeSettings, OverlayNode, ReportDelivery
-from likewise.overlay.tables import Peer
-from likewise.overlay.wire import decode, encode
+from likewise.overlay.net import clients as c
+from likewise.overlay.net.frames import CLOSE, address_of, dial, frame, read_frame, shut
+from likewise.overlay.net.identity import context_of, id_of_certificate, own_id
+from likewise.overlay.node.node import NodeSettings, OverlayNode, ReportDelivery
+from likewise.overlay.node.wire import decode, encode
+from likewise.overlay.ring.ids import Key
+from likewise.overlay.ring.tables import Peer
 
 QUEUE: Final = 10_000
 GATE_ATTEMPTS: Final = 60
@@ -328,7 +328,7 @@ class NodeHost:
 
     def status(self) -> dict[str, Any]:
         """What this node knows and does."""
-        from likewise.overlay.status import status_of
+        from likewise.overlay.node.status import status_of
 
         return status_of(self.node) | {"network": dict(self.counts), "process": os.getpid()}
 

@@ -6,8 +6,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from likewise.overlay.ids import Key
-from likewise.overlay.tables import Peer
+from likewise.overlay.ring.ids import Key
+from likewise.overlay.ring.tables import Peer
 
 
 class Ping(msgspec.Struct, frozen=True, array_like=True, tag="ping", gc=False):

@@ -13,10 +13,10 @@ from likewise.errors import InputError, LikewiseError
 from likewise.events import Event, normalise
 from likewise.language import Profile, parse_subscription
 from likewise.matching import Match, Matcher
-from likewise.overlay.decompose import ProfileTopic
-from likewise.overlay.ids import Key
-from likewise.overlay.items import TopicHit, id_of
-from likewise.overlay.wire import Listed
+from likewise.overlay.cube.decompose import ProfileTopic
+from likewise.overlay.cube.items import TopicHit, id_of
+from likewise.overlay.node.wire import Listed
+from likewise.overlay.ring.ids import Key
 
 BUCKETS: Final = 64
 
@@ -126,7 +126,6 @@ class MatchingClassifier:
                 # A topic of others that needs what this node has not must not keep it from the rest.
                 self.beyond[text] = str(error)
         self._seen = (id(catalogue), catalogue.version)
-
 
     def _add(self, matcher: Matcher, text: str) -> int:
         wanted = parse_subscription(text)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from likewise.overlay.ids import Key
-from likewise.overlay.items import Id
-from likewise.overlay.wire import NEVER, Disinterest, Epoch, Interest, Mark, Offer, Operation, StoreState
+from likewise.overlay.cube.items import Id
+from likewise.overlay.node.wire import NEVER, Disinterest, Epoch, Interest, Mark, Offer, Operation, StoreState
+from likewise.overlay.ring.ids import Key
 
 SEEN: Final = 50_000
 """Ids of earlier items that are remembered, so that a late copy is recognised."""

@@ -13,9 +13,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from likewise.overlay import messages as m
-from likewise.overlay.ids import Key, number_of
-from likewise.overlay.tables import HALF, LeafSet, Peer, RoutingTable
+from likewise.overlay.ring import messages as m
+from likewise.overlay.ring.ids import Key, number_of
+from likewise.overlay.ring.tables import HALF, LeafSet, Peer, RoutingTable
 
 SECOND: Final = 1_000_000
 TTL: Final = 64

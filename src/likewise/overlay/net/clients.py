@@ -17,9 +17,9 @@ import msgspec
 
 from likewise.errors import InputError, LikewiseError, MissingError
 from likewise.events import Event, encode_line
-from likewise.overlay.frames import dial, frame, read_frame, shut
-from likewise.overlay.identity import context_of
-from likewise.overlay.items import Id, Report
+from likewise.overlay.cube.items import Id, Report
+from likewise.overlay.net.frames import dial, frame, read_frame, shut
+from likewise.overlay.net.identity import context_of
 
 
 class Hello(msgspec.Struct, frozen=True, array_like=True, tag="hello"):

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from likewise.events import Event, Instant, decode_line, encode_line
-from likewise.overlay.ids import Key
+from likewise.overlay.ring.ids import Key
 
 Id: TypeAlias = bytes
 """Sixteen bytes that are the same whoever works them out."""

@@ -13,8 +13,8 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from likewise.overlay.ids import Key
-from likewise.overlay.tables import Peer
+from likewise.overlay.ring.ids import Key
+from likewise.overlay.ring.tables import Peer
 
 Wire = Callable[[Any], Any]
 """Sends a message through its encoding and back, where that is to be tested too."""
@@ -60,8 +60,8 @@ class Host:
 class Simulation:
     """Hosts, the messages between them, and the time.
 
-    >>> from likewise.overlay.ring import Ring
-    >>> from likewise.overlay.ids import key_of
+    >>> from likewise.overlay.ring.members import Ring
+    >>> from likewise.overlay.ring.ids import key_of
     >>> world = Simulation(seed=1)
     >>> rings = [Ring(Peer(key_of(name))) for name in "abc"]
     >>> for ring in rings:

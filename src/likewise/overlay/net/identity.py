@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from likewise.errors import BuildError, MissingError
-from likewise.overlay.ids import Key, key_of
+from likewise.overlay.ring.ids import Key, key_of
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey

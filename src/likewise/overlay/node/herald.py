@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from likewise.overlay import wire as w
-from likewise.overlay.catalogue import TopicCatalogue
-from likewise.overlay.ids import SPAN, Key, number_of
-from likewise.overlay.items import Id, id_of
-from likewise.overlay.ring import Ring
-from likewise.overlay.tables import Peer
+from likewise.overlay.cube.items import Id, id_of
+from likewise.overlay.node import wire as w
+from likewise.overlay.node.catalogue import TopicCatalogue
+from likewise.overlay.ring.ids import SPAN, Key, number_of
+from likewise.overlay.ring.members import Ring
+from likewise.overlay.ring.tables import Peer
 
 TRIES: Final = 60
 """How often a node that lives is told before one gives it up; it will compare catalogues with its neighbours."""

@@ -13,10 +13,10 @@ from typing import Final
 
 from likewise.composite import relation_of
 from likewise.events import Instant
-from likewise.overlay.decompose import Pairing
-from likewise.overlay.ids import Key
-from likewise.overlay.items import Id, Item
-from likewise.overlay.plane import ANY, Subscriber
+from likewise.overlay.cube.decompose import Pairing
+from likewise.overlay.cube.items import Id, Item
+from likewise.overlay.cube.plane import ANY, Subscriber
+from likewise.overlay.ring.ids import Key
 
 LIMIT: Final = 100_000
 """Items that one relationship holds at most; then the oldest go."""
@@ -94,8 +94,8 @@ def fits(join: Pairing, left: Item, right: Item) -> bool:
 class Cube:
     """All composites of one rendezvous node.
 
-    >>> from likewise.overlay.ids import key_of
-    >>> from likewise.overlay.plane import rendezvous
+    >>> from likewise.overlay.ring.ids import key_of
+    >>> from likewise.overlay.cube.plane import rendezvous
     >>> cube = Cube()
     >>> ce, e1, e2 = map(key_of, ("CE1", "football match", "comments"))
     >>> cube.index(ce, (e1, e2), Pairing("and"), Subscriber("fan", key_of("S1")))

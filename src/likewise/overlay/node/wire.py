@@ -12,12 +12,12 @@ from typing import Any, TypeAlias
 import msgspec
 
 from likewise.errors import InputError
-from likewise.overlay import messages as m
-from likewise.overlay.decompose import Compound, ProfileTopic
-from likewise.overlay.ids import BYTES, Key
-from likewise.overlay.items import Id, Item, Report
-from likewise.overlay.plane import Subscriber
-from likewise.overlay.tables import Peer
+from likewise.overlay.cube.decompose import Compound, ProfileTopic
+from likewise.overlay.cube.items import Id, Item, Report
+from likewise.overlay.cube.plane import Subscriber
+from likewise.overlay.ring import messages as m
+from likewise.overlay.ring.ids import BYTES, Key
+from likewise.overlay.ring.tables import Peer
 
 Epoch: TypeAlias = tuple[int, Key]
 """How often the rendezvous of a key changed hands, and whose it is now; the larger one is right."""

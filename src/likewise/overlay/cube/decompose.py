@@ -36,7 +36,7 @@ from likewise.language import (
     format_subscription,
     references,
 )
-from likewise.overlay.ids import Key, key_of
+from likewise.overlay.ring.ids import Key, key_of
 
 NAME: Final = "p"
 """The name of a pattern at its rendezvous: what its subscribers call it does not matter there."""

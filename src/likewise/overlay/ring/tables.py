@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from likewise.overlay.ids import SPAN, Key, digit_of, distance, nearness, number_of, shared_digits
+from likewise.overlay.ring.ids import SPAN, Key, digit_of, distance, nearness, number_of, shared_digits
 
 HALF: Final = 8
 """Neighbours kept on each side."""

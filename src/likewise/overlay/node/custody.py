@@ -7,9 +7,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from likewise.overlay.ids import Key
-from likewise.overlay.items import Id, id_of
-from likewise.overlay.wire import Disinterest, Interest, Offer, Parcel, ReportNotice
+from likewise.overlay.cube.items import Id, id_of
+from likewise.overlay.node.wire import Disinterest, Interest, Offer, Parcel, ReportNotice
+from likewise.overlay.ring.ids import Key
 
 
 @dataclass(slots=True)

@@ -8,9 +8,9 @@ from functools import lru_cache
 from likewise.composite import Composer, Detection, Hit
 from likewise.events import Event, Instant, Value, normalise
 from likewise.language import Options, Profile, Subscription, parse
-from likewise.overlay.decompose import NAME, topic_of
-from likewise.overlay.ids import Key
-from likewise.overlay.items import Carried, Report, TopicHit, id_of
+from likewise.overlay.cube.decompose import NAME, topic_of
+from likewise.overlay.cube.items import Carried, Report, TopicHit, id_of
+from likewise.overlay.ring.ids import Key
 from likewise.semantics import Measure
 
 

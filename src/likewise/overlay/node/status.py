@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from likewise.overlay.decompose import Compound, ProfileTopic, compounds_of, topics_of
-from likewise.overlay.ids import short
-from likewise.overlay.node import OverlayNode
+from likewise.overlay.cube.decompose import Compound, ProfileTopic, compounds_of, topics_of
+from likewise.overlay.node.node import OverlayNode
+from likewise.overlay.ring.ids import short
 
 
 def status_of(node: OverlayNode) -> dict[str, Any]:

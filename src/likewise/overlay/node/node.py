@@ -16,18 +16,18 @@ import msgspec
 from likewise.errors import BuildError
 from likewise.events import Event, decode_line, encode_line, normalise, to_instant
 from likewise.language import Options, Subscription, parse_subscription
-from likewise.overlay import wire as w
-from likewise.overlay.catalogue import MatchingClassifier, TopicCatalogue, TopicClassifier
-from likewise.overlay.custody import Outbox, parcel_id
-from likewise.overlay.decompose import Compound, ProfileTopic, decompose, topic_of, topics_of
-from likewise.overlay.herald import TopicHerald
-from likewise.overlay.ids import Key
-from likewise.overlay.items import Carried, Id, Item, Report, id_of
-from likewise.overlay.keeper import Keeper
-from likewise.overlay.plane import Subscriber
-from likewise.overlay.rendezvous import ActiveRendezvous, Output, Workbench, parent_of, value_key
-from likewise.overlay.ring import SECOND, Ring, RingArrival, RingSettings
-from likewise.overlay.tables import Peer
+from likewise.overlay.cube.decompose import Compound, ProfileTopic, decompose, topic_of, topics_of
+from likewise.overlay.cube.items import Carried, Id, Item, Report, id_of
+from likewise.overlay.cube.plane import Subscriber
+from likewise.overlay.node import wire as w
+from likewise.overlay.node.catalogue import MatchingClassifier, TopicCatalogue, TopicClassifier
+from likewise.overlay.node.custody import Outbox, parcel_id
+from likewise.overlay.node.herald import TopicHerald
+from likewise.overlay.node.keeper import Keeper
+from likewise.overlay.node.rendezvous import ActiveRendezvous, Output, Workbench, parent_of, value_key
+from likewise.overlay.ring.ids import Key
+from likewise.overlay.ring.members import SECOND, Ring, RingArrival, RingSettings
+from likewise.overlay.ring.tables import Peer
 from likewise.semantics import Measure
 
 HEARD: Final = 100_000

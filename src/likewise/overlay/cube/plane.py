@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from likewise.overlay.ids import Key, key_of
+from likewise.overlay.ring.ids import Key, key_of
 
 ANY: Key = key_of("any time")
 """The occurrence time of an event that may come at any time."""

@@ -11,9 +11,9 @@ from bisect import bisect_left, insort
 from typing import Final
 
 from likewise.events import Event, Instant
-from likewise.overlay.composing import PatternRun, report_of
-from likewise.overlay.items import Carried, Id, Report
-from likewise.overlay.wire import Mark
+from likewise.overlay.cube.composing import PatternRun, report_of
+from likewise.overlay.cube.items import Carried, Id, Report
+from likewise.overlay.node.wire import Mark
 from likewise.semantics import Measure
 
 LENGTH: Final = 400

@@ -1,0 +1,16 @@
+"""Who is there, and the way to the root of a key, in the manner of Pastry."""
+
+from likewise.overlay.ring.ids import Key, key_of, short
+from likewise.overlay.ring.members import Ring, RingSettings
+from likewise.overlay.ring.tables import LeafSet, Peer, RoutingTable
+
+__all__ = [
+    "Key",
+    "LeafSet",
+    "Peer",
+    "Ring",
+    "RingSettings",
+    "RoutingTable",
+    "key_of",
+    "short",
+]
