@@ -98,7 +98,9 @@ def simulate(
     """
     from likewise.overlay.simulation import OverlayTrial, run_trial
 
-    trial = OverlayTrial(nodes=nodes, composites=composites, events=events, churn=churn, loss=loss, seed=seed)
+    trial = OverlayTrial(
+        nodes=nodes, composites=composites, events=events, churn=churn, loss=loss, compare=True, seed=seed
+    )
     found = run_trial(trial, say=lambda text: errors.print(text, style="dim"))
     if as_json:
         print_json(found)

@@ -173,7 +173,7 @@ def _hops(seed: int, *, sizes: Sequence[int]) -> ExperimentReport:
 
 def _ours(settings: ExperimentSettings, seed: int) -> list[ExperimentReport]:
     nodes, events = (40, 200) if settings.quick else (100, 1000)
-    base = OverlayTrial(nodes=nodes, events=events, seed=seed)
+    base = OverlayTrial(nodes=nodes, events=events, compare=True, seed=seed)
     churn = [(f"{100 * share:.0f} % a minute", replace(base, churn=share)) for share in (0.0, 0.01, 0.05, 0.1)]
     copies = [(f"{count} copies", replace(base, copies=count)) for count in (0, 1, 2)]
     rooms = replace(base, members=2, topics=20, rooms=50)

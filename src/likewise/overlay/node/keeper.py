@@ -297,10 +297,18 @@ class Keeper:
             self.take(now, key, operation, None)
         if new:
             self.counts["merged"] += 1
-            self.changed.append(led.rendezvous)
+            self._rebuild(now, led)
         for peer in led.peers.values():
             led.copies[peer.id] = -1
             self._copy(peer, led)
+
+    def _rebuild(self, now: int, led: Led) -> None:
+        """What came before an interest was known is for it, too: all is built anew, and sent once more."""
+        led.rendezvous.end()
+        led.rendezvous = ActiveRendezvous(led.rendezvous.store, self.bench)
+        self.emit(now, led.rendezvous, led.rendezvous.begin(now))
+        self.changed.append(led.rendezvous)
+        self._watch(led.rendezvous.key, led)
 
     def fenced(self, now: int, message: Fenced) -> None:
         """This node was behind."""

@@ -57,7 +57,7 @@ class ActiveRendezvous:
         self.bench = bench
         self.regions: dict[str, Region] = {}
         self.renewed: dict[str, int] = {}
-        self.told: dict[Id, None] = {}
+        self.handled = 0
         self.arrived: dict[tuple[Key, Id], int] = {}
         self.latest = 0
         self.quiet = 0
@@ -149,6 +149,7 @@ class ActiveRendezvous:
 
     def _offer(self, now: int, offer: Offer) -> list[Output]:
         item = offer.item
+        self.handled += offer.member != self.key
         self.arrived[offer.member, item.id] = now
         self.latest = max(self.latest, item.end)
         self.quiet = now
@@ -189,6 +190,7 @@ class ActiveRendezvous:
 
     def forward(self, item: Item) -> list[Output]:
         """A primitive event at the root of its topic [Algorithm 2, lines 1 to 6]."""
+        self.handled += 1
         out: list[Output] = []
         for subscriber in self.bench.plane.scan(self.key):
             if subscriber.is_rendezvous:

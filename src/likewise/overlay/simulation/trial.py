@@ -14,11 +14,12 @@ from functools import lru_cache, partial
 from itertools import pairwise
 from typing import Any
 
+from likewise.composite import Composer, Hit
 from likewise.events import Event
 from likewise.language import Composite as Pattern
 from likewise.language import Conjunction, Member, Operator, Options, Predicate, Profile, Subscription
 from likewise.overlay.cube.decompose import topic_of
-from likewise.overlay.cube.items import TopicHit
+from likewise.overlay.cube.items import Id, TopicHit
 from likewise.overlay.node.catalogue import TopicCatalogue
 from likewise.overlay.node.node import NodeSettings, OverlayNode
 from likewise.overlay.ring.ids import Key, key_of
@@ -31,7 +32,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class OverlayTrial:
-    """What to simulate."""
+    """What to simulate; `compare` counts what one composer finds in the acknowledged events, and how much was told."""
 
     nodes: int = 100
     composites: int = 50
@@ -45,6 +46,7 @@ class OverlayTrial:
     copies: int = 2
     spread: bool = True
     rooms: int = 0
+    compare: bool = False
     seed: int = 1
 
 
@@ -92,7 +94,9 @@ class TrialWorld:
         self.reports = 0
         self.delays: list[int] = []
         self.told: Counter[bytes] = Counter()
-        self.acknowledged = 0
+        self.acknowledged: set[Id] = set()
+        self.published: dict[Id, Event] = {}
+        self.wanted: list[Subscription] = []
         self.ids = [key_of(f"node {number}") for number in range(count)]
         self._known = static_ring(self.ids, half=HALF)
         self._all = set(self.ids)
@@ -127,7 +131,7 @@ class TrialWorld:
             self.delays.append(self.sim.now - delivery.report.time)
             machine.acknowledge(delivery)
         machine.deliveries.clear()
-        self.acknowledged += len(machine.acknowledged)
+        self.acknowledged.update(machine.acknowledged)
         machine.acknowledged.clear()
 
     def call(self, key: Key, action: Callable[[OverlayNode], Any]) -> None:
@@ -135,6 +139,12 @@ class TrialWorld:
         node = self.node(key)
         action(node)
         self.sim.touch(key)
+
+    def publish(self, key: Key, event: Event) -> Id:
+        """Publish at a node; gives the number of the publication."""
+        number = self.node(key).publish(self.sim.now, event)
+        self.sim.touch(key)
+        return number
 
     def subscribe(self, subscription: Subscription) -> None:
         """Subscribe at a random node."""
@@ -175,6 +185,7 @@ def run_trial(trial: OverlayTrial, *, say: Say = lambda _: None) -> dict[str, fl
     for number in range(trial.composites):
         wanted = conjunction(f"c{number}", world.random.sample(topics, trial.members), within=trial.within, by=by)
         world.subscribe(wanted)
+        world.wanted.append(wanted)
     world.sim.run(world.sim.now + 5 * SECOND)
     say(f"{trial.composites} composites in place")
     before = Counter(world.sim.counts)
@@ -202,27 +213,39 @@ def _publication(world: TrialWorld, trial: OverlayTrial, topics: list[str], numb
         event = Event(f"e{number}", tuples, (), world.sim.now, world.sim.now)
         key = world.random.choice(world.ids)
         if key not in world.sim.hosts or world.sim.hosts[key].up:
-            world.call(key, lambda node: node.publish(world.sim.now, event))
+            world.published[world.publish(key, event)] = event
 
     return publish
 
 
 def _figures(world: TrialWorld, trial: OverlayTrial, spent: Counter[str]) -> dict[str, float | int]:
-    loads = sorted(
-        sum(len(led.rendezvous.told) + led.rendezvous.store.number for led in node.keeper.led.values())
-        for node in world.made
-    )
+    loads = sorted(sum(led.rendezvous.handled for led in node.keeper.led.values()) for node in world.made)
     return {
         "nodes": trial.nodes,
         "publications": trial.events,
-        "acknowledged": world.acknowledged,
+        "acknowledged": len(world.acknowledged),
         "reports": world.reports,
+        **({"complete": len(world.told) / max(1, _expected(world))} if trial.compare else {}),
         "told twice": sum(count > 1 for count in world.told.values()),
         "messages per publication": spent["messages"] / trial.events,
         "heartbeats per node and second": (spent["Ping"] + spent["Pong"]) / trial.nodes / (trial.seconds + 20),
         "median delay, ms": sorted(world.delays)[len(world.delays) // 2] / 1000 if world.delays else 0.0,
         "load (Gini)": gini([*([0] * max(0, trial.nodes - len(loads))), *loads]),
     }
+
+
+def _expected(world: TrialWorld) -> int:
+    """How many detections one composer finds in the acknowledged events."""
+    composer = Composer(world.wanted, max_jump=None)
+    numbers = {wanted.profile: number for number, wanted in composer.profiles.items()}
+    events = [event for number, event in world.published.items() if number in world.acknowledged]
+    hits = [
+        Hit(event, numbers[profile])
+        for event in sorted(events, key=lambda event: event.span[1])
+        for name, value in event.tuples
+        if name == "type" and (profile := profile_of(str(value))) in numbers
+    ]
+    return len(composer.take(hits))
 
 
 def gini(loads: list[int]) -> float:
