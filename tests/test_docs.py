@@ -48,6 +48,7 @@ NOT_RUN = {
     "likewise history": "needs a running broker; tests/cli/test_broker.py",
     "likewise demo": "on Spark; tests/pipeline",
     "likewise node": "needs nodes that run; tests/overlay/test_network.py",
+    "likewise subscribe alarms.txt": "needs nodes that run; tests/overlay/test_network.py",
     "likewise overlay --help": "the help of every command; tests/cli/test_help.py",
     "likewise overlay status": "needs nodes that run; tests/overlay/test_network.py",
 }

@@ -97,6 +97,8 @@ class TrialWorld:
         self.acknowledged: set[Id] = set()
         self.published: dict[Id, Event] = {}
         self.wanted: list[Subscription] = []
+        self.compare = False
+        self.found: set[tuple[str, frozenset[str]]] = set()
         self.ids = [key_of(f"node {number}") for number in range(count)]
         self._known = static_ring(self.ids, half=HALF)
         self._all = set(self.ids)
@@ -128,6 +130,9 @@ class TrialWorld:
         for delivery in machine.deliveries:
             self.reports += 1
             self.told[delivery.parcel] += 1
+            if self.compare:
+                names = frozenset(event.id for event in delivery.report.events)
+                self.found.add((machine.own[delivery.subscription].name, names))
             self.delays.append(self.sim.now - delivery.report.time)
             machine.acknowledge(delivery)
         machine.deliveries.clear()
@@ -180,6 +185,7 @@ def run_trial(trial: OverlayTrial, *, say: Say = lambda _: None) -> dict[str, fl
     ring = RingSettings(heartbeat=SECOND, maintain=maintained)
     settings = NodeSettings(ring=ring, copies=trial.copies, spread=trial.spread)
     world = TrialWorld(trial.nodes, seed=trial.seed, settings=settings, weather=Weather(loss=trial.loss))
+    world.compare = trial.compare
     by = "room" if trial.rooms else ""
     topics = [f"topic {number}" for number in range(trial.topics)]
     for number in range(trial.composites):
@@ -225,7 +231,7 @@ def _figures(world: TrialWorld, trial: OverlayTrial, spent: Counter[str]) -> dic
         "publications": trial.events,
         "acknowledged": len(world.acknowledged),
         "reports": world.reports,
-        **({"complete": len(world.told) / max(1, _expected(world))} if trial.compare else {}),
+        **({"complete": _completeness(world)} if trial.compare else {}),
         "told twice": sum(count > 1 for count in world.told.values()),
         "messages per publication": spent["messages"] / trial.events,
         "heartbeats per node and second": (spent["Ping"] + spent["Pong"]) / trial.nodes / (trial.seconds + 20),
@@ -234,8 +240,8 @@ def _figures(world: TrialWorld, trial: OverlayTrial, spent: Counter[str]) -> dic
     }
 
 
-def _expected(world: TrialWorld) -> int:
-    """How many detections one composer finds in the acknowledged events."""
+def _completeness(world: TrialWorld) -> float:
+    """Of what one composer finds in the acknowledged events, the share that was told."""
     composer = Composer(world.wanted, max_jump=None)
     numbers = {wanted.profile: number for number, wanted in composer.profiles.items()}
     events = [event for number, event in world.published.items() if number in world.acknowledged]
@@ -245,7 +251,8 @@ def _expected(world: TrialWorld) -> int:
         for name, value in event.tuples
         if name == "type" and (profile := profile_of(str(value))) in numbers
     ]
-    return len(composer.take(hits))
+    expected = {(found.pattern, frozenset(event.id for event in found.members)) for found in composer.take(hits)}
+    return len(expected & world.found) / max(1, len(expected))
 
 
 def gini(loads: list[int]) -> float:
