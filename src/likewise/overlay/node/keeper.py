@@ -275,6 +275,9 @@ class Keeper:
                 return
             if store is None:
                 store = self.stores[key] = Store(key)
+            elif store.has_more_than(message.state):
+                # The root before has crashed and left more here than the new one knows.
+                self.sends.append((sender, Copy(key, store.epoch, store.number, store.state(), True)))
             store.load(message.state, message.epoch, message.number)
         self.sends.append((sender, Replicated(key, message.epoch, message.number)))
 

@@ -105,6 +105,12 @@ class Store:
         self.gone = dict(state.gone)
         self.epoch, self.number = epoch, number
 
+    def has_more_than(self, state: StoreState) -> bool:
+        """Whether there is something here that a state has not."""
+        other = Store(self.key)
+        other.load(state, NEVER, 0)
+        return any(True for _ in other.missing(self.state()))
+
     def missing(self, state: StoreState) -> Iterator[Operation]:
         """The operations by which this store comes to have all that a state has."""
         for name, version in state.gone:
