@@ -94,8 +94,9 @@ def verify(source: str, parts: Sequence[Carried], *, measure: Measure | None = N
 def report_of(detection: Detection, members: Sequence[Carried | None]) -> Report:
     """A detection as its subscriber gets it; two of the same events in the same roles are one."""
     parts: list[str | bytes] = [str(detection.time)]
-    for name, carried in zip(detection.names, members, strict=True):
-        parts += [name, b"" if carried is None else carried.id]
+    for name, carried, event in zip(detection.names, members, detection.members, strict=True):
+        # Two time events differ in their time alone.
+        parts += [name, _moment(event) if carried is None else carried.id]
     raw = tuple(
         _moment(event) if carried is None else carried.raw
         for carried, event in zip(members, detection.members, strict=True)
