@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from typing import Any, Final
 
@@ -14,6 +13,7 @@ from likewise.broker.page.labels import judge
 from likewise.broker.page.phrases import ago, many, pairs_of, percent, rate, score_word
 from likewise.broker.page.session import Visitor
 from likewise.broker.page.watch import StreamWatch
+from likewise.broker.page.work import beside
 
 _TICK: Final = 0.8
 _ROWS: Final = 60
@@ -119,7 +119,7 @@ class NowView:
 
     async def _told(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         judging = self._visitor.may("subscribe")
-        told = await asyncio.to_thread(self._watch.told, rows)
+        told = await beside(self._watch.told, rows)
         return [match_row(row) | {"judge": judging and row["kind"] == "match"} for row in told]
 
     def _mark(self) -> None:

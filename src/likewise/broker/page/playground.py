@@ -21,6 +21,7 @@ from likewise.broker.page.phrases import many, pairs_of, percent, score_word
 from likewise.broker.page.session import Visitor
 from likewise.broker.page.trying import Answers, Tried, pasted, recent, try_text, verdict
 from likewise.broker.page.watch import StreamWatch
+from likewise.broker.page.work import beside
 from likewise.errors import LikewiseError
 from likewise.language import parse_subscription
 
@@ -64,7 +65,7 @@ class PlaygroundView:
         self._pasted = state.get("events", "")[:4000]
         self._threshold = _number(state.get("threshold"))
         self._tried: Tried | None = None
-        self._turn = 0
+        self._turn, self._one = 0, asyncio.Lock()
 
     def build(self) -> None:
         """Make all parts."""
@@ -177,7 +178,10 @@ class PlaygroundView:
             return
         try:
             access = self._visitor.access()
-            tried = await self._visitor.broker.read(self._try, access.namespace)
+            async with self._one:
+                if turn != self._turn:
+                    return  # somebody typed on while it waited
+                tried = await beside(self._try, access.namespace)
         except LikewiseError as error:
             self._editor.flaw(said(error))
             return
@@ -228,7 +232,7 @@ class PlaygroundView:
                 text("Start the demo feed on Now, or paste events here.", "hint", tag="p")
             return
         shown, below = taken[-_NEAR:], rest[:_NEAR]
-        told = await asyncio.to_thread(self._verdicts, [*shown, *below])
+        told = await beside(self._verdicts, [*shown, *below])
         surer = sum(one.count for one in taken[:-_NEAR]) if len(taken) > _NEAR else 0
         if surer:
             text(f"{many(surer, 'surer event')} above", "small hint", tag="p")

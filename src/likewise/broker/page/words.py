@@ -16,6 +16,7 @@ from likewise.broker.page.phrases import many, score_word, shortened
 from likewise.broker.page.session import Visitor
 from likewise.broker.page.vocabulary import Guess, WordMap, asked_words, word_map
 from likewise.broker.page.watch import StreamWatch
+from likewise.broker.page.work import beside
 
 _COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#8a8f98")
 """Okabe and Ito's, which the colour-blind tell apart; the last is for words that stand alone."""
@@ -73,7 +74,7 @@ class WordsView:
     async def show(self) -> None:
         """Work out the map and all that hangs on it."""
         self._show_entries()
-        found = await self._broker.read(self._work)
+        found = await beside(self._work)
         self._show_map(found)
         self._show_groups(found)
         self._show_guesses(found)
@@ -203,7 +204,7 @@ class WordsView:
                 )
             return
         ui.navigate.history.replace(f"/words?{urlencode({'a': first, 'b': second})}")
-        likely, weights = await self._broker.read(self._weigh, first, second)
+        likely, weights = await beside(self._weigh, first, second)
         with self._pair:
             with tag("div", "row"):
                 text("Mean the same:", tag="span")
