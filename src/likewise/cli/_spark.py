@@ -185,11 +185,13 @@ class TellTask:
         import pyarrow as pa
 
         from likewise.cli.match import match_plain
+        from likewise.events import BatchColumns
         from likewise.pipeline.matching import found_in
 
-        matcher = self.recipe.matcher()
+        matcher, columns = self.recipe.matcher(), BatchColumns()
         for batch in batches:
-            told = [msgspec.json.encode(match_plain(match)).decode() for _, match in found_in(matcher, batch)]
+            found = found_in(matcher, columns.read(batch))
+            told = [msgspec.json.encode(match_plain(match)).decode() for _, match in found]
             yield pa.record_batch({"told": pa.array(told, pa.string())})
 
 

@@ -69,7 +69,7 @@ def joint(probabilities: NDArray[np.float64], *, sure: int = 0) -> NDArray[np.fl
     that are likely make each other likelier, and one alone keeps its probability.
 
     >>> joint(np.array([[0.65, 0.65], [1.0, 0.65]])).round(3).tolist(), round(float(joint(np.array([0.65]))), 3)
-    ([0.712, 0.509], 0.65)
+    ([0.712, 0.469], 0.65)
     """
     doubts = doubt_of.py_func(probabilities).prod(axis=0)
     found: NDArray[np.float64] = joint_score.py_func(probabilities.prod(axis=0), doubts, len(probabilities), sure)
