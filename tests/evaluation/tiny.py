@@ -9,6 +9,7 @@ from likewise.evaluation.eurovoc import Eurovoc
 from likewise.evaluation.expansion import slots
 from likewise.evaluation.thematic_dataset import DatasetRecipe, ThematicDataset, generate
 from likewise.matching import Classifier, Clusters, Taxonomy, Topic
+from likewise.semantics import Evidence
 from likewise.testing import TableMeasure
 
 TOPS = tuple(f"top {i}" for i in range(40))
@@ -37,6 +38,8 @@ def knowing(data: ThematicDataset, *, synonym: float = 0.6, sibling: float = 0.5
 def laboratory(data: ThematicDataset) -> Laboratory:
     """Every measure is the one that is written down."""
     names = ("concept", "wordnet", "wikipedia", "both", "euclidean", "thematic", "jiang-conrath", "embedding", "all")
-    made = Laboratory(thesaurus=SMALL, _made=dict.fromkeys(names, knowing(data)))
+    # Evidence is what it is, without the spaces, which need not be there.
+    evidence = {f"evidence {known}": Evidence([], encoder=known == "all") for known in ("wordnet", "both", "all")}
+    made = Laboratory(thesaurus=SMALL, _made={**dict.fromkeys(names, knowing(data)), **evidence})
     made.__dict__["clusters"] = Clusters(Classifier(knowing(data), Taxonomy((Topic("Galway"), Topic("Spain")))))
     return made
