@@ -137,6 +137,8 @@ def theme_numbers(column: pa.ListArray, table: TupleTable) -> NDArray[np.int32]:
     """The number of each theme of a column in the table."""
     if not np.diff(_offsets(column)).any():
         return np.zeros(len(column), np.int32)
+    if pc.any(pc.match_substring(column.flatten(), "\x1f")).as_py():  # what stands between tags below is in one of them
+        return np.array([table.theme_number(tuple(tags or ())) for tags in column.to_pylist()], np.int32)
     made = _dictionary(pc.binary_join(pc.fill_null(column, []), "\x1f"))
     numbers = [table.theme_number(tuple(text.split("\x1f")) if text else ()) for text in made.dictionary.to_pylist()]
     return np.array(numbers, np.int32)[_codes(made)]

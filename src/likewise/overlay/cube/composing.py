@@ -93,7 +93,8 @@ def verify(source: str, parts: Sequence[Carried], *, measure: Measure | None = N
 
 def report_of(detection: Detection, members: Sequence[Carried | None]) -> Report:
     """A detection as its subscriber gets it; two of the same events in the same roles are one."""
-    parts: list[str | bytes] = [str(detection.time)]
+    # A silence has no members: its span and probability tell it from others that are known at the same moment.
+    parts: list[str | bytes] = [f"{detection.time} {detection.start} {detection.end} {detection.probability:.9f}"]
     for name, carried, event in zip(detection.names, members, detection.members, strict=True):
         # Two time events differ in their time alone.
         parts += [name, _moment(event) if carried is None else carried.id]
