@@ -162,7 +162,6 @@ def test_any_table_is_read_as_in_one_process(
 TABLE = CsvTable(("id", "x"), RecordMapping(id="id"))
 
 
-@pytest.mark.slow  # one random table in some hundred is still cut otherwise
 @settings(deadline=None, max_examples=60)
 @given(
     st.lists(st.text('ab,"\n\r ', max_size=8), max_size=30),

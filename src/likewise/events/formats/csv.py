@@ -140,21 +140,27 @@ def cells_of(raw: bytes, separator: str) -> list[str]:
 
 
 def _well_quoted(block: bytes, separator: str) -> bool:
-    """Whether every quote begins or ends a cell, or is one of two that stand for one.
+    """Whether every quote begins or ends a cell, or is one of two that stand for one in a quoted cell.
 
-    >>> [_well_quoted(row, ",") for row in (b'a,"b, c"', b'a,"b ""c"" d"', b'a,"b"c', b'a,"b', b'a"b,c"')]
-    [True, True, False, False, False]
+    >>> [_well_quoted(row, ",") for row in (b'a,"b, c"', b'a,"b ""c"" d"', b'"a,""b",""', b'a""b')]
+    [True, True, True, True]
+    >>> [_well_quoted(row, ",") for row in (b'a,"b"c', b'a,"b', b'a"b,c"', b'a,""b', b'"a" ,b')]
+    [False, False, False, False, False]
     """
     if b'"' not in block:
         return True
-    data = np.frombuffer(b"\n" + block.replace(b'""', b"") + b"\n", np.uint8)
+    data = np.frombuffer(b"\n" + block + b"\n", np.uint8)
     quotes = np.flatnonzero(data == ord('"'))
+    begins = np.flatnonzero(np.diff(quotes, prepend=-1) != 1)  # of runs of quotes, among all quotes
+    lengths = np.diff(begins, append=len(quotes))
+    first, after = quotes[begins], quotes[begins] + lengths
+    outside, odd = begins % 2 == 0, lengths % 2 == 1
     edges = np.array([ord(separator), *b"\r\n"], np.uint8)
-    return (
-        not len(quotes) % 2
-        and bool(np.isin(data[quotes[0::2] - 1], edges).all())
-        and bool(np.isin(data[quotes[1::2] + 1], edges).all())
-    )
+    begin_cell, end_cell = np.isin(data[first - 1], edges), np.isin(data[after], edges)
+    # Outside, an odd run opens a cell, and an even one is a whole cell or stands amid plain text; inside, an odd run
+    # closes the cell.
+    good = np.where(outside, np.where(odd, begin_cell, end_cell | ~begin_cell), ~odd | end_cell)
+    return not len(quotes) % 2 and bool(good.all())
 
 
 def _records(block: bytes, first: int, *, multiline: bool = True) -> Iterator[tuple[int, bytes]]:
