@@ -63,7 +63,7 @@ def _best(work: Callable[[], int], rounds: int = 3) -> tuple[float, int]:
 
 def _run(folder: Path, command: str, kind: str) -> int:
     """A command in this process, with its output counted in lines."""
-    from likewise.cli._app import build
+    from likewise.cli.app import build
 
     out = io.StringIO()
     arguments = [command, str(folder / f"events.{kind}"), str(folder / f"{command}.lw"), "--json"]

@@ -11,7 +11,7 @@ import numpy as np
 
 from _matching_world import Row, events_for, filled, rate, resident, seconds, subscriptions, words
 from likewise.errors import LikewiseError
-from likewise.evaluation.thematic_dataset import ThematicDataset
+from likewise.evaluation.datasets.thematic import ThematicDataset
 from likewise.events import Event
 from likewise.language import Operator, Predicate, Profile
 from likewise.matching import Matcher

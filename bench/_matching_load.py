@@ -10,7 +10,7 @@ import numpy as np
 
 from _matching_world import Row, filled, rate, seconds
 from likewise.errors import LikewiseError
-from likewise.evaluation.thematic_dataset import ThematicDataset
+from likewise.evaluation.datasets.thematic import ThematicDataset
 from likewise.events import Event, normalise
 from likewise.language import Profile
 from likewise.matching import Matcher

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from likewise.errors import LikewiseError
-from likewise.evaluation.thematic_dataset import ThematicDataset
+from likewise.evaluation.datasets.thematic import ThematicDataset
 from likewise.events import Event, normalise
 from likewise.language import Operator, Predicate, Profile
 from likewise.matching import Matcher

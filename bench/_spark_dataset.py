@@ -38,8 +38,8 @@ def rows(folder: Path, *, quick: bool) -> Iterator[dict[str, object]]:
 
 def _expand(*, folder: str, count: int, cores: int) -> dict[str, Any]:
     """Write the events, as `likewise dataset expand` does, and look at a sample with the eyes of the set in memory."""
-    from likewise.evaluation.dataset_job import expand_on_spark, truth_of
-    from likewise.evaluation.thematic_dataset import build_thematic
+    from likewise.evaluation.datasets.job import expand_on_spark, truth_of
+    from likewise.evaluation.datasets.thematic import build_thematic
 
     data = build_thematic()
     with session(cores) as spark, memory() as used:
@@ -62,7 +62,7 @@ def _expand(*, folder: str, count: int, cores: int) -> dict[str, Any]:
 def _agree(data: Any, sample: Any) -> int:
     from dataclasses import replace
 
-    from likewise.evaluation.thematic_dataset import relevant
+    from likewise.evaluation.datasets.thematic import relevant
     from likewise.pipeline.events.frame import events_of
 
     same = replace(data, events=tuple(events_of(sample)), origins=tuple(sample["origin"].to_pylist()))

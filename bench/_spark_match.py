@@ -63,7 +63,7 @@ def _inputs(folder: Path) -> tuple[Path, str]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from likewise.evaluation.thematic_dataset import build_thematic
+    from likewise.evaluation.datasets.thematic import build_thematic
     from likewise.language import format_subscription
     from likewise.pipeline.events.frame import batch_of
 

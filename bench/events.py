@@ -19,7 +19,7 @@ from time import process_time
 import msgspec
 
 from likewise.events import Event, decode_lines, encode_line, normalise, read_events, write_events
-from likewise.events.terms import _settle
+from likewise.events.text.terms import _settle
 
 TARGET = 150_000
 _PLACES = ("room 112", "second floor", "Galway", "Santander", "parking lot", "Rennes", "ground floor", "city centre")

@@ -20,7 +20,7 @@ def run(*, quick: bool = False) -> list[dict[str, object]]:
     sys.path.insert(0, str(Path(__file__).resolve().parent))
     from _matching_growth import change, churn, growth, new_words
     from _matching_load import papers, peers
-    from likewise.evaluation.thematic_dataset import build_thematic
+    from likewise.evaluation.datasets.thematic import build_thematic
     from likewise.semantics import find_space
 
     try:

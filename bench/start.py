@@ -79,7 +79,7 @@ def _measure(command: list[str], cache: Path) -> tuple[float, float]:
     """Seconds of processors and by the clock."""
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
     before, started = _children(), time.perf_counter()
-    program = [sys.executable, "-c", "from likewise.cli._app import main; main()", *command]
+    program = [sys.executable, "-c", "from likewise.cli.app import main; main()", *command]
     subprocess.run(program, env=environment, stdout=subprocess.DEVNULL, check=True)
     return _children() - before, time.perf_counter() - started
 

@@ -23,8 +23,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from likewise.cli._app import build
-from likewise.cli._trouble import explained
+from likewise.cli.app import build
+from likewise.cli.trouble import explained
 from likewise.errors import LikewiseError
 from likewise.events import decode_line, read_events
 from likewise.language import parse, parse_event

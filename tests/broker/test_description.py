@@ -10,8 +10,8 @@ import schemathesis
 from hypothesis import HealthCheck, given, seed
 from hypothesis import settings as hypothesis_settings
 
-from likewise.broker import AsyncBrokerClient, Broker, BrokerClient, BrokerSettings, calls, create_app
-from likewise.broker.client import Operations
+from likewise.broker import AsyncBrokerClient, Broker, BrokerClient, BrokerSettings, create_app
+from likewise.broker.client import Operations, calls
 
 from .conftest import running
 

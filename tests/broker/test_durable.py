@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 from sqlalchemy import create_engine
 
-from likewise.broker import Arrival, BrokerClient, BrokerSettings, Retention, records
-from likewise.broker.schema import MIGRATIONS, migrate
-from likewise.broker.spaces import EngineMaker
+from likewise.broker import Arrival, BrokerClient, BrokerSettings, Retention
+from likewise.broker.engines.spaces import EngineMaker
+from likewise.broker.store import records
+from likewise.broker.store.schema import MIGRATIONS, migrate
 from likewise.errors import BuildError, LikewiseError
 from likewise.events import Event
 

@@ -18,7 +18,8 @@ import httpx
 import pytest
 from websockets.sync.client import connect as websocket
 
-from likewise.broker import BrokerSettings, HookPolicy, Quotas, RemoteError, tracing
+from likewise.broker import BrokerSettings, HookPolicy, Quotas, RemoteError
+from likewise.broker.operate import tracing
 
 from .conftest import Running, running
 
@@ -393,7 +394,7 @@ def test_a_name_that_resolves_to_a_private_address_is_refused(monkeypatch):
 
     import httpcore
 
-    from likewise.broker.webhooks import GuardedBackend
+    from likewise.broker.delivery.webhooks import GuardedBackend
 
     async def connect() -> None:
         loop = asyncio.get_running_loop()

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from likewise.broker import MqttSettings
-from likewise.broker.mqtt import TopicTemplate
+from likewise.broker.delivery.mqtt import TopicTemplate
 from likewise.errors import BuildError
 
 from .conftest import running

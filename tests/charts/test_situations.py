@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from likewise.charts import situations
-from likewise.cli import demo
-from likewise.evaluation.building import simulate
+from likewise.cli.commands.trying import demo
+from likewise.evaluation.datasets.building import simulate
 
 pytest.importorskip("vl_convert")
 

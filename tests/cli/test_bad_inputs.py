@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from likewise.cli._app import run
+from likewise.cli.app import run
 
 GOOD_EVENT = '{"id": "1", "time": "2026-01-01T10:00:00Z", "attributes": {"type": "presence"}}'
 

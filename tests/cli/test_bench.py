@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from likewise.cli._app import build
-from likewise.cli.bench import _load
+from likewise.cli.app import build
+from likewise.cli.commands.trying.bench import _load
 from likewise.errors import LikewiseError
 
 BENCH = Path(__file__).parents[2] / "bench"

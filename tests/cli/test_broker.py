@@ -18,7 +18,7 @@ from unittest import mock
 
 import pytest
 
-from likewise.cli._app import run
+from likewise.cli.app import run
 from likewise.events import decode_lines
 
 pytest.importorskip("fastapi")

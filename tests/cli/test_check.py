@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from likewise.cli._app import build
+from likewise.cli.app import build
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "subscriptions"
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 from typer.testing import CliRunner
 
-from likewise.cli._app import build
+from likewise.cli.app import build
 from likewise.errors import LikewiseError
 from likewise.events import read_events
 

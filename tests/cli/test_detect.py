@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from likewise.cli import _app
+from likewise.cli import app as _app
 from likewise.errors import BuildError, InputError
 from likewise.language import parse
 
@@ -53,7 +53,7 @@ def test_detections_in_words(files: tuple[str, str]) -> None:
 
 def test_a_small_file_is_answered_as_a_large_one(files: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     small = run(*files, "--explain", "--state")
-    monkeypatch.setattr("likewise.cli.detect.SMALL", 0)
+    monkeypatch.setattr("likewise.cli.commands.subscribing.detect.SMALL", 0)
     assert run(*files, "--explain", "--state") == small
 
 

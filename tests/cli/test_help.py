@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import pytest
 import typer
 
-from likewise.cli._app import PANELS, build, run
+from likewise.cli.app import PANELS, build, run
 
 COMMANDS = typer.main.get_command(build())
 

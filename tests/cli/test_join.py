@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from likewise.cli._app import build
-from likewise.cli._input import Rejects
-from likewise.cli._tables import read_table
+from likewise.cli.app import build
+from likewise.cli.reading.input import Rejects
+from likewise.cli.reading.tables import read_table
 from likewise.errors import BuildError, InputError
 from likewise.pipeline import join_tables
 from likewise.semantics import write_space
@@ -244,7 +244,7 @@ HARD = {
 @pytest.mark.parametrize("name", HARD)
 def test_spark_reads_what_is_read_here(spark: Any, tmp_path: Path, name: str) -> None:
     """Rows, columns in their order, and what is wrong with the rest."""
-    from likewise.cli._spark_tables import spark_table
+    from likewise.cli.spark.tables import spark_table
 
     (tmp_path / name).write_bytes(HARD[name])
     rejects = [Rejects(tmp_path / place) for place in ("here", "there")]

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from likewise.cli._live import Followed, arriving
+from likewise.cli.reading.live import Followed, arriving
 
 SUBSCRIPTIONS = "a: {type = presence}\n"
 PATTERNS = SUBSCRIPTIONS + "b: a as x then a as y within 1 minute\n"

@@ -9,7 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from likewise.cli._app import build
+from likewise.cli.app import build
 from likewise.errors import BuildError, LikewiseError, MissingError
 from likewise.semantics import write_space
 

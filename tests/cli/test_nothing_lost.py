@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import typer
 
-from likewise.cli._app import run
-from likewise.cli._guard import guard
-from likewise.cli._input import Rejects
-from likewise.cli._tables import read_table
+from likewise.cli.app import run
+from likewise.cli.guard import guard
+from likewise.cli.reading.input import Rejects
+from likewise.cli.reading.tables import read_table
 from likewise.errors import BuildError, InputError
 from likewise.events import DeadLetters, read_events, write_events
 from likewise.files import whole_file, write_whole

@@ -14,7 +14,7 @@ pytest.importorskip("pyspark")
 
 from tests.pipeline.traces import PATTERNS, expected, trace, write_files
 
-from likewise.cli._app import build
+from likewise.cli.app import build
 from likewise.errors import LikewiseError
 
 pytestmark = pytest.mark.spark

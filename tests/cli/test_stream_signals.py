@@ -20,7 +20,7 @@ from tests.pipeline.traces import trace, write_files
 
 pytestmark = [pytest.mark.spark, pytest.mark.skipif(os.name != "posix", reason="process groups are of POSIX")]
 
-COMMAND = "import sys; from likewise.cli._app import main; sys.argv[0] = 'likewise'; main()"
+COMMAND = "import sys; from likewise.cli.app import main; sys.argv[0] = 'likewise'; main()"
 
 
 class Process:

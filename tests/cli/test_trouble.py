@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from likewise.cli._trouble import explained
+from likewise.cli.trouble import explained
 
 EVENTS = "".join(
     json.dumps({"id": str(number), "time": number, "attributes": {"type": "presence"}}) + "\n" for number in range(5000)

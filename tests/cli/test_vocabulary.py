@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from likewise.cli._app import build
-from likewise.cli.vocabulary import read_vocabulary
+from likewise.cli.app import build
+from likewise.cli.commands.events.vocabulary import read_vocabulary
 from likewise.errors import BuildError, InputError, LikewiseError
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from likewise.cli._app import run
-from likewise.cli._meaning import read_settings, settings_text, settled
-from likewise.cli._options import MeaningOptions
+from likewise.cli.app import run
+from likewise.cli.meaning import read_settings, settings_text, settled
+from likewise.cli.options import MeaningOptions
 
 EVENT = '{"id": "e1", "time": "2026-01-01T10:00:00Z", "attributes": {"type": "presence", "room": 101}}'
 

@@ -36,7 +36,7 @@ from brute_instances import (
 )
 
 from likewise.events import Event
-from likewise.language import _model as m
+from likewise.language import model as m
 
 
 class Trace:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from likewise.events import Event
-from likewise.language import _model as m
+from likewise.language import model as m
 
 DAY = 86_400_000_000
 INF = math.inf

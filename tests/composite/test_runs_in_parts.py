@@ -13,7 +13,7 @@ from guard_check import builds, by_definition
 from guard_worlds import SECOND, Case, make
 from typer.testing import CliRunner
 
-from likewise.cli import _app
+from likewise.cli import app as _app
 from likewise.events import Event, encode_line, to_datetime
 from likewise.language import format_subscription
 
@@ -29,7 +29,7 @@ def test_a_trace_in_parts_is_as_the_whole(tmp_path: Path, monkeypatch: pytest.Mo
         if not (builds(case) and by_definition(case)):
             continue
         # Small files take the general path.
-        monkeypatch.setattr("likewise.cli.detect.SMALL", 0 if seed % 2 else 1 << 22)
+        monkeypatch.setattr("likewise.cli.commands.subscribing.detect.SMALL", 0 if seed % 2 else 1 << 22)
         lateness = random.choice((0, 3))
         arrivals = sorted(case.trace, key=lambda event: event.end + random.uniform(0, lateness * SECOND))
         cuts = chosen_cuts(arrivals, random)

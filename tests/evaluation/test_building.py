@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from likewise.evaluation.building import SECOND, SUBSCRIPTIONS, relevant, simulate
+from likewise.evaluation.datasets.building import SECOND, SUBSCRIPTIONS, relevant, simulate
 from likewise.language import Profile, parse
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.evaluation.tiny import tiny
 
 from likewise.errors import MissingError
-from likewise.evaluation.combination import MadeEvents, surprise
+from likewise.evaluation.learning.combination import MadeEvents, surprise
 from likewise.semantics import Evidence, WordNet
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from likewise.composite import Detector
 from likewise.errors import BuildError
-from likewise.evaluation.composite import METHODS, crossed, experiment, grouped, lines_chart, measure
 from likewise.evaluation.experiment import ExperimentSettings, experiments
+from likewise.evaluation.experiments.composite import METHODS, crossed, experiment, grouped, lines_chart, measure
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -13,9 +13,9 @@ pytest.importorskip("pyspark")
 import pyarrow as pa
 from tests.evaluation.tiny import tiny
 
-from likewise.evaluation.dataset_job import ExpandTask, expand_on_spark, truth_of
-from likewise.evaluation.expansion import slots
-from likewise.evaluation.thematic_dataset import relevant
+from likewise.evaluation.datasets.expansion import slots
+from likewise.evaluation.datasets.job import ExpandTask, expand_on_spark, truth_of
+from likewise.evaluation.datasets.thematic import relevant
 from likewise.pipeline.events.frame import events_of
 
 

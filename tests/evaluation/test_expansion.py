@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise.errors import BuildError
-from likewise.evaluation.eurovoc import Eurovoc, EurovocConcept
-from likewise.evaluation.expansion import Expansion, build_expansion, phrases, quotas
+from likewise.evaluation.datasets.eurovoc import Eurovoc, EurovocConcept
+from likewise.evaluation.datasets.expansion import Expansion, build_expansion, phrases, quotas
 
 TOWN = EurovocConcept("1", ("town", "city"), frozenset({28}), narrower=("2",))
 URBAN = EurovocConcept("2", ("urban area", "urban region"), frozenset({28}), broader=("1",))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from likewise.errors import MissingError
-from likewise.evaluation.feed import ASKED, feed, judge, wanted, wishes
+from likewise.evaluation.experiments.feed import ASKED, feed, judge, wanted, wishes
 from likewise.semantics import Evidence, WordNet
 
 

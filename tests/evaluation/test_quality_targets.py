@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from likewise.errors import LikewiseError
-from likewise.evaluation.approaches import APPROACHES, ComparedApproach, Laboratory, Trial
-from likewise.evaluation.ranking import quality
-from likewise.evaluation.thematic_dataset import DatasetRecipe, build_thematic
+from likewise.evaluation.datasets.thematic import DatasetRecipe, build_thematic
+from likewise.evaluation.quality.approaches import APPROACHES, ComparedApproach, Laboratory, Trial
+from likewise.evaluation.quality.ranking import quality
 
 pytestmark = pytest.mark.slow
 

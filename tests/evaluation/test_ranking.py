@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from likewise.evaluation.ranking import curve, curve_max_f1, global_f1, interpolated, max_f1, quality
+from likewise.evaluation.quality.ranking import curve, curve_max_f1, global_f1, interpolated, max_f1, quality
 
 ROWS = st.integers(1, 30).flatmap(
     lambda n: st.tuples(

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from likewise.errors import InputError, MissingError, SpaceError
-from likewise.evaluation import relatedness
 from likewise.evaluation.experiment import ExperimentSettings, experiments, find_experiment
-from likewise.evaluation.relatedness import Judgements
+from likewise.evaluation.experiments import relatedness
+from likewise.evaluation.experiments.relatedness import Judgements
 from likewise.semantics import Esa, Space, measure, write_space
 
 

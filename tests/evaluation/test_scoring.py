@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from tests.evaluation.tiny import knowing, laboratory, tiny
 
-from likewise.evaluation.approaches import APPROACHES, SAMPLE, Trial
-from likewise.evaluation.scoring import Scorer
-from likewise.evaluation.tuning import score_all
+from likewise.evaluation.quality.approaches import APPROACHES, SAMPLE, Trial
+from likewise.evaluation.quality.scoring import Scorer
+from likewise.evaluation.quality.tuning import score_all
 from likewise.events import Event
 from likewise.language import Operator, Predicate, Profile
 from likewise.matching import Matcher

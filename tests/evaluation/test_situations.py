@@ -13,7 +13,7 @@ import pytest
 
 from likewise.composite import Detection, Detector
 from likewise.composite.two_step import TwoStepDetector
-from likewise.evaluation.streams import aarhus_events, home_events
+from likewise.evaluation.datasets.streams import aarhus_events, home_events
 from likewise.events import Event
 from likewise.language import Allen, parse
 

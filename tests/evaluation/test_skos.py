@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from likewise.cli._app import build
+from likewise.cli.app import build
 from likewise.errors import BuildError, InputError, MissingError
-from likewise.evaluation.skos import read_skos
-from likewise.evaluation.thematic_dataset import DatasetRecipe, build_thematic
+from likewise.evaluation.datasets.skos import read_skos
+from likewise.evaluation.datasets.thematic import DatasetRecipe, build_thematic
 
 FAMILIES = {
     "vehicle": ["car", "lorry", "bicycle"],

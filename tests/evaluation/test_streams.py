@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from likewise.errors import MissingError
-from likewise.evaluation.streams import aarhus_events, home_events
+from likewise.evaluation.datasets.streams import aarhus_events, home_events
 
 TRAFFIC = """status,avgMeasuredTime,avgSpeed,extID,medianMeasuredTime,TIMESTAMP,vehicleCount,_id,REPORT_ID
 OK,125,87,860,125,2014-08-01T08:00:00,3,1,158565

@@ -12,8 +12,8 @@ import pytest
 from tests.evaluation.tiny import TINY, tiny
 
 from likewise.errors import BuildError, MissingError
-from likewise.evaluation.dataset_files import write_thematic
-from likewise.evaluation.thematic_dataset import (
+from likewise.evaluation.datasets.files import write_thematic
+from likewise.evaluation.datasets.thematic import (
     DatasetRecipe,
     ThematicDataset,
     build_thematic,

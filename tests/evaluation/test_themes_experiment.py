@@ -9,11 +9,11 @@ import pytest
 from tests.evaluation.tiny import knowing, tiny
 
 from likewise.errors import BuildError, LikewiseError
-from likewise.evaluation import themes
-from likewise.evaluation.approaches import Laboratory
+from likewise.evaluation.datasets.thematic import DatasetRecipe, build_thematic
 from likewise.evaluation.experiment import ExperimentSettings
-from likewise.evaluation.thematic_dataset import DatasetRecipe, build_thematic
-from likewise.evaluation.themes import Bench, ThemeCell
+from likewise.evaluation.experiments import themes
+from likewise.evaluation.experiments.themes import Bench, ThemeCell
+from likewise.evaluation.quality.approaches import Laboratory
 from likewise.semantics import Measure
 from likewise.testing import TableMeasure
 

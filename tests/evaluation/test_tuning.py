@@ -9,11 +9,11 @@ import pytest
 from typer.testing import CliRunner
 
 from likewise.charts import save
-from likewise.cli._app import build
+from likewise.cli.app import build
 from likewise.errors import BuildError, InputError, LikewiseError
 from likewise.evaluation.charts import precision_recall
-from likewise.evaluation.labels import Labels, read_labels
-from likewise.evaluation.tuning import Candidate, candidates, tune
+from likewise.evaluation.quality.labels import Labels, read_labels
+from likewise.evaluation.quality.tuning import Candidate, candidates, tune
 from likewise.events import Event
 from likewise.language import parse
 from likewise.matching import Matcher

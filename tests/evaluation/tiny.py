@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from tests.evaluation.test_expansion import SMALL
 
-from likewise.evaluation.approaches import Laboratory
-from likewise.evaluation.eurovoc import Eurovoc
-from likewise.evaluation.expansion import slots
-from likewise.evaluation.thematic_dataset import DatasetRecipe, ThematicDataset, generate
+from likewise.evaluation.datasets.eurovoc import Eurovoc
+from likewise.evaluation.datasets.expansion import slots
+from likewise.evaluation.datasets.thematic import DatasetRecipe, ThematicDataset, generate
+from likewise.evaluation.quality.approaches import Laboratory
 from likewise.matching import Classifier, Clusters, Taxonomy, Topic
 from likewise.semantics import Evidence
 from likewise.testing import TableMeasure

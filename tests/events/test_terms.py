@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise.events import normalise, words
-from likewise.events.plurals import _INVARIANT, _IRREGULAR, singular
+from likewise.events.text.plurals import _INVARIANT, _IRREGULAR, singular
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_spelling_style_does_not_matter(parts: list[str]) -> None:
 
 
 def test_long_term_is_not_kept_in_memory() -> None:
-    from likewise.events import terms
+    from likewise.events.text import terms
 
     before = terms._cached.cache_info().currsize
     assert normalise("X" * 10_000) == "x" * 10_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from likewise.language import Sequence, parse_pattern
-from likewise.language._durations import LONGEST, write_duration
+from likewise.language.durations import LONGEST, write_duration
 
 SECOND = 1_000_000
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from likewise.errors import ParseError, Position
-from likewise.language._source import Source
+from likewise.language.reading.source import Source
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from likewise.cli._app import build
+from likewise.cli.app import build
 from likewise.errors import LikewiseError
 from likewise.events import Event
 from likewise.overlay.net.clients import OverlayClient

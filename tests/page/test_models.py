@@ -10,11 +10,11 @@ from fastapi import Request
 
 from likewise.broker.page.city import INTERESTS, city_day
 from likewise.broker.page.editing import EXAMPLES, is_about, problem, with_about
-from likewise.broker.page.evidence import falls, spans
 from likewise.broker.page.session import same_site
 from likewise.broker.page.trying import pasted
 from likewise.broker.page.tuning import best_fit, fit
 from likewise.broker.page.unusual import Oddities
+from likewise.broker.page.views.evidence import falls, spans
 from likewise.broker.page.vocabulary import clustered, laid_out
 from likewise.broker.page.watch import StreamWords, Tally
 from likewise.errors import InputError

@@ -22,7 +22,7 @@ def database(tmp_path: Path) -> Path:
     """As a broker makes it: events of two namespaces, a change of subscriptions and a tick."""
     from sqlalchemy import create_engine
 
-    from likewise.broker import schema
+    from likewise.broker.store import schema
 
     path = tmp_path / "broker.sqlite3"
     engine = create_engine(f"sqlite:///{path}")

@@ -9,11 +9,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from likewise.broker.check import check_broker
     from likewise.broker.client import Arrival, AsyncBrokerClient, BrokerClient
     from likewise.broker.errors import RemoteError
     from likewise.broker.http import create_app
-    from likewise.broker.logs import configure_logs
+    from likewise.broker.operate.check import check_broker
+    from likewise.broker.operate.logs import configure_logs
     from likewise.broker.page import has_page
     from likewise.broker.server import listen, run_broker
     from likewise.broker.service import Broker
@@ -42,8 +42,8 @@ _HOMES = {
     "Quotas": "settings",
     "RemoteError": "errors",
     "Retention": "settings",
-    "check_broker": "check",
-    "configure_logs": "logs",
+    "check_broker": "operate.check",
+    "configure_logs": "operate.logs",
     "create_app": "http",
     "default_folder": "settings",
     "has_page": "page",

@@ -13,11 +13,11 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, select
 
-from likewise.broker.database import Database
 from likewise.broker.errors import AccessError, NotFoundError, QuotaError
-from likewise.broker.records import now
-from likewise.broker.schema import tokens
 from likewise.broker.settings import DEFAULT_NAMESPACE
+from likewise.broker.store.database import Database
+from likewise.broker.store.records import now
+from likewise.broker.store.schema import tokens
 from likewise.errors import InputError
 
 ROLES: Final = ("publish", "subscribe", "admin")

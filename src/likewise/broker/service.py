@@ -17,18 +17,23 @@ from typing import Any, TypeVar
 import structlog
 from sqlalchemy import Connection
 
-from likewise.broker import schema
 from likewise.broker.auth import ANY, Access, Keyring, RateLimit
-from likewise.broker.database import Database
+from likewise.broker.delivery.hub import Hub
+from likewise.broker.delivery.mqtt import MqttBridge
+from likewise.broker.delivery.signing import check_target, signing_key, signing_secret
+from likewise.broker.delivery.webhooks import Webhooks
+from likewise.broker.engines.host import EngineHost, Outcome
+from likewise.broker.engines.insight import Insight
+from likewise.broker.engines.spaces import EngineMaker
 from likewise.broker.errors import BusyError, ConflictError, NotFoundError, QuotaError, StorageError, TooLargeError
-from likewise.broker.history import History, HistoryQuery, matching
-from likewise.broker.host import EngineHost, Outcome
-from likewise.broker.hub import Hub
-from likewise.broker.insight import Insight
 from likewise.broker.intake import gather_lines
-from likewise.broker.log import Idempotency, Log, Stored, letter_row
-from likewise.broker.mqtt import MqttBridge
-from likewise.broker.records import (
+from likewise.broker.operate.tracing import span
+from likewise.broker.settings import BrokerSettings
+from likewise.broker.store import schema
+from likewise.broker.store.database import Database
+from likewise.broker.store.history import History, HistoryQuery, matching
+from likewise.broker.store.log import Idempotency, Log, Stored, letter_row
+from likewise.broker.store.records import (
     BookChange,
     BookEntry,
     HookTarget,
@@ -39,12 +44,7 @@ from likewise.broker.records import (
     first_cursor,
     now,
 )
-from likewise.broker.settings import BrokerSettings
-from likewise.broker.signing import check_target, signing_key, signing_secret
-from likewise.broker.spaces import EngineMaker
-from likewise.broker.tracing import span
-from likewise.broker.upkeep import Upkeep
-from likewise.broker.webhooks import Webhooks
+from likewise.broker.store.upkeep import Upkeep
 from likewise.errors import BuildError, LikewiseError
 from likewise.events import Event, Instant
 from likewise.language import format_subscription, parse

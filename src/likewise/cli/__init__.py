@@ -1,5 +1,5 @@
 """The `likewise` command: one module per noun, found by name."""
 
-from likewise.cli._app import main
+from likewise.cli.app import main
 
 __all__ = ["main"]

@@ -5,7 +5,6 @@ from likewise.composite.compiled.rows import uncollected
 from likewise.composite.composer import Composer, Refused
 from likewise.composite.detection import Detection, Line, ranked
 from likewise.composite.detector import Detector
-from likewise.composite.explain import PatternState
 from likewise.composite.general.pool import ProfileMatcher, mapped_values
 from likewise.composite.general.run import Limits
 from likewise.composite.hits import (
@@ -21,11 +20,12 @@ from likewise.composite.hits import (
 from likewise.composite.plan.builder import build_plan
 from likewise.composite.plan.catalogue import closure
 from likewise.composite.plan.nodes import LeafNode, Plan
+from likewise.composite.reasons.explain import PatternState
+from likewise.composite.reasons.report import detection_lines, detection_plain, state_lines, state_plain
+from likewise.composite.reasons.why import PatternExplanation
 from likewise.composite.reconcile import Changes, reconcile
 from likewise.composite.relations import relation_of
-from likewise.composite.report import detection_lines, detection_plain, state_lines, state_plain
 from likewise.composite.routing import BUCKETS, Rendezvous, key_digest
-from likewise.composite.why import PatternExplanation
 
 __all__ = [
     "BUCKETS",

@@ -17,7 +17,6 @@ from likewise.composite.compiled.patterns import FlatPatterns
 from likewise.composite.compiled.shape import shape_of
 from likewise.composite.detection import Detection
 from likewise.composite.encoding import Columns
-from likewise.composite.explain import PatternState, flat_state, run_state
 from likewise.composite.general.pool import Pool
 from likewise.composite.general.process import TERMINATORS
 from likewise.composite.general.run import Limits, Run
@@ -28,6 +27,7 @@ from likewise.composite.plan.builder import build_plan
 from likewise.composite.plan.catalogue import Catalogue
 from likewise.composite.plan.conditions import ConditionSide, relate_by, usual_relatedness
 from likewise.composite.plan.nodes import Plan
+from likewise.composite.reasons.explain import PatternState, flat_state, run_state
 from likewise.composite.sources import GivenHits, HitSource
 from likewise.errors import BuildError
 from likewise.events import Event, EventColumns, Instant

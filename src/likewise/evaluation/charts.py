@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from likewise.charts import Spec
-from likewise.evaluation.ranking import Curve
+from likewise.evaluation.quality.ranking import Curve
 
 
 def heat_map(rows: Sequence[Mapping[str, object]], *, x: str, y: str, value: str, title: str, middle: float) -> Spec:

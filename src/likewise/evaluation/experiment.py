@@ -1,4 +1,4 @@
-"""What an experiment is: a module of this package with a name `experiment`, run by `likewise evaluate`."""
+"""What an experiment is: a module under `experiments` with a name `experiment`, run by `likewise evaluate`."""
 
 from __future__ import annotations
 
@@ -75,10 +75,10 @@ class Experiment:
 
 def experiments() -> dict[str, Experiment]:
     """Every experiment of this package by its name."""
-    package = import_module("likewise.evaluation")
+    package = import_module("likewise.evaluation.experiments")
     found = {}
     for module in sorted(info.name for info in pkgutil.iter_modules(package.__path__)):
-        made = getattr(import_module(f"likewise.evaluation.{module}"), "experiment", None)
+        made = getattr(import_module(f"{package.__name__}.{module}"), "experiment", None)
         if isinstance(made, Experiment):
             found[made.name] = made
     return found

@@ -10,9 +10,9 @@ from likewise.events.instants import NO_TIME, TimeRule, parse_instant, zone_of
 from likewise.events.mapping import RecordMapping, guess_mapping
 from likewise.events.reading import read_batches, read_events
 from likewise.events.records import BadRecord, DeadLetters, OnError, RecordIntake
-from likewise.events.terms import normalise, words
+from likewise.events.text.terms import normalise, words
+from likewise.events.text.wordlists import words_in
 from likewise.events.values import parse_text
-from likewise.events.wordlists import words_in
 from likewise.events.writing import write_events
 
 __all__ = [

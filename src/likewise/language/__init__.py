@@ -1,29 +1,17 @@
 """The subscription language: text to subscriptions and patterns, and back."""
 
-from likewise.language._durations import (
+from likewise.language.durations import (
     parse_duration,
     write_duration,
 )
-from likewise.language._events import (
-    format_event,
-    parse_event,
-)
-from likewise.language._format import (
-    format_file,
-    format_subscription,
-)
-from likewise.language._format_pattern import (
-    format_pattern,
-)
-from likewise.language._format_profile import format_predicate
-from likewise.language._literals import (
+from likewise.language.literals import (
     ordered_literal,
 )
-from likewise.language._members import (
+from likewise.language.members import (
     labels,
     members,
 )
-from likewise.language._model import (
+from likewise.language.model import (
     AGGREGATIONS,
     APPROACHES,
     Allen,
@@ -53,7 +41,11 @@ from likewise.language._model import (
     Subscription,
     TimeEvent,
 )
-from likewise.language._parser import (
+from likewise.language.reading.events import (
+    format_event,
+    parse_event,
+)
+from likewise.language.reading.parser import (
     Placed,
     parse,
     parse_lenient,
@@ -61,12 +53,20 @@ from likewise.language._parser import (
     parse_placed,
     parse_subscription,
 )
-from likewise.language._references import (
+from likewise.language.references import (
     circle,
     references,
 )
-from likewise.language._structure import (
+from likewise.language.writing.pattern import (
+    format_pattern,
+)
+from likewise.language.writing.profile import format_predicate
+from likewise.language.writing.structure import (
     structure,
+)
+from likewise.language.writing.subscription import (
+    format_file,
+    format_subscription,
 )
 
 __all__ = [

@@ -11,7 +11,6 @@ from fastapi import APIRouter, Query, Request, Response
 from starlette.background import BackgroundTask
 from starlette.responses import FileResponse
 
-from likewise.broker import schema
 from likewise.broker.auth import ANY
 from likewise.broker.errors import AccessError
 from likewise.broker.http.documents import json_answer, token_document
@@ -26,6 +25,7 @@ from likewise.broker.http.models import (
     ReceiptModel,
     TokensModel,
 )
+from likewise.broker.store import schema
 from likewise.events import RecordMapping, to_datetime, to_instant
 
 router = APIRouter(tags=["administration"])

@@ -29,8 +29,8 @@ from likewise.broker.http.asyncapi import asyncapi
 from likewise.broker.http.documents import json_answer
 from likewise.broker.http.guard import Gate
 from likewise.broker.http.models import ProblemModel
-from likewise.broker.metrics import Metrics
-from likewise.broker.problems import MEDIA_TYPE, answer, document, problem_of
+from likewise.broker.http.problems import MEDIA_TYPE, answer, document, problem_of
+from likewise.broker.operate.metrics import Metrics
 from likewise.broker.service import Broker
 from likewise.errors import LikewiseError
 

@@ -15,7 +15,7 @@ from likewise.broker.errors import NotFoundError
 from likewise.broker.http.documents import json_answer
 from likewise.broker.http.guard import access_of, broker_of
 from likewise.broker.http.models import SinkSubscription, SinkSubscriptionModel
-from likewise.broker.records import BookEntry, now
+from likewise.broker.store.records import BookEntry, now
 from likewise.errors import BuildError
 from likewise.language import Subscription, format_subscription, parse_subscription
 

@@ -9,8 +9,8 @@ import msgspec
 from starlette.responses import Response
 
 from likewise.broker.auth import AccessToken
-from likewise.broker.history import HistoryQuery
-from likewise.broker.records import BookEntry, LogRecord, Notice
+from likewise.broker.store.history import HistoryQuery
+from likewise.broker.store.records import BookEntry, LogRecord, Notice
 from likewise.errors import InputError
 from likewise.events import to_datetime
 from likewise.language import Composite, parse_subscription

@@ -14,8 +14,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from likewise.broker.auth import OPEN, Access, access_in
 from likewise.broker.errors import AccessError
-from likewise.broker.metrics import Metrics
-from likewise.broker.problems import answer, document
+from likewise.broker.http.problems import answer, document
+from likewise.broker.operate.metrics import Metrics
 from likewise.broker.service import Broker
 from likewise.broker.settings import is_loopback
 

@@ -7,7 +7,6 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from likewise.broker.history import HistoryQuery
 from likewise.broker.http.documents import cursor_of, event_document, json_answer, next_of, notice_documents
 from likewise.broker.http.guard import access_of, broker_of
 from likewise.broker.http.models import (
@@ -19,6 +18,7 @@ from likewise.broker.http.models import (
     TrialModel,
     TrialResultModel,
 )
+from likewise.broker.store.history import HistoryQuery
 from likewise.events import Instant, to_instant
 
 router = APIRouter(tags=["history"])

@@ -8,7 +8,7 @@ import likewise
 from likewise.broker.http.documents import json_answer
 from likewise.broker.http.guard import access_of, broker_of
 from likewise.broker.http.models import HealthModel, InfoModel
-from likewise.broker.schema import MIGRATIONS
+from likewise.broker.store.schema import MIGRATIONS
 
 router = APIRouter(tags=["operations"])
 

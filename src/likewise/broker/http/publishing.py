@@ -12,6 +12,7 @@ from likewise.broker.errors import TooLargeError
 from likewise.broker.http.documents import json_answer
 from likewise.broker.http.guard import access_of, broker_of
 from likewise.broker.http.models import AdvanceModel, EventModel, ReceiptModel
+from likewise.broker.http.problems import answer, document
 from likewise.broker.intake import (
     CLOUDEVENT,
     CLOUDEVENTS,
@@ -25,9 +26,8 @@ from likewise.broker.intake import (
     is_binary_cloudevent,
     rejections,
 )
-from likewise.broker.log import Idempotency, Stored
-from likewise.broker.problems import answer, document
 from likewise.broker.service import Broker, Receipt
+from likewise.broker.store.log import Idempotency, Stored
 from likewise.errors import InputError
 from likewise.events import BadRecord, RecordMapping, to_instant
 

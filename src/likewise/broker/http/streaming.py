@@ -14,9 +14,9 @@ from starlette.websockets import WebSocketDisconnect
 from likewise.broker.auth import Access
 from likewise.broker.http.documents import cursor_of
 from likewise.broker.http.guard import access_of, broker_of
-from likewise.broker.problems import problem_of
-from likewise.broker.records import LogRecord, Notice
+from likewise.broker.http.problems import problem_of
 from likewise.broker.service import Broker
+from likewise.broker.store.records import LogRecord, Notice
 from likewise.errors import LikewiseError
 
 router = APIRouter(tags=["streams"])

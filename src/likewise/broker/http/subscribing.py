@@ -17,8 +17,8 @@ from likewise.broker.http.models import (
     SubscriptionModel,
     SubscriptionsModel,
 )
-from likewise.broker.records import BookEntry, now
 from likewise.broker.service import Broker
+from likewise.broker.store.records import BookEntry, now
 from likewise.errors import BuildError
 from likewise.language import parse_subscription
 

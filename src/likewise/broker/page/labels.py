@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import msgspec
 from sqlalchemy import Connection, select
 
-from likewise.broker import schema
 from likewise.broker.auth import Access
-from likewise.broker.records import now
 from likewise.broker.service import Broker
+from likewise.broker.store import schema
+from likewise.broker.store.records import now
 from likewise.errors import BuildError
 from likewise.events import Event, decode_line, encode_line
 

@@ -17,14 +17,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from likewise.broker.page.city import CityFeed, Recordings
 from likewise.broker.page.frame import design, frame, tag, text
-from likewise.broker.page.now import now_view
-from likewise.broker.page.playground import playground_view
 from likewise.broker.page.session import Visitor, sign_in, sign_out
-from likewise.broker.page.subscriptions import subscriptions_view
-from likewise.broker.page.system import system_view
+from likewise.broker.page.views.now import now_view
+from likewise.broker.page.views.playground import playground_view
+from likewise.broker.page.views.subscriptions import subscriptions_view
+from likewise.broker.page.views.system import system_view
+from likewise.broker.page.views.why import why_view
+from likewise.broker.page.views.words import words_view
 from likewise.broker.page.watch import Watches
-from likewise.broker.page.why import why_view
-from likewise.broker.page.words import words_view
 from likewise.broker.service import Broker
 from likewise.broker.settings import DEFAULT_NAMESPACE
 from likewise.errors import LikewiseError

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from likewise.broker.history import HistoryQuery
 from likewise.broker.intake import gather_lines
 from likewise.broker.page.editing import without_threshold
 from likewise.broker.page.phrases import many, told_plainly
-from likewise.broker.records import LogRecord, now
 from likewise.broker.service import Broker
+from likewise.broker.store.history import HistoryQuery
+from likewise.broker.store.records import LogRecord, now
 from likewise.errors import InputError, LikewiseError
 from likewise.events import Event, decode_line
 from likewise.language import Composite, Profile, Subscription, parse_event, parse_subscription

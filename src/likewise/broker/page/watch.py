@@ -13,12 +13,12 @@ import msgspec
 import structlog
 
 from likewise.broker.auth import Access
-from likewise.broker.history import HistoryQuery
-from likewise.broker.host import subscription_of
+from likewise.broker.engines.host import subscription_of
 from likewise.broker.page.phrases import clock, pairs_of, told_plainly
 from likewise.broker.page.unusual import Oddities
-from likewise.broker.records import LogRecord, Notice
 from likewise.broker.service import Broker
+from likewise.broker.store.history import HistoryQuery
+from likewise.broker.store.records import LogRecord, Notice
 from likewise.errors import LikewiseError
 from likewise.events import Event, decode_line
 from likewise.language import Profile

@@ -18,7 +18,7 @@ from likewise.errors import InputError
 from likewise.events.event import Event, Instant, Value
 from likewise.events.formats.json_text import written_instant, written_moment, written_value
 from likewise.events.instants import parse_instant
-from likewise.events.terms import normalise
+from likewise.events.text.terms import normalise
 from likewise.events.values import check_span, check_text, parse_value
 
 __all__ = ["Draft", "RdfNode", "event_statements", "named"]

@@ -1,0 +1,6 @@
+"""Clients of a broker in Python, and the requests they send."""
+
+from likewise.broker.client import calls
+from likewise.broker.client.clients import Arrival, AsyncBrokerClient, BrokerClient, Operations
+
+__all__ = ["Arrival", "AsyncBrokerClient", "BrokerClient", "Operations", "calls"]

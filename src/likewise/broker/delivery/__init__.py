@@ -1,0 +1,1 @@
+"""How notifications leave the broker: streams, signed webhooks, and MQTT."""

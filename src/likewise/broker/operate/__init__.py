@@ -1,0 +1,1 @@
+"""What an operator needs: metrics, logs, traces, and the check before a start."""

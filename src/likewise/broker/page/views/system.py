@@ -1,0 +1,238 @@
+"""System: whether all works, what patterns hold, dead letters to send again, spaces and versions, tokens."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from nicegui import ui
+
+import likewise
+from likewise.broker.auth import ANY, ROLES
+from likewise.broker.page.frame import button, heading, named, on_value, tag, tell, text
+from likewise.broker.page.phrases import ago, clock, many, shortened
+from likewise.broker.page.session import Visitor
+from likewise.broker.page.watch import StreamWatch
+from likewise.broker.store import schema
+from likewise.broker.store.records import now
+from likewise.broker.store.schema import MIGRATIONS
+from likewise.errors import BuildError
+
+_TICK: Final = 3.0
+_LETTERS: Final = 50
+
+
+class SystemView:
+    """The view of one administrator."""
+
+    def __init__(self, visitor: Visitor, watch: StreamWatch) -> None:
+        self._visitor, self._watch, self._broker = visitor, watch, visitor.broker
+        self._token_name, self._token_roles = "", {"subscribe"}
+
+    def build(self) -> None:
+        """Make all parts."""
+        heading("System", "Whether all works, what is held, and what could not be used or delivered.")
+        self._facts = tag("div", "facts")
+        with tag("div", "two"):
+            with tag("div"):
+                with tag("section", "card", 'aria-label="Patterns"'):
+                    text("What patterns hold", tag="h2")
+                    self._patterns = tag("div", "scroll", 'tabindex="0" role="region" aria-label="State of patterns"')
+                with tag("section", "card", 'aria-label="Versions"'):
+                    text("Spaces and versions", tag="h2")
+                    self._versions()
+            with tag("div"):
+                with tag("section", "card", 'aria-label="Dead letters"'):
+                    text("Dead letters", tag="h2")
+                    self._letters = tag("div")
+                with tag("section", "card", 'aria-label="Tokens"'):
+                    text("Tokens", tag="h2")
+                    self._tokens = tag("div")
+
+    def _versions(self) -> None:
+        broker = self._broker
+        text(f"Likewise {likewise.__version__}, database schema {len(MIGRATIONS)}", tag="p")
+        spaces = broker.maker.describe()
+        for space in spaces:
+            text(f"{space['name']}: knows {space['terms']:,} words from {space['concepts']:,} texts", tag="p")
+        if not spaces:
+            text(
+                "No space: words are compared by WordNet and the sentence encoder where they are installed.",
+                "hint",
+                tag="p",
+            )
+        late = broker.settings.lateness
+        waits = f"wait {_seconds(late)} for" if late else "do not wait for"
+        text(f"Patterns {waits} late events.", tag="p")
+        keep = broker.settings.retention.age
+        text("The log keeps everything." if keep is None else f"The log keeps {keep / 86_400:g} days.", tag="p")
+
+    async def show(self) -> None:
+        """Everything anew."""
+        await self.refresh()
+        await self._show_letters()
+        self._show_tokens()
+
+    async def refresh(self) -> None:
+        """What changes by itself."""
+        access = self._visitor.access("admin")
+        broker = self._broker
+        tenant = broker.host.tenants.get(access.namespace)
+        bad = [f"{name}: {state}" for name, state in broker.checks().items() if state != "ok"]
+        lag = 0 if tenant is None else max(0, tenant.lag)
+        held = await broker.read(broker.instances)
+        self._facts.clear()
+        with self._facts:
+            _fact("State", "all works" if not bad else "; ".join(bad), bad=bool(bad))
+            behind = broker.host.backlog
+            _fact("Waiting to be matched", "nothing" if behind == 0 else many(behind, "event"), bad=behind > 1000)
+            _fact("Last event came late", _seconds(lag))
+            _fact("Held by patterns", "nothing" if not held else many(held, "combination"))
+            _fact("Reading along", many(broker.hub.streams, "stream"))
+            _fact("In the log", many(broker.log.position, "record"))
+        await self._show_patterns(access.namespace)
+
+    async def _show_patterns(self, namespace: str) -> None:
+        states = await self._broker.read(self._states, namespace)
+        self._patterns.clear()
+        with self._patterns:
+            if not states:
+                text("There is no pattern. “Two in a row” in the playground is one.", "hint", tag="p")
+                return
+            with tag("table", "list"):
+                _cells("th", "pattern", "holds", "found", "waits or ended")
+                for state in states:
+                    _cells("td", state.name, f"{state.held:,}", f"{state.detected:,}", shortened(state.furthest, 140))
+
+    def _states(self, namespace: str) -> list[Any]:
+        host = self._broker.host
+        with host.lock:
+            tenant = host.tenants.get(namespace)
+            return list(tenant.engine.detector.state()) if tenant is not None and tenant.engine.has_patterns else []
+
+    # dead letters
+
+    async def _show_letters(self) -> None:
+        access = self._visitor.access("admin")
+        rows = await self._broker.read(
+            lambda: self._broker.history.table(schema.dead_letters, access.namespace, limit=_LETTERS)
+        )
+        self._letters.clear()
+        with self._letters:
+            if not rows:
+                text("None. What cannot be used or delivered is kept here with its reason.", "hint", tag="p")
+            for row in rows:
+                self._letter(row)
+
+    def _letter(self, row: dict[str, Any]) -> None:
+        with tag("div", "result"):
+            text(shortened(row["reason"], 240))
+            text(f"{shortened(row['source'], 60)} · {ago((now() - row['time']) / 1e6)}", "small hint")
+            text(shortened(bytes(row["body"]).decode("utf-8", "replace"), 160), "mono small")
+            with tag("div", "row"):
+                named(
+                    button("Send again", lambda: self._retry(row["id"]), "act second"), f"Send letter {row['id']} again"
+                )
+                named(button("Forget", lambda: self._forget(row["id"]), "act danger"), f"Forget letter {row['id']}")
+
+    async def _retry(self, id: int) -> None:
+        await self._broker.retry_letter(self._visitor.access("admin"), id)
+        tell("Sent again.")
+        await self._show_letters()
+
+    async def _forget(self, id: int) -> None:
+        await self._broker.forget_letter(self._visitor.access("admin"), id)
+        await self._show_letters()
+
+    # tokens
+
+    def _show_tokens(self) -> None:
+        access = self._visitor.access("admin")
+        self._tokens.clear()
+        with self._tokens:
+            if self._broker.settings.open:
+                text("This broker runs without tokens, on this machine only.", "hint", tag="p")
+                return
+            for token in self._broker.keyring.list(access.scope):
+                with tag("div", "result row between"):
+                    with tag("div"):
+                        text(token.name)
+                        where = "all namespaces" if token.namespace == ANY else f"namespace {token.namespace}"
+                        roles = ", ".join(sorted(token.roles))
+                        state = " · revoked" if token.revoked else ""
+                        text(f"{roles} · {where} · made {clock(token.made)}{state}", "small hint")
+                    if not token.revoked and token.id != access.actor:
+                        made = button("Revoke", lambda one=token.id: self._revoke(one), "act danger")
+                        named(made, f"Revoke {token.name}")
+            self._new_token()
+
+    def _new_token(self) -> None:
+        with tag("div", "row").style("margin-top: .75rem"):
+            with tag("label", "field"):
+                text("For whom", tag="span")
+                on_value(tag("input", "", 'type="text"'), "input", self._name_token)
+            for role in ROLES:
+                chip = button(role, lambda: None, "chip on" if role in self._token_roles else "chip")
+                chip.on("click", lambda one=role, made=chip: self._toggle_role(one, made), [])
+                chip.props(f'aria-pressed="{str(role in self._token_roles).lower()}"')
+            button("Make a token", self._create, "act second")
+        self._fresh = tag("div", "", 'aria-live="polite"')
+
+    def _name_token(self, words: str) -> None:
+        self._token_name = words[:200]
+
+    def _toggle_role(self, role: str, chip: Any) -> None:
+        self._token_roles ^= {role}
+        chip.props(f'aria-pressed="{str(role in self._token_roles).lower()}"')
+
+    async def _create(self) -> None:
+        access, broker = self._visitor.access("admin"), self._broker
+        if not self._token_name.strip() or not self._token_roles:
+            raise BuildError("a token has a name and at least one role", hint="say for whom it is")
+        name, roles = self._token_name.strip(), sorted(self._token_roles)
+        token, secret = await broker.write(
+            lambda connection: broker.keyring.create(connection, name=name, namespace=access.namespace, roles=roles)
+        )
+        await broker.audit(access, "create token", token.id)
+        self._show_tokens()
+        with self._fresh:
+            text("Copy it now; it is shown this once:", "hint", tag="p")
+            text(secret, "mono", tag="p")
+
+    async def _revoke(self, id: str) -> None:
+        access, broker = self._visitor.access("admin"), self._broker
+        await broker.write(lambda connection: broker.keyring.revoke(connection, id, namespace=access.scope))
+        await broker.audit(access, "revoke token", id)
+        self._show_tokens()
+
+
+def _fact(what: str, words: str, *, bad: bool = False) -> None:
+    with tag("div", "fact bad" if bad else "fact"):
+        text(what, "what")
+        text(words, "big")
+
+
+def _cells(kind: str, *cells: str) -> None:
+    with tag("tr"):
+        for cell in cells:
+            text(cell, tag=kind)
+
+
+def _seconds(microseconds: int) -> str:
+    """A length of time in words.
+
+    >>> _seconds(0), _seconds(1_500_000), _seconds(300_000_000)
+    ('not at all', '1.5 seconds', '5 minutes')
+    """
+    seconds = microseconds / 1e6
+    if seconds < 0.05:
+        return "not at all"
+    return f"{seconds:.2g} seconds" if seconds < 60 else f"{seconds / 60:.3g} minutes"
+
+
+async def system_view(visitor: Visitor, watch: StreamWatch) -> None:
+    """Build the view and keep it up to date."""
+    visitor.access("admin")
+    view = SystemView(visitor, watch)
+    view.build()
+    await view.show()
+    ui.timer(_TICK, view.refresh)

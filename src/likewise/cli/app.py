@@ -1,0 +1,160 @@
+"""Puts the command together: every module under `commands` registers its own.
+
+A command module has `register(app)` and imports heavy parts (numba, pyspark) inside its functions,
+so that `likewise --help` answers at once.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+import sys
+from collections.abc import Iterator, Sequence
+from functools import cache, partial
+from importlib import import_module
+from typing import Annotated, Any
+
+import typer
+
+import likewise
+from likewise.cli import commands
+from likewise.cli.output import PLAIN, errors
+from likewise.cli.trouble import explained
+
+USAGE = 2
+INTERRUPTED = 130
+"""The exit code after Ctrl-C, as shells have it."""
+
+PANELS = {
+    "Subscribe": ("check", "match", "why", "detect", "tune"),
+    "Events": ("convert", "vocabulary", "themes"),
+    "What words mean": ("relate", "nearest", "space", "train"),
+    "Live": ("serve", "publish", "subscribe", "tail", "history", "subscriptions"),
+    "Federation": ("node", "overlay"),
+    "On Spark": ("stream", "join"),
+    "See it work, and measure it": ("demo", "evaluate", "bench", "dataset"),
+}
+"""The headings of `likewise --help`; a command that is not named here stands under the last."""
+
+HELP = """Subscribe in your own words, and get the right events, each with a score and a reason.
+
+Start with `likewise demo`, then with your own: `likewise match EVENTS SUBSCRIPTIONS --explain`
+"""
+
+
+def build() -> typer.Typer:
+    """The whole application, with the commands of every module under `likewise.cli.commands`."""
+    app = typer.Typer(
+        name="likewise",
+        help=HELP,
+        no_args_is_help=True,
+        rich_markup_mode="markdown",
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_options)
+    for module in sorted(_command_modules(), key=lambda name: name.rpartition(".")[2]):
+        import_module(module).register(app)
+    _arrange(app)
+    return app
+
+
+def main() -> None:
+    """Run the command; a user's mistake is one clear message and exit code 2."""
+    sys.exit(run())
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run the command with these arguments, or with those of the process, and return its exit code."""
+    try:
+        code = _application()(arguments, prog_name="likewise", standalone_mode=False)
+    except SystemExit as end:
+        # The reader of our output went away (`likewise … | head`), for which Typer exits with 1: nothing is wrong.
+        code = 0 if isinstance(end.__context__, BrokenPipeError) else end.code
+    except Exception as error:
+        if type(error).__name__ == "NoArgsIsHelpError":
+            error.show()  # type: ignore[attr-defined]  # Typer's own, which it does not export
+            return USAGE
+        told = explained(error)
+        if told is None:
+            raise
+        errors.print(f"error: {told}", style="red", highlight=False, markup=False, soft_wrap=True)
+        code = USAGE
+    if code == INTERRUPTED:
+        errors.print("stopped")
+    return code if isinstance(code, int) else 0
+
+
+@cache
+def _application() -> Any:
+    """The command itself; its help names arguments as the usage does, and shows no type for a flag."""
+    command = typer.main.get_command(build())
+    _name_parameters(command)
+    if PLAIN:
+        import typer.rich_utils as rich_help
+
+        rich_help.COLOR_SYSTEM = None
+    return command
+
+
+def _name_parameters(command: Any) -> None:
+    asked = typer.Context(command, help_option_names=["-h", "--help"])
+    for parameter in [*command.params, command.get_help_option(asked)]:
+        if parameter.param_type_name == "argument":
+            parameter.metavar = parameter.metavar or parameter.name.upper()
+            parameter.display_type_rich = _nothing
+            if parameter.required and parameter.nargs == 1:
+                parameter.get_usage_pieces = partial(_plainly, parameter.metavar)
+        elif parameter.metavar is None:
+            kind = parameter.bare_type()
+            parameter.metavar = "" if parameter.is_flag else _METAVARS.get(kind)
+    for each in getattr(command, "commands", {}).values():
+        _name_parameters(each)
+
+
+def _nothing(ctx: object) -> None:  # noqa: ARG001  # in the place of Typer's method
+    return None
+
+
+def _plainly(name: str, ctx: object) -> list[str]:  # noqa: ARG001  # in the place of Typer's method
+    return [name]
+
+
+_METAVARS = {"str": "TEXT", "list[str]": "TEXT", "int": "N", "float": "NUMBER", "path": "PATH", "Path": "PATH"}
+"""How values are called in help."""
+
+
+def _command_modules() -> Iterator[str]:
+    """The full name of every module with commands, whichever group of commands it stands in."""
+    found = pkgutil.walk_packages(commands.__path__, f"{commands.__name__}.")
+    return (info.name for info in found if not info.ispkg)
+
+
+def _arrange(app: typer.Typer) -> None:
+    """Put commands under their headings, in the order in which they are met by someone new."""
+    place = {name: (index, panel) for panel, names in PANELS.items() for index, name in enumerate(names)}
+    last = (sys.maxsize, list(PANELS)[-1])
+    order = list(PANELS)
+    for command in app.registered_commands:
+        command.rich_help_panel = place.get(str(command.name), last)[1]
+    for group in app.registered_groups:
+        group.rich_help_panel = place.get(str(group.name), last)[1]
+    app.registered_commands.sort(
+        key=lambda info: (order.index(str(info.rich_help_panel)), place.get(str(info.name), last)[0])
+    )
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"likewise {likewise.__version__}")
+        raise typer.Exit
+
+
+def _options(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    pass
+
+
+_options.__doc__ = HELP

@@ -1,0 +1,1 @@
+"""The commands, one module each: `likewise.cli.app` finds them by name."""

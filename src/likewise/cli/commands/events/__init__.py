@@ -1,0 +1,1 @@
+"""Commands about events and their words: convert, vocabulary, themes."""

@@ -1,0 +1,73 @@
+"""`likewise vocabulary`: the words of a stream, for those who must score alike."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from likewise.cli.guard import guard
+from likewise.cli.options import DeadLetters, grouped
+from likewise.cli.output import errors, output, print_json
+from likewise.cli.reading.input import Rejects, event_batches, read_text
+from likewise.cli.reading.records import Records
+from likewise.errors import InputError
+from likewise.files import write_whole
+
+if TYPE_CHECKING:
+    from likewise.semantics import Competitors
+
+
+def register(app: typer.Typer) -> None:
+    """Add the `vocabulary` command."""
+    app.command("vocabulary")(vocabulary)
+
+
+@grouped
+def vocabulary(
+    events: Annotated[str, typer.Argument(help="File with a sample of events, or - for stdin.")],
+    *,
+    records: Records,
+    out: Annotated[Path | None, typer.Option(help="File to write, for `likewise match --background`.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Keep so many terms, those that most events say.")] = 2000,
+    dead_letters: DeadLetters = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+) -> None:
+    """Collect the words of a stream: the background to rank by.
+
+    They are attributes and text values, and make the default approach surer (`likewise match --background`).
+    Some hundred events are enough. Everyone who holds the same version scores alike.
+
+    Example: `likewise vocabulary events.jsonl --out words.txt`
+    """
+    from likewise.semantics import Competitors
+
+    guard(
+        reads={"EVENTS": events, "--mapping": records.mapping},
+        writes={"--out": out, "--dead-letters": dead_letters, "--save-mapping": records.save_mapping},
+    )
+    rejects = Rejects(dead_letters)
+    said = (event for batch in event_batches(events, rejects, records=records) for event in batch)
+    words = Competitors.from_events(said, limit=limit)
+    if out is not None:
+        write_whole(out, words.to_text())
+    if as_json:
+        terms = {} if out is not None else {"terms": list(words.terms)}
+        print_json({"version": words.version, "count": len(words.terms), **terms})
+    elif out is None:
+        output.print(words.to_text(), end="", markup=False, highlight=False, soft_wrap=True)
+    else:
+        errors.print(f"{len(words.terms):,} terms, version {words.version}, in {out}", markup=False, highlight=False)
+    rejects.conclude()
+
+
+def read_vocabulary(path: Path) -> Competitors:
+    """The vocabulary in a file, its version checked."""
+    from likewise.semantics import Competitors
+
+    text = read_text(path)
+    if text.lstrip().startswith("{"):
+        hint = f"make one: likewise vocabulary {path} --out words.txt"
+        raise InputError("these are events, not a vocabulary", source=str(path), hint=hint)
+    return Competitors.from_text(text, source=str(path))

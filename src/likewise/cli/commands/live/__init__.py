@@ -1,0 +1,1 @@
+"""Commands of the broker and of the federation."""

@@ -1,0 +1,118 @@
+"""`likewise publish`: send events to a broker."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from likewise.cli.output import counted, errors, output, print_json
+from likewise.cli.remote.broker import URL, AsJson, Count, Namespace, Token, Url, chunks, connect, event_of_words
+from likewise.cli.remote.federation import Nodes, State, publish_lines
+from likewise.errors import InputError
+
+_USAGE = 2
+
+
+def register(app: typer.Typer) -> None:
+    app.command("publish")(publish)
+
+
+def publish(
+    event: Annotated[
+        list[str] | None, typer.Argument(help="name=value …, or JSON; without it, JSON lines from stdin.")
+    ] = None,
+    *,
+    file: Annotated[Path | None, typer.Option(help="JSON lines of a file.")] = None,
+    mapping: Annotated[str | None, typer.Option(help="A saved mapping, for flat records.")] = None,
+    count: Count = None,
+    batch: Annotated[int, typer.Option(help="Events of one request at most.", min=1, max=10_000)] = 500,
+    every: Annotated[float, typer.Option(help="Seconds between events.", min=0)] = 0.0,
+    url: Url = URL,
+    token: Token = None,
+    namespace: Namespace = None,
+    node: Nodes = None,
+    state: State = None,
+    restamp: Annotated[bool, typer.Option("--now", help="With --node: give every event the present time.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Publish events; when it ends, they are on the broker's disk, or acknowledged by the nodes of a federation.
+
+    Example: `likewise publish type='car park' slots=3`
+    """
+    if event and file is not None:
+        raise InputError("an event and a file", source="<argument>", hint="give one of them")
+    if node:
+        lines = _paced(_limited(_lines(event, file), count), every)
+        _acknowledged(asyncio.run(publish_lines(lines, node, state=state, restamp=restamp)), as_json=as_json)
+        return
+    accepted, rejected = 0, 0
+    size = 1 if every or _is_live(event, file) else batch
+    with connect(url, token, namespace) as client:
+        for chunk in chunks(_limited(_lines(event, file), count), size):
+            answer = client.publish(chunk, mapping=mapping)
+            accepted += answer["accepted"]
+            rejected += _report(answer, as_json=as_json)
+            if every:
+                time.sleep(every)
+    if not as_json:
+        output.print(f"{counted(accepted, 'event')} published", markup=False)
+    if rejected:
+        raise typer.Exit(_USAGE)
+
+
+def _paced(lines: Iterator[bytes], every: float) -> Iterator[bytes]:
+    for line in lines:
+        yield line
+        if every:
+            time.sleep(every)
+
+
+def _acknowledged(count: int, *, as_json: bool) -> None:
+    if as_json:
+        print_json({"acknowledged": count})
+    else:
+        output.print(f"{counted(count, 'event')} acknowledged", markup=False)
+
+
+def _is_live(event: list[str] | None, file: Path | None) -> bool:
+    """Lines typed or piped one by one are sent one by one."""
+    return not event and file is None and sys.stdin.isatty()
+
+
+def _lines(event: list[str] | None, file: Path | None) -> Iterator[bytes]:
+    import msgspec
+
+    if event:
+        if event[0].lstrip().startswith(("{", "[")):
+            yield from (text.encode() for text in event)
+        else:
+            yield msgspec.json.encode(event_of_words(event))
+        return
+    stream = sys.stdin.buffer if file is None or str(file) == "-" else file.open("rb")
+    with stream:
+        for line in stream:
+            if line.strip():
+                yield line.rstrip(b"\r\n")
+
+
+def _limited(lines: Iterator[bytes], count: int | None) -> Iterator[bytes]:
+    for number, line in enumerate(lines, 1):
+        yield line
+        if number == count:
+            return
+
+
+def _report(answer: dict[str, Any], *, as_json: bool) -> int:
+    if as_json:
+        print_json(answer)
+    else:
+        for flaw in answer["rejected"]:
+            hint = f"\n  hint: {flaw['hint']}" if flaw.get("hint") else ""
+            errors.print(f"error: event {flaw['index'] + 1}: {flaw['reason']}{hint}", style="red", markup=False)
+    return int(answer["rejected_count"])

@@ -1,0 +1,1 @@
+"""Commands that run on Spark: stream and join."""

@@ -1,0 +1,1 @@
+"""Commands that find events: check, match, why, detect, tune."""

@@ -1,0 +1,254 @@
+"""`likewise detect`: events against patterns, in event time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from likewise.cli.guard import guard
+from likewise.cli.meaning import engine_options, settled, spark_options
+from likewise.cli.options import Json, MeaningOptions, OnSpark, ReadingOptions, Timing, chosen, grouped
+from likewise.cli.output import counted, errors, output, print_json
+from likewise.cli.reading.feed import Feed
+from likewise.cli.reading.input import Rejects, by_spaces, read_subscriptions, spaces_for
+from likewise.cli.reading.records import Records
+from likewise.errors import BuildError, InputError
+from likewise.files import write_whole
+
+if TYPE_CHECKING:
+    from likewise.composite import Detection, Detector
+    from likewise.language import Subscription
+    from likewise.matching import Matcher
+
+BATCH = 10_000
+SMALL = 1 << 22
+"""A file of fewer bytes is through the general path before a kernel is loaded, let alone compiled."""
+_CHARTED = 50
+
+
+def register(app: typer.Typer) -> None:
+    """Add the `detect` command."""
+    app.command("detect")(detect)
+
+
+@grouped
+def detect(
+    events: Annotated[str, typer.Argument(help="Events (JSON, CSV, Parquet, CloudEvents or RDF), or - for stdin.")],
+    patterns: Annotated[str, typer.Argument(help="File of patterns and of the subscriptions they refer to.")],
+    *,
+    timing: Timing,
+    meaning: MeaningOptions,
+    reading: ReadingOptions,
+    records: Records,
+    where: OnSpark,
+    explain: Annotated[bool, typer.Option("--explain", help="Show the trace of each detection.")] = False,
+    state: Annotated[bool, typer.Option("--state", help="Show what each pattern holds, and why it stopped.")] = False,
+    rank: Annotated[bool, typer.Option("--rank", help="Print the surest detections first, at the end.")] = False,
+    chart: Annotated[Path | None, typer.Option(help="Write a timeline of the first detections as HTML.")] = None,
+    out: Annotated[str | None, typer.Option(help="With --spark: write Parquet here instead of printing.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Detect situations in time: patterns over several events.
+
+    Example: `likewise detect homes.jsonl examples/patterns/homes.lw --explain --state`
+    """
+    meaning = settled(meaning)
+    guard(
+        reads={
+            "EVENTS": events,
+            "PATTERNS": patterns,
+            "--background": meaning.background,
+            "--mapping": records.mapping,
+        },
+        writes={
+            "--chart": chart,
+            "--snapshot": timing.snapshot,
+            "--dead-letters": reading.dead_letters,
+            "--save-mapping": records.save_mapping,
+        },
+        makes={"--out": out},
+    )
+    if out is not None and not where.wanted:
+        raise BuildError("--out is for --spark", hint="without Spark, `--json > FILE` keeps the detections")
+    rejects = Rejects(reading.dead_letters)
+    interests = read_subscriptions(patterns, rejects)
+    if where.wanted:
+        asked = {"--explain": explain, "--state": state, "--rank": rank, "--chart": chart, "--follow": reading.follow}
+        _refuse_on_spark([*chosen(timing), *chosen(records), *(name for name, wanted in asked.items() if wanted)])
+        place = {"master": where.master, "remote": where.remote, "out": out, "rejects": rejects, "as_json": as_json}
+        _detect_on_spark(events, interests, meaning, **place)
+        return
+    _check_chart(chart)
+    feed = Feed(events, rejects, follow=reading.follow, records=records)
+    options = engine_options(meaning, interests)
+    detector = _detector(interests, timing, options, rejects, compiled=not _is_small(events, timing))
+    last = None if timing.until is None else _instant(timing.until)
+    found = _detections(detector, feed, last, closes=timing.snapshot is None)
+    shown = _show(found, rank=rank, explain=explain, as_json=as_json)
+    if chart is not None:
+        from likewise.charts import write_timeline
+
+        write_timeline(shown, chart, states=detector.state())
+    if timing.snapshot is not None:
+        write_whole(timing.snapshot, detector.snapshot())
+    _conclude(detector, state=state, as_json=as_json, spaces=options["spaces"])
+    rejects.conclude()
+    feed.conclude()
+
+
+def _check_chart(chart: Path | None) -> None:
+    if chart is not None:
+        from likewise.charts import check_chart
+
+        check_chart(chart, endings=(".html",))
+
+
+def _is_small(source: str, timing: Timing) -> bool:
+    path = Path(source)
+    plain = timing.snapshot is None and timing.limit == Timing().limit
+    return plain and source != "-" and path.is_file() and path.stat().st_size < SMALL
+
+
+def _refuse_on_spark(asked: list[str]) -> None:
+    if asked:
+        raise BuildError(f"not on Spark: {', '.join(asked)}", hint="leave it out, or run without --spark")
+
+
+def _detect_on_spark(events: str, interests: list[Subscription], meaning: MeaningOptions, **options: Any) -> None:
+    from likewise.cli.spark.session import detect_on_spark
+
+    spaces = meaning.space or spaces_for(interests, meaning.approach)
+    detect_on_spark(events, interests, spaces=spaces, **spark_options(meaning), **options)
+
+
+def _detector(
+    interests: list[Subscription], timing: Timing, options: dict[str, Any], rejects: Rejects, *, compiled: bool
+) -> Detector:
+    from likewise.cli.reading.unknown import report_unknown
+    from likewise.composite import Detector, Refused, reconcile
+    from likewise.composite.two_step import TwoStepDetector
+    from likewise.matching import Matcher
+
+    def refuse(refused: Refused) -> None:
+        rejects.refuse(_bad_record(refused))
+
+    matcher = Matcher(**options)
+    report_unknown(interests, options["spaces"])
+    kind = TwoStepDetector if timing.two_step else Detector
+    if timing.snapshot is not None and timing.snapshot.exists():
+        detector = _restored(kind, timing.snapshot, matcher=matcher, measure=matcher.measure, refuse=refuse)
+        if any(changes := reconcile(detector, interests)):
+            errors.print(f"since the snapshot: {changes}; a changed pattern begins anew", markup=False)
+        return detector
+    return kind(
+        interests,
+        matcher=matcher,
+        measure=matcher.measure,
+        refuse=refuse,
+        lateness=_duration(timing.lateness),
+        max_jump=_duration(timing.max_ahead),
+        relatedness=timing.relatedness,
+        limits=_limits(timing.limit, timing.full),
+        compiled=compiled,
+    )
+
+
+def _restored(kind: type[Detector], snapshot: Path, *, matcher: Matcher, **options: Any) -> Detector:
+    try:
+        return kind.restore(snapshot.read_bytes(), matcher=matcher, **options)
+    except InputError as error:
+        hint = "give the file that --snapshot wrote, or one that is not there yet"
+        raise InputError(error.message, source=str(snapshot), hint=hint) from None
+
+
+def _bad_record(refused: Any) -> Any:
+    from likewise.events import BadRecord, encode_line
+
+    event = refused.event
+    raw = encode_line(event).rstrip() if event.tuples else repr(event).encode()
+    return BadRecord(source="<detector>", line=None, reason=refused.reason, raw=raw)
+
+
+def _detections(detector: Detector, feed: Feed, until: int | None, *, closes: bool) -> Iterator[Detection]:
+    """All that the events bring about; `closes` ends event time with the last of them, as nothing follows."""
+    for batch in feed.batches(size=BATCH):
+        yield from detector.publish_batch(batch)
+    if closes:
+        yield from detector.flush()
+    if until is not None:
+        yield from detector.advance(until)
+
+
+def _show(found: Iterable[Detection], *, rank: bool, explain: bool, as_json: bool) -> list[Detection]:
+    """Print the detections and give the first of them, for a chart."""
+    from likewise.composite import ranked
+
+    shown: list[Detection] = []
+    for detection in ranked(found) if rank else found:
+        if len(shown) < _CHARTED:
+            shown.append(detection)
+        _print(detection, explain=explain, as_json=as_json)
+    return shown
+
+
+def _print(detection: Detection, *, explain: bool, as_json: bool) -> None:
+    from likewise.composite import detection_lines, detection_plain
+
+    if as_json:
+        print_json(detection_plain(detection, trace=explain))
+        return
+    for line in detection_lines(detection, trace=explain):
+        output.print(line, markup=False, soft_wrap=True)
+    if explain:
+        for line in event_lines(detection):
+            output.print(line, markup=False, soft_wrap=True)
+
+
+def event_lines(detection: Detection) -> Iterator[str]:
+    """What the events of a detection say, a line each."""
+    for event in dict.fromkeys(detection.members):
+        if event.tuples:
+            yield f"    {event.id}: {', '.join(f'{name} = {value}' for name, value in event.tuples)}"
+
+
+def _conclude(detector: Detector, *, state: bool, as_json: bool, spaces: list[str]) -> None:
+    from likewise.composite import state_lines, state_plain
+
+    states = detector.state()
+    if state and as_json:
+        print_json({"state": [state_plain(each) for each in states]})
+    elif state:
+        for line in state_lines(states):
+            output.print(line, markup=False, soft_wrap=True)
+    if not as_json:
+        total = sum(each.detected for each in states)
+        told = f"{counted(total, 'detection')} of {counted(len(states), 'pattern')}{by_spaces(spaces)}"
+        errors.print(told, markup=False, soft_wrap=True)
+
+
+def _limits(instances: int, policy: str) -> Any:
+    from likewise.composite import Limits
+
+    if policy not in ("drop oldest", "refuse"):
+        raise BuildError(f"unknown policy {policy!r}", hint="`drop oldest` or `refuse`")
+    return Limits(instances, policy)  # type: ignore[arg-type]
+
+
+def _duration(text: str) -> int:
+    from likewise.language import parse_duration
+
+    return parse_duration(text)
+
+
+def _instant(text: str) -> int:
+    from datetime import datetime
+
+    from likewise.events import to_instant
+
+    try:
+        return to_instant(datetime.fromisoformat(text))
+    except ValueError:
+        raise BuildError(f"{text!r} is not a time", hint="such as 2008-03-24T12:00:00") from None

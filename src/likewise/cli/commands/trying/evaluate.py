@@ -1,0 +1,105 @@
+"""`likewise evaluate`: run an experiment and show its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from likewise.cli.output import errors, output, print_json
+from likewise.errors import BuildError
+
+if TYPE_CHECKING:
+    from likewise.evaluation.experiment import Cell, ExperimentReport
+
+
+WIDE = 160
+
+
+def register(app: typer.Typer) -> None:
+    """Add the `evaluate` command."""
+    app.command("evaluate")(evaluate)
+
+
+def evaluate(
+    name: Annotated[str, typer.Argument(metavar="EXPERIMENT", help="Which experiment; `list` names them all.")],
+    *,
+    space: Annotated[list[str] | None, typer.Option(help="Space by name or path; may be given several times.")] = None,
+    data: Annotated[Path | None, typer.Option(help="Folder of the data sets (LIKEWISE_DATA).")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A smaller run, for a first look.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Folder for charts and tables.")] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="An option of this experiment.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document instead of tables.")] = False,
+) -> None:
+    """Run an experiment of the papers: figures beside their targets.
+
+    Example: `likewise evaluate relatedness --space wordnet`
+    """
+    from likewise.evaluation.experiment import ExperimentSettings, experiments, find_experiment
+
+    if name == "list":
+        _list({each.name: each.summary for each in experiments().values()}, as_json=as_json)
+        return
+    chosen = ExperimentSettings(
+        spaces=tuple(space or ()),
+        data=data,
+        quick=quick,
+        out=out,
+        options=dict(map(_pair, settings or ())),
+        say=lambda message: errors.print(message, style="dim"),
+    )
+    found = find_experiment(name)
+    try:
+        reports = found.run(chosen)
+    except ValueError as error:
+        # Only numbers that the user gave are read from text in a run.
+        if chosen.options and str(error).startswith(("invalid literal", "could not convert")):
+            raise BuildError(f"--set: {error}", hint=f"{name} takes {', '.join(found.knows)}") from None
+        raise
+    if as_json:
+        print_json({"experiment": name, "reports": reports})
+    else:
+        _show(reports)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, sign, value = text.partition("=")
+    if not sign or not key:
+        raise BuildError(f"--set takes KEY=VALUE, not {text!r}", hint="for example --set seed=2")
+    return key, value
+
+
+def _list(summaries: dict[str, str], *, as_json: bool) -> None:
+    if as_json:
+        print_json(summaries)
+        return
+    for name, summary in summaries.items():
+        output.print(f"{name:<14} {summary}")
+
+
+def _show(reports: Sequence[ExperimentReport]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    # A pipe has no width of its own: rather long lines there than cut figures.
+    console = output if output.is_terminal else Console(width=WIDE, highlight=False)
+    for report in reports:
+        table = Table(title=report.title, title_justify="left")
+        for column in report.columns:
+            numeric = all(not isinstance(row.get(column), str) for row in report.rows)
+            table.add_column(column, justify="right" if numeric else "left")
+        for row in report.rows:
+            table.add_row(*(_cell(row.get(column)) for column in report.columns))
+        console.print(table)
+        for note in report.notes:
+            console.print(note, style="dim")
+
+
+def _cell(value: Cell) -> str:
+    if value is None:
+        return ""
+    return f"{value:.3f}" if isinstance(value, float) else str(value)

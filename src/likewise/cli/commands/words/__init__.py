@@ -1,0 +1,1 @@
+"""Commands about what words mean: relate, nearest, space, train."""

@@ -1,0 +1,118 @@
+"""`likewise relate`: how related two terms are, and why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from likewise.cli.output import errors, output, print_json
+from likewise.cli.reading.spaces import open_spaces
+
+if TYPE_CHECKING:
+    from likewise.semantics import Measure, Space
+
+
+def register(app: typer.Typer) -> None:
+    """Add the `relate` command."""
+    app.command("relate")(relate)
+
+
+def relate(
+    first: Annotated[str, typer.Argument(metavar="TERM", help="The subscriber's term.")],
+    second: Annotated[str, typer.Argument(metavar="TERM", help="The event's term.")],
+    *,
+    measure: Annotated[
+        str | None, typer.Option(help="evidence, esa, thematic, …; thematic if there is a theme, else evidence.")
+    ] = None,
+    theme: Annotated[list[str] | None, typer.Option(help="Theme tag of both terms; may be repeated.")] = None,
+    theme_a: Annotated[list[str] | None, typer.Option(help="Theme tag of the first term.")] = None,
+    theme_b: Annotated[list[str] | None, typer.Option(help="Theme tag of the second term.")] = None,
+    space: Annotated[list[str] | None, typer.Option(help="Space by name or path; may be given several times.")] = None,
+    competitor: Annotated[
+        list[str] | None,
+        typer.Option(help="Term that competes with the first, for `+contrast` and `+rank`."),
+    ] = None,
+    thesaurus: Annotated[Path | None, typer.Option(help="SKOS or EuroVoc file, for the measure `concept`.")] = None,
+    glossary: Annotated[Path | None, typer.Option(help="Your own abbreviations, for the measure `evidence`.")] = None,
+    model: Annotated[
+        Path | None, typer.Option(help="Weights from `likewise train`, for the measure `evidence`.")
+    ] = None,
+    limit: Annotated[int, typer.Option("-n", "--limit", min=0, help="So many reasons.")] = 8,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+) -> None:
+    """Say how surely two terms mean the same, from 0 to 1, and why.
+
+    The default measure adds up evidence in bits. Others, such as esa, say how related two terms are.
+
+    Example: `likewise relate lift elevator`
+    """
+    from likewise.semantics import apart
+
+    themes = {
+        "subscription_theme": [*(theme or ()), *(theme_a or ())],
+        "event_theme": [*(theme or ()), *(theme_b or ())],
+    }
+    chosen = measure or ("thematic" if any(themes.values()) else "evidence")
+    made = _make(chosen, space, competitor, options=_options(chosen, thesaurus, glossary, model))
+    score = float(made.matrix([first], [second], **themes)[0, 0])
+    reasons = made.reason(first, second, limit=limit, **themes) if limit else []
+    if as_json:
+        shared = [{"concept": each.concept, "weight": each.weight} for each in reasons]
+        print_json({"terms": [first, second], "measure": made.name, **themes, "score": score, "reasons": shared})
+        return
+    output.print(f"{first} ~ {second}  {score:.4f}  ({made.name})", markup=False)
+    for each in reasons:
+        weight = f"{each.weight:+5.1f}" if made.name == "evidence" else f"{each.weight:.4f}"
+        output.print(f"  {weight}  {each.concept}", markup=False, soft_wrap=True)
+    if not score:
+        why = apart(made, first, second)
+        errors.print(
+            why or "nothing in common: a word may be unknown, or a theme may leave nothing of it", markup=False
+        )
+
+
+def _options(name: str, thesaurus: Path | None, glossary: Path | None, model: Path | None) -> dict[str, Any]:
+    """What only some measures take, read from files."""
+    from likewise.errors import BuildError
+    from likewise.semantics import Glossary, Model
+
+    if (glossary or model) and name != "evidence":
+        raise BuildError(f"the measure {name} takes no glossary and no model", hint="choose --measure evidence")
+    options: dict[str, Any] = {}
+    if thesaurus is not None:
+        options["thesaurus"] = thesaurus
+    if glossary is not None:
+        options["glossary"] = Glossary.from_file(glossary)
+    if model is not None:
+        options["model"] = Model.from_file(model)
+    return options
+
+
+def _make(name: str, space: list[str] | None, competitor: list[str] | None, *, options: dict[str, Any]) -> Measure:
+    from likewise.semantics import measure as make
+    from likewise.semantics import needs_space
+
+    if name == "evidence":
+        if competitor:
+            from likewise.semantics import Competitors
+
+            options["background"] = Competitors.of(competitor)
+        return make(name, spaces=shelved(space), **options)
+    return make(
+        name,
+        spaces=open_spaces(space) if needs_space(name) else (),
+        competitors=competitor,
+        background=competitor,
+        **options,
+    )
+
+
+def shelved(names: list[str] | None) -> list[Space]:
+    """The spaces of these names, or all that are built: evidence takes what there is."""
+    from likewise.semantics import Manifest, find_space, list_spaces
+
+    if names:
+        return [find_space(name) for name in names]
+    return [find_space(path) for path, state in list_spaces() if isinstance(state, Manifest)]

@@ -1,0 +1,1 @@
+"""What commands read: events, subscriptions, tables and spaces."""

@@ -1,0 +1,103 @@
+"""How the records of a feed become events: options that are the same for every command that reads events."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import typer
+
+from likewise.cli.output import errors
+from likewise.errors import BuildError
+
+if TYPE_CHECKING:
+    from likewise.events import RecordMapping
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """What a user said about the records; without a word, their mapping is guessed and shown."""
+
+    panel: ClassVar[str] = "Records that are not events yet"
+    format: Annotated[
+        str,
+        typer.Option(help="jsonl, json, csv, parquet, cloudevents, ntriples, turtle; default: by name and content."),
+    ] = "auto"
+    id: Annotated[str | None, typer.Option(metavar="FIELD", help="Field of the id; default: file and line.")] = None
+    time: Annotated[str | None, typer.Option(metavar="FIELD", help="Field of the time.")] = None
+    end: Annotated[str | None, typer.Option(metavar="FIELD", help="Field of the end.")] = None
+    keep: Annotated[
+        list[str] | None, typer.Option(metavar="FIELD[=NAME]", help="Take only these fields, renamed or not.")
+    ] = None
+    kind: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FIELD=KIND", help="What the values of a column are: text, number, boolean or time."),
+    ] = None
+    add: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="An attribute of every event; may be repeated.")
+    ] = None
+    theme: Annotated[
+        list[str] | None, typer.Option(metavar="TAG", help="A theme tag of every event; may be repeated.")
+    ] = None
+    theme_field: Annotated[str | None, typer.Option(metavar="FIELD", help="Field of the theme tags.")] = None
+    time_format: Annotated[
+        str | None, typer.Option(metavar="FORMAT", help="How times are written, such as `%d/%m/%Y %H:%M`.")
+    ] = None
+    zone: Annotated[str | None, typer.Option(help="Zone of times that name none, such as Europe/Dublin.")] = None
+    separator: Annotated[
+        str | None, typer.Option("--separator", "--divider", help="What stands between cells; seen from the header.")
+    ] = None
+    mapping: Annotated[Path | None, typer.Option(metavar="FILE", help="Mapping file, instead of these options.")] = None
+    save_mapping: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the mapping in use to this file.")
+    ] = None
+
+    def options(self) -> dict[str, Any]:
+        """What the reader is to know."""
+        mapping = self._mapping()
+        if mapping is not None and self.save_mapping is not None:
+            mapping.save(self.save_mapping)
+        read = {"format": self.format, "mapping": mapping, "separator": self.separator}
+        return read | {"on_mapping": self._guessed}
+
+    def _mapping(self) -> RecordMapping | None:
+        from likewise.events import RecordMapping
+
+        if self.theme and self.theme_field:
+            raise BuildError("--theme and --theme-field exclude each other", hint="leave one of them out")
+        told: dict[str, Any] = {name: getattr(self, name) for name in ("id", "time", "end", "time_format", "zone")}
+        told |= {"theme": self.theme_field or tuple(self.theme or ()), "constants": dict(map(_pair, self.add or ()))}
+        told |= {"attributes": _names(self.keep), "kinds": dict(map(_kind, self.kind or ()))}
+        given = {name: value for name, value in told.items() if value}
+        if self.mapping is None:
+            return RecordMapping(**given, complete=False) if given else None
+        if given:
+            raise BuildError("--mapping excludes the options that name fields", hint="change the mapping file instead")
+        return RecordMapping.load(self.mapping)
+
+    def _guessed(self, mapping: RecordMapping) -> None:
+        """Show a mapping that was guessed, and keep it if asked to."""
+        if self.save_mapping is not None:
+            mapping.save(self.save_mapping)
+        kept = f"saved in {self.save_mapping}" if self.save_mapping else "--save-mapping FILE keeps it"
+        errors.print(f"guessed mapping: {mapping} ({kept})", markup=False, soft_wrap=True)
+
+
+def _names(keep: list[str] | None) -> dict[str, str] | None:
+    parts = [each.partition("=") for each in keep or ()]
+    return {field: name or field for field, _, name in parts} or None
+
+
+def _kind(text: str) -> tuple[str, str]:
+    name, sign, kind = text.rpartition("=")
+    if not sign or not name:
+        raise BuildError(f"--kind takes FIELD=KIND, not {text!r}", hint="for example --kind room=text")
+    return name, kind
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, sign, value = text.partition("=")
+    if not sign or not name or not value:
+        raise BuildError(f"--add takes NAME=VALUE, not {text!r}", hint="for example --add type=temperature")
+    return name, value

@@ -1,0 +1,202 @@
+"""Tables that commands read and write: CSV, JSON lines and Parquet, the good rows in spite of the bad."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from codecs import BOM_UTF8
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from likewise.cli.output import counted
+from likewise.cli.reading.input import Rejects
+from likewise.errors import BuildError, InputError
+from likewise.files import whole_file
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+KINDS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".parquet": "parquet"}
+OPEN, CLOSE = "this quoted text has no end", 'close it with "'
+_HINT = "a table is .csv with a header, .jsonl with an object a line, or .parquet"
+
+
+def kind_of(source: str) -> str:
+    """Which kind of table a path names; a folder is Parquet, as Spark writes it.
+
+    >>> kind_of("a/b.csv"), kind_of("-")
+    ('csv', 'jsonl')
+    """
+    if source == "-":
+        return "jsonl"
+    kind = "parquet" if Path(source).is_dir() else KINDS.get(Path(source).suffix.lower())
+    if kind is None:
+        raise BuildError(f"what kind of table is {source}?", hint=_HINT)
+    return kind
+
+
+def read_table(source: str, rejects: Rejects) -> pa.Table:
+    """The good rows of a table; cells of CSV are text, empty ones are null."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    kind = kind_of(source)
+    try:
+        if kind == "parquet":
+            return pq.read_table(source)
+        text = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
+        if kind == "csv":
+            return _csv_table(text, source, rejects)
+        rows = list(_json_rows(text, source, rejects))
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        return pa.table({name: pa.array([row.get(name) for row in rows]) for name in names})
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", source=source, hint="check the path") from None
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+        raise InputError(f"a column holds several types, or huge numbers: {error}", source=source, hint=_HINT) from None
+
+
+def column_names(header: Sequence[str], source: str) -> list[str]:
+    """The names in a header of CSV; a column without one is called by its place.
+
+    >>> column_names(["", "name"], "x.csv")
+    ['_c0', 'name']
+    """
+    if not header:
+        raise InputError("there is no header in it", source=source, hint=_HINT)
+    names = [name or f"_c{at}" for at, name in enumerate(header)]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"two columns are called {name!r}", source=source, hint="give one another name")
+    return names
+
+
+def uneven(cells: int, width: int) -> str:
+    """What is wrong with a row of CSV that is shorter or longer than the header.
+
+    >>> uneven(1, 3)
+    '1 cell where the header has 3'
+    """
+    return f"{counted(cells, 'cell')} where the header has {width:,}"
+
+
+def is_open(record: bytes) -> bool:
+    """Whether a quoted cell begins in a record of CSV and does not end, so that it swallowed what follows.
+
+    >>> is_open(b'a,"b\\nc,d'), is_open(b'5" pipe,"b"')
+    (True, False)
+    """
+    if b'"' not in record:
+        return False
+    try:
+        for _ in csv.reader(io.StringIO(record.decode("utf-8", errors="replace"), newline=""), strict=True):
+            pass
+    except csv.Error as error:
+        return "unexpected end of data" in str(error)
+    return False
+
+
+def json_object(line: bytes) -> dict[str, Any]:
+    """The object that a line is, else an `InputError`."""
+    import msgspec
+
+    try:
+        return msgspec.json.decode(line, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"not a JSON object: {error}") from None
+
+
+def _csv_table(text: bytes, source: str, rejects: Rejects) -> pa.Table:
+    import pyarrow as pa
+
+    from likewise.events import BadRecord
+
+    lines = _Taken(io.StringIO(text.decode("utf-8-sig", errors="replace"), newline=""))
+    csv.field_size_limit(max(csv.field_size_limit(), len(text) + 1))  # else a long cell would end the reading
+    reader = csv.reader(lines)
+    header = column_names(next(reader, []), source)
+    rows: list[list[str | None]] = []
+    lines.take()
+    first = reader.line_num + 1
+    for cells in reader:
+        record, line, first = lines.take(), first, reader.line_num + 1
+        if is_open(record):
+            rejects(BadRecord(source, line, OPEN, record, hint=CLOSE))
+        elif len(cells) == len(header):
+            # As Spark reads them, so that one text is one term wherever its table was written.
+            rows.append([cell.replace("\r\n", "\n") or None for cell in cells])
+        elif cells:
+            rejects(BadRecord(source, reader.line_num, uneven(len(cells), len(header)), record))
+    columns = zip(*rows, strict=True) if rows else [()] * len(header)
+    return pa.table({name: pa.array(cells, pa.string()) for name, cells in zip(header, columns, strict=True)})
+
+
+class _Taken:
+    """Lines, and which of them went into the last row: one or, where a cell has line ends, more."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self._lines = iter(lines)
+        self._taken: list[str] = []
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        self._taken.append(next(self._lines))
+        return self._taken[-1]
+
+    def take(self) -> bytes:
+        """The text of them, once."""
+        text = "".join(self._taken).rstrip("\r\n")
+        self._taken.clear()
+        return text.encode()
+
+
+def _json_rows(text: bytes, source: str, rejects: Rejects) -> Iterator[dict[str, Any]]:
+    from likewise.events import BadRecord
+
+    for number, line in enumerate(text.removeprefix(BOM_UTF8).splitlines(), 1):
+        if line.strip():
+            try:
+                row = json_object(line)
+            except InputError as error:
+                rejects(BadRecord(source, number, error.message, line))
+            else:
+                yield row
+
+
+def write_rows(rows: list[dict[str, Any]], out: str, *, nested: tuple[str, ...] = ()) -> None:
+    """Rows of plain values as a table; CSV has no room for nested columns."""
+    import pyarrow as pa
+
+    flat = kind_of(out) == "csv"
+    kept = [{name: row[name] for name in row if name not in nested} for row in rows] if flat else rows
+    write_table(pa.Table.from_pylist([_textual(row) for row in kept]), out)
+
+
+def _textual(row: dict[str, Any]) -> dict[str, Any]:
+    """Values of events are of several types, which a column cannot be: they are written as texts."""
+    for mapping in row.get("mappings", ()):
+        for pair in mapping["correspondences"]:
+            pair["value"] = str(pair["value"])
+    return row
+
+
+def write_table(table: pa.Table, out: str) -> None:
+    """A table as the suffix of its path says."""
+    import msgspec
+    import pyarrow.csv as pa_csv
+    import pyarrow.parquet as pq
+
+    kind = kind_of(out)
+    if kind == "csv" and "why" in table.schema.names:
+        raise BuildError("CSV has no room for reasons", hint="--out with .jsonl or .parquet")
+    with whole_file(out) as file:
+        if kind == "parquet":
+            pq.write_table(table, file)
+        elif kind == "csv":
+            pa_csv.write_csv(table, file)
+        else:
+            file.writelines(msgspec.json.encode(row) + b"\n" for row in table.to_pylist())

@@ -1,0 +1,50 @@
+"""Words of subscriptions that no space knows: reported when subscribed, not after a day without matches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from likewise.cli.output import errors
+
+if TYPE_CHECKING:
+    from likewise.language import Profile, Subscription
+
+_SHOWN = 10
+
+
+def report_unknown(interests: Iterable[Subscription], spaces: Sequence[str]) -> None:
+    """A line for each unknown word that is compared by meaning, with the nearest known one."""
+    if not spaces:
+        return
+    from likewise.cli.reading.spaces import open_spaces
+    from likewise.semantics import unknown_words
+
+    found = unknown_words(terms_by_meaning(interests), open_spaces(list(spaces)))
+    for word, near in list(found.items())[:_SHOWN]:
+        known = f"nearest known: {', '.join(near)}; " if near else ""
+        errors.print(f"{word}: unknown; {known}other words for it help", markup=False, soft_wrap=True)
+    if len(found) > _SHOWN:
+        errors.print(f"… and {len(found) - _SHOWN:,} more unknown words")
+
+
+def terms_by_meaning(interests: Iterable[Subscription]) -> list[str]:
+    """The attributes and values that subscriptions compare by meaning."""
+    terms: list[str] = []
+    for profile in _profiles(interests):
+        for predicate in profile.predicates:
+            if predicate.attribute_approximate:
+                terms.append(predicate.attribute)
+            if predicate.value_approximate and isinstance(predicate.value, str):
+                terms.append(predicate.value)
+    return list(dict.fromkeys(terms))
+
+
+def _profiles(interests: Iterable[Subscription]) -> Iterator[Profile]:
+    from likewise.language import Composite, Member, members
+
+    for interest in interests:
+        if isinstance(interest.body, Composite):
+            yield from (leaf.profile for leaf in members(interest.body.root) if isinstance(leaf, Member))
+        else:
+            yield interest.body

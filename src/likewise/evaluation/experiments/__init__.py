@@ -1,0 +1,1 @@
+"""The experiments, one module each: `likewise evaluate` finds them by name."""

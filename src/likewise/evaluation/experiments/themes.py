@@ -1,0 +1,300 @@
+"""Effect of themes on matching: heat maps as in [000 figures 7 and 9], what each step from 000 brings, and controls."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from likewise.charts import Spec, save
+from likewise.errors import BuildError
+from likewise.evaluation.charts import heat_map
+from likewise.evaluation.datasets.thematic import DatasetRecipe, ThematicDataset, build_thematic
+from likewise.evaluation.experiment import Experiment, ExperimentReport, ExperimentSettings, Row
+from likewise.evaluation.experiments.matching import make_laboratory
+from likewise.evaluation.quality.approaches import Laboratory
+from likewise.evaluation.quality.ranking import max_f1
+from likewise.evaluation.quality.scoring import Scorer
+from likewise.semantics import Measure, measure
+
+SIZES = (1, 2, 3, 5, 7, 10, 15, 30)
+QUICK_SIZES = (1, 3, 10)
+SAMPLES = 2
+KNOWS = ("sizes", "samples", "seeds", "mapped")
+SEEDS = "4,5,6"
+"""The measure was chosen on seeds 1 to 3; the map is drawn on others."""
+GOOD_EVENT_TAGS = range(2, 8)
+GOOD_SUBSCRIPTION_TAGS = range(2, 16)
+"""The sizes that the paper recommends [000 sec 5.3.3]: few tags for events, more for subscriptions."""
+
+STEP = (3, 7)
+"""The sizes, of events and of subscriptions, at which the steps from 000 are compared."""
+
+MEASURES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "thematic": ("thematic", {}),
+    "thematic-euclidean": ("thematic-euclidean", {}),
+    "thematic, all postings": ("thematic", {"pruning": None}),
+    "thematic-euclidean, length 1": ("thematic-euclidean", {"normalise": True}),
+}
+MAPPED = ("thematic", "thematic-euclidean")
+"""Those that a map is drawn of: ours, and the formula as printed."""
+
+FIELDS = (
+    ("fitting", ("land transport", "protection of nature")),
+    ("fitting", ("transport", "energy", "environment")),
+    ("fitting", ("city", "sensors", "buildings", "vehicles")),
+    ("foreign", ("opera", "poetry", "cinema")),
+    ("foreign", ("football", "cricket", "tennis")),
+    ("foreign", ("insects", "botany")),
+    ("unknown words", ("xqzvk", "blorptangle")),
+)
+"""Themes that all events and subscriptions have, to see whether it matters which: the first is the paper's example."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThemeCell:
+    """One combination of sizes: mean and spread of F1, its gains, and the time to relate all terms."""
+
+    measure: str
+    event_tags: int
+    subscription_tags: int
+    f1: float
+    spread: float
+    gain: float
+    """Over the same measure without themes, on the same seeds."""
+    over_esa: float
+    """Over the `esa` measure, which knows no themes, on the same seeds."""
+    over_best: float
+    """Over whatever is best without themes, all postings and all formulas tried, on the same seeds."""
+    seconds: float
+
+
+class Found(NamedTuple):
+    """One sub-experiment, with the figures of a cell."""
+
+    f1: float
+    gain: float
+    over_esa: float
+    over_best: float
+    seconds: float
+
+
+class Bench:
+    """One data set, and how well measures match on it under any themes."""
+
+    def __init__(self, data: ThematicDataset, measures: Mapping[str, Measure], esa: Measure) -> None:
+        self.data = data
+        self.measures = measures
+        self._scorer = Scorer(data.events, data.profiles)
+        self.plain = {name: self.try_out(each)[0] for name, each in measures.items()}
+        """F1 of each measure without themes."""
+        self.esa = self.try_out(esa)[0]
+        self.best = max(self.esa, *self.plain.values())
+
+    def try_out(self, one: Measure, *, mine: Sequence[str] = (), theirs: Sequence[str] = ()) -> tuple[float, float]:
+        """Mean maximal F1 with these themes of subscriptions and of events, and the seconds to relate all terms."""
+        begin = time.perf_counter()
+        attributes, values = (
+            one.matrix(side.wanted, side.said, subscription_theme=mine, event_theme=theirs)
+            for side in (self._scorer.attributes, self._scorer.values)
+        )
+        spent = time.perf_counter() - begin
+        scores = self._scorer.score(attributes, values)
+        return float(np.mean([max_f1(*row) for row in zip(scores, self.data.truth, strict=True)])), spent
+
+    def sample(self, name: str, sizes: tuple[int, int], samples: int) -> list[Found]:
+        """Themes drawn as the paper does, of which one contains the other [000 sec 5.2.4]."""
+        found = []
+        for sample in range(samples):
+            theirs, mine = self.data.themes(*sizes, sample=sample)
+            f1, spent = self.try_out(self.measures[name], mine=mine, theirs=theirs)
+            found.append(Found(f1, f1 - self.plain[name], f1 - self.esa, f1 - self.best, spent))
+        return found
+
+
+def run(settings: ExperimentSettings) -> list[ExperimentReport]:
+    """Maps, steps and controls; `--set` takes sizes (1,3,10), samples, seeds (4,5,6) and mapped (names by ;)."""
+    experiment.check(settings)
+    options = dict(settings.options)
+    usual = QUICK_SIZES if settings.quick else SIZES
+    sizes = [int(size) for size in options.pop("sizes", ",".join(map(str, usual))).split(",")]
+    samples = int(options.pop("samples", 1 if settings.quick else SAMPLES))
+    seeds = [int(seed) for seed in options.pop("seeds", "4" if settings.quick else SEEDS).split(",")]
+    mapped = [name.strip() for name in options.pop("mapped", ";".join(MAPPED)).split(";") if name.strip()]
+    if unknown := set(mapped) - set(MEASURES):
+        raise BuildError(f"themes maps no measure {min(unknown)!r}", hint=f"known: {'; '.join(MEASURES)}")
+    benches = list(_benches(settings, seeds))
+    steps, controls = _steps(benches, samples), _controls(benches)
+    cells = list(grid(benches, mapped, sizes=sizes, samples=samples, say=settings.say))
+    _draw(cells, settings)
+    return [_table(cells), steps, controls, ExperimentReport("Cells", [_row(cell) for cell in cells])]
+
+
+def _benches(settings: ExperimentSettings, seeds: Sequence[int]) -> Iterator[Bench]:
+    laboratory = make_laboratory(settings)
+    measures = make_measures(laboratory)
+    for seed in seeds:
+        recipe = DatasetRecipe(seed=seed, events=1500) if settings.quick else DatasetRecipe(seed=seed)
+        bench = Bench(build_thematic(recipe, data=settings.data), measures, laboratory.measure("wikipedia"))
+        settings.say(f"seed {seed} without themes: esa {bench.esa:.3f}, thematic {bench.plain['thematic']:.3f}")
+        yield bench
+
+
+def make_measures(laboratory: Laboratory) -> dict[str, Measure]:
+    """All that are compared, over the Wikipedia space."""
+    space = laboratory.spaces["wikipedia"]
+    return {name: measure(base, spaces=[space], **options) for name, (base, options) in MEASURES.items()}
+
+
+def grid(
+    benches: Sequence[Bench],
+    mapped: Sequence[str],
+    *,
+    sizes: Sequence[int],
+    samples: int,
+    say: Callable[[str], None],
+) -> Iterator[ThemeCell]:
+    """A cell for every measure and combination of sizes, over all data sets and samples."""
+    for name in mapped:
+        for event_tags in sizes:
+            for subscription_tags in sizes:
+                both = event_tags, subscription_tags
+                found = np.array([row for bench in benches for row in bench.sample(name, both, samples)])
+                mean = Found(*found.mean(axis=0).tolist())
+                say(f"{name}, {event_tags} and {subscription_tags} tags: {mean.f1:.3f} ({mean.gain:+.3f})")
+                yield ThemeCell(
+                    name,
+                    *both,
+                    mean.f1,
+                    float(found[:, 0].std()),
+                    gain=mean.gain,
+                    over_esa=mean.over_esa,
+                    over_best=mean.over_best,
+                    seconds=float(found[:, -1].min()),
+                )
+
+
+def regions(cells: Sequence[ThemeCell]) -> dict[str, list[ThemeCell]]:
+    """The parts of the map that the paper speaks of."""
+    return {
+        "all": list(cells),
+        "good region (2-7 event tags, 2-15 and more for subscriptions)": [
+            c
+            for c in cells
+            if c.event_tags in GOOD_EVENT_TAGS
+            and c.subscription_tags in GOOD_SUBSCRIPTION_TAGS
+            and c.subscription_tags > c.event_tags
+        ],
+        "more subscription tags": [c for c in cells if c.subscription_tags > c.event_tags],
+        "diagonal": [c for c in cells if c.subscription_tags == c.event_tags],
+        "more event tags": [c for c in cells if c.subscription_tags < c.event_tags],
+    }
+
+
+def _table(cells: Sequence[ThemeCell]) -> ExperimentReport:
+    rows: list[Row] = []
+    for name in dict.fromkeys(cell.measure for cell in cells):
+        for region, part in regions([cell for cell in cells if cell.measure == name]).items():
+            if part:
+                rows.append({"measure": name, "region": region, **_summary(part)})
+    notes = [
+        "gain: over the same measure without themes; over esa: over the cosine that knows no themes",
+        "over the best: over whichever of all these is best without themes, a measure that keeps all postings too",
+        "above: the share of the cells that are better than that, on the mean of all seeds and samples",
+    ]
+    return ExperimentReport("Thematic matching by region of the theme sizes", rows, notes)
+
+
+def _summary(part: Sequence[ThemeCell]) -> Row:
+    f1 = np.array([cell.f1 for cell in part])
+    return {
+        "cells": len(part),
+        "mean F1": float(f1.mean()),
+        "lowest": float(f1.min()),
+        "highest": float(f1.max()),
+        "gain": float(np.mean([cell.gain for cell in part])),
+        "above itself without themes": float(np.mean([cell.gain > 0 for cell in part])),
+        "over esa": float(np.mean([cell.over_esa for cell in part])),
+        "above esa": float(np.mean([cell.over_esa > 0 for cell in part])),
+        "over the best": float(np.mean([cell.over_best for cell in part])),
+        "above the best": float(np.mean([cell.over_best > 0 for cell in part])),
+    }
+
+
+def _steps(benches: Sequence[Bench], samples: int) -> ExperimentReport:
+    rows: list[Row] = [{"measure": "esa", "without themes": float(np.mean([bench.esa for bench in benches]))}]
+    for name in MEASURES:
+        found = np.array([row for bench in benches for row in bench.sample(name, STEP, samples)])
+        plain = float(np.mean([bench.plain[name] for bench in benches]))
+        gain = float(found[:, 1].mean())
+        rows.append({"measure": name, "without themes": plain, "with themes": float(found[:, 0].mean()), "gain": gain})
+    return ExperimentReport(f"With {STEP[0]} event tags and {STEP[1]} subscription tags", rows)
+
+
+def _controls(benches: Sequence[Bench]) -> ExperimentReport:
+    rows: list[Row] = []
+    for kind, theme in FIELDS:
+        row: dict[str, str | float] = {"theme": ", ".join(theme), "field": kind}
+        for name in MAPPED:
+            gains = [
+                bench.try_out(bench.measures[name], mine=theme, theirs=theme)[0] - bench.plain[name]
+                for bench in benches
+            ]
+            row[f"gain of {name}"] = float(np.mean(gains))
+        rows.append(row)
+    return ExperimentReport("Which tags, the same for all events and subscriptions", rows)
+
+
+def _row(cell: ThemeCell) -> Row:
+    return {
+        "measure": cell.measure,
+        "event tags": cell.event_tags,
+        "subscription tags": cell.subscription_tags,
+        "F1": cell.f1,
+        "±": cell.spread,
+        "gain": cell.gain,
+        "over esa": cell.over_esa,
+        "over the best": cell.over_best,
+        "seconds": cell.seconds,
+    }
+
+
+def _draw(cells: Sequence[ThemeCell], settings: ExperimentSettings) -> None:
+    if settings.out is None:
+        return
+    for name in dict.fromkeys(cell.measure for cell in cells):
+        mine = [cell for cell in cells if cell.measure == name]
+        plain = float(np.mean([cell.f1 - cell.gain for cell in mine]))
+        middle = float(np.median([cell.seconds for cell in mine]))
+        sizes = {"x": "event tags", "y": "subscription tags"}
+        rows = [_row(cell) for cell in mine]
+        title = f"Mean maximal F1 of {name} by theme sizes ({plain:.2f} without themes)"
+        charts = {
+            "f1": _even(
+                heat_map(rows, **sizes, value="F1", title=title, middle=plain), [cell.f1 for cell in mine], plain
+            ),
+            "cost": heat_map(
+                rows, **sizes, value="seconds", title=f"Seconds to relate all terms, {name}", middle=middle
+            ),
+        }
+        for what, spec in charts.items():
+            for ending in ("html", "png", "svg"):
+                save(spec, settings.out / f"{_file(name)}-{what}.{ending}")
+
+
+def _even(spec: Spec, values: Sequence[float], middle: float) -> Spec:
+    """As much room below the middle as above it, so that a map that is all above shows no blue."""
+    reach = max(abs(value - middle) for value in values) or 0.01
+    spec["layer"][0]["encoding"]["color"]["scale"]["domain"] = [middle - reach, middle + reach]
+    return spec
+
+
+def _file(name: str) -> str:
+    """`themes` for the measure of that approach, so that its chart keeps its name; for others their own."""
+    return "themes" if name == "thematic" else f"themes-{name.replace(', ', '-').replace(' ', '-')}"
+
+
+experiment = Experiment("themes", "F1 and cost of thematic matching over sizes of both themes", run, KNOWS)

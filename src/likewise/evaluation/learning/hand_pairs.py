@@ -1,0 +1,78 @@
+"""Pairs of the field, written by hand before any score was seen: same, sibling, unrelated, contained, abbreviated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib.resources import files
+
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise.evaluation.experiment import Row
+from likewise.evaluation.learning.fitting import auc
+from likewise.semantics import Evidence, Measure, Model, pairwise
+from likewise.semantics.evidence import Sources
+
+KINDS = ("same", "sibling", "unrelated", "contained", "abbreviated")
+
+
+@dataclass(frozen=True, slots=True)
+class HandPair:
+    """What a subscriber says, what an event says, and whether the subscriber wants it."""
+
+    kind: str
+    same: bool
+    subscription: str
+    event: str
+
+    @property
+    def held_out(self) -> bool:
+        """Half of the pairs, by their text, are reported apart and were never looked at one by one."""
+        return int(sha256(f"{self.subscription}|{self.event}".encode()).hexdigest(), 16) % 2 == 0
+
+
+def read_hand_pairs() -> list[HandPair]:
+    """All of them."""
+    text = files("likewise.evaluation").joinpath("data/pairs.tsv").read_text(encoding="utf-8")
+    rows = (line.split("\t") for line in text.splitlines()[1:])
+    return [HandPair(kind, same == "1", subscription, event) for kind, same, subscription, event in rows]
+
+
+def calibrated(model: Model, sources: Sources) -> Model:
+    """The model as sure as the looked-at half of the pairs lets it be."""
+    pairs = [pair for pair in read_hand_pairs() if not pair.held_out]
+    scores = score_pairs(Evidence.of(sources, model), pairs).astype(np.float64)
+    kept = np.clip(scores, 1e-4, 1 - 1e-4)
+    return model.calibrated(np.log2(kept / (1 - kept)), np.array([pair.same for pair in pairs]))
+
+
+def score_pairs(measure: Measure, pairs: Sequence[HandPair]) -> NDArray[np.float32]:
+    """The score of each pair by itself."""
+    return pairwise(measure, [pair.subscription for pair in pairs], [pair.event for pair in pairs])
+
+
+def accepted(pairs: Sequence[HandPair], scores: NDArray[np.floating], *, threshold: float) -> list[Row]:
+    """By kind and half: how many of those that mean the same are accepted, how many of the others, F1 and AUC."""
+    rows: list[Row] = []
+    for half in ("looked at", "held out"):
+        for kind in (*KINDS, "all"):
+            here = np.array([pair.held_out == (half == "held out") and kind in (pair.kind, "all") for pair in pairs])
+            truth = np.array([pair.same for pair in pairs])[here]
+            taken = scores[here] >= threshold
+            right = int((truth & taken).sum())
+            total = int(taken.sum()) + int(truth.sum())
+            rows.append(
+                {
+                    "pairs": f"{kind}, {half}",
+                    "right": f"{right} of {int(truth.sum())}",
+                    "wrong": f"{int((~truth & taken).sum())} of {int((~truth).sum())}",
+                    "F1": 2 * right / total if truth.any() and total else None,
+                    "AUC": auc(scores[here], truth) if 0 < truth.sum() < len(truth) else None,
+                }
+            )
+    return rows
+
+
+__all__ = ["KINDS", "HandPair", "accepted", "calibrated", "read_hand_pairs", "score_pairs"]

@@ -1,0 +1,435 @@
+"""Labelled pairs of terms to learn evidence from: made from thesauri, not typed.
+
+Labels of one concept, synonyms and phrases whose words are replaced by synonyms mean the same; siblings, opposites,
+wider terms and random pairs do not. Narrower and related terms lie between, so their label does too. What the thematic
+data set is made of is left out. Every pair carries the concept it came from, so that what is reported is split by
+concept from what was learned.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from likewise.errors import MissingError
+from likewise.evaluation.datasets.thematic import DatasetRecipe, build_thematic, data_folder
+from likewise.events import normalise
+from likewise.semantics import Glossary, WordNet, extra_words, key
+
+PER_KIND: Final = 800
+"""Pairs of one kind from one source; more of them change the weights by less than the noise of the split."""
+
+HELD_OUT: Final = 5
+"""One concept in so many is kept for testing."""
+
+SEEN: Final = 4
+"""On one concept of WordNet in so many, WordNet's relations are seen."""
+
+LABELS: Final = {
+    "synonym": 1.0,
+    "label": 0.85,
+    "narrower": 0.55,
+    "modified": 0.85,
+    "related": 0.35,
+    "wider": 0.15,
+    "light": 0.95,
+    "short": 0.97,
+    "short, also a word": 0.7,
+    "numbered": 0.97,
+    "one number": 0.4,
+    "named": 0.55,
+}
+"""How often a pair of this kind means the same; all others 0. Alternative labels are often no synonyms."""
+
+
+_BEFORE: Final = ("", "", "high", "low", "new", "increased", "decreased", "first", "daily", "outdoor")
+_AFTER: Final = ("event", "alarm", "level", "report", "status", "sensor", "usage", "request", "notice")
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """What the subscriber says, what the event says, and how surely they mean the same."""
+
+    subscription: str
+    event: str
+    kind: str
+    source: str
+    concept: str
+
+    @property
+    def label(self) -> float:
+        """From 0, something else, to 1, the same."""
+        return LABELS.get(self.kind, 0.0)
+
+    @property
+    def held_out(self) -> bool:
+        """Whether its concept is kept for testing; it depends on nothing but the concept's name."""
+        return self._number % HELD_OUT == 0
+
+    @property
+    def blind(self) -> bool:
+        """Whether WordNet's relations are hidden: on three of four concepts that WordNet itself made.
+
+        Seen on all of them, these relations would look certain; on none, nothing would be learned of them but from
+        the labels of thesauri, which are often no synonyms.
+        """
+        return self.source.startswith("WordNet") and self._number // HELD_OUT % SEEN != 0
+
+    @property
+    def _number(self) -> int:
+        return int(sha256(f"{self.source} {self.concept}".encode()).hexdigest(), 16)
+
+
+def training_pairs(*, data: Path | None = None, seed: int = 1, per_kind: int = PER_KIND) -> list[Pair]:
+    """All made pairs, the same ones for the same data and seed."""
+    folder = data or data_folder()
+    banned = thematic_terms(folder)
+    made: list[Pair] = []
+    makers: Sequence[Callable[[random.Random], Iterable[Pair]]] = (
+        lambda rng: wordnet_pairs(WordNet.load(), rng, per_kind=per_kind),
+        lambda rng: eurovoc_pairs(folder / "eurovoc" / "eurovoc.yaml", rng, banned=banned),
+        lambda rng: iptc_pairs(folder / "iptc" / "mediatopics-en-GB.json", rng),
+        lambda rng: appliance_pairs(folder / "appliances", rng),
+        lambda rng: glossary_pairs(Glossary.shipped(), rng),
+        lambda rng: name_pairs(_titles(folder / "wikipedia" / "articles-400w.jsonl.bz2"), WordNet.load(), rng),
+    )
+    for number, make in enumerate(makers):
+        rng = random.Random(f"{seed} {number}")
+        made += _thinned(make(rng), rng, per_kind=per_kind)
+    rng = random.Random(f"{seed} extra")
+    ruled = [*extra_word_pairs(made, rng), *numbered_pairs(made, rng), *framed_pairs(made, rng)]
+    made += _thinned(ruled, rng, per_kind=per_kind)
+    once = {(normalise(pair.subscription), normalise(pair.event)): pair for pair in reversed(made)}
+    return [pair for (left, right), pair in sorted(once.items()) if key(left) != key(right) or pair.kind == "light"]
+
+
+def thematic_terms(folder: Path) -> frozenset[str]:
+    """Every term of the thematic data set, seeds 1 to 5: no concept that has one is learned from."""
+    found: set[str] = set()
+    for seed in range(1, 6):
+        data = build_thematic(DatasetRecipe(seed=seed, events=100), data=folder)
+        found.update(normalise(term) for pair in data.seeds for attribute, value in pair for term in (attribute, value))
+        found.update(normalise(term) for terms in data.expansion.variants.values() for term in terms)
+    return frozenset(found | {word for term in found if term.endswith(" event") for word in [term[:-6]]})
+
+
+# --- thesauri: concepts with labels and links ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ThesaurusEntry:
+    """A concept of any thesaurus: its labels, the preferred one first, and what stands above it."""
+
+    labels: tuple[str, ...]
+    above: tuple[str, ...] = ()
+    related: tuple[str, ...] = ()
+    foreign: tuple[str, ...] = ()
+
+
+def thesaurus_pairs(
+    entries: Mapping[str, ThesaurusEntry], rng: random.Random, *, source: str, synonym: str = "label"
+) -> Iterator[Pair]:
+    """Labels of one concept, siblings, narrower, wider, related and random ones; also in another language."""
+    below: dict[str, list[str]] = defaultdict(list)
+    for name, entry in entries.items():
+        for parent in entry.above:
+            below[parent].append(name)
+    names = sorted(entries)
+    for name in names:
+        entry = entries[name]
+        mine = entry.labels[0]
+        others = [entries[each] for parent in entry.above for each in below[parent] if each != name]
+        sibling = rng.choice(others) if others else None
+        stranger = entries[rng.choice(names)]
+        for label in entry.labels[1:4]:
+            yield Pair(*_either(mine, label, rng), synonym, source, name)
+        if sibling is not None:
+            yield Pair(mine, rng.choice(sibling.labels[:3]), "sibling", source, name)
+            yield Pair(rng.choice(entry.labels[:3]), sibling.labels[0], "sibling", source, name)
+        for child in below[name][:2]:
+            yield Pair(mine, entries[child].labels[0], "narrower", source, name)
+            yield Pair(entries[child].labels[0], mine, "wider", source, name)
+        for other in entry.related[:1]:
+            if other in entries:
+                yield Pair(mine, entries[other].labels[0], "related", source, name)
+        yield Pair(mine, rng.choice(stranger.labels[:3]), "random", source, name)
+        yield from _foreign(entry, sibling, stranger, rng, source=source, name=name)
+
+
+def _foreign(
+    entry: ThesaurusEntry,
+    sibling: ThesaurusEntry | None,
+    stranger: ThesaurusEntry,
+    rng: random.Random,
+    *,
+    source: str,
+    name: str,
+) -> Iterator[Pair]:
+    if not entry.foreign:
+        return
+    tongue = f"{source} in French"
+    yield Pair(entry.labels[0], rng.choice(entry.foreign[:2]), "synonym", tongue, name)
+    if sibling is not None and sibling.foreign:
+        yield Pair(entry.labels[0], sibling.foreign[0], "sibling", tongue, name)
+    if stranger.foreign:
+        yield Pair(entry.labels[0], stranger.foreign[0], "random", tongue, name)
+    for other in entry.foreign[1:2]:
+        yield Pair(entry.foreign[0], other, "label", f"{source}, French only", name)
+    if sibling is not None and sibling.foreign:
+        yield Pair(entry.foreign[0], sibling.foreign[-1], "sibling", f"{source}, French only", name)
+
+
+def eurovoc_pairs(path: Path, rng: random.Random, *, banned: frozenset[str]) -> Iterator[Pair]:
+    """EuroVoc, English and French, without the concepts of the thematic data set."""
+    with _open(path) as stream:
+        document = yaml.load(stream, Loader=yaml.CSafeLoader)
+    entries: dict[str, ThesaurusEntry] = {}
+    for number, raw in document["concepts"].items():
+        labels = [raw["prefLabel"]["en"], *raw.get("altLabel", {}).get("en", ())]
+        foreign = [raw["prefLabel"]["fr"], *raw.get("altLabel", {}).get("fr", ())]
+        if not any(normalise(label) in banned for label in labels) and max(map(len, labels[:1])) < 45:
+            links = {name: tuple(map(str, raw.get(name, ()))) for name in ("broader", "related")}
+            short = tuple(dict.fromkeys(label for label in labels if len(label) < 45))
+            entries[str(number)] = ThesaurusEntry(short, links["broader"], links["related"], tuple(foreign))
+    return thesaurus_pairs(entries, rng, source="EuroVoc")
+
+
+def iptc_pairs(path: Path, rng: random.Random) -> Iterator[Pair]:
+    """IPTC Media Topics: no synonyms, but siblings, narrower and wider terms."""
+    with _open(path) as stream:
+        concepts = json.load(stream)["conceptSet"]
+    entries = {
+        raw["qcode"]: ThesaurusEntry(
+            (raw["prefLabel"]["en-GB"],), tuple(raw.get("broader", ())), tuple(raw.get("related", ()))
+        )
+        for raw in concepts
+        if "en-GB" in raw.get("prefLabel", {})
+    }
+    return thesaurus_pairs(entries, rng, source="IPTC")
+
+
+def appliance_pairs(folder: Path, rng: random.Random) -> Iterator[Pair]:
+    """Types of appliances with their synonyms."""
+    if not folder.is_dir():
+        raise MissingError(f"no appliances at {folder}", hint="set LIKEWISE_DATA to the folder of the data sets")
+    entries: dict[str, ThesaurusEntry] = {}
+    for path in sorted(folder.glob("*.yaml")):
+        with path.open(encoding="utf-8") as stream:
+            found = yaml.load(stream, Loader=yaml.CSafeLoader)
+        for name, raw in found.items():
+            entries[name] = ThesaurusEntry((name, *_texts(raw.get("synonyms"))), _texts(raw.get("parent")))
+    return thesaurus_pairs(entries, rng, source="appliances")
+
+
+def _texts(raw: Any) -> tuple[str, ...]:
+    return (raw,) if isinstance(raw, str) else tuple(raw or ())
+
+
+def _open(path: Path) -> Any:
+    if not path.exists():
+        raise MissingError(f"there is no {path}", hint="set LIKEWISE_DATA to the folder of the data sets")
+    return path.open("rb")
+
+
+# --- WordNet ------------------------------------------------------------------------------------------------------
+
+
+def wordnet_pairs(wordnet: WordNet, rng: random.Random, *, per_kind: int) -> Iterator[Pair]:
+    """Synonyms, siblings, opposites, compounds of a word, and phrases in which one word is replaced."""
+    tagged = wordnet.tagged()
+    common = [number for number in range(len(wordnet)) if tagged[number] > 0]
+    rng.shuffle(common)
+    for number in common[: 6 * per_kind]:
+        yield from _synset_pairs(wordnet, number, rng)
+    yield from _phrases(wordnet, common, rng, count=per_kind)
+    lemmas = [lemma for lemma in wordnet.lemmas() if lemma.count(" ") == 1 and lemma.isascii()]
+    rng.shuffle(lemmas)
+    for lemma in lemmas[: 12 * per_kind]:
+        yield from _compound_pairs(wordnet, lemma)
+
+
+def _synset_pairs(wordnet: WordNet, number: int, rng: random.Random) -> Iterator[Pair]:
+    names, concept = _names(wordnet, number), str(number)
+    if not names:
+        return
+    mine = names[0]
+    for other in names[1:3]:
+        if _first(wordnet, mine, number) or _first(wordnet, other, number):
+            yield Pair(*_either(mine, other, rng), "synonym", "WordNet", concept)
+    parents = wordnet.pointers(number, ["@", "@i"])
+    siblings = [each for parent in parents for each in wordnet.pointers(parent, ["~", "~i"]) if each != number]
+    if siblings:
+        beside = _names(wordnet, rng.choice(siblings))
+        if beside:
+            yield Pair(mine, rng.choice(beside), "sibling", "WordNet", concept)
+    for parent in parents[:1]:
+        if _names(wordnet, parent):
+            yield Pair(mine, _names(wordnet, parent)[0], "wider", "WordNet", concept)
+            yield Pair(_names(wordnet, parent)[0], mine, "narrower", "WordNet", concept)
+    for antonym in wordnet.pointers(number, ["!"])[:1]:
+        if _names(wordnet, antonym):
+            yield Pair(mine, _names(wordnet, antonym)[0], "opposite", "WordNet", concept)
+    stranger = _names(wordnet, rng.randrange(len(wordnet)))
+    if stranger:
+        yield Pair(mine, stranger[0], "random", "WordNet", concept)
+
+
+def _phrases(wordnet: WordNet, common: Sequence[int], rng: random.Random, *, count: int) -> Iterator[Pair]:
+    """`petrol price` and `gasoline price`, `petrol price` and `diesel price`: one word of a phrase is replaced."""
+    nouns = [number for number in common if wordnet.parts()[number] == 0]
+    for _ in range(4 * count):
+        number, head = rng.choice(nouns), _names(wordnet, rng.choice(nouns))
+        names = [name for name in _names(wordnet, number) if " " not in name and _first(wordnet, name, number)]
+        if not names or not head or " " in head[0]:
+            continue
+        parents = wordnet.pointers(number, ["@"])
+        siblings = [each for parent in parents[:1] for each in wordnet.pointers(parent, ["~"]) if each != number]
+        others = {"synonym": [name for name in _names(wordnet, number) if name != names[0]]}
+        others["sibling"] = _names(wordnet, rng.choice(siblings)) if siblings else []
+        others["random"] = _names(wordnet, rng.choice(nouns))
+        for kind, found in others.items():
+            if found:
+                ends = (names[0], found[0])
+                first, second = (f"{word} {head[0]}" if number % 3 else f"{head[0]} {word}" for word in ends)
+                yield Pair(first, second, kind, "WordNet phrases", str(number))
+
+
+def _compound_pairs(wordnet: WordNet, lemma: str) -> Iterator[Pair]:
+    """`printer` and `laser printer`, which is one; `fire` and `fire drill`, which is none."""
+    modifier, head = lemma.split()
+    above = {up for sense in wordnet.senses(lemma) for up in _up(wordnet, sense.synset)}
+    heads = {sense.synset for sense in wordnet.senses(head, part="noun")}
+    if above & heads:
+        yield Pair(head, lemma, "modified", "WordNet compounds", lemma)
+        yield Pair(lemma, head, "wider", "WordNet compounds", lemma)
+    modifiers = {sense.synset for sense in wordnet.senses(modifier, part="noun")}
+    if modifiers and not above & modifiers and above:
+        yield Pair(modifier, lemma, "turned", "WordNet compounds", lemma)
+
+
+def _up(wordnet: WordNet, number: int) -> set[int]:
+    """What stands one to three steps above."""
+    found, layer = set(), [number]
+    for _ in range(3):
+        layer = [up for each in layer for up in wordnet.pointers(each, ["@", "@i"])]
+        found.update(layer)
+    return found
+
+
+def _names(wordnet: WordNet, number: int) -> list[str]:
+    return [name for name in wordnet.words(number) if name.replace(" ", "").isalpha() and name.islower()]
+
+
+def _first(wordnet: WordNet, name: str, number: int) -> bool:
+    senses = wordnet.senses(name)
+    return bool(senses) and senses[0].synset == number
+
+
+# --- what is made by rule -----------------------------------------------------------------------------------------
+
+
+def glossary_pairs(glossary: Glossary, rng: random.Random) -> Iterator[Pair]:
+    """An abbreviation and what it stands for; and what stands for something else."""
+    shorts = sorted(glossary.shorts)
+    for short in shorts:
+        meanings = glossary.meanings(short)
+        kind = "short, also a word" if WordNet.load().senses(short) else "short"
+        for meaning in meanings[:2]:
+            yield Pair(meaning, short, kind, "glossary", short)
+        other = rng.choice(shorts)
+        for meaning in glossary.meanings(other)[:1]:
+            if other != short and meaning not in meanings:
+                yield Pair(meaning, short, "random", "glossary", short)
+
+
+def extra_word_pairs(pairs: Sequence[Pair], rng: random.Random) -> Iterator[Pair]:
+    """A term with a word that adds little, and with one that turns it into something else."""
+    light, turning = (sorted(words) for words in extra_words())
+    terms = sorted({pair.subscription for pair in pairs if pair.subscription.count(" ") < 2})
+    for term in rng.sample(terms, min(len(terms), 1200)):
+        yield Pair(term, f"{term} {rng.choice(light)}", "light", "extra words", term)
+        yield Pair(term, f"{term} {rng.choice(turning)}", "turned", "extra words", term)
+
+
+def numbered_pairs(pairs: Sequence[Pair], rng: random.Random) -> Iterator[Pair]:
+    """Terms with numbers and codes, the same, different, or on one side only."""
+    for pair in (pair for pair in pairs if pair.kind == "synonym" and pair.source == "WordNet"):
+        number = rng.randrange(1, 400)
+        other = rng.choice([each for each in (*range(number - 3, number + 4), rng.randrange(1, 400)) if each != number])
+        letter = rng.choice(("", "", "a", "b"))
+        mine, theirs = f"{pair.subscription} {number}{letter}", f"{pair.event} {number}{letter}"
+        yield Pair(mine, theirs, "numbered", "numbers", pair.concept)
+        beside = rng.choice((pair.subscription, pair.event))
+        yield Pair(mine, f"{beside} {other}{letter}", "other number", "numbers", pair.concept)
+        yield Pair(pair.subscription, mine, "one number", "numbers", pair.concept)
+
+
+def framed_pairs(pairs: Sequence[Pair], rng: random.Random) -> Iterator[Pair]:
+    """Both terms of a pair within the same words, as types of events are: `high lift usage alarm`."""
+    kinds = ("synonym", "label", "narrower", "related", "sibling", "random", "wider")
+    for pair in (pair for pair in pairs if pair.kind in kinds and "French" not in pair.source and not pair.blind):
+        before, after = rng.choice(_BEFORE), rng.choice(_AFTER)
+        mine, theirs = (f"{before} {term} {after}".strip() for term in (pair.subscription, pair.event))
+        yield Pair(mine, theirs, pair.kind, "framed", pair.concept)
+
+
+def name_pairs(titles: Sequence[str], wordnet: WordNet, rng: random.Random) -> Iterator[Pair]:
+    """Names, of which no two are the same thing however alike they are: `Quay Street`, `Headford Road`."""
+    names = [
+        words
+        for words in (title.split() for title in titles)
+        if len(words) == 2
+        and all(word.isalpha() and word[0].isupper() for word in words)
+        and not wordnet.senses(words[0].lower())
+    ]
+    by_last: dict[str, list[list[str]]] = defaultdict(list)
+    for words in names:
+        by_last[words[1]].append(words)
+    for words in names:
+        name, head = " ".join(words), words[1]
+        concept = words[0]
+        beside, stranger = rng.choice(by_last[head]), rng.choice(names)
+        if beside != words:
+            yield Pair(name, " ".join(beside), "other name, same kind", "names", concept)
+        if stranger != words:
+            yield Pair(name, " ".join(stranger), "other name", "names", concept)
+            yield Pair(words[0], stranger[0], "other name alone", "names", concept)
+        if wordnet.senses(head.lower(), part="noun"):
+            yield Pair(head.lower(), name, "named", "names", concept)
+            yield Pair(name, head.lower(), "unnamed", "names", concept)
+
+
+def _titles(path: Path, *, count: int = 12_000) -> list[str]:
+    """The titles of the first articles."""
+    import bz2
+
+    with _open(path) as packed, bz2.open(packed, "rt", encoding="utf-8") as lines:
+        return [json.loads(line)["title"] for line in itertools.islice(lines, count)]
+
+
+def _either(one: str, other: str, rng: random.Random) -> tuple[str, str]:
+    return (one, other) if rng.random() < 0.5 else (other, one)
+
+
+def _thinned(pairs: Iterable[Pair], rng: random.Random, *, per_kind: int) -> list[Pair]:
+    """At most so many of each kind and source."""
+    found: dict[tuple[str, str], list[Pair]] = defaultdict(list)
+    for pair in pairs:
+        found[pair.source, pair.kind].append(pair)
+    return [
+        pair
+        for kind in sorted(found)
+        for pair in (found[kind] if len(found[kind]) <= per_kind else rng.sample(found[kind], per_kind))
+    ]
+
+
+__all__ = ["LABELS", "Pair", "thematic_terms", "training_pairs"]

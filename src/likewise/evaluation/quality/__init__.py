@@ -1,0 +1,1 @@
+"""How good answers are: approaches, scores, rankings, labels, and tuning by them."""

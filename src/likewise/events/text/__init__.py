@@ -1,0 +1,1 @@
+"""Terms in one spelling: plurals, word lists."""

@@ -1,0 +1,52 @@
+"""Plural to singular, one English word at a time [002 sec 6.1].
+
+Rules decide by the ending; the lists in `words/` hold only what the rules get wrong. A word that is not a noun
+or is already singular must come out unchanged, so every list errs on the side of leaving words alone.
+"""
+
+from __future__ import annotations
+
+from likewise.events.text.wordlists import words_in
+
+__all__ = ["singular"]
+
+
+_IRREGULAR = dict(pair.split(":") for pair in words_in("irregular_plurals"))
+_INVARIANT = frozenset(words_in("invariant"))
+_USE = frozenset(words_in("plurals_in_uses"))
+_OE = frozenset(words_in("plurals_in_oes"))
+_SIBILANT = ("ches", "shes", "sses", "xes", "zzes")
+_KEPT = ("ss", "us", "is")
+
+
+def singular(word: str) -> str:
+    """The singular of a lower-case noun; any other word as it is.
+
+    >>> [singular(word) for word in ("buses", "batteries", "gas", "status", "people", "houses")]
+    ['bus', 'battery', 'gas', 'status', 'person', 'house']
+    """
+    known = _IRREGULAR.get(word)
+    if known is not None:
+        return known
+    if len(word) < 4 or not word.endswith("s") or word in _INVARIANT or word.endswith(_KEPT):
+        return word
+    return _without_es(word) if word.endswith("es") else word[:-1]
+
+
+def _without_es(word: str) -> str:
+    """Words in "-es": which of "s" and "es" is the ending, or is it "-is" that became "-es"."""
+    if word.endswith("ies"):
+        return word[:-1] if len(word) == 4 else word[:-3] + "y"
+    if word.endswith("ses") and not word.endswith("sses"):
+        return _without_ses(word)
+    if word.endswith("oes"):
+        return word[:-1] if word in _OE else word[:-2]
+    return word[:-2] if word.endswith(_SIBILANT) else word[:-1]
+
+
+def _without_ses(word: str) -> str:
+    if word.endswith(("yses", "heses")):
+        return word[:-2] + "is"
+    if word.endswith("uses") and not (word.endswith(("ouses", "auses")) or word in _USE):
+        return word[:-2]
+    return word[:-1]

@@ -1,0 +1,199 @@
+"""Text to subscriptions, patterns and events."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from likewise.errors import ParseError
+from likewise.language.model import Composite, Member, Profile, Subscription
+from likewise.language.reading.scanner import MOST_NESTED, Scanner
+from likewise.language.reading.source import Source
+from likewise.language.reading.statements import Statement, StatementReader
+
+_STARTS_ANYWHERE = re.compile(r"[^\S\n]*+(?:\w[\w.\-]*+|\"[^\"\n]*+\")\s*+:\s*+[{(]")
+_STARTS_OUTSIDE = re.compile(r"[^\S\n]*+(?:(?:\w[\w.\-]*+|\"[^\"\n]*+\")\s*+:|\{|\??event\s|\w[\w.\-]*+\s*+=\s*+[({])")
+_STARTS_AT_MARGIN = re.compile(r"(?:\w[\w.\-]*+|\"[^\"\n]*+\")[^\S\n]*+:")
+_LABEL = re.compile(r"\s*+(\w[\w.\-]*+)\s*+:")
+_QUOTE = re.compile(r"'([^']+)'|`([^`]+)`")
+_BLANK_LINE = re.compile(r"[^\S\n]*+\n")
+_BRACKETS = re.compile(r"[\"“][^\"”\n]*+[\"”]?|[{(\[]|[})\]]|\n")
+
+
+def parse(text: str, *, source: str = "<text>") -> list[Subscription]:
+    """All subscriptions of a text; the first mistake raises.
+
+    >>> [alert] = parse("alert: {power} {device~= laptop~, floor > 2} threshold 0.6")
+    >>> alert.name, alert.options.threshold, len(alert.body.predicates)
+    ('alert', 0.6, 2)
+    """
+    subscriptions, errors = parse_lenient(text, source, most_errors=1)
+    if errors:
+        raise errors[0]
+    return subscriptions
+
+
+def parse_lenient(
+    text: str, source: str = "<text>", *, most_errors: int | None = None
+) -> tuple[list[Subscription], list[ParseError]]:
+    """The good subscriptions of a text, and an error for each bad one.
+
+    >>> good, errors = parse_lenient("a: {type= x}\\nb: {type= }\\nc: {type= y}")
+    >>> [one.name for one in good], [error.line for error in errors]
+    (['a', 'c'], [2])
+    """
+    placed, errors = parse_placed(text, source, most_errors=most_errors)
+    return [each.subscription for each in placed], errors
+
+
+class Placed(NamedTuple):
+    """A subscription, and where it stands in its text."""
+
+    subscription: Subscription
+    source: Source
+    start: int
+    end: int
+
+    def error(self, message: str, *, hint: str | None = None) -> ParseError:
+        """What is wrong with it, with a caret: at the first thing that the message quotes, or at its beginning."""
+        text = self.source.code[self.start : self.end]
+        quoted = (a or b for a, b in _QUOTE.findall(message))
+        at = next((place for word in quoted if word != self.subscription.name and (place := text.find(word)) >= 0), 0)
+        return self.source.error(self.start + at, message, hint=hint)
+
+
+def parse_placed(
+    text: str, source: str = "<text>", *, most_errors: int | None = None
+) -> tuple[list[Placed], list[ParseError]]:
+    """As `parse_lenient`, with the place of each subscription."""
+    origin = Source(text, source)
+    try:
+        origin.check()
+    except ParseError as error:
+        return [], [error]
+    reader = StatementReader(Scanner(origin))
+    statements, errors = list[Statement](), list[ParseError]()
+    for outcome in _outcomes(reader):
+        if isinstance(outcome, ParseError):
+            errors.append(outcome)
+            if most_errors is not None and len(errors) >= most_errors:
+                return [], errors
+        else:
+            statements.append(outcome)
+    good, clashes = _name(statements, origin)
+    return good, sorted([*errors, *clashes], key=lambda error: (error.line, error.column))
+
+
+def parse_subscription(text: str, *, source: str = "<text>") -> Subscription:
+    """The one subscription of a text, named "s1" if it has no name."""
+    found = parse(text, source=source)
+    if len(found) != 1:
+        message = "there is no subscription here" if not found else f"{len(found)} subscriptions where one was expected"
+        raise Source(text, source).error(0, message, expected=("one subscription",))
+    return found[0]
+
+
+def parse_pattern(text: str, *, source: str = "<text>") -> Composite:
+    """The pattern of a text, without a name or options.
+
+    >>> parse_pattern("a then b within 30 minutes").root.within
+    1800000000
+    """
+    found = parse_subscription(text, source=source)
+    origin = Source(text, source)
+    if found.options != type(found.options)():
+        raise origin.error(0, "a pattern alone has no options", hint="leave out threshold, top and approach")
+    return Composite(Member(found.body)) if isinstance(found.body, Profile) else found.body
+
+
+def _outcomes(reader: StatementReader) -> Iterator[Statement | ParseError]:
+    """Each statement, or what is wrong with it."""
+    scan = reader.scanner
+    while scan.peek().kind != "end":
+        start = scan.peek().start
+        try:
+            yield reader.statement()
+        except ParseError as error:
+            stopped = scan.pos
+            following = _next_start(scan.text, start, stopped)
+            # Thousands of errors must not keep the frames they came from.
+            flaw = None if "has no end" in error.message else _unclosed(scan, start, following)
+            yield flaw or reader.explain(error.with_traceback(None), start)
+            scan.pos = following
+        except RecursionError:
+            hint = f"nest at most {MOST_NESTED} levels"
+            yield scan.source.error(start, "nested too deeply for the room left on the stack", hint=hint)
+            scan.pos = _next_start(scan.text, start, start + 1)
+
+
+def _unclosed(scan: Scanner, start: int, end: int) -> ParseError | None:
+    """The error of a brace that opens in a statement and does not close before the next one."""
+    open_braces: list[int] = []
+    for found in _BRACKETS.finditer(scan.text, start, end):
+        if found[0] == "{":
+            open_braces.append(found.start())
+        elif found[0] == "}" and open_braces:
+            open_braces.pop()
+    if not open_braces:
+        return None
+    named = _LABEL.match(scan.text, start)
+    of = f" of `{named[1]}`" if named is not None else ""
+    return scan.source.error(open_braces[-1], f"this brace{of} is never closed", expected=("`}`",))
+
+
+def _next_start(text: str, start: int, stopped: int) -> int:
+    """Where reading can go on after a mistake: at a line that clearly starts a subscription.
+
+    `name: {` at the start of a line does so anywhere, since braces do not nest; a mere `name:` could be a
+    predicate and does so only outside brackets, or at the margin after a line that does not go on; and a blank line
+    past the mistake ends every statement.
+    """
+    depth = 0
+    for found in _BRACKETS.finditer(text, start):
+        sign = found[0]
+        if sign in "{([":
+            depth += 1
+        elif sign in "})]":
+            depth -= 1
+        elif sign == "\n":
+            after = found.end()
+            if _STARTS_ANYWHERE.match(text, after):
+                return after
+            if depth > 0 and _STARTS_AT_MARGIN.match(text, after) and not _goes_on(text, found.start()):
+                return after
+            outside = depth <= 0 and _STARTS_OUTSIDE.match(text, after)
+            if after > stopped and (outside or _BLANK_LINE.match(text, after)):
+                return after
+    return len(text)
+
+
+def _goes_on(text: str, end: int) -> bool:
+    """Whether the line that ends here wants another one."""
+    line = text[text.rfind("\n", 0, end) + 1 : end].rstrip()
+    return line.endswith((",", "{", "(", "[", "=", ";"))
+
+
+def _name(statements: list[Statement], origin: Source) -> tuple[list[Placed], list[ParseError]]:
+    """Subscriptions with their names; those without get `s` and their number in the text."""
+    given = {statement.name for statement in statements if statement.name is not None}
+    seen, good, clashes = set[str](), list[Placed](), list[ParseError]()
+    ends = [*(statement.start for statement in statements[1:]), len(origin.text)]
+    for number, (name, body, options, start) in enumerate(statements, 1):
+        label = name or _free_name(number, given)
+        if label in seen:
+            clashes.append(origin.error(start, f"the name `{label}` is taken already", hint="give each its own name"))
+            continue
+        seen.add(label)
+        good.append(Placed(Subscription(label, body, options), origin, start, ends[number - 1]))
+    return good, clashes
+
+
+def _free_name(number: int, given: set[str]) -> str:
+    name = f"s{number}"
+    while name in given:
+        name += "_"
+    return name
+
+
+__all__ = ["Placed", "parse", "parse_lenient", "parse_pattern", "parse_placed", "parse_subscription"]

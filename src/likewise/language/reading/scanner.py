@@ -1,0 +1,222 @@
+"""Reading a source from left to right: tokens, quoted texts, terms, durations.
+
+The language is read by hand and not through a grammar library: terms are unquoted phrases whose end
+depends on where they stand, errors name what was expected in people's words, and one regular
+expression per predicate is many times faster than a token stream in Python.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple, NoReturn
+
+from likewise.events import Value
+from likewise.language.durations import LONGEST, PART, UNITS, length
+from likewise.language.literals import beyond_numbers, literal, ordered_literal
+from likewise.language.model import Duration
+from likewise.language.reading.source import Source
+from likewise.language.words import KEYWORDS, suggestion
+
+MOST_NESTED = 50
+"""Deeper patterns are refused: nobody writes them, and they would exhaust the stack."""
+
+_TOKEN = re.compile(
+    r"\s*+(?:(?P<word>[^\W\d][\w\-]*+)|(?P<number>[0-9]++(?:\.[0-9]++)?)|(?P<quote>[\"“‘'])"
+    r"|(?P<symbol>\.\.|==|!=|!~|<=|>=|\|\||\S))"
+)
+_CLOSERS = {'"': '"”', "“": '"”', "‘": "’", "'": "'"}
+_QUOTED = {
+    opener: re.compile(rf"{opener}([^{closers}\\\n]*+(?:(?:\\[^\n]|\n(?![^\S\n]*\n))[^{closers}\\\n]*+)*)[{closers}]")
+    for opener, closers in _CLOSERS.items()
+}
+_ESCAPE = re.compile(r"\\(u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)")
+_HALF = re.compile("[\ud800-\udfff]")
+_ESCAPED = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
+_SINGLE = re.compile(r"\s*+([^\s{}\[\]()\"“”‘',;|~=<>!]++)")
+_WRAPPED = re.compile(r"[^\S\n]*+\n\s*+")
+
+
+class Token(NamedTuple):
+    """A word, number, quote or symbol of a pattern; kind "end" is the end of the text."""
+
+    kind: str
+    text: str
+    start: int
+    end: int
+
+
+class Scanner:
+    """A position in a source, and everything that can be read at it."""
+
+    __slots__ = ("_peeked", "_peeked_at", "depth", "pos", "source", "text")
+
+    def __init__(self, source: Source, pos: int = 0) -> None:
+        self.source = source
+        self.text = source.code
+        self.pos = pos
+        self.depth = 0
+        self._peeked = Token("end", "", 0, 0)
+        self._peeked_at = -1
+
+    def fail(
+        self,
+        message: str,
+        *,
+        at: int | None = None,
+        expected: tuple[str, ...] = (),
+        hint: str | None = None,
+    ) -> NoReturn:
+        raise self.source.error(self.pos if at is None else at, message, expected=expected, hint=hint)
+
+    def peek(self) -> Token:
+        """The next token, left in place."""
+        if self._peeked_at != self.pos:
+            self._peeked, self._peeked_at = self._read(), self.pos
+        return self._peeked
+
+    def take(self) -> Token:
+        """The next token, read past."""
+        token = self.peek()
+        self.pos = token.end
+        return token
+
+    def accept(self, *texts: str) -> Token | None:
+        """The next token if it is one of these words or symbols."""
+        token = self.peek()
+        return self.take() if token.text in texts and token.kind in {"word", "symbol"} else None
+
+    def require(self, text: str, what: str | None = None) -> Token:
+        """The next token, which must be this one."""
+        found = self.accept(text)
+        if found is None:
+            self.unexpected((what or f"`{text}`",), candidates=(text,))
+        return found
+
+    def unexpected(self, expected: tuple[str, ...], *, candidates: tuple[str, ...] = ()) -> NoReturn:
+        """Refuse the next token, with a hint if it looks like a misspelt candidate."""
+        token = self.peek()
+        if token.kind == "end":
+            self.fail("the text ends too early", at=len(self.text.rstrip()), expected=expected)
+        hint = suggestion(token.text, candidates) if token.kind == "word" else None
+        self.fail(f"unexpected {shown(token.text)}", at=token.start, expected=expected, hint=hint)
+
+    def quoted(self) -> str:
+        """The quoted text at this position; typographic quotes close straight ones, as in [002]."""
+        opener = self.text[self.pos]
+        found = _QUOTED[opener].match(self.text, self.pos)
+        if found is None:
+            self.fail("this quoted text has no end", expected=(f"a closing {_CLOSERS[opener][0]}",))
+        self.pos = found.end()
+        inner = found[1]
+        if "\n" in inner:
+            inner = _WRAPPED.sub(" ", inner)
+        if "\\" not in inner:
+            return inner
+        inner = _ESCAPE.sub(_unescape, inner)
+        if _HALF.search(inner):
+            self.fail("half a character is escaped here", at=found.start(), hint="write the character itself")
+        return inner
+
+    def name(self, what: str) -> str:
+        """A bare word or a quoted text that names something."""
+        token = self.peek()
+        if token.kind == "word":
+            return self.take().text
+        if token.kind != "quote":
+            self.unexpected((what,))
+        self.pos = token.start
+        name = self.quoted()
+        if not name:
+            self.fail("a name cannot be empty", at=token.start, expected=(what,))
+        return name
+
+    def value(self, *, ordered: bool) -> Value:
+        """An unquoted number, truth value, timestamp or other single word."""
+        found = _SINGLE.match(self.text, self.pos)
+        if found is None or found[1] in KEYWORDS:
+            self.unexpected(("a value",))
+        if ordered:
+            self.check_finite(found[1], at=found.start(1))
+        self.pos = found.end()
+        return ordered_literal(found[1]) if ordered else literal(found[1])
+
+    def check_finite(self, text: str, *, at: int) -> None:
+        """Refuse what is no finite number, where it would be compared as text without a word."""
+        if beyond_numbers(text):
+            shown = text[:40]
+            hint = f'quote it to compare with the text: "{shown}"'
+            self.fail(f"`{shown}` is no number to compare with", at=at, expected=("a finite number",), hint=hint)
+
+    def whole(self, what: str, *, least: int = 1) -> int:
+        """A whole number of at least `least`."""
+        token = self.peek()
+        if token.kind != "number" or "." in token.text or len(token.text) > 9:
+            self.unexpected((what,))
+        self.take()
+        if int(token.text) < least:
+            self.fail(f"{token.text} is too small here", at=token.start, expected=(f"{what} of at least {least}",))
+        return int(token.text)
+
+    def duration(self) -> Duration:
+        """One or more parts on one line, such as `1 hour 30 minutes`."""
+        found = PART.match(self.text, self.peek().start)
+        if found is None:
+            self.unexpected(("a duration such as `30 minutes`",))
+        total = 0
+        while True:
+            total += self._length(found)
+            if total > LONGEST:
+                self.fail("the duration is too long", at=found.start(1))
+            self.pos = found.end()
+            found = PART.match(self.text, self.pos)
+            # `within 1 hour 3 times …`: a number without a unit of time is not ours.
+            if found is None or found[2] not in UNITS:
+                return total
+
+    def _length(self, found: re.Match[str]) -> Duration:
+        if found[2] not in UNITS:
+            self.fail(
+                f"unknown unit of time {shown(found[2])}",
+                at=found.start(2),
+                expected=("us", "ms", "s", "min", "h", "d", "a word such as `minutes`"),
+                hint=suggestion(found[2], UNITS),
+            )
+        return length(found[1], found[2])
+
+    def new_line_before(self, token: Token) -> bool:
+        """Whether a line ends between this position and the token."""
+        return "\n" in self.text[self.pos : token.start]
+
+    def enter(self, at: int) -> None:
+        """One level deeper; see `MOST_NESTED`."""
+        self.depth += 1
+        if self.depth > MOST_NESTED:
+            self.fail(
+                f"nested more than {MOST_NESTED} levels deep", at=at, hint="name the inner parts and refer to them"
+            )
+
+    def leave(self) -> None:
+        self.depth -= 1
+
+    def _read(self) -> Token:
+        found = _TOKEN.match(self.text, self.pos)
+        if found is None:
+            end = len(self.text)
+            return Token("end", "", end, end)
+        kind = found.lastgroup or "symbol"
+        return Token(kind, found[kind], found.start(kind), found.end())
+
+
+def shown(text: str) -> str:
+    """A piece of the source as messages show it: short, and without line ends."""
+    line = " ".join(text.split()) or text
+    return f"`{line[:40]}…`" if len(line) > 40 else f"`{line}`"
+
+
+def _unescape(found: re.Match[str]) -> str:
+    code = found[1]
+    if len(code) == 1:
+        return _ESCAPED.get(code, code)
+    # JSON writes a character beyond 16 bits as two escapes.
+    units = (int(unit, 16) for unit in code[1:].split("\\u"))
+    return b"".join(unit.to_bytes(2, "big") for unit in units).decode("utf-16-be", "surrogatepass")

@@ -1,0 +1,1 @@
+"""Subscriptions and patterns to text, and to plain values for JSON."""
