@@ -194,6 +194,10 @@ class Engine:
         """The events that answer a subscription at all, best first, whatever its threshold."""
         return self.matcher.rank(self._handle(name), events, limit=limit)
 
+    def without_thresholds(self) -> Matcher:
+        """A matcher of the subscriptions to single events that gives every score above zero: for what came near."""
+        return self.matcher.without_thresholds(self._handles.values())
+
     @property
     def has_patterns(self) -> bool:
         """Whether anything was ever subscribed that takes a detector."""

@@ -67,6 +67,18 @@ def test_explain_says_why_and_why_not(files, tmp_path):
     assert "nothing answers it" in done.stdout
 
 
+def test_a_reason_is_given_once_and_far_events_are_counted(files, tmp_path):
+    other = tmp_path / "other.jsonl"
+    other.write_text("".join(json.dumps(EVENT | {"id": f"e{n}"}) + "\n" for n in range(3)))
+    with other.open("a") as file:
+        file.writelines(json.dumps({"id": f"f{n}", "attributes": {"office": "room 112"}}) + "\n" for n in range(7))
+    told = run(str(other), files[1], "--explain").stdout
+    assert [told.count(f"s1 matches e{n}") for n in range(3)] == [1, 1, 1]
+    assert told.count("3 x exact") == 1
+    assert told.count("does not match f") == 3
+    assert "4 more events came near to nothing" in told
+
+
 def test_bad_records_go_to_dead_letters_and_good_ones_go_on(files, tmp_path):
     letters = tmp_path / "bad.jsonl"
     done = run("-", files[1], "--json", "--dead-letter", str(letters), stdin="{broken\n" + json.dumps(EVENT))

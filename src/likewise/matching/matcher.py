@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -400,14 +400,20 @@ class Matcher:
         else:
             entry = self._known(subscription)
         alone = self.sibling()
-        how = None if entry.settings.approach.base == "exact" else entry.settings.aggregation
-        asked = Options(0.0, entry.settings.top_k, str(entry.settings.approach), how)
         with self._lock:
-            handle = alone.add(entry.profile, options=asked, key=entry.key)
+            handle = alone.add(entry.profile, options=_any_score(entry.settings), key=entry.key)
             found = [match for matches in alone.match_batch(events) for match in matches]
             # Its words compete beside those of the others only for this.
             alone.remove(handle)
         return sorted(found, key=_descending)[:limit]
+
+    def without_thresholds(self, handles: Iterable[int]) -> Matcher:
+        """A matcher of some of the profiles that gives every score above zero: for what came near."""
+        loose = self.sibling()
+        with self._lock:
+            for entry in map(self._known, handles):
+                loose.add(entry.profile, options=_any_score(entry.settings), key=entry.key)
+        return loose
 
     def parts(self, profile: Profile, event: Event, settings: Settings, *, themes: bool = True) -> MatrixParts:
         """Attribute and value matrix in plain NumPy: slow, and what the kernels must agree with."""
@@ -478,6 +484,11 @@ class Matcher:
 
 def _plain(column: NDArray[Any]) -> list[Any]:
     return list(column.tolist())
+
+
+def _any_score(settings: Settings) -> Options:
+    how = None if settings.approach.base == "exact" else settings.aggregation
+    return Options(0.0, settings.top_k, str(settings.approach), how)
 
 
 def _descending(match: Match) -> float:

@@ -18,13 +18,18 @@ from likewise.cli.reading.records import Records
 from likewise.errors import BuildError
 
 if TYPE_CHECKING:
+    from likewise.composite import PatternExplanation
     from likewise.engine import Engine, Notification
-    from likewise.events import Event
+    from likewise.events import Event, Value
     from likewise.language import Subscription
-    from likewise.matching import Correspondence, Explanation, Match
+    from likewise.matching import Correspondence, Explanation, Match, Matcher
 
 _DRAWN = 20
 """A chart shows so many explanations; more would not be looked at."""
+_FAR = 3
+"""`--explain` says why not of so many events that came near to nothing; the rest is counted."""
+_LOOKED_AT = 20
+"""Of so many subscriptions one is chosen to explain an event that answers none at all."""
 
 
 def register(app: typer.Typer) -> None:
@@ -100,6 +105,42 @@ def match(
     feed.conclude()
 
 
+class Told:
+    """Reasons that were given already: the same words in answer to the same subscription need them only once."""
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[Any, ...], tuple[Match, int]] = {}
+        self.far = 0
+
+    def first(self, match: Match) -> bool:
+        """Whether this reason is new; counts it."""
+        pairs = match.mappings[0].correspondences if match.mappings else ()
+        key = (match.subscription, *((id(pair.predicate), pair.tuple[0], _word(pair.tuple[1])) for pair in pairs))
+        first, count = self._seen.get(key, (match, 0))
+        self._seen[key] = first, count + 1
+        return count == 0
+
+    def conclude(self) -> None:
+        """Say how often the near misses that were told once came again."""
+        for first, count in self._seen.values():
+            if first.threshold == 0 and count > 1:
+                line = f"{count - 1} more came as near to {first.subscription} as {first.event.id}, for the same reason"
+                output.print(line, markup=False, soft_wrap=True)
+        if self.far > _FAR:
+            output.print(f"{counted(self.far - _FAR, 'more event')} came near to nothing", markup=False)
+
+
+def _nearest(engine: Engine, event: Event, nearest: Match | None) -> Explanation | PatternExplanation:
+    """Why an event does not match what it came nearest to; where nothing answers at all, the best of some."""
+    names = engine.profiles[:_LOOKED_AT] if nearest is None else [str(nearest.subscription)]
+    return max((engine.explain(name, event) for name in names), key=lambda why: why.score)
+
+
+def _word(value: Value) -> Value | None:
+    """A value if it is a word: numbers differ from event to event, the reason does not."""
+    return value if isinstance(value, str) else None
+
+
 class Shown:
     """What is said of matches, and where."""
 
@@ -107,6 +148,8 @@ class Shown:
         self.explain, self.full, self.chart, self.out, self.as_json = explain, full, chart, out, as_json
         self.drawn: list[Explanation] = []
         self.rows: list[dict[str, Any]] = []
+        self.told = Told()
+        self.loose: Matcher | None = None
         if chart is not None:
             from likewise.charts import check_chart
 
@@ -126,22 +169,36 @@ class Shown:
             self.drawn += [one.match.explain() for one in notices[:room] if one.match is not None]
 
     def _print(self, notice: Notification) -> None:
-        if self.explain and notice.match is not None:
+        if self.explain and notice.match is not None and self.told.first(notice.match):
             output.print(notice.match.explain().text(full=self.full), markup=False, soft_wrap=True)
         else:
             show_match(_as_json(notice, explain=False))
 
     def misses(self, engine: Engine, events: list[Event]) -> None:
-        """For each event without a match the subscription that came nearest, and what it lacked."""
-        for event in events if engine.profiles else ():
-            nearest = max((engine.explain(name, event) for name in engine.profiles), key=lambda why: why.score)
+        """For each event without a match the subscription that came nearest, and what it lacked.
+
+        People are told of those that came at least half the way, equal ones once, and of a few others.
+        """
+        if self.loose is None:
+            self.loose = engine.without_thresholds()
+        for event, found in zip(events if engine.profiles else (), self.loose.match_batch(events), strict=False):
+            nearest = max(found, key=lambda match: match.score, default=None)
             if self.as_json:
-                print_json({"event": event.id, "explanation": nearest.as_dict()})
-            else:
-                output.print(nearest.text(full=self.full), markup=False, soft_wrap=True)
+                print_json({"event": event.id, "explanation": _nearest(engine, event, nearest).as_dict()})
+            elif self._worth_telling(engine, nearest):
+                why = _nearest(engine, event, nearest).text(full=self.full)
+                output.print(why, markup=False, soft_wrap=True)
+
+    def _worth_telling(self, engine: Engine, nearest: Match | None) -> bool:
+        if nearest is not None and nearest.score >= engine.matcher.settings(nearest.profile).threshold / 2:
+            return self.told.first(nearest)
+        self.told.far += 1
+        return self.told.far <= _FAR
 
     def conclude(self) -> None:
         """Write what is written at the end."""
+        if self.explain and not self.as_json:
+            self.told.conclude()
         if self.chart is not None:
             self._draw(self.chart)
         if self.out is not None:
