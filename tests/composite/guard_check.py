@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from random import Random
 
+from guard_instances import Found, duplicates_of
 from guard_paths import PATHS, Row, Run, limited, when_changed
-from guard_reference import Found, World
+from guard_reference import World
 from guard_shrink import smaller_cases
 from guard_worlds import Case, features, make, nodes
 
@@ -21,6 +22,7 @@ from likewise.language import (
     Conjunction,
     Disjunction,
     ExclusiveOr,
+    Keep,
     Member,
     Negation,
     Pattern,
@@ -140,19 +142,22 @@ class Examination:
             lost, made = Counter(self.expected) - Counter(given.rows), Counter(given.rows) - Counter(self.expected)
             if any(not given.dropped[row[0]] for row in lost | made):
                 return Disagreement(self.case, f"{path}, nothing dropped", self.expected, given.rows)
-            if any(row[:1] + row[2:] not in allowed for row in made) and not remembers_several(self.case):
+            if any(row[:1] + row[2:] not in allowed for row in made) and not remembers_more(self.case):
                 return Disagreement(self.case, path, self.expected, given.rows)
         return None
 
 
-def remembers_several(case: Case) -> bool:
-    """Whether an absence, a count or an `xor` is about several events: by the page, no limit may be reached there."""
+def remembers_more(case: Case) -> bool:
+    """Whether an absence, a count or an `xor` is about more than a single profile with all its duplicates.
+
+    By the page, what a limit drops inside such a part may be missed or taken again.
+    """
     for body in (pattern.body for pattern in case.patterns):
         assert isinstance(body, Composite)
         for node in nodes(body.root):
             counts = isinstance(node, Negation | Repetition | Selection)
             away = node.parts if isinstance(node, ExclusiveOr) else (node.part,) if counts else ()
-            if not all(isinstance(part, Member) for part in away):
+            if not all(isinstance(part, Member) and duplicates_of(part).keep is Keep.ALL for part in away):
                 return True
     return False
 

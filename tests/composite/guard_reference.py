@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from math import inf
-from typing import NamedTuple
 
 from guard_conditions import (
     Placed,
@@ -24,6 +23,8 @@ from guard_conditions import (
     repeated_by,
     values_of,
 )
+from guard_counting import as_one, longest, repeated, selected
+from guard_instances import Active, Found, Known, SeenEvent, absent, duplicates_of, joined, label_of, until
 from guard_relations import allen
 
 from likewise.events import Event
@@ -33,7 +34,6 @@ from likewise.language import (
     Conjunction,
     Consumption,
     Disjunction,
-    Duplicates,
     ExclusiveOr,
     Field,
     Keep,
@@ -48,72 +48,6 @@ from likewise.language import (
     TimeEvent,
 )
 from likewise.language import Sequence as Steps
-
-Known = tuple[int, float]
-"""When something is known: its time and the position of the event that decides it; a timer comes after all events."""
-
-
-class Active(NamedTuple):
-    """From when on an operator is active: a moment, and the position of the first event that it sees."""
-
-    moment: int
-    position: int
-    whole: bool = False
-
-
-@dataclass(frozen=True)
-class Found:
-    """One instance: `first` is the time of its first event, `readings` are the ways to fill its roles.
-
-    `place` is its place among those that are counted.
-    """
-
-    time: int
-    known: Known
-    first: int
-    start: int
-    end: int
-    readings: tuple[Roles, ...]
-    events: frozenset[Known] = frozenset()
-    place: int = 0
-
-    @property
-    def reading(self) -> Roles:
-        """The way it is reported: of several the first by the names of its roles, then by its events."""
-        return min(self.readings, key=roles_in_order)
-
-    @property
-    def order(self) -> tuple[object, ...]:
-        """Earliest events first; what has the same ones, as it is read."""
-        return (self.known, sorted(self.events), roles_in_order(self.reading))
-
-
-class SeenEvent(Event, frozen=True, gc=False):
-    """An event with its place in the trace."""
-
-    place: int = -1
-
-
-def roles_in_order(roles: Roles) -> list[tuple[str, int, int | None]]:
-    return [(role, event.place if isinstance(event, SeenEvent) else -1, event.end) for role, event in roles]
-
-
-def joined(parts: Sequence[Found], *, time: int | None = None, known: Known | None = None) -> Found:
-    """Several instances as one."""
-    return Found(
-        max(p.time for p in parts) if time is None else time,
-        max(p.known for p in parts) if known is None else known,
-        min(p.first for p in parts),
-        min(p.start for p in parts),
-        max(p.end for p in parts),
-        tuple(sum(roles, ()) for roles in product(*(p.readings for p in parts))),
-        frozenset().union(*(p.events for p in parts)),
-    )
-
-
-def until(moment: int) -> Known:
-    """After all that happens at a moment."""
-    return (moment, inf)
 
 
 @dataclass
@@ -262,54 +196,11 @@ class Running:
                 yield Found(ends, until(ends), ends, opened, ends, ((),))
 
     def selection(self, node: Selection, active: Active) -> Iterator[Found]:
-        return self.as_one(self.selected(node, active))
-
-    def selected(self, node: Selection, active: Active) -> Iterator[tuple[Sequence[Found], Found]]:
-        for row in self.rows(node.part, active):
-            opened, count = None, 0
-            for one in row:
-                if opened is None or (node.within is not None and one.time - opened > node.within):
-                    opened, count = one.time, 0
-                count += 1
-                if count == node.index:
-                    yield [one], one
+        return as_one(found for row in self.rows(node.part, active) for found in selected(row, node))
 
     def repetition(self, node: Repetition, active: Active) -> Iterator[Found]:
-        counted = self.longest if node.longest else self.repeated
-        return self.as_one(found for row in self.rows(node.part, active) for found in counted(row, node))
-
-    def repeated(self, row: Sequence[Found], node: Repetition) -> Iterator[tuple[Sequence[Found], Found]]:
-        for first in range(len(row)):
-            for run in self.runs(row[first:], node):
-                yield run, joined(run)
-
-    def runs(self, row: Sequence[Found], node: Repetition) -> Iterator[Sequence[Found]]:
-        """The runs of consecutive instances from the first one on that are as long as asked for."""
-        for length in range(1, len(row) + 1):
-            run = row[:length]
-            if length > 1 and run[-1].first <= run[-2].time:
-                return
-            if node.within is not None and run[-1].time - run[0].time > node.within:
-                return
-            if node.least <= length <= (node.most or length):
-                yield run
-
-    def longest(self, row: Sequence[Found], node: Repetition) -> Iterator[tuple[Sequence[Found], Found]]:
-        """From the left, each run as long as it can be: known when it is full, cut short, or its time is over."""
-        while row:
-            run = list(self.runs(row, replace(node, least=1)))[-1]
-            rest = row[len(run) :]
-            if len(run) < node.least:
-                row = row[1:]
-                continue
-            ends = row[0].time + (node.within or 0)
-            if len(run) == node.most:
-                yield run, joined(run)
-            elif rest and rest[0].first <= run[-1].time and rest[0].time <= ends:
-                yield run, joined(run, time=rest[0].time, known=rest[0].known)
-            else:
-                yield run, joined(run, time=ends, known=until(ends))
-            row = rest
+        counted = longest if node.longest else repeated
+        return as_one(found for row in self.rows(node.part, active) for found in counted(row, node))
 
     def rows(self, part: Pattern, active: Active) -> Iterator[list[Found]]:
         """The instances to count; for a member that is set equal to itself, those of each value on their own.
@@ -331,16 +222,6 @@ class Running:
     def counted_by(self, wanted: Field, roles: Roles) -> Sequence[object]:
         """The values that a reading is counted for; one without the member is counted all the same."""
         return values_of(wanted, roles) if events_of(wanted.alias, roles) else [None]
-
-    @staticmethod
-    def as_one(counted: Iterable[tuple[Sequence[Found], Found]]) -> Iterator[Found]:
-        """What is found for several values is one instance, read in all the ways in which it was found."""
-        found: dict[object, Found] = {}
-        for run, one in counted:
-            key = (one.known, *(part.place for part in run))
-            before = found[key].readings if key in found else ()
-            found[key] = replace(one, readings=tuple(dict.fromkeys(before + one.readings)))
-        return iter(found.values())
 
     def relation(self, node: Relation, active: Active) -> Iterator[Found]:
         for left, right in self.together(node, (node.left, node.right), active):
@@ -635,19 +516,3 @@ class Running:
             ends = way.opened + node.within
             if following > ends:
                 yield replace(way, found=replace(way.found, time=ends, known=until(ends)))
-
-
-def duplicates_of(part: Pattern) -> Duplicates:
-    chosen = part.duplicates if isinstance(part, Member | Reference) else None
-    return chosen or Duplicates()
-
-
-def label_of(part: Pattern) -> str:
-    if isinstance(part, Reference):
-        return part.alias or part.name
-    return (part.alias or "") if isinstance(part, Member | TimeEvent) else ""
-
-
-def absent(part: Pattern) -> bool:
-    """Whether a part of a sequence or an `and` must not happen at all: it has no time of its own."""
-    return isinstance(part, Negation) and part.within is None

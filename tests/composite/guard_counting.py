@@ -1,0 +1,71 @@
+"""The i-th and repetitions, as the page defines them, of a row of instances that are counted together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from guard_instances import Found, joined, until
+
+from likewise.language import Repetition, Selection
+
+CountedRun = tuple[Sequence[Found], Found]
+"""The instances that were counted, and what they make."""
+
+
+def selected(row: Sequence[Found], node: Selection) -> Iterator[CountedRun]:
+    """The i-th since activation, or in windows that do not overlap."""
+    opened, count = None, 0
+    for one in row:
+        if opened is None or (node.within is not None and one.time - opened > node.within):
+            opened, count = one.time, 0
+        count += 1
+        if count == node.index:
+            yield [one], one
+
+
+def repeated(row: Sequence[Found], node: Repetition) -> Iterator[CountedRun]:
+    """Every run that is as long as asked for."""
+    for first in range(len(row)):
+        for run in runs(row[first:], node):
+            yield run, joined(run)
+
+
+def runs(row: Sequence[Found], node: Repetition) -> Iterator[Sequence[Found]]:
+    """The runs of consecutive instances from the first one on that are as long as asked for."""
+    for length in range(1, len(row) + 1):
+        run = row[:length]
+        if length > 1 and run[-1].first <= run[-2].time:
+            return
+        if node.within is not None and run[-1].time - run[0].time > node.within:
+            return
+        if node.least <= length <= (node.most or length):
+            yield run
+
+
+def longest(row: Sequence[Found], node: Repetition) -> Iterator[CountedRun]:
+    """From the left, each run as long as it can be: known when it is full, cut short, or its time is over."""
+    while row:
+        run = list(runs(row, replace(node, least=1)))[-1]
+        rest = row[len(run) :]
+        if len(run) < node.least:
+            row = row[1:]
+            continue
+        ends = row[0].time + (node.within or 0)
+        if len(run) == node.most:
+            yield run, joined(run)
+        elif rest and rest[0].first <= run[-1].time and rest[0].time <= ends:
+            yield run, joined(run, time=rest[0].time, known=rest[0].known)
+        else:
+            yield run, joined(run, time=ends, known=until(ends))
+        row = rest
+
+
+def as_one(counted: Iterable[CountedRun]) -> Iterator[Found]:
+    """What is found for several values is one instance, read in all the ways in which it was found."""
+    found: dict[object, Found] = {}
+    for run, one in counted:
+        key = (one.known, *(part.place for part in run))
+        before = found[key].readings if key in found else ()
+        found[key] = replace(one, readings=tuple(dict.fromkeys(before + one.readings)))
+    return iter(found.values())
