@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.composite.batch import take_batch
+from likewise.composite.compiled.forms import Forms
 from likewise.composite.compiled.patterns import FlatPatterns
-from likewise.composite.compiled.shape import shape_of
+from likewise.composite.compiled.shape import Shape
 from likewise.composite.detection import Detection
 from likewise.composite.encoding import Columns
 from likewise.composite.general.pool import Pool
@@ -85,6 +86,7 @@ class Composer:
         self._pool, matcher = self._members()
         self._runs: dict[str, Run] = {}
         self._flat: FlatPatterns | None = None
+        self._forms = Forms()
         if compiled and matcher is not None:
             drop = self.limits.policy == "drop oldest"
             self._flat = FlatPatterns(matcher, self._columns, limit=self.limits.instances, drop=drop)
@@ -132,24 +134,34 @@ class Composer:
         if self._runs_already(name):
             raise BuildError(f"a pattern {name!r} is running already", hint="use replace, or another name")
         subscription = Subscription(name, body, options or _OPTIONS)
-        plan = self._plan(subscription, self._catalogue.named)
-        shape = None if self._flat is None else shape_of(plan)
+        made = self._shape_or_plan(subscription, self._catalogue.named)
         self._numbers += 1
-        numbers = self._number_profiles(plan)
-        if self._flat is not None and shape is not None:
-            self._flat.add(name, shape, number=self._numbers, started=self._now)
+        numbers = self._number_profiles(made)
+        if isinstance(made, Plan):
+            self._install(self._new_run(made, self._numbers))
         else:
-            self._install(self._new_run(plan, self._numbers))
+            assert self._flat is not None
+            self._flat.add(name, made, number=self._numbers, started=self._now)
         for number in numbers:
             self._book.remove(number)
         self._catalogue.run(subscription)
 
-    def _number_profiles(self, plan: Plan) -> Sequence[int]:
+    def _number_profiles(self, made: Shape | Plan) -> Sequence[int]:
         """Profiles get their numbers in the order of the pattern, whichever path it takes: held until it has them."""
-        return [self._book.add(leaf.profile, options=leaf.options) for leaf in plan.leaves]
+        return [self._book.add(leaf.profile, options=leaf.options) for leaf in made.leaves]
 
     def _runs_already(self, name: str) -> bool:
         return name in self._runs or (self._flat is not None and name in self._flat)
+
+    def _shape_or_plan(self, subscription: Subscription, known: Mapping[str, Subscription]) -> Shape | Plan:
+        """How a pattern runs: by its shape on the compiled path where it is plain, else by its plan."""
+        if self._flat is None:
+            return self._plan(subscription, known)
+        shape = self._forms.known(subscription)
+        if shape is not None:
+            return shape
+        plan = self._plan(subscription, known)
+        return self._forms.learn(subscription, plan) or plan
 
     def _plan(self, subscription: Subscription, known: Mapping[str, Subscription]) -> Plan:
         """What a pattern means, or why it cannot work here."""

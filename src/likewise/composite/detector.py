@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.composite.batch import take_batch
+from likewise.composite.compiled.shape import Shape
 from likewise.composite.composer import Composer
 from likewise.composite.detection import Detection
 from likewise.composite.general.pool import Pool, ProfileMatcher
@@ -105,7 +106,7 @@ class Detector(Composer):
         # Events that wait were scored without its members.
         self._intake.forget_hits()
 
-    def _number_profiles(self, plan: Plan) -> Sequence[int]:  # noqa: ARG002 - the matcher has handles
+    def _number_profiles(self, made: Shape | Plan) -> Sequence[int]:  # noqa: ARG002 - the matcher has handles
         return ()
 
     def _source(self, hits: HitColumns | None) -> HitSource:

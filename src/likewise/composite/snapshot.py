@@ -9,7 +9,6 @@ import msgspec
 from likewise.composite.compiled.patterns import FlatPatterns
 from likewise.composite.compiled.registry import Facts, KeptPattern
 from likewise.composite.compiled.resume import run_general
-from likewise.composite.compiled.shape import shape_of
 from likewise.composite.general.run import Limits, Run
 from likewise.composite.hits import Wanted, known_hits, plain_hits
 from likewise.composite.plan.builder import build_plan
@@ -166,7 +165,9 @@ def _load_flat(detector: Composer, entry: dict[str, Any]) -> None:
     subscription = _resume(detector, entry)
     name, facts, number = subscription.name, Facts(*entry["facts"]), entry["number"]
     kept = [KeptPattern(tuple(map(load_event, events)), tuple(ranks), *rest) for events, ranks, *rest in entry["kept"]]
-    shape = shape_of(build_plan(subscription, detector._catalogue.scope(name)))
+    shape = detector._forms.known(subscription)
+    if shape is None:
+        shape = detector._forms.learn(subscription, build_plan(subscription, detector._catalogue.scope(name)))
     assert shape is not None  # it was plain when it was written
     if detector._flat is not None:
         detector._flat.add(name, shape, number=number, started=facts.started)

@@ -42,6 +42,13 @@ class Shape(NamedTuple):
         return self.roles if self.guard is None else (*self.roles, self.guard)
 
     @property
+    def leaves(self) -> tuple[ShapeRole, ...]:
+        """The same in the order of the pattern."""
+        if self.guard is None:
+            return self.roles
+        return (*self.roles[: self.after + 1], self.guard, *self.roles[self.after + 1 :])
+
+    @property
     def spread(self) -> bool:
         """Whether an event may have different keys in different roles."""
         first = self.roles[0].attributes
