@@ -128,7 +128,7 @@ def test_nothing_is_left_when_a_pattern_is_removed(composite: Composite, trace: 
     assert not len(made._timers)
 
 
-@EXAMPLES
+@settings(EXAMPLES, max_examples=40)
 @given(
     st.lists(composites(), min_size=1, max_size=3),
     traces(most=14),
@@ -139,7 +139,10 @@ def test_nothing_is_left_when_a_pattern_is_removed(composite: Composite, trace: 
 def test_batches_are_the_same_as_single_events(
     patterns: list[Composite], trace: list[Event], cut: int, lateness: int, options: dict[str, object]
 ) -> None:
-    """With the real matcher: simple profiles are looked up, plain patterns are compiled, the order is kept."""
+    """With the real matcher: simple profiles are looked up, plain patterns are compiled, the order is kept.
+
+    The guard compares batches with single events on many more cases; these have several patterns and a lateness.
+    """
     horizon = (trace[-1].end if trace else 10) + 9
     made = [Detector(lateness=lateness, **options) for _ in range(2)]  # type: ignore[arg-type]
     batched, single, plain = *made, Detector(lateness=lateness, matcher=SimpleMatcher())
