@@ -47,6 +47,25 @@ def bars(rows: Sequence[Mapping[str, object]], *, name: str, value: str, colour:
     }
 
 
+def lines(
+    rows: Sequence[Mapping[str, object]], *, x: str, y: str, colour: str, title: str, domain: Sequence[float] = ()
+) -> Spec:
+    """A line with points for each colour; `domain` fixes what the vertical axis shows."""
+    scale = {"scale": {"domain": list(domain)}} if domain else {}
+    return {
+        "title": title,
+        "width": 480,
+        "height": 320,
+        "data": {"values": [dict(row) for row in rows]},
+        "mark": {"type": "line", "point": True},
+        "encoding": {
+            "x": {"field": x, "type": "quantitative", "title": x},
+            "y": {"field": y, "type": "quantitative", "title": y, **scale},
+            "color": {"field": colour, "type": "nominal", "title": None, "sort": None, "legend": {"labelLimit": 320}},
+        },
+    }
+
+
 def precision_recall(curves: Mapping[str, Curve], *, title: str) -> Spec:
     """One line for each approach, named with its best F1 and threshold, and a point there."""
     named = {f"{name}: {made.best[0]:.3f} at {made.best[1]:.3f}": made for name, made in curves.items()}

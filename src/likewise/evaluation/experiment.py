@@ -64,6 +64,8 @@ class Experiment:
     run: Callable[[ExperimentSettings], Sequence[ExperimentReport]]
     knows: tuple[str, ...] = ()
     """The names that `--set` may give it."""
+    guide: str = ""
+    """What `likewise evaluate NAME --help` says of it: what it shows, what `--set` takes, how it is called."""
 
     def check(self, settings: ExperimentSettings) -> None:
         """Refuse, before a run of minutes, what would have no effect."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from likewise.cli.output import errors, output, print_json
 from likewise.errors import BuildError
@@ -18,9 +19,29 @@ if TYPE_CHECKING:
 WIDE = 160
 
 
+class EvaluateCommand(TyperCommand):
+    """`likewise evaluate NAME --help` also says what this experiment shows and takes."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
+        """Keep the words, for help is printed before the name is read."""
+        ctx.meta["words"] = list(args)
+        return super().parse_args(ctx, args)
+
+    def format_help(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
+        """The usual help, then the guide of the experiment that is named."""
+        from likewise.evaluation.experiment import experiments
+
+        super().format_help(ctx, formatter)
+        named = [word for word in ctx.meta.get("words", ()) if not word.startswith("-")]
+        found = experiments().get(named[0]) if named else None
+        if found is not None:
+            takes = f"{found.summary}\n--set takes: {', '.join(found.knows) or 'nothing'}"
+            output.print(f"{found.name}: {found.guide or takes}\n", highlight=False, markup=False)
+
+
 def register(app: typer.Typer) -> None:
     """Add the `evaluate` command."""
-    app.command("evaluate")(evaluate)
+    app.command("evaluate", cls=EvaluateCommand)(evaluate)
 
 
 def evaluate(
@@ -36,6 +57,8 @@ def evaluate(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document instead of tables.")] = False,
 ) -> None:
     """Run an experiment of the papers: figures beside their targets.
+
+    `likewise evaluate list` names all; `likewise evaluate approximate --help` says what one of them shows and takes.
 
     Example: `likewise evaluate relatedness --space wordnet`
     """
