@@ -47,7 +47,7 @@ EUROPE: Final = KINGDOM | frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class WorldStatement:
     """Property and object as a source writes them, and what that means."""
 
     property: str
@@ -62,7 +62,7 @@ class WorldEvent:
     """An event as one editor wrote it down."""
 
     id: str
-    statements: tuple[Statement, ...]
+    statements: tuple[WorldStatement, ...]
 
     def answers(self, wanted: Sequence[str]) -> bool:
         """Whether each of the meanings stands in some statement."""
@@ -204,32 +204,34 @@ def write_down(facts: Mapping[str, str], name: str, source: EventSource, *, chan
     return WorldEvent(BASE + name, tuple(statements))
 
 
-def _match(facts: Mapping[str, str], editor: MatchEditor) -> Iterator[Statement]:
+def _match(facts: Mapping[str, str], editor: MatchEditor) -> Iterator[WorldStatement]:
     for kind in editor.types:
         means = {"an event"} | ({"a football match"} if re.search("Football|Soccer", kind) else set())
-        yield Statement("type", kind, frozenset(means))
+        yield WorldStatement("type", kind, frozenset(means))
     if facts["tournament"] == "Friendly":
-        yield Statement("type", editor.friendly, frozenset({"a friendly", "an event"}))
+        yield WorldStatement("type", editor.friendly, frozenset({"a friendly", "an event"}))
     else:
-        yield Statement(editor.competition, facts["tournament"])
+        yield WorldStatement(editor.competition, facts["tournament"])
     for team, prop in zip((facts["home_team"], facts["away_team"]), editor.teams, strict=True):
-        yield Statement(prop, editor.team_form.format(team), _team(team))
+        yield WorldStatement(prop, editor.team_form.format(team), _team(team))
     city, country = facts["city"], _country(facts)
-    yield Statement(editor.city, editor.city_form.format(city=city, country=country), _where(city, country))
+    yield WorldStatement(editor.city, editor.city_form.format(city=city, country=country), _where(city, country))
     if editor.country:
-        yield Statement(editor.country, country, _where("", country))
+        yield WorldStatement(editor.country, country, _where("", country))
     values = _match_values(facts)
     yield from _more(editor.more, values)
 
 
-def _history(facts: Mapping[str, str], editor: HistoryEditor) -> Iterator[Statement]:
+def _history(facts: Mapping[str, str], editor: HistoryEditor) -> Iterator[WorldStatement]:
     kind = _KIND.search(facts["label"])
     for form in editor.types:
-        yield Statement("type", form.format(kind=kind[1].capitalize() if kind else "Incident"), frozenset({"an event"}))
+        yield WorldStatement(
+            "type", form.format(kind=kind[1].capitalize() if kind else "Incident"), frozenset({"an event"})
+        )
     where = _PLACE.search(facts["label"])
     if where:
         place = _BRACKET.sub("", where[1])
-        yield Statement(editor.place, place, frozenset({f"in {place}"}))
+        yield WorldStatement(editor.place, place, frozenset({f"in {place}"}))
     year = facts["date"].lstrip("-")[:4]
     values = {
         "name": facts["label"],
@@ -298,11 +300,11 @@ _VALUE_OF: Final = {
 _FACT: Final = {prop: fact for fact, props in _VALUE_OF.items() for prop in props.split()}
 
 
-def _more(properties: Sequence[str], values: Mapping[str, str]) -> Iterator[Statement]:
+def _more(properties: Sequence[str], values: Mapping[str, str]) -> Iterator[WorldStatement]:
     for prop in properties:
-        yield Statement(prop, values[_FACT[prop]], language="en")
+        yield WorldStatement(prop, values[_FACT[prop]], language="en")
         if prop == "label":
-            yield Statement(prop, values["name"], language="fr")
+            yield WorldStatement(prop, values["name"], language="fr")
 
 
 def write_ntriples(events: Sequence[WorldEvent], path: Path) -> Path:
@@ -313,7 +315,7 @@ def write_ntriples(events: Sequence[WorldEvent], path: Path) -> Path:
     return path
 
 
-def _triple(subject: str, statement: Statement) -> str:
+def _triple(subject: str, statement: WorldStatement) -> str:
     prop = TYPE if statement.property == "type" else f"{BASE}ontology/{statement.property}"
     if statement.language:
         text = statement.object.replace("\\", "\\\\").replace('"', '\\"')

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.evaluation.ranking import RankedScores
+from likewise.evaluation.quality.ranking import RankedScores
 from likewise.events import Event, normalise
 from likewise.semantics import Matrix, Measure
 

@@ -18,15 +18,15 @@ from typing import Final
 
 from likewise.charts import Spec, save
 from likewise.errors import BuildError
-from likewise.evaluation.approaches import Laboratory, Trial, choose
 from likewise.evaluation.charts import lines
+from likewise.evaluation.datasets.thematic import DatasetRecipe, ThematicDataset, build_thematic
 from likewise.evaluation.experiment import Cell, Experiment, ExperimentReport, ExperimentSettings, Row
-from likewise.evaluation.matching import make_laboratory
-from likewise.evaluation.ranking import delivery
-from likewise.evaluation.thematic_dataset import DatasetRecipe, ThematicDataset, build_thematic
+from likewise.evaluation.experiments.matching import make_laboratory
+from likewise.evaluation.quality.approaches import Laboratory, Trial, choose
+from likewise.evaluation.quality.ranking import delivery
 from likewise.events import Event
 from likewise.language import Operator, Predicate, Profile
-from likewise.matching import Matcher
+from likewise.matching import Matcher, Taxonomy
 from likewise.semantics import Measure, measure
 
 METHODS: Final = {"within clusters": "clustered", "all pairs": "approximate"}
@@ -80,7 +80,7 @@ class TimedWorld:
     events: Sequence[Event]
     seeds: Sequence[Sequence[tuple[str, str]]]
     fresh: Callable[[], Measure]
-    taxonomy: Path | None = None
+    taxonomy: Taxonomy | Path | None = None
 
     def profiles(self, predicates: int, *, count: int = 20) -> list[Profile]:
         """Wholly approximate subscriptions of that many tuples of seeds, drawn by a fixed seed."""
