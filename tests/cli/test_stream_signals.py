@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import signal
 import subprocess
@@ -17,6 +18,8 @@ pytest.importorskip("pyspark")
 
 import psutil
 from tests.pipeline.traces import trace, write_files
+
+from likewise.cli.ending import is_news
 
 pytestmark = [pytest.mark.spark, pytest.mark.skipif(os.name != "posix", reason="process groups are of POSIX")]
 
@@ -128,3 +131,10 @@ def test_a_jvm_that_is_killed_is_told_in_one_line(spark: Any, folder: Path) -> N
     assert "Spark's JVM is gone" in process.said
     assert "Traceback" not in process.said
     check(spark, folder)
+
+
+@pytest.mark.parametrize("what", ["KeyboardInterrupt", "Exception"])
+def test_a_talk_with_the_jvm_that_broke_off_is_no_traceback(what):
+    spoken = logging.LogRecord("root", logging.ERROR, "java_gateway.py", 1, f"{what} while sending command.", (), None)
+    other = logging.LogRecord("root", logging.ERROR, "mine.py", 1, "something else", (), None)
+    assert (is_news(spoken), is_news(other)) == (False, True)

@@ -6,6 +6,7 @@ so that `likewise --help` answers at once.
 
 from __future__ import annotations
 
+import logging
 import pkgutil
 import sys
 from collections.abc import Iterator, Sequence
@@ -17,6 +18,7 @@ import typer
 
 import likewise
 from likewise.cli import commands
+from likewise.cli.ending import is_news
 from likewise.cli.output import PLAIN, errors
 from likewise.cli.trouble import explained
 
@@ -60,6 +62,7 @@ def build() -> typer.Typer:
 
 def main() -> None:
     """Run the command; a user's mistake is one clear message and exit code 2."""
+    logging.getLogger().addFilter(is_news)
     sys.exit(run())
 
 

@@ -38,11 +38,9 @@ class Ending:
             return
         before = {number: signal.getsignal(number) for number in _SIGNALS}
         self.heed()
-        logging.getLogger().addFilter(_is_news)
         try:
             yield
         finally:
-            logging.getLogger().removeFilter(_is_news)
             for number, handler in before.items():
                 signal.signal(number, handler)
 
@@ -76,9 +74,9 @@ class Ending:
                 raise LikewiseError("Spark's JVM is gone: killed, or out of memory", hint=AGAIN) from error
 
 
-def _is_news(record: logging.LogRecord) -> bool:
-    """Py4J logs a lost connection to the JVM with all that led to it; it is told in one line."""
-    return not str(record.msg).startswith("Exception while sending command")
+def is_news(record: logging.LogRecord) -> bool:
+    """Py4J logs a talk with the JVM that Ctrl-C or its end broke off, with all that led to it: told in one line."""
+    return not str(record.msg).endswith("while sending command.")
 
 
 def _hush() -> None:
@@ -129,7 +127,6 @@ def cancelling(spark: SparkSession) -> Iterator[None]:
         threading.Thread(target=_cancel, args=(spark,), daemon=True).start()
 
     before = signal.signal(signal.SIGINT, hear)
-    logging.getLogger().addFilter(_is_news)
     _hush()
     try:
         yield
@@ -137,7 +134,6 @@ def cancelling(spark: SparkSession) -> Iterator[None]:
         if not heard:
             raise
     finally:
-        logging.getLogger().removeFilter(_is_news)
         signal.signal(signal.SIGINT, before)
     if heard:
         raise KeyboardInterrupt
