@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import httpx
 import pytest
 from tests.page.conftest import PageServer
 
@@ -143,3 +144,12 @@ def test_no_view_has_serious_flaws_for_screen_readers(served: PageServer, visit:
             (one["id"], one["nodes"][0]["html"][:200]) for one in found if one["impact"] in ("serious", "critical")
         ]
         assert serious == [], path
+
+
+def test_an_address_without_a_page_says_so_to_browsers_and_to_programs(served: PageServer) -> None:
+    program = httpx.get(f"{served.url}/healthz")
+    assert (program.status_code, program.headers["content-type"]) == (404, "application/problem+json")
+    assert program.json()["detail"] == "nothing is at /healthz"
+    browser = httpx.get(f"{served.url}/nowhere", headers={"Accept": "text/html,*/*"})
+    assert browser.status_code == 404
+    assert "There is no such page" in browser.text

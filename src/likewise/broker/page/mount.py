@@ -12,9 +12,10 @@ from fastapi import FastAPI, Request
 from nicegui import app as pages
 from nicegui import ui
 from starlette.datastructures import MutableHeaders
-from starlette.responses import Response
+from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from likewise.broker.http.problems import answer, document
 from likewise.broker.page.city import CityFeed, Recordings
 from likewise.broker.page.frame import design, frame, tag, text
 from likewise.broker.page.session import Visitor, sign_in, sign_out
@@ -41,6 +42,10 @@ _ICON: Final = (
     '<path d="M6 13c4-5 8 4 12 0 3-3 5-2 8 0M6 21c4-5 8 4 12 0 3-3 5-2 8 0" stroke="#fff" stroke-width="2.6" '
     'fill="none" stroke-linecap="round"/></svg>'
 )
+_NO_PAGE: Final = """<!doctype html><html lang="en"><head><title>Likewise: no such page</title>
+<meta name="viewport" content="width=device-width, initial-scale=1"><style>:root { color-scheme: light dark }
+body { font: 1rem/1.6 sans-serif; max-width: 34rem; margin: 20vh auto; padding: 0 1rem }</style></head>
+<body><main><h1>There is no such page</h1><p><a href="/">Go to the page of this broker</a></p></main></body></html>"""
 
 
 class PageRules:
@@ -64,6 +69,7 @@ def mount_page(app: FastAPI, broker: Broker, *, recordings: Recordings | None = 
     _forms(app, broker)
     _views(broker, watches, feed)
     pages.add_middleware(PageRules)
+    pages.add_exception_handler(404, _missing)
     pages.on_exception(_failed)
     logging.getLogger("nicegui").setLevel(logging.CRITICAL)  # what it would say is said in our own way
 
@@ -90,6 +96,15 @@ def _failed(error: Exception) -> None:
     """Log what broke; that a browser left before its answer was there is no failure."""
     if not (isinstance(error, RuntimeError) and "deleted" in str(error)):
         logs.error("the page failed", exc_info=error)
+
+
+async def _missing(request: Request, _: Exception) -> Response:
+    """No page here: a browser is shown the way back, other clients get a problem document like everywhere else."""
+    if "text/html" in request.headers.get("accept", ""):
+        return HTMLResponse(_NO_PAGE, 404)
+    where = request.url.path
+    told = document(404, "not-found", "There is no such thing", f"nothing is at {where}")
+    return answer(told | {"hint": "/openapi.json lists what there is"})
 
 
 async def _begin(broker: Broker, feed: CityFeed) -> None:
