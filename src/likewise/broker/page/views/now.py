@@ -19,7 +19,7 @@ _TICK: Final = 0.8
 _ROWS: Final = 60
 
 
-class StreamList(ui.element, component="static/feed.js"):
+class StreamList(ui.element, component="../static/feed.js"):
     """The list of events or of matches."""
 
     def __init__(self, *, label: str, kind: str, empty: str) -> None:
@@ -193,7 +193,7 @@ class NowView:
             tell("Thank you: kept as a label." if event.args["right"] else "Kept: this was wrong.")
 
 
-class RateShape(ui.element, component="static/spark.js"):
+class RateShape(ui.element, component="../static/spark.js"):
     """A small picture of the last five minutes."""
 
 

@@ -30,7 +30,7 @@ _NEAR: Final = 12
 """Rows on each side of the threshold."""
 
 
-class SubscriptionEditor(ui.element, component="static/editor.js"):
+class SubscriptionEditor(ui.element, component="../static/editor.js"):
     """The editor: text with colours, suggestions and errors."""
 
     def __init__(self, words: str, watch: StreamWatch) -> None:
