@@ -114,7 +114,7 @@ def visit(browser: Any) -> Iterator[Callable[..., Any]]:
     errors: list[str] = []
 
     def open_page(url: str, **options: Any) -> Any:
-        context = browser.new_context(viewport={"width": 1280, "height": 860}, **options)
+        context = browser.new_context(**{"viewport": {"width": 1280, "height": 860}} | options)
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(PATIENCE)

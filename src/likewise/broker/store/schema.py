@@ -133,6 +133,7 @@ dead_letters = Table(
     Column("source", Text, nullable=False),
     Column("reason", Text, nullable=False),
     Column("body", LargeBinary, nullable=False),
+    sqlite_autoincrement=True,  # or the number of a letter that was sent again would go to the next
 )
 
 mappings = Table(
