@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from likewise.errors import MissingError
-from likewise.evaluation.experiments.feed import ASKED, feed, judge, wanted, wishes
+from likewise.evaluation.experiments.feed import ASKED, FeedPoint, feed, judge, reciprocal_ranks, wanted, wishes
 from likewise.semantics import Evidence, WordNet
+from likewise.testing import TableMeasure
 
 
 def test_every_wish_is_answered_by_some_events_of_every_maker() -> None:
@@ -26,3 +27,16 @@ def test_wishes_are_judged_at_the_default_threshold() -> None:
     assert rows["stuck-lift"]["recall"] > 0.6, "elevator fault, and LiftFlt"
     assert rows["leak"]["precision"] == rows["supply-air"]["precision"] == 1
     assert 0 < float(rows["mean"]["F1"] or 0) < 1
+
+
+def test_points_are_ranked_among_all_names() -> None:
+    """One maker finds the names first and second, one both first; where nothing is known there is a tie."""
+    points = [FeedPoint("lift", ("elevator", "LFT", "x")), FeedPoint("leak", ("water", "LK", "y"))]
+    pairs = {
+        ("lift", "elevator"): 0.9,
+        ("lift", "water"): 0.5,
+        ("leak", "water"): 0.4,
+        ("lift", "LFT"): 0.8,
+        ("leak", "LK"): 0.7,
+    }
+    assert reciprocal_ranks(points, TableMeasure(pairs)) == [(1 + 1 / 2) / 2, 1.0, 1 / 1.5]

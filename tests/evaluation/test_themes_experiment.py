@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from tests.evaluation.tiny import knowing, tiny
 
+from likewise.charts import Spec
 from likewise.errors import BuildError, LikewiseError
 from likewise.evaluation.datasets.thematic import DatasetRecipe, build_thematic
 from likewise.evaluation.experiment import ExperimentSettings
@@ -31,7 +32,8 @@ class Clearer(TableMeasure):
 
 
 def cell(event_tags: int, subscription_tags: int, *, gain: float = 0.0, name: str = "thematic") -> ThemeCell:
-    return ThemeCell(name, event_tags, subscription_tags, 0.5 + gain, 0.0, gain, gain - 0.1, gain - 0.2, 1.0)
+    gains = (gain, gain - 0.1, gain - 0.2)
+    return ThemeCell(name, event_tags, subscription_tags, 0.5 + gain, 0.0, *gains, 1.0, rate=200.0, faster=2.0)
 
 
 @pytest.fixture(scope="module")
@@ -80,15 +82,36 @@ def test_controls_compare_fitting_foreign_and_unknown_tags(bench: Bench) -> None
     assert all(row["gain of thematic"] > 0 for row in rows)
 
 
-def test_the_maps_are_drawn_by_measure(tmp_path: Path) -> None:
+def test_the_maps_are_drawn_by_measure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: dict[str, Spec] = {}
+    monkeypatch.setattr(themes, "save", lambda spec, path: drawn.setdefault(path.stem, spec))
     themes._draw([cell(1, 2), cell(1, 2, name="thematic-euclidean")], ExperimentSettings(out=tmp_path))
-    drawn = {path.name for path in tmp_path.glob("*.svg")}
-    assert drawn == {
-        "themes-f1.svg",
-        "themes-cost.svg",
-        "themes-thematic-euclidean-f1.svg",
-        "themes-thematic-euclidean-cost.svg",
-    }
+    maps = ("f1", "f1-error", "rate", "rate-error", "cost")
+    assert list(drawn) == [f"{name}-{what}" for name in ("themes", "themes-thematic-euclidean") for what in maps]
+    colours = {name: spec["layer"][0]["encoding"]["color"]["scale"] for name, spec in drawn.items()}
+    assert colours["themes-rate"]["domainMid"] == 100.0
+
+
+def test_sample_errors_are_between_samples_of_one_data_set(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two data sets that differ have no error of their own: F1 0.4, 0.6 and 0.9, 0.9 give sqrt((0.01 + 0) / 2)."""
+    rows = iter([[0.4, 0.6], [0.9, 0.9]])
+
+    def sample(*_: object) -> list[themes.Found]:
+        return [themes.Found(f1, 0, 0, 0, seconds=1, rate=1000 * f1, faster=f1) for f1 in next(rows)]
+
+    monkeypatch.setattr(bench, "sample", sample)
+    [one] = themes.grid([bench, bench], ["thematic"], sizes=(3,), samples=2, say=lambda _: None)
+    assert one.f1 == pytest.approx(0.7)
+    assert one.spread == pytest.approx(0.005**0.5)
+    assert (one.rate, one.rate_spread) == pytest.approx((700, 1000 * 0.005**0.5))
+
+
+def test_rates_are_set_beside_the_paper(bench: Bench) -> None:
+    rows = {row["what"]: row for row in themes._papers([cell(1, 2, gain=0.2), cell(2, 2)], [bench]).rows}
+    assert rows["events a second"]["ours"] == "200, 200 to 200"
+    assert rows["cells above esa"]["ours"] == "50%"
+    assert rows["cells faster than esa"]["ours"] == "100%"
+    assert rows["esa, events a second"]["paper"] == "202"
 
 
 @pytest.mark.parametrize(("options", "what"), [({"colour": "blue"}, "colour"), ({"mapped": "telepathy"}, "telepathy")])

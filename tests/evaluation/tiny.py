@@ -37,7 +37,18 @@ def knowing(data: ThematicDataset, *, synonym: float = 0.6, sibling: float = 0.5
 
 def laboratory(data: ThematicDataset) -> Laboratory:
     """Every measure is the one that is written down."""
-    names = ("concept", "wordnet", "wikipedia", "both", "euclidean", "thematic", "jiang-conrath", "embedding", "all")
+    names = (
+        "concept",
+        "wordnet",
+        "wikipedia",
+        "both",
+        "euclidean",
+        "thematic",
+        "jiang-conrath",
+        "embedding",
+        "sentence",
+        "all",
+    )
     # Evidence is what it is, without the spaces, which need not be there.
     evidence = {f"evidence {known}": Evidence([], encoder=known == "all") for known in ("wordnet", "both", "all")}
     made = Laboratory(thesaurus=SMALL, _made={**dict.fromkeys(names, knowing(data)), **evidence})

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from likewise.errors import LikewiseError
 from likewise.evaluation.experiment import Experiment, ExperimentReport, ExperimentSettings, Row
 from likewise.events import Event, Value
 from likewise.language import Profile, parse
@@ -72,6 +73,8 @@ RAISED: Final = (
 )
 _MEASURED_AS: Final = (("measured quantity", "value"), ("point", "val"), ("metric", "reading"))
 _RAISED_AS: Final = (("alarm", "status"), ("alm", "sts"), ("alertType", "state"))
+MAKERS: Final = ("descriptions", "raw labels", "identifiers")
+"""How the three makers write: in words, abbreviated, and as names in code."""
 _PLACES: Final = ("place", "loc", "location")
 
 ASKED: Final = {
@@ -150,16 +153,49 @@ def judge(reports: Sequence[PointReport], meaning: Measure | None, *, together: 
     return [*rows, {"wish": "mean", **mean}]
 
 
+def reciprocal_ranks(points: Sequence[FeedPoint], meaning: Measure) -> list[float]:
+    """The mean reciprocal rank of a point's own name among all names, for each maker's words; ties share their mean."""
+    names = [point.name for point in points]
+    found = []
+    for maker in range(3):
+        scores = meaning.matrix(names, [point.said[maker] for point in points])
+        own = scores.diagonal()
+        rank = (scores > own).sum(axis=0) + (1 + (scores == own).sum(axis=0)) / 2
+        found.append(float((1 / rank).mean()))
+    return found
+
+
+def ranking(spaces: Sequence[str], settings: ExperimentSettings) -> ExperimentReport:
+    """How well points find their names, by the default and by its parts."""
+    rows: list[Row] = []
+    for name in ("evidence", "sentence", "embedding", "esa"):
+        try:
+            meaning = measure(name, spaces=spaces)
+        except LikewiseError as error:
+            settings.say(f"{name} is left out: {error.message}")
+            continue
+        rows.append(
+            {"measure": name, **dict(zip(MAKERS, reciprocal_ranks((*MEASURED, *RAISED), meaning), strict=True))}
+        )
+    note = "of 28 names; sentence is the multilingual encoder of the default, embedding is MiniLM"
+    return ExperimentReport("Points to names, mean reciprocal rank", rows, [note])
+
+
 def run(settings: ExperimentSettings) -> list[ExperimentReport]:
-    """Every wish at the default threshold, all of them together and each alone."""
+    """Every wish at the default threshold, all of them together and each alone, and points ranked against names."""
     experiment.check(settings)
     spaces = settings.spaces or tuple(str(path) for path, state in list_spaces() if isinstance(state, Manifest))
     meaning = measure("evidence", spaces=spaces)
     reports = feed(600 if settings.quick else 2000)
     notes = [f"{len(reports):,} events, {len(MEASURED) + len(RAISED)} points of three makers"]
     return [
-        ExperimentReport(f"A building's feed, eight wishes, {how}", judge(reports, meaning, together=together), notes)
-        for how, together in (("together", True), ("alone", False))
+        *(
+            ExperimentReport(
+                f"A building's feed, eight wishes, {how}", judge(reports, meaning, together=together), notes
+            )
+            for how, together in (("together", True), ("alone", False))
+        ),
+        ranking(spaces, settings),
     ]
 
 

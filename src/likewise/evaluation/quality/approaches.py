@@ -111,6 +111,7 @@ APPROACHES = (
     ComparedApproach("clustered (004)", "clustered", chosen="clustered"),
     ComparedApproach("hybrid (002)", "hybrid", chosen="hybrid"),
     ComparedApproach("embedding", "embedding", chosen="approximate"),
+    ComparedApproach("sentence", "sentence"),
     ComparedApproach("contrast (WordNet)", "wordnet", "contrast", target=0.86, chosen="contrast"),
     ComparedApproach("contrast (Wikipedia)", "wikipedia", "contrast", target=0.86, chosen="contrast"),
     ComparedApproach("contrast (both)", "both", "contrast", target=0.90, chosen="contrast"),
@@ -196,6 +197,7 @@ class Laboratory:
             "thematic": lambda: measure("thematic", spaces=[self.spaces["wikipedia"]]),
             "jiang-conrath": lambda: measure("jiang-conrath"),
             "embedding": Embedding,
+            "sentence": lambda: measure("sentence"),
             "all": lambda: Combined([self.measure(part) for part in ("wikipedia", "wordnet", "embedding")]),
         }
         return builders[name]()
