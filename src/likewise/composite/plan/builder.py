@@ -287,7 +287,7 @@ class Planner:
             close = get_close_matches(reference.name, self.known, n=1)
             raise BuildError(
                 f"no subscription is named {reference.name!r}",
-                hint=f"did you mean {close[0]!r}?" if close else "define it before the pattern that uses it",
+                hint=f"did you mean {close[0]!r}?" if close else "define it first; or were braces meant: {type = x}?",
             )
         if len(self.stack) > MOST_NAMES:
             raise BuildError(f"names are nested more than {MOST_NAMES} deep", hint="build the pattern from fewer names")
