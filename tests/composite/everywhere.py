@@ -48,13 +48,14 @@ def everywhere(
     given = parse(patterns) if isinstance(patterns, str) else patterns
     stream = trace(events) if isinstance(events, str) else events
     horizon = max(event.span[1] for event in stream) if until is None else round(until * SECOND)
+    noise = _noise(stream[0])
     options: dict[str, Any] = {} if limit is None else {"limits": Limits(limit, policy)}
     ways = {
         "general": _single(Detector(given, compiled=False, **options), stream, horizon),
         "compiled": _single(Detector(given, **options), stream, horizon),
-        "batch": _batch(Detector(given, **options), [stream], horizon),
-        "general batch": _batch(Detector(given, compiled=False, **options), [stream], horizon),
-        "pieces": _batch(Detector(given, **options), [stream[:3], stream[3:5], stream[5:]], horizon),
+        "batch": _batch(Detector(given, **options), [noise + stream], horizon),
+        "general batch": _batch(Detector(given, compiled=False, **options), [noise + stream], horizon),
+        "pieces": _batch(Detector(given, **options), [noise + stream[:2], stream[2:3], stream[3:]], horizon),
         "two steps": _single(TwoStepDetector(given, **options), stream, horizon),
         "snapshots": _snapshots(Detector(given, **options), stream, horizon, compiled=True),
         "general snapshots": _snapshots(Detector(given, compiled=False, **options), stream, horizon, compiled=False),
@@ -69,6 +70,11 @@ def everywhere(
 
 def _single(detector: Detector, stream: Sequence[Event], horizon: int) -> list[Detection]:
     return [found for event in stream for found in detector.publish(event)] + detector.advance(horizon)
+
+
+def _noise(first: Event) -> list[Event]:
+    """Events of the first moment that nothing asks for: a batch of fewer than nine is taken one by one."""
+    return [Event(f"noise {number}", (("noise", number),), (), first.span[1], first.span[1]) for number in range(12)]
 
 
 def _batch(detector: Detector, pieces: list[list[Event]], horizon: int) -> list[Detection]:

@@ -254,6 +254,21 @@ def test_what_must_not_come_before_a_silence_may_come_at_its_end() -> None:
     assert everywhere(text, "x@0 k=A; y@2 k=B k=C", until=30) == []
 
 
+def test_the_last_before_a_silence_waits_for_that_alone() -> None:
+    """Once the silence is over, another `a` begins a new one and replaces nothing."""
+    text = "p: last {k = A} as a then not {k = B} as b for 2 s then {k = C} as c within 9 s"
+    assert everywhere(text, "a1@0 k=A; a2@4 k=A; c@5 k=C") == [("p", "a1", "c")]
+    assert everywhere(text, "a1@0 k=A; a2@4 k=A; c@7 k=C") == [("p", "a1", "c"), ("p", "a2", "c")]
+    assert everywhere(text, "a1@0 k=A; a2@2 k=A; c@5 k=C") == [("p", "a1", "c"), ("p", "a2", "c")]
+    assert everywhere(text, "a1@0 k=A; a2@1 k=A; c@4 k=C") == [("p", "a2", "c")]
+
+
+def test_a_tick_may_stand_where_an_event_is_used_already() -> None:
+    """The one `a` cannot be two parts, but a tick may be the other."""
+    text = "p: {k = B} as b and ({k = A} as c or every 2 s as t) and {k = A} as a within 3 s"
+    assert everywhere(text, "x@1 k=A; y@3 k=B") == [("p", "y", "", "x")]
+
+
 def test_several_values_of_duplicates_have_no_order() -> None:
     text = "p: 2nd duplicate {k = B} as a then {k = C} as c within 8 s where a.s = c.s"
     assert everywhere(text, "x@0 k=B s=1 s=2; y@1 k=B s=2 s=1; z@2 k=C s=1") == [("p", "y", "z")]

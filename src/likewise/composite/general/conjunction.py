@@ -352,7 +352,8 @@ def _last_part_first(entry: tuple[Any, Instance]) -> int:
 def _disjoint(lists: Sequence[list[Instance]], instance: Instance) -> Iterator[tuple[Instance, ...]]:
     """One of each list, in order, of different events; a prefix that repeats an event goes no further."""
     there = {rank for found in lists for one in found for rank in one.ranks}
-    if len(there) < sum([bool(found[0].ranks) for found in lists]):
+    # What the clock alone makes needs no event.
+    if len(there) < sum([all(one.ranks for one in found) for found in lists]):
         return
     used, chosen = set(instance.ranks), list[Instance]()
 

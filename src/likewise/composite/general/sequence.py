@@ -337,8 +337,10 @@ class SequenceProcess(Guarded):
         silence = Instance(
             step.node.id, time=now, phase=TIMERS, first=now, start=time, end=now, probability=probability
         )
-        # It fires once; whatever goes on from it has its place among the duplicates.
-        home, prefix.home = prefix.home, None
+        # It fires once. Where the first was chosen, whatever goes on has its place; the last waits for no silence now.
+        home = None
+        if prefix.home is not None and not prefix.home.takes_all:
+            home, prefix.home = prefix.home, None
         self._advance(silence, prefix, probability, prefix.deadline, home=home)
         self.drop(prefix, None)
 
