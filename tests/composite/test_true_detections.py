@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 from everywhere import everywhere, trace
 
@@ -108,6 +110,32 @@ def test_a_limit_does_not_count_anew() -> None:
     windows = "p: 3rd {k = A} as a within 6 s where a.r = a.r"
     allowed = everywhere(windows, stream)
     assert all(row in allowed for row in everywhere(windows, stream, limit=2))
+
+
+PAIR = "{k = A} as a then {k = B} as b within 9 s"
+
+
+@pytest.mark.parametrize("policy", ["drop oldest", "refuse"])
+@pytest.mark.parametrize(
+    ("chosen", "loose"),
+    [
+        ("first {k = A} as a or {k = Z} as z where a.r = a.r", "{k = A} as a or {k = Z} as z where a.r = a.r"),
+        (f"first {PAIR} where a.r = b.r", f"{PAIR} where a.r = b.r"),
+        (f"last {PAIR} where a.r = b.r", f"{PAIR} where a.r = b.r"),
+        (f"{PAIR} consume unique", PAIR),
+    ],
+)
+def test_where_a_pattern_chooses_a_limit_may_let_another_through(
+    chosen: str, loose: str, policy: Literal["drop oldest", "refuse"]
+) -> None:
+    """It is one that the pattern finds that keeps all."""
+    kinds, rooms = "AABAABAABAAB", (1, 2, 1, 3, 2, 1) * 2
+    stream = "; ".join(
+        f"e{k:02}@{k} k={kind} r={room}" for k, (kind, room) in enumerate(zip(kinds, rooms, strict=True))
+    )
+    found = everywhere(f"p: {chosen}", stream, limit=2, policy=policy)
+    assert found
+    assert set(found) <= set(everywhere(f"p: {loose}", stream))
 
 
 def test_the_paths_hold_the_same_under_a_limit() -> None:
