@@ -11,7 +11,7 @@ import uuid
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -20,6 +20,9 @@ from likewise.events import Event, encode_line
 from likewise.overlay.cube.items import Id, Report
 from likewise.overlay.net.frames import dial, frame, read_frame, shut
 from likewise.overlay.net.identity import context_of
+
+REMEMBER: Final = 100_000
+"""Reports of a subscription that are recognised when they come again."""
 
 
 class Hello(msgspec.Struct, frozen=True, array_like=True, tag="hello"):
@@ -249,6 +252,8 @@ class OverlayClient:
             wanted = self._wanted.get(answer.id)
             if wanted is not None and answer.report.id not in wanted.had:
                 wanted.had[answer.report.id] = None
+                if len(wanted.had) > REMEMBER:
+                    del wanted.had[next(iter(wanted.had))]
                 wanted.reports.put_nowait(answer.report)
             self._send(Acknowledge(answer.parcel))
         elif isinstance(answer, Subscribed):

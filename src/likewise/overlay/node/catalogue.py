@@ -31,20 +31,14 @@ class TopicCatalogue:
         self.common = common
         self.entries: dict[Key, Listed] = {}
         self.buckets = [0] * BUCKETS
+        self.digest = 0
+        """Equal for equal catalogues."""
         self.version = 0
         self.by_text: dict[str, dict[Key, Listed]] = {}
         self.texts: dict[Key, str] = {}
 
     def __len__(self) -> int:
         return sum(entry.alive for entry in self.entries.values())
-
-    @property
-    def digest(self) -> int:
-        """Equal for equal catalogues."""
-        out = 0
-        for number in self.buckets:
-            out = (out * 31 + number) & 0x7FFF_FFFF_FFFF_FFFF
-        return out
 
     def merge(self, entries: Iterable[Listed]) -> list[Listed]:
         """Take entries over; gives those that were new."""
@@ -67,7 +61,9 @@ class TopicCatalogue:
             if not texts:
                 del self.by_text[entry.topic.text]
             new.append(entry)
-        self.version += bool(new)
+        if new:
+            self.version += 1
+            self.digest = _digest(self.buckets)
         return new
 
     def differing(self, buckets: Sequence[int]) -> tuple[Listed, ...]:
@@ -76,6 +72,13 @@ class TopicCatalogue:
             number for number, (mine, theirs) in enumerate(zip(self.buckets, buckets, strict=False)) if mine != theirs
         }
         return tuple(entry for key, entry in self.entries.items() if key[0] % BUCKETS in wanted)
+
+
+def _digest(buckets: Iterable[int]) -> int:
+    out = 0
+    for number in buckets:
+        out = (out * 31 + number) & 0x7FFF_FFFF_FFFF_FFFF
+    return out
 
 
 def _rank(entry: Listed) -> tuple[int, bool, int]:

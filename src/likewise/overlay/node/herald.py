@@ -179,6 +179,11 @@ class TopicHerald:
         if self.informed:
             self.ring.sends.append((sender, w.Topics(self.catalogue.differing(message.buckets), answer=True)))
 
+    @property
+    def is_restless(self) -> bool:
+        """Whether there are chores: an answer is awaited, or neighbours change."""
+        return self.ring.settings.maintain or bool(self._news) or not self.informed
+
     def chores(self, now: int) -> None:
         """Tell again who has not answered; divide the stretch of a dead node among others."""
         if self._doubts is not None and self._doubts + DOUBT <= now:

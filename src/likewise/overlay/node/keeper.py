@@ -83,6 +83,9 @@ class Keeper:
         self._handing: dict[Key, int] = {}
         self._children: dict[Id, tuple[Key, Id]] = {}
         self._timed: set[Key] = set()
+        self._restless: set[Key] = set()
+        self._owing: set[Key] = set()
+        self._tidy_at = 0
 
     # leading
 
@@ -93,6 +96,7 @@ class Keeper:
             store = self.stores.setdefault(key, Store(key))
             store.epoch = (store.epoch[0] + 1, self.ring.me.id)
             led = self.led[key] = Led(ActiveRendezvous(store, self.bench))
+            self._restless.add(key)
             self._handing.pop(key, None)
             if store:
                 self.counts["taken over"] += 1
@@ -130,6 +134,7 @@ class Keeper:
             self._owe(now, led, debt, children)
             return
         number = store.number
+        self._restless.add(key)
         children = set(self.emit(now, led.rendezvous, led.rendezvous.take(now, operation)))
         if not isinstance(operation, Offer):
             children.update(self.publicise(now, led.rendezvous, False))
@@ -149,6 +154,8 @@ class Keeper:
             for child in children:
                 self._children[child] = (led.rendezvous.key, debt[1])
             self._settle(led)
+            if led.debts:
+                self._owing.add(led.rendezvous.key)
 
     def _again(self, led: Led, debt: tuple[Peer, Id] | None) -> None:
         """The same once more: its receipt is due when that of the first is."""
@@ -219,6 +226,11 @@ class Keeper:
     def _acknowledge(self, sender: Peer, key: Key, state: tuple[Epoch, int]) -> None:
         """How far a copy is: of several answers the last says all."""
         self._answers.setdefault(sender.id, (sender, {}))[1][key] = state
+
+    @property
+    def has_work(self) -> bool:
+        """Whether the node is to route, make known or acknowledge something."""
+        return bool(self.routes or self.receipts or self.changed)
 
     @property
     def has_mail(self) -> bool:
@@ -384,10 +396,21 @@ class Keeper:
                     self.lead(now, key)
                 else:
                     self._hand(now, key)
-        for key, led in list(self.led.items()):
-            if led.debts and next(iter(led.debts.values())).since + self.retry < now:
-                self._remind(led)
-            self._tidy(now, key, led.rendezvous)
+        self._owing = {key for key in self._owing if key in self.led and self.led[key].debts}
+        for key in sorted(self._owing):
+            if next(iter(self.led[key].debts.values())).since + self.retry < now:
+                self._remind(self.led[key])
+        if now >= self._tidy_at:
+            self._tidy_at = now + self.bench.grace // 8
+            for key in sorted(self._restless & self.led.keys()):
+                self._tidy(now, key, self.led[key])
+            self._restless &= self.led.keys()
+
+    def chores_due(self, soon: int) -> int | None:
+        """When there are chores: `soon` if someone waits, else when it is time to tidy up."""
+        if self._owing or self._handing:
+            return soon
+        return max(soon, self._tidy_at) if self._restless else None
 
     def _remind(self, led: Led) -> None:
         """A copy that is behind and does not come nearer has missed something."""
@@ -398,7 +421,8 @@ class Keeper:
                 self._copy(peer, led)
             led.reminded[peer.id] = reached
 
-    def _tidy(self, now: int, key: Key, rendezvous: ActiveRendezvous) -> None:
+    def _tidy(self, now: int, key: Key, led: Led) -> None:
+        rendezvous = led.rendezvous
         for mark in list(rendezvous.marks()):
             self._quietly(key, mark)
         old = rendezvous.old(now)
@@ -408,7 +432,9 @@ class Keeper:
             self.counts["lapsed"] += 1
             self.take(now, key, Disinterest(interest.node, interest.subscriber), None)
             self.changed.append(rendezvous)
-        if not rendezvous.store and rendezvous.quiet + self.bench.grace < now and not self.led[key].debts:
+        if rendezvous.is_at_rest:
+            self._restless.discard(key)
+        elif not rendezvous.store and rendezvous.quiet + self.bench.grace < now and not led.debts:
             rendezvous.end()
             del self.led[key]
             self.stores.pop(key, None)

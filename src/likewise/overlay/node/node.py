@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from likewise.errors import BuildError
-from likewise.events import Event, decode_line, encode_line, normalise, to_instant
+from likewise.events import Event, decode_line, encode_line
 from likewise.language import Options, Subscription, parse_subscription
 from likewise.overlay.cube.decompose import Compound, ProfileTopic, decompose, topic_of, topics_of
 from likewise.overlay.cube.items import Carried, Id, Item, Report, id_of
@@ -24,7 +24,7 @@ from likewise.overlay.node.catalogue import MatchingClassifier, TopicCatalogue, 
 from likewise.overlay.node.custody import Outbox, parcel_id
 from likewise.overlay.node.herald import TopicHerald
 from likewise.overlay.node.keeper import Keeper
-from likewise.overlay.node.rendezvous import ActiveRendezvous, Output, Workbench, parent_of, value_key
+from likewise.overlay.node.rendezvous import ActiveRendezvous, Output, Workbench, split_offers
 from likewise.overlay.ring.ids import Key
 from likewise.overlay.ring.members import SECOND, Ring, RingArrival, RingSettings
 from likewise.overlay.ring.tables import Peer
@@ -271,7 +271,7 @@ class OverlayNode:
                 if not listed.topic.split:
                     yield key, w.Offer(key, item)
                 else:
-                    yield from _split_offers(listed, item)
+                    yield from split_offers(listed, item)
 
     def _listed(self, topic: Key) -> list[tuple[Key, w.Listed]]:
         """The topics of one text: whole, and split in several ways."""
@@ -482,7 +482,7 @@ class OverlayNode:
             keeper.review(now)
         if self._early and self.ready:
             self._offer_early(now)
-        while ring.arrivals or keeper.routes or keeper.receipts or keeper.changed or self.herald.complete:
+        while ring.arrivals or keeper.has_work or self.herald.complete:
             arrivals, ring.arrivals = ring.arrivals, []
             for arrival in arrivals:
                 self._arrive(now, arrival)
@@ -502,8 +502,21 @@ class OverlayNode:
     @property
     def due(self) -> int | None:
         """When `tick` has something to do."""
-        moments = (self.ring.due, self.outbox.due, self.keeper.due, self._chores_at if self.ring.joined else None)
-        return min((moment for moment in moments if moment is not None), default=None)
+        due = self.ring.due
+        for moment in (self.outbox.due, self.keeper.due, self._next_chores):
+            if moment is not None and (due is None or moment < due):
+                due = moment
+        return due
+
+    @property
+    def _next_chores(self) -> int | None:
+        if not self.ring.joined:
+            return None
+        if self.herald.is_restless:
+            return self._chores_at
+        due = self.keeper.chores_due(self._chores_at)
+        renewal = min(own.renew_at for own in self.own.values()) if self.own else None
+        return due if renewal is None or (due is not None and due <= renewal) else max(renewal, self._chores_at)
 
     def tick(self, now: int) -> None:
         """Time has come to `now`."""
@@ -540,37 +553,6 @@ class OverlayNode:
             self.ring.sends += [(peer, w.ParcelReceipt(tuple(ids))) for peer, ids in self._receipts.values()]
             self._receipts.clear()
         return self.ring.flush()
-
-
-def _split_offers(listed: w.Listed, item: Item) -> Iterable[tuple[Key, w.Offer]]:
-    """An event of a split topic, straight to the composites of its values."""
-    [carried] = item.parts
-    member = listed.topic.key
-    values = _values(carried, listed.topic.split)
-    # Several subscribers may share a composite: it gets the event once, with all their plans.
-    plans: dict[Key, list[w.Interest]] = {}
-    for plan in listed.plans:
-        assert isinstance(plan.node, Compound)
-        for parent in parent_of(plan.node, member):
-            plans.setdefault(parent.key, []).append(plan)
-    for key, wanting in plans.items():
-        for value in values:
-            yield value_key(key, value), w.Offer(member, item, value, tuple(wanting))
-
-
-def _values(carried: Carried, attribute: str) -> list[str]:
-    wanted = normalise(attribute)
-    values = (value for name, value in carried.event().tuples if normalise(name) == wanted)
-    return list(dict.fromkeys(_canonical(value) for value in values))
-
-
-def _canonical(value: Any) -> str:
-    """The same for values that are equal to a condition."""
-    if isinstance(value, str):
-        return f"t{normalise(value)}"
-    if isinstance(value, bool):
-        return f"b{value}"
-    return f"n{float(value)!r}" if isinstance(value, int | float) else f"m{to_instant(value)}"
 
 
 def _same_plans(left: tuple[w.Interest, ...], right: tuple[w.Interest, ...]) -> bool:

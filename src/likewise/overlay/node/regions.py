@@ -17,7 +17,7 @@ from likewise.overlay.node.wire import Mark
 from likewise.semantics import Measure
 
 LENGTH: Final = 400
-"""Events after the last mark; then half of them go into the next."""
+"""Events after the last mark from which on half of them go into the next."""
 
 
 class Region:
@@ -108,7 +108,8 @@ class Region:
         """A mark that makes older events unnecessary, once there are many."""
         if len(self._done) < LENGTH:
             return None
-        half = bisect_left(self._done, self._done[LENGTH // 2][0][:1], key=lambda entry: entry[0][:1])
+        middle = self._done[len(self._done) // 2][0][:1]
+        half = bisect_left(self._done, middle, key=lambda entry: entry[0][:1])
         if half == 0:
             return None
         run = self._begin()

@@ -11,14 +11,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from likewise.events import normalise, to_instant
 from likewise.overlay.cube.cells import Cube
 from likewise.overlay.cube.composing import report_of_event, verify
 from likewise.overlay.cube.decompose import Compound, ProfileTopic, compounds_of, topics_of
-from likewise.overlay.cube.items import Id, Item, Report
+from likewise.overlay.cube.items import Carried, Id, Item, Report
 from likewise.overlay.cube.plane import Plane, Subscriber, rendezvous
 from likewise.overlay.node.regions import Region
 from likewise.overlay.node.store import Store, interest_key
-from likewise.overlay.node.wire import Disinterest, Interest, Mark, Offer, Operation, ReportNotice
+from likewise.overlay.node.wire import Disinterest, Interest, Listed, Mark, Offer, Operation, ReportNotice
 from likewise.overlay.ring.ids import Key, key_of
 from likewise.semantics import Measure
 
@@ -236,6 +237,14 @@ class ActiveRendezvous:
             gone += [number for (_, number), arrived in self.arrived.items() if arrived + bench.grace < now]
         return gone
 
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether time changes nothing here: others are waited for, and nothing is held."""
+        store = self.store
+        if not store.interests or store.log or self.arrived or self.regions:
+            return False
+        return not any(interest.subscriber.lease for interest in store.interests.values())
+
     def _holds_nothing(self) -> bool:
         """Whether no item waits for another: a topic, or a pattern of alternatives."""
         meetings = self.bench.cube.meetings.get(self.key, {})
@@ -270,3 +279,34 @@ def _plan_of(subscriber: Subscriber) -> Subscriber:
 def _wants(plan: Interest, key: Key, value: str) -> bool:
     """Whether a plan has a composite at this rendezvous."""
     return any(value_key(compound.key, value) == key for compound in compounds_of(plan.node))
+
+
+def split_offers(listed: Listed, item: Item) -> Iterable[tuple[Key, Offer]]:
+    """An event of a split topic, straight to the composites of its values."""
+    [carried] = item.parts
+    member = listed.topic.key
+    values = _values(carried, listed.topic.split)
+    # Several subscribers may share a composite: it gets the event once, with all their plans.
+    plans: dict[Key, list[Interest]] = {}
+    for plan in listed.plans:
+        assert isinstance(plan.node, Compound)
+        for parent in parent_of(plan.node, member):
+            plans.setdefault(parent.key, []).append(plan)
+    for key, wanting in plans.items():
+        for value in values:
+            yield value_key(key, value), Offer(member, item, value, tuple(wanting))
+
+
+def _values(carried: Carried, attribute: str) -> list[str]:
+    wanted = normalise(attribute)
+    values = (value for name, value in carried.event().tuples if normalise(name) == wanted)
+    return list(dict.fromkeys(_canonical(value) for value in values))
+
+
+def _canonical(value: Any) -> str:
+    """The same for values that are equal to a condition."""
+    if isinstance(value, str):
+        return f"t{normalise(value)}"
+    if isinstance(value, bool):
+        return f"b{value}"
+    return f"n{float(value)!r}" if isinstance(value, int | float) else f"m{to_instant(value)}"

@@ -56,6 +56,7 @@ class Contact:
     asked: int | None = None
     strikes: int = 0
     version: int = -1
+    placed: int = -1
 
 
 @dataclass(slots=True)
@@ -106,6 +107,7 @@ class Ring:
         self._gates: tuple[Peer, ...] = ()
         self._turn = 0
         self._suspects: set[Key] = set()
+        self._vacancies = 0
 
     # life
 
@@ -145,14 +147,18 @@ class Ring:
     @property
     def due(self) -> int | None:
         """When `tick` has something to do."""
-        return self._timers[0][0] if self._timers else None
+        timers, hops = self._timers, self._hops
+        while timers and timers[0][2] == "hop" and timers[0][3] not in hops:
+            heapq.heappop(timers)
+        return timers[0][0] if timers else None
 
     def tick(self, now: int) -> None:
         """Time has come to `now`."""
         if self.left:
             self._timers.clear()
             return
-        lag = 0 if self.due is None or self._ticked is None else now - self.due
+        due = self.due
+        lag = 0 if due is None or self._ticked is None else now - due
         if lag > self.settings.pause:
             self.counts["pauses"] += 1
             if self.joined:
@@ -216,13 +222,18 @@ class Ring:
         known.heard = now
         known.strikes = 0
         known.asked = None
-        self._suspects.discard(peer.id)
+        if self._suspects:
+            self._suspects.discard(peer.id)
+        if known.placed == self._vacancies and known.peer is peer:
+            return
         if peer.id in self._dead:
             del self._dead[peer.id]
             self.counts["revived"] += 1
         if peer.id not in self.leaves and self.leaves.add(peer):
             self._changed(now)
         self.table.add(peer)
+        # There is no better place for this peer until someone else goes.
+        known.peer, known.placed = peer, self._vacancies
 
     def _hear_of(self, now: int, peers: Iterable[Peer]) -> None:
         """Others speak of peers: neighbours are asked first, the table takes whom it has room for."""
@@ -236,6 +247,7 @@ class Ring:
 
     def _changed(self, now: int) -> None:
         self.version += 1
+        self._vacancies += 1
         if self.joined and self.settings.maintain:
             # The nearest hear of it at once, the others with their next heartbeat.
             for peer in self.leaves.beside(1):
@@ -284,6 +296,7 @@ class Ring:
             return
         self.counts["buried"] += 1
         self._dead[peer.id] = (now + self.settings.quarantine, peer)
+        self._vacancies += 1
         self._contacts.pop(peer.id, None)
         self.digests.pop(peer.id, None)
         self._suspects.discard(peer.id)
@@ -376,6 +389,7 @@ class Ring:
         # A root speaks of neighbours that it hears itself.
         self.leaves.fill(peer for peer in message.leaves if peer.id not in self._dead)
         self.version += 1
+        self._vacancies += 1
         known = tuple(self.leaves)
         for peer in {peer.id: peer for peer in (*known, *self.table.entries.values())}.values():
             self._send(peer, m.Announce(known))

@@ -11,6 +11,8 @@ from likewise.overlay.ring.ids import SPAN, Key, digit_of, distance, nearness, n
 
 HALF: Final = 8
 """Neighbours kept on each side."""
+REMEMBERED: Final = 4096
+"""Keys whose nearest neighbour is remembered."""
 
 
 class Peer(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -36,6 +38,7 @@ class LeafSet:
         self.right: list[Peer] = []
         self.left: list[Peer] = []
         self._reach_left = self._reach_right = 0
+        self._nearest: dict[int, Peer | None] = {}
 
     def __contains__(self, id: Key) -> bool:
         return id in self.members
@@ -84,6 +87,7 @@ class LeafSet:
     def _arrange(self) -> None:
         # A side is half a ring: who stands there does not depend on how many are known.
         me = self.me
+        self._nearest.clear()
         ordered = sorted(((peer.number - me) % SPAN, peer) for peer in self.members.values())
         self.right = [peer for ahead, peer in ordered if ahead <= SPAN >> 1][: self.half]
         self.left = [peer for ahead, peer in reversed(ordered) if ahead > SPAN >> 1][: self.half]
@@ -103,6 +107,17 @@ class LeafSet:
 
     def nearest(self, key: int, avoid: Collection[Key] = ()) -> Peer | None:
         """The peer that is nearest to a key, if it is nearer than this node; None for this node."""
+        if avoid:
+            return self._search(key, avoid)
+        try:
+            return self._nearest[key]
+        except KeyError:
+            if len(self._nearest) >= REMEMBERED:
+                self._nearest.clear()
+            found = self._nearest[key] = self._search(key, ())
+            return found
+
+    def _search(self, key: int, avoid: Collection[Key]) -> Peer | None:
         best, found = nearness(self.me, key), None
         for number, peer in self.numbers:
             if (near := nearness(number, key)) < best and peer.id not in avoid:

@@ -161,7 +161,9 @@ class Simulation:
             return
         host.wakes = None
         if host.up and not host.frozen:
-            host.machine.tick(time)
+            due = host.machine.due
+            if due is not None and due <= time:
+                host.machine.tick(time)
             self._settle(host)
 
     def _deliver(self, host: Host, sender: Peer, message: Any) -> None:
