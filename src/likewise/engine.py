@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
@@ -32,7 +32,7 @@ from likewise.language import (
     parse_duration,
     parse_subscription,
 )
-from likewise.matching import Explanation, Match, Matcher
+from likewise.matching import Background, Explanation, Match, Matcher, StreamSample
 from likewise.semantics import Competitors, Measure, Space
 
 Clock: TypeAlias = Callable[[], Instant]
@@ -94,7 +94,7 @@ class Engine:
         measure: Measure | Mapping[str, Measure] | None = None,
         approach: str | None = None,
         threshold: float | None = None,
-        background: Competitors | None = None,
+        background: Competitors | Background | Literal["stream"] | None = None,
         lateness: Duration | str | timedelta = 0,
         limits: Limits | None = None,
         refuse: Callable[[Refused], None] | None = None,
@@ -107,7 +107,8 @@ class Engine:
         - `spaces`: what words mean, such as `"wordnet"` or `["wordnet", "wikipedia"]`.
         - `measure`: a measure of your own instead, one for all approaches or one for each by name.
         - `approach` and `threshold`: for subscriptions that choose none; each has a good default.
-        - `background`: words of the stream, which rank the answers.
+        - `background`: what is known of the stream, `Background.of(events)` or only its words. With `"stream"` the
+          engine collects it from its first events: it learns after 64 of them, and for good after 256.
         - `lateness`: how far out of order events may come for patterns, such as `"5 minutes"`.
         - `limits`: how much patterns may hold. `refuse` takes the events that patterns refuse, such as late ones.
         - `clock`: the time of events without one.
@@ -115,6 +116,11 @@ class Engine:
 
         Other options are those of `Matcher`.
         """
+        self._sample = StreamSample() if background == "stream" else None
+        if background == "stream":
+            background = None
+            if matcher is None and approach not in (None, "evidence"):
+                raise BuildError(f"the approach {approach} knows no background", hint="choose evidence")
         given = {"measure": measure, "approach": approach, "threshold": threshold, "background": background}
         chosen = {name: value for name, value in given.items() if value is not None} | options
         if not isinstance(spaces, Sequence) or isinstance(spaces, str):
@@ -133,6 +139,7 @@ class Engine:
         self._subscriptions: dict[str, Subscription] = {}
         self._detector: Detector | None = None
         self._nameless = 0
+        self._learned = ""
 
     @property
     def subscriptions(self) -> dict[str, Subscription]:
@@ -253,6 +260,27 @@ class Engine:
     def publish_batch(self, events: Sequence[Event | Mapping[str, Value | Iterable[Value]]]) -> list[Notification]:
         """Send many events through at once: what single events bring about, in their order, then what patterns find."""
         ready = events.stamped(self._clock) if isinstance(events, EventColumns) else list(map(self._stamp, events))
+        if self._sample is None:
+            return [told for part in self._publish(ready) for told in part]
+        single: list[Notification] = []
+        composed: list[Notification] = []
+        for part in self._sample.parts(list(ready)):
+            first, later = self._publish(part)
+            single += first
+            composed += later
+            self._learn()
+        return single + composed
+
+    def _learn(self) -> None:
+        """Take what the stream said so far for its background, and stop collecting when that is enough."""
+        assert self._sample is not None
+        found = self._sample.learned
+        if found is not None and not self.matcher.is_indexed and found.version != self._learned:
+            self.matcher.learn(found)
+            self._learned = found.version
+
+    def _publish(self, ready: Sequence[Event]) -> tuple[list[Notification], list[Notification]]:
+        """What single events bring about, and what patterns find."""
         matcher = self.matcher
         # One encoding and one scoring call, for single subscriptions and for the members of patterns.
         encoded = matcher.encode(ready)
@@ -263,10 +291,10 @@ class Engine:
             for matches in found
             for match in matches
         ]
-        if self._detector is not None:
-            hits = HitColumns(scores.event, scores.handle, matcher.probabilities(scores.handle, scores.score))
-            out += map(_notification, self._detector.publish_scored(ready, hits))
-        return out
+        if self._detector is None:
+            return out, []
+        hits = HitColumns(scores.event, scores.handle, matcher.probabilities(scores.handle, scores.score))
+        return out, [_notification(found) for found in self._detector.publish_scored(ready, hits)]
 
     def advance(self, instant: Instant | datetime) -> list[Notification]:
         """Move event time on to `instant`, for what patterns wait for."""
@@ -284,6 +312,7 @@ class Engine:
                 "nameless": self._nameless,
                 "subscriptions": [format_subscription(one) for one in self._subscriptions.values()],
                 "detector": None if self._detector is None else self._detector.snapshot(),
+                "sample": None if self._sample is None else [event.tuples for event in self._sample.events],
             }
         )
 
@@ -300,6 +329,10 @@ class Engine:
         state = _decoded(data)
         engine = cls(**options)
         engine._nameless = state["nameless"]
+        if state.get("sample") is not None:
+            said = (Event("", tuple((name, value) for name, value in tuples)) for tuples in state["sample"])
+            engine._sample = StreamSample(said)
+            engine._learn()
         if state["detector"] is not None:
             engine._detector = Detector.restore(
                 state["detector"],

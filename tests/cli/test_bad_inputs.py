@@ -84,7 +84,7 @@ match e.jsonl s.lw --approach exakt|match e.jsonl s.lw --aggregation sum|match e
 match e.jsonl s.lw --space nowhere --approach approximate|match e.jsonl approximate.lw
 match e.jsonl s.lw --chart why.pdf
 match e.jsonl s.lw --chart folder|match e.jsonl s.lw --rank 1 --explain|match e.jsonl s.lw --background missing.txt
-match e.jsonl s.lw --background e.jsonl|match e.jsonl s.lw --measure nothing
+match e.jsonl s.lw --measure nothing
 match e.jsonl s.lw --settings missing.toml
 match e.jsonl s.lw --settings bad.toml|match e.jsonl s.lw --settings unknown.toml
 match e.jsonl s.lw --settings wrong.toml

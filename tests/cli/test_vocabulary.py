@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from likewise.cli.app import build
-from likewise.cli.commands.events.vocabulary import read_vocabulary
+from likewise.cli.commands.events.vocabulary import read_background
 from likewise.errors import BuildError, InputError, LikewiseError
 
 
@@ -29,7 +29,7 @@ def run(*arguments: str):
 def test_the_words_of_events_are_written_with_their_version(events: str, tmp_path: Path) -> None:
     out = tmp_path / "words.txt"
     assert run("vocabulary", events, "--out", str(out)).exit_code == 0
-    words = read_vocabulary(out)
+    words = read_background(out)
     assert words.terms == ("country", "degree", "eire", "kingdom of spain", "kitchen", "room")
     assert out.read_text().splitlines()[0] == f"# version {words.version}"
 
@@ -45,20 +45,20 @@ def test_a_changed_file_is_refused(events: str, tmp_path: Path) -> None:
     run("vocabulary", events, "--out", str(out))
     out.write_text(out.read_text() + "hall\n")
     with pytest.raises(InputError, match="not those of version"):
-        read_vocabulary(out)
+        read_background(out)
     out.write_text("hall\nroom\n")
-    assert read_vocabulary(out).terms == ("hall", "room")
+    assert read_background(out).terms == ("hall", "room")
 
 
 def test_an_empty_or_missing_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty").write_text("# nothing\n")
     with pytest.raises(InputError, match="no terms"):
-        read_vocabulary(tmp_path / "empty")
+        read_background(tmp_path / "empty")
     with pytest.raises(InputError, match="no such file"):
-        read_vocabulary(tmp_path / "none")
+        read_background(tmp_path / "none")
     (tmp_path / "raw").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InputError, match="UTF-8"):
-        read_vocabulary(tmp_path / "raw")
+        read_background(tmp_path / "raw")
 
 
 def test_match_takes_it_and_says_where_it_would_count_for_nothing(events: str, tmp_path: Path) -> None:
@@ -77,5 +77,5 @@ def test_any_words_of_a_stream_read_back(tmp_path: Path) -> None:
     words = {"a": "", "b": "  ", "c": "#7", "d": "\\n", "e": "line\nbreak", "f": "two\u2028lines", "g": "# version 00"}
     events.write_text(json.dumps({"id": "x", "attributes": words}) + "\n")
     run("vocabulary", str(events), "--out", str(tmp_path / "words.txt"))
-    read = read_vocabulary(tmp_path / "words.txt")
+    read = read_background(tmp_path / "words.txt")
     assert {"#7", "line break", "two line"} <= {*read.terms}

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from tests.evaluation.tiny import knowing, laboratory, tiny
 
-from likewise.evaluation.quality.approaches import APPROACHES, SAMPLE, Trial
+from likewise.evaluation.quality.approaches import APPROACHES, Trial
 from likewise.evaluation.quality.scoring import Scorer
 from likewise.evaluation.quality.tuning import score_all
 from likewise.events import Event
 from likewise.language import Operator, Predicate, Profile
-from likewise.matching import Matcher
-from likewise.semantics import Competitors, Evidence
+from likewise.matching import Background, Matcher
+from likewise.semantics import Evidence
 
 EVENT = Event.of({"device": "computer", "office": "room 112"}, id="e1")
 LAPTOP = Predicate("device", Operator.EQ, "laptop", True, True)
@@ -68,6 +68,6 @@ def test_the_rows_called_default_are_what_a_matcher_does_by_default(name: str) -
     data = tiny()
     trial = Trial(data, laboratory(data))
     [approach] = [each for each in APPROACHES if each.name == name]
-    background = Competitors.from_events(data.events[:SAMPLE]) if "background" in name else None
+    background = Background.of(data.events) if "background" in name else None
     matcher = Matcher(Evidence(encoder=False, wordnet=False), background=background)
     assert score_all(matcher, data.events, data.subscriptions) == pytest.approx(trial.scores(approach), abs=1e-5)

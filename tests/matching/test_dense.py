@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from likewise.errors import BuildError, MissingError
 from likewise.events import Event
 from likewise.language import Operator, Options, Predicate, Profile, Range
-from likewise.matching import Aggregation, Matcher
+from likewise.matching import Aggregation, Commonness, Matcher, tells
 from likewise.matching.definition import combined_matrix
-from likewise.matching.settings import aggregate, is_loose
+from likewise.matching.settings import aggregate
 from likewise.semantics import contrasted
 from likewise.testing import TableMeasure
 
@@ -31,8 +31,8 @@ def plain_scores(profiles, events, relate, how):
     for e, event in enumerate(events):
         for p, profile in enumerate(profiles):
             best = combined_matrix(profile, event, relate).max(axis=1) if event.tuples else np.zeros(1)
-            sure = sum(not is_loose(each) for each in profile.predicates)
-            score = aggregate(best.tolist(), how, sure=sure) if event.tuples else 0.0
+            commonness = Commonness.unknown([tells(each) for each in profile.predicates])
+            score = aggregate(best.tolist(), how, commonness=commonness) if event.tuples else 0.0
             if score > 0:
                 out[e, p] = score
     return out

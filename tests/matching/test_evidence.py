@@ -10,7 +10,7 @@ from likewise.engine import Engine
 from likewise.errors import BuildError, MissingError
 from likewise.events import Event
 from likewise.language import Operator, Predicate, Profile
-from likewise.matching import Aggregation, Matcher
+from likewise.matching import Aggregation, Commonness, Matcher
 from likewise.matching.settings import aggregate
 from likewise.semantics import Competitors, Evidence, Model, WordNet
 from likewise.testing import TableMeasure
@@ -77,7 +77,8 @@ def test_predicates_that_are_likely_make_each_other_likelier() -> None:
     assert aggregate([0.6], Aggregation.JOINT) == pytest.approx(0.6), "one alone keeps its probability"
     assert aggregate([1.0, 1.0], Aggregation.JOINT) == pytest.approx(1)
     assert aggregate([0.9, 0.0], Aggregation.JOINT) == 0
-    assert aggregate([0.6, 1.0], Aggregation.JOINT, sure=1) == pytest.approx(0.6), "an exact predicate tells nothing"
+    exact = Commonness.unknown([True, False])
+    assert aggregate([0.6, 1.0], Aggregation.JOINT, commonness=exact) == pytest.approx(0.6), "exact ones tell nothing"
 
 
 @pytest.mark.parametrize("dense", [0, 1024])

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from likewise.cli.commands.events.vocabulary import read_vocabulary
+from likewise.cli.commands.events.vocabulary import read_background
 from likewise.cli.options import MeaningOptions
 from likewise.cli.reading.input import read_text, spaces_for
 from likewise.cli.reading.spaces import open_spaces
@@ -115,6 +115,6 @@ def spark_options(meaning: MeaningOptions, *, on_spark: bool = True) -> dict[str
     """The same for Spark, which finds measure and spaces by their names."""
     if meaning.glossary is not None and on_spark:
         raise BuildError("a glossary is not for Spark yet", hint="leave out --spark, or the glossary")
-    background = None if meaning.background is None else read_vocabulary(meaning.background)
+    background = None if meaning.background is None else read_background(meaning.background)
     names = {field.name: getattr(meaning, field.name) for field in fields(meaning)}
     return {name: names[name] for name in ("approach", "measure", "threshold")} | {"background": background}

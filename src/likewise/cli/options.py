@@ -37,7 +37,7 @@ class MeaningOptions:
     threshold: Annotated[float | None, typer.Option(min=0, max=1, help="Lowest score of a match.")] = None
     space: Spaces = None
     background: Annotated[
-        Path | None, typer.Option(help="Words of the stream to rank by, as `likewise vocabulary` writes them.")
+        Path | None, typer.Option(help="A sample of the stream: events (JSON lines), or the words of `vocabulary`.")
     ] = None
     glossary: Annotated[Path | None, typer.Option(help="Your own abbreviations and synonyms.")] = None
     settings: Settings = None

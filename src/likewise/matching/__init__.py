@@ -1,5 +1,7 @@
 """Matching: one event against many subscriptions."""
 
+from likewise.matching.background import MOST_EVENTS, Background, StreamSample
+from likewise.matching.commonness import Commonness, joint
 from likewise.matching.encoding import Encoded, canonical
 from likewise.matching.explain import Explanation, PredicateStep
 from likewise.matching.mapping import Correspondence, Mapping
@@ -12,17 +14,20 @@ from likewise.matching.settings import (
     certainty,
     default_threshold,
     is_approximate,
-    joint,
+    tells,
 )
 from likewise.matching.topics import Classifier, Clusters, Taxonomy, Topic
 from likewise.matching.verdict import percent
 
 __all__ = [
     "APPROACHES",
+    "MOST_EVENTS",
     "Aggregation",
     "Approach",
+    "Background",
     "Classifier",
     "Clusters",
+    "Commonness",
     "Correspondence",
     "Encoded",
     "EventScores",
@@ -31,6 +36,7 @@ __all__ = [
     "Match",
     "Matcher",
     "PredicateStep",
+    "StreamSample",
     "Taxonomy",
     "Topic",
     "canonical",
@@ -39,4 +45,5 @@ __all__ = [
     "is_approximate",
     "joint",
     "percent",
+    "tells",
 ]

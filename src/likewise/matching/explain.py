@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from likewise.events import Event, Value, normalise
 from likewise.language import Operator, Predicate, Profile, Range, format_predicate
+from likewise.matching.commonness import Commonness, enough_jointly
 from likewise.matching.definition import MatrixParts
 from likewise.matching.encoding import TEXT, kind_of, term_of
 from likewise.matching.mapping import best_assignments, row_probabilities
-from likewise.matching.settings import Aggregation, Settings, aggregate, enough_jointly, is_loose
+from likewise.matching.settings import Aggregation, Settings, aggregate
 from likewise.matching.verdict import summary_lines, verdict
 from likewise.semantics import Evidence, Measure, Shared, apart
 
@@ -57,6 +58,8 @@ class Explanation:
     failing: int | None = None
     enough: float | None = None
     note: str = ""
+    prior: float | None = None
+    """Where the stream is known: how likely its events answer all predicates before words are compared, in bits."""
 
     @property
     def matched(self) -> bool:
@@ -85,6 +88,9 @@ class Explanation:
         verdict = "matches" if self.matched else "does not match"
         head = f"{self.subscription} {verdict} {self.event}: score {self.score:.3f}, threshold {self.threshold:.3f}"
         lines = [f"{head} ({self.approach}, {self.aggregation})"]
+        if self.prior is not None:
+            share = 1 / (1 + 2**-self.prior)
+            lines.append(f"  {self.prior:+.1f} prior: about {share:.0%} of the stream's events may answer all of it")
         for number, step in enumerate(self.steps):
             lines += _lines(step, failed=number == self.failing)
         if self.failing is not None:
@@ -144,21 +150,23 @@ def explain(
     plain: MatrixParts | None,
     measure: Measure | None,
     distinct: bool,
+    commonness: Commonness,
     out_of_topics: Sequence[int] = (),
 ) -> Explanation:
-    """The explanation of one pair; `plain` are its matrices without themes, `out_of_topics` what meets no topic."""
+    """The explanation of one pair; `plain` are its matrices without themes, `out_of_topics` what meets no topic.
+
+    `commonness` says how common answers to the predicates are in the stream.
+    """
     combined = parts.combined
     columns = _chosen(combined, distinct=distinct)
     shares = row_probabilities(combined) if combined.size else combined
     steps: list[PredicateStep] = []
     reached: list[float] = []
-    sure = 0
     for row, predicate in enumerate(profile.predicates):
         column = columns[row]
         found = 0.0 if column is None or row in out_of_topics else float(combined[row, column])
         reached.append(found)
-        sure += not is_loose(predicate)
-        running = aggregate(reached, settings.aggregation, sure=sure)
+        running = aggregate(reached, settings.aggregation, commonness=commonness.some(range(row + 1)))
         if column is None:
             steps.append(PredicateStep(format_predicate(predicate), None, False, False, 0.0, 0.0, 0.0, 0.0, running))
             continue
@@ -179,7 +187,7 @@ def explain(
                 *_evidence(predicate, said, measure, parts=(parts.attributes[row, column], parts.values[row, column])),
             )
         )
-    score = aggregate(reached, settings.aggregation, sure=settings.sure)
+    score = aggregate(reached, settings.aggregation, commonness=commonness)
     failing = None if score > 0 and score >= settings.threshold - 1e-6 else int(np.argmin(reached))
     if failing is not None and measure is not None:
         kept_off = _held_apart(profile.predicates[failing], event, measure, near=parts.attributes[failing])
@@ -193,12 +201,20 @@ def explain(
         settings.threshold,
         tuple(steps),
         failing,
-        None if failing is None else enough_for(reached, failing, settings),
+        None if failing is None else enough_for(reached, failing, settings, commonness),
         "its topics and the event's have nothing in common" if failing is not None and failing in out_of_topics else "",
+        _prior(commonness) if settings.aggregation is Aggregation.JOINT else None,
     )
 
 
-def enough_for(reached: Sequence[float], failing: int, settings: Settings) -> float | None:
+def _prior(commonness: Commonness) -> float | None:
+    rate = commonness.base_rate
+    return float(np.log2(rate / (1 - rate))) if commonness.known and rate < 1 else None
+
+
+def enough_for(
+    reached: Sequence[float], failing: int, settings: Settings, commonness: Commonness | None = None
+) -> float | None:
     """The similarity of one predicate with which the others would do; None if there is none up to 1.
 
     >>> from likewise.matching.settings import Approach
@@ -210,7 +226,9 @@ def enough_for(reached: Sequence[float], failing: int, settings: Settings) -> fl
     if settings.aggregation is Aggregation.MEAN:
         needed = settings.threshold * len(reached) - sum(others)
     elif settings.aggregation is Aggregation.JOINT:
-        needed = enough_jointly(others, settings.threshold, sure=min(settings.sure, len(others)))
+        known = Commonness.unknown([True] * len(reached)) if commonness is None else commonness
+        order = [*(at for at in range(len(reached)) if at != failing), failing]
+        needed = enough_jointly(others, settings.threshold, commonness=known.some(order))
     elif settings.aggregation is Aggregation.CAUTIOUS:
         needed = _enough_cautious(others, settings.threshold)
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,10 +14,13 @@ from numpy.typing import NDArray
 from likewise.errors import BuildError
 from likewise.events import Event
 from likewise.language import Operator, Options, Profile
+from likewise.matching.background import Background
+from likewise.matching.commonness import Commonness
 from likewise.matching.competition import Competition
 from likewise.matching.definition import MatrixParts, parts_of
 from likewise.matching.encoding import Encoded, TupleVocabulary, term_of
 from likewise.matching.explain import Explanation, explain
+from likewise.matching.index.dense import DenseGroup
 from likewise.matching.index.exact import ExactIndex
 from likewise.matching.index.groups import GroupKey, Groups, MatchGroup
 from likewise.matching.index.lists import grown
@@ -31,6 +35,7 @@ from likewise.matching.settings import (
     Settings,
     aggregate,
     resolve,
+    tells,
 )
 from likewise.matching.topics import Classifier, Clusters, Taxonomy
 from likewise.semantics import Competitors, Contrast, Evidence, Measure, Space
@@ -172,7 +177,7 @@ class Matcher:
         top_k: int = 1,
         distinct: bool = False,
         competitors: Competitors | tuple[Competitors, Competitors] | None = None,
-        background: Competitors | None = None,
+        background: Competitors | Background | None = None,
         temperature: float | None = None,
         attribute_bits: float | None = None,
         taxonomy: Taxonomy | Path | str | None = None,
@@ -185,16 +190,26 @@ class Matcher:
         `threshold`, evidence has 0.5 and the papers' approaches what was measured best for approach and measure.
         `distinct` lets one tuple answer one predicate only. `competitors` fixes the terms of contrast,
         which otherwise are those of the profiles registered at the moment. `background` are words of the stream,
-        which are evidence too: they help most where few profiles compete. Profiles beyond `dense`
-        distinct predicates are indexed and no longer all scored. `taxonomy` has the topics of the
-        clustered approach. `attribute_bits` says how much likelier an attribute is the one that is meant beside a
-        text value that is; for evidence it is learned, and 0 for the papers' approaches.
+        which are evidence too; a `Background` is a sample of its events, which says how common answers are.
+        Profiles beyond `dense` distinct predicates are indexed and no longer all scored, unless there is a sample.
+        `taxonomy` has the topics of the clustered approach. `attribute_bits` says how much likelier an attribute is
+        the one that is meant beside a text value that is; for evidence it is learned, and 0 for the papers' approaches.
         """
         chosen = None if approach is None else Approach.parse(approach)
+        given: object = background  # whatever a caller may give
+        if isinstance(given, str):
+            raise BuildError(
+                f"{given!r} is no background",
+                hint='give Background.of(events); only Engine(background="stream") collects one by itself',
+            )
         if background is not None and chosen not in (None, EVIDENCE):
             raise BuildError(f"the approach {approach} knows no background", hint="leave it out, or choose evidence")
         self._choices = Choices(
-            Measures(measure, spaces=spaces, background=background),
+            Measures(
+                measure,
+                spaces=spaces,
+                background=None if isinstance(background, Background) else background,
+            ),
             approach=chosen,
             threshold=threshold,
             aggregation=None if aggregation is None else Aggregation.parse(aggregation),
@@ -214,7 +229,11 @@ class Matcher:
         self._handle_of = np.zeros(64, dtype=np.int32)
         self._lock = self.vocabulary.lock
         self._exact = ExactIndex(self.vocabulary)
+        self._sample: tuple[Event, ...] = ()
+        self._sampled: Encoded | None = None
         self._groups = Groups(self._make_group, dense=dense)
+        if isinstance(background, Background):
+            self.learn(background)
 
     def __len__(self) -> int:
         return len(self._registrations)
@@ -229,7 +248,36 @@ class Matcher:
         """An empty matcher that scores as this one does: the same measures, options and competitors."""
         twin = Matcher(distinct=self._distinct, dense=self._dense, vocabulary=self.vocabulary)
         twin._choices, twin._competition = self._choices, self._competition
+        twin._set_sample(self._sample)
         return twin
+
+    def learn(self, background: Background) -> None:
+        """From now on, take such events for the stream: they say how common the answers to predicates are."""
+        with self._lock:
+            if background.events and self.is_indexed:
+                hint = "give the background before so many subscriptions"
+                raise BuildError("indexed subscriptions cannot learn a background", hint=hint)
+            self._set_sample(background.events)
+
+    @property
+    def is_indexed(self) -> bool:
+        """Whether profiles are so many that they are indexed."""
+        return any(isinstance(group, SparseGroup) for group in self._groups)
+
+    def _set_sample(self, events: tuple[Event, ...]) -> None:
+        self._sample, self._sampled = events, None
+        self._groups.dense = sys.maxsize if events else self._dense
+        for group in self._groups:
+            group.know(None)
+
+    def _keep_sample(self) -> None:
+        """Let all groups know the sample, as numbers that are valid now."""
+        if not self._sample:
+            return
+        if self._sampled is None or self._sampled.generation != self.vocabulary.generation:
+            self._sampled = self.vocabulary.encode(self._sample)
+            for group in self._groups:
+                group.know(self._sampled)
 
     def add(self, profile: Profile, *, options: Options | None = None, key: Hashable = None) -> int:
         """Register a profile, active, and give its handle."""
@@ -337,6 +385,7 @@ class Matcher:
     def score_batch(self, encoded: Encoded) -> EventScores:
         """The scores at or above the thresholds, without building any match."""
         with self._lock:
+            self._keep_sample()
             if encoded.generation != self.vocabulary.generation:
                 encoded = self.encode(encoded.events)
             which, slots = self._exact.match(encoded)
@@ -449,6 +498,7 @@ class Matcher:
             plain=self.parts(profile, event, settings, themes=False) if themed else None,
             measure=self._choices.measure_of(settings.approach),
             distinct=self._distinct,
+            commonness=self._commonness(profile, settings),
             out_of_topics=self._choices.out_of_topics(profile, event) if base == "clustered" else (),
         )
 
@@ -458,13 +508,29 @@ class Matcher:
         if not best:
             return 0.0
         reached = [float(whole[i, j]) for i, j in enumerate(best[0][0])]
-        return aggregate(reached, entry.settings.aggregation, sure=entry.settings.sure)
+        commonness = self._commonness(entry.profile, entry.settings)
+        return aggregate(reached, entry.settings.aggregation, commonness=commonness)
+
+    def _commonness(self, profile: Profile, settings: Settings) -> Commonness:
+        """How common answers to a profile's predicates are in the stream, if that is known."""
+        if not self._sample or settings.aggregation is not Aggregation.JOINT:
+            return Commonness.unknown([tells(each) for each in profile.predicates])
+        with self._lock:
+            twin = self.sibling()
+            twin._keep_sample()
+            handle = twin.add(profile, options=Options(settings.threshold, None, str(settings.approach)))
+            group = twin._registrations[handle].group
+            assert isinstance(group, DenseGroup)
+            group.know(twin._sampled)
+            found = group.commonness(profile)
+            twin.remove(handle)
+            return found
 
     def _make_group(self, key: GroupKey) -> MatchGroup:
         approach, theme, kind = key
         measure = self._choices.measure_of(approach)
         assert measure is not None
-        return kind(
+        group = kind(
             self.vocabulary,
             measure,
             theme=theme,
@@ -474,6 +540,8 @@ class Matcher:
             attribute_bits=self._choices.bits_of(approach),
             **({"clusters": self._choices.clusters()} if approach.base == "clustered" else {}),
         )
+        group.know(self._sampled)
+        return group
 
     def _known(self, handle: int) -> Registration:
         try:

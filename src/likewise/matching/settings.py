@@ -6,16 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
-from math import inf, log, prod
+from math import log, prod
 from pathlib import Path
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from likewise.errors import BuildError, LikewiseError, MissingError
-from likewise.language import Options, Predicate, Profile
-from likewise.matching.index.dense_kernel import CHANCE, MEANT, doubt_of, joint_score
+from likewise.language import Operator, Options, Predicate, Profile
+from likewise.matching.commonness import Commonness, joint
 from likewise.semantics import Combined, Competitors, Esa, Evidence, Measure, Space, Thematic, measure
 
 # How the best entries of a profile's predicates become one score.
@@ -44,8 +43,8 @@ class Aggregation(StrEnum):
         return cls(name)
 
 
-def aggregate(similarities: Sequence[float], how: Aggregation, *, sure: int = 0) -> float:
-    """One score from the similarity of every predicate; `sure` of them are exact, which only `joint` wants to know.
+def aggregate(similarities: Sequence[float], how: Aggregation, *, commonness: Commonness | None = None) -> float:
+    """One score from the similarity of every predicate; `joint` wants to know how common their answers are.
 
     >>> aggregate([0.25, 1.0], Aggregation.GEOMETRIC), aggregate([0.25, 1.0], Aggregation.MEAN)
     (0.5, 0.625)
@@ -56,46 +55,11 @@ def aggregate(similarities: Sequence[float], how: Aggregation, *, sure: int = 0)
         return float(sum(similarities) / len(similarities))
     product = float(prod(similarities))
     if how is Aggregation.JOINT:
-        return float(joint(np.array(similarities, np.float64), sure=sure)) if product > 0 else 0.0
+        known = Commonness.unknown([True] * len(similarities)) if commonness is None else commonness
+        return float(joint(np.array(similarities, np.float64), known)) if product > 0 else 0.0
     if how is Aggregation.CAUTIOUS:
         return float((product ** (1.0 / len(similarities)) * min(similarities)) ** 0.5)
     return product if how is Aggregation.PRODUCT else float(product ** (1.0 / len(similarities)))
-
-
-def joint(probabilities: NDArray[np.float64], *, sure: int = 0) -> NDArray[np.float64]:
-    """The probability that all predicates (rows) are meant, each of which is so with the given probability.
-
-    Either the event is meant as a whole, which has the prior MEANT, or each predicate is answered by CHANCE. So several
-    that are likely make each other likelier, and one alone keeps its probability.
-
-    >>> joint(np.array([[0.65, 0.65], [1.0, 0.65]])).round(3).tolist(), round(float(joint(np.array([0.65]))), 3)
-    ([0.712, 0.469], 0.65)
-    """
-    doubts = doubt_of.py_func(probabilities).prod(axis=0)
-    found: NDArray[np.float64] = joint_score.py_func(probabilities.prod(axis=0), doubts, len(probabilities), sure)
-    return found
-
-
-def least_product(limit: float, count: int) -> float:
-    """The least product of so many probabilities that are no exact ones with which `joint` can reach a limit.
-
-    For a given product it is greatest where all but one are 1: there the product is that one.
-
-    >>> round(float(joint(np.array([least_product(0.5, 3), 1.0, 1.0]))), 6)
-    0.5
-    """
-    return enough_jointly([1.0] * (count - 1), limit) if count > 0 else limit
-
-
-def enough_jointly(others: Sequence[float], limit: float, *, sure: int = 0) -> float:
-    """The probability that one more predicate must have for all to reach a limit; above 1 if none is enough."""
-    prior = MEANT + (1 - MEANT) * CHANCE
-    odds, count = (1 - prior) / prior, len(others) + 1 - sure
-    meant = odds ** (count - 1) * prod(others)
-    chance = (1 - MEANT) * prod(doubt_of.py_func(each) for each in others) / (CHANCE * odds) ** sure
-    whole = (MEANT + (1 - MEANT) * CHANCE**count) * meant * odds
-    rest = whole - limit * (MEANT * meant * odds + chance * (CHANCE * odds - (1 - CHANCE)))
-    return float(limit * chance * (1 - CHANCE) / rest) if rest > 0 else inf
 
 
 APPROACHES: Final = ("evidence", "exact", "concept", "approximate", "thematic", "clustered", "hybrid")
@@ -189,6 +153,12 @@ def is_loose(predicate: Predicate) -> bool:
     return predicate.attribute_approximate or predicate.value_approximate
 
 
+def tells(predicate: Predicate) -> bool:
+    """Whether a predicate is compared by meaning, so that it tells something of the others of its profile."""
+    by_meaning = predicate.value_approximate and predicate.operator in (Operator.EQ, Operator.NE)
+    return predicate.attribute_approximate or by_meaning
+
+
 def is_approximate(profile: Profile) -> bool:
     """Whether a profile has any `~`."""
     return any(map(is_loose, profile.predicates))
@@ -223,7 +193,7 @@ def resolve(
         raise BuildError(f"top {mappings} mappings cannot be given", hint="ask for at least 1")
     how = _aggregation(options.aggregation, chosen) or aggregation
     how = how or _usual_aggregation(chosen)
-    sure = sum(not is_loose(each) for each in profile.predicates)
+    sure = sum(not tells(each) for each in profile.predicates)
     return Settings(chosen, float(limit), int(mappings), how, certainty(chosen, name or ""), sure)
 
 

@@ -14,7 +14,7 @@ from likewise.errors import LikewiseError
 from likewise.evaluation.experiment import Experiment, ExperimentReport, ExperimentSettings, Row
 from likewise.events import Event, Value
 from likewise.language import Profile, parse
-from likewise.matching import Matcher
+from likewise.matching import Background, Matcher
 from likewise.semantics import Manifest, Measure, list_spaces, measure
 
 WISHES: Final = """\
@@ -126,11 +126,13 @@ def wanted(name: str, report: PointReport) -> bool:
     return report.point == point and (above is None or report.number > above)
 
 
-def judge(reports: Sequence[PointReport], meaning: Measure | None, *, together: bool) -> list[Row]:
+def judge(
+    reports: Sequence[PointReport], meaning: Measure | None, *, together: bool, background: Background | None = None
+) -> list[Row]:
     """Precision, recall and F1 of every wish at its default threshold."""
     found: dict[str, set[str]] = {}
     for group in [wishes()] if together else [{name: profile} for name, profile in wishes().items()]:
-        matcher = Matcher(meaning)
+        matcher = Matcher(meaning, background=background)
         for name, profile in group.items():
             matcher.add(profile, key=name)
             found[name] = set()
@@ -182,17 +184,21 @@ def ranking(spaces: Sequence[str], settings: ExperimentSettings) -> ExperimentRe
 
 
 def run(settings: ExperimentSettings) -> list[ExperimentReport]:
-    """Every wish at the default threshold, all of them together and each alone, and points ranked against names."""
+    """Every wish at the default threshold, together and alone, without and with a background; points against names."""
     experiment.check(settings)
     spaces = settings.spaces or tuple(str(path) for path, state in list_spaces() if isinstance(state, Manifest))
     meaning = measure("evidence", spaces=spaces)
     reports = feed(600 if settings.quick else 2000)
     notes = [f"{len(reports):,} events, {len(MEASURED) + len(RAISED)} points of three makers"]
+    sample = Background.of(report.event for report in reports)
     return [
         *(
             ExperimentReport(
-                f"A building's feed, eight wishes, {how}", judge(reports, meaning, together=together), notes
+                f"A building's feed, eight wishes, {how}{known}",
+                judge(reports, meaning, together=together, background=background),
+                notes,
             )
+            for known, background in (("", None), (", with a background", sample))
             for how, together in (("together", True), ("alone", False))
         ),
         ranking(spaces, settings),

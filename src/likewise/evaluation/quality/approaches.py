@@ -18,6 +18,7 @@ from likewise.evaluation.quality.ranking import RankedScores
 from likewise.evaluation.quality.scoring import Mean, Scorer, Side, value_of
 from likewise.events import normalise
 from likewise.matching import (
+    MOST_EVENTS,
     Approach,
     Classifier,
     Clusters,
@@ -253,8 +254,11 @@ class Trial:
         weight = approach.attribute_weight
         learned = self._learned(approach)
         bits = 0.0 if learned is None else learned.attribute_bits
+        sample = MOST_EVENTS if learned is not None and "rank" in approach.wrap else 0
         if "contrast" not in approach.wrap:
-            return self.scorer.score(attributes, values, attribute_weight=weight, bits=bits, mean=approach.mean)
+            return self.scorer.score(
+                attributes, values, attribute_weight=weight, bits=bits, mean=approach.mean, sample=sample
+            )
         tau = approach.temperature or (self._usual(approach) if learned is None else learned.temperature)
 
         def adjust(matrix: Matrix) -> Matrix:
@@ -262,10 +266,15 @@ class Trial:
 
         if alone:
             return self.scorer.score_alone(
-                attributes, values, adjust, attribute_weight=weight, bits=bits, mean=approach.mean
+                attributes, values, adjust, attribute_weight=weight, bits=bits, mean=approach.mean, sample=sample
             )
         return self.scorer.score(
-            adjust(attributes), adjust(values), attribute_weight=weight, bits=bits, mean=approach.mean
+            adjust(attributes),
+            adjust(values),
+            attribute_weight=weight,
+            bits=bits,
+            mean=approach.mean,
+            sample=sample,
         )
 
     def _learned(self, approach: ComparedApproach) -> Model | None:
@@ -310,11 +319,8 @@ class Trial:
         terms = self._terms(side)
         if ("+" + name, side) not in self._known:
             inner = self.laboratory.measure(name)
-            beside = (
-                inner.with_background(self._background)
-                if isinstance(inner, Evidence)
-                else Ranked(inner, self._background)
-            )
+            # Of a stream, evidence knows how common answers are, which is not a matter of terms.
+            beside = inner if isinstance(inner, Evidence) else Ranked(inner, self._background)
             self._known["+" + name, side] = beside.matrix(terms.wanted, terms.said)
         return self._known["+" + name, side]
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from likewise.evaluation.quality.ranking import RankedScores
 from likewise.events import Event, normalise
 from likewise.language import Predicate, Profile
-from likewise.matching import joint
+from likewise.matching import Commonness, joint, tells
 from likewise.semantics import Matrix
 
 Adjust: TypeAlias = Callable[[Matrix], Matrix]
@@ -75,16 +75,18 @@ class Scorer:
         attribute_weight: float = 1.0,
         bits: float = 0.0,
         mean: Mean = "geometric",
+        sample: int = 0,
     ) -> RankedScores:
         """A row per profile, a column per event; a part of a predicate without `~` is compared exactly.
 
-        Attributes count to a power, or have so many bits added to their odds.
+        Attributes count to a power, or have so many bits added to their odds. The first events, so many as `sample`
+        says, tell how common answers are.
         """
         attributes = _weighed(attributes, attribute_weight, bits)
         best = {
             p: self._best(p, attributes, values) for p in dict.fromkeys(p for q in self.profiles for p in q.predicates)
         }
-        return np.stack([_mean([best[p] for p in q.predicates], mean, sure=_sure(q)) for q in self.profiles])
+        return np.stack([_mean([best[p] for p in q.predicates], mean, q, sample=sample) for q in self.profiles])
 
     def score_alone(
         self,
@@ -95,6 +97,7 @@ class Scorer:
         attribute_weight: float = 1.0,
         bits: float = 0.0,
         mean: Mean = "geometric",
+        sample: int = 0,
     ) -> RankedScores:
         """The same with each profile by itself: only its own terms know of each other."""
         rows = []
@@ -103,7 +106,7 @@ class Scorer:
             own_a = [self.attributes.row[attribute_of(p)] for p in profile.predicates]
             own_v = [self.values.row[value_of(p)] for p in profile.predicates]
             a[own_a], v[own_v] = _weighed(adjust(a[own_a]), attribute_weight, bits), adjust(v[own_v])
-            rows.append(_mean([self._best(p, a, v) for p in profile.predicates], mean, sure=_sure(profile)))
+            rows.append(_mean([self._best(p, a, v) for p in profile.predicates], mean, profile, sample=sample))
         return np.stack(rows)
 
     def _best(self, predicate: Predicate, attributes: Matrix, values: Matrix) -> NDArray[np.float32]:
@@ -134,14 +137,13 @@ def _weighed(attributes: Matrix, power: float, bits: float) -> Matrix:
     return np.asarray(raised / (raised + (1 - raised) * 2.0**-bits), np.float32)
 
 
-def _sure(profile: Profile) -> int:
-    return sum(not (p.attribute_approximate or p.value_approximate) for p in profile.predicates)
-
-
-def _mean(scores: Sequence[NDArray[np.float32]], how: Mean, *, sure: int) -> NDArray[np.float32]:
+def _mean(scores: Sequence[NDArray[np.float32]], how: Mean, profile: Profile, *, sample: int) -> NDArray[np.float32]:
     stacked = np.stack(scores)
     if how == "joint":
-        return joint(stacked.astype(np.float64), sure=sure).astype(np.float32)
+        told = [tells(predicate) for predicate in profile.predicates]
+        shares = stacked[:, :sample].mean(axis=1).tolist() if sample else []
+        commonness = Commonness.seen(shares, told) if sample else Commonness.unknown(told)
+        return joint(stacked.astype(np.float64), commonness).astype(np.float32)
     if how == "mean":
         return np.asarray(stacked.mean(axis=0), np.float32)
     if how == "product":

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.language import Profile
+from likewise.matching.commonness import Commonness, least_product
 from likewise.matching.encoding import Encoded, TupleVocabulary
-from likewise.matching.index.dense_kernel import Profiles, Said, fill_rows, score_dense
+from likewise.matching.index.dense_kernel import RELATED, UNRELATED, Profiles, Said, fill_rows, score_dense
 from likewise.matching.index.group import CODES, TOLERANCE, Hits, ProfileGroup, bound_of, gather
 from likewise.matching.index.lists import grown
 from likewise.matching.index.terms import Relations
@@ -34,11 +35,14 @@ class DenseGroup(ProfileGroup):
         self._attributes, self._values = (Relations(columns) for columns in self._columns)
         self._bound = np.zeros(16, dtype=np.float64)
         self._aggregation = np.zeros(16, dtype=np.int8)
-        self._sure = np.zeros(16, dtype=np.int32)
         self._limit = np.zeros(16, dtype=np.float64)
         self._active: dict[int, None] = {}
         self._active_array: NDArray[np.int32] = np.zeros(0, dtype=np.int32)
         self._compared = np.zeros(1, dtype=np.int64)
+        self._common = Commonness.unknown([])
+        self._common_version = -1
+        self._joint: dict[int, None] = {}
+        self._chance, self._odds = np.zeros(0), np.zeros(0)
         self._forget()
 
     @property
@@ -56,6 +60,11 @@ class DenseGroup(ProfileGroup):
         self._active.pop(slot, None)
         self._active_array = np.zeros(0, dtype=np.int32)
 
+    def remove(self, slot: int) -> None:
+        """Forget a profile."""
+        super().remove(slot)
+        self._joint.pop(slot, None)
+
     def is_active(self, slot: int) -> bool:
         """Whether a profile takes part."""
         return slot in self._active
@@ -66,8 +75,11 @@ class DenseGroup(ProfileGroup):
 
     def _enter(self, slot: int, length: int, settings: Settings) -> None:
         self._bound, self._aggregation = grown(self._bound, slot + 1), grown(self._aggregation, slot + 1)
-        self._sure, self._limit = grown(self._sure, slot + 1), grown(self._limit, slot + 1)
-        self._sure[slot], self._limit[slot] = settings.sure, settings.threshold * (1 - TOLERANCE)
+        self._limit = grown(self._limit, slot + 1)
+        self._limit[slot] = settings.threshold * (1 - TOLERANCE)
+        self._common_version = -1
+        if settings.aggregation is Aggregation.JOINT:
+            self._joint[slot] = None
         bound = bound_of(settings, length)
         # The weakest entry takes away at least what the product lacks: a product below the root cannot be enough.
         self._bound[slot] = sqrt(bound) if settings.aggregation is Aggregation.CAUTIOUS else bound
@@ -79,8 +91,47 @@ class DenseGroup(ProfileGroup):
         slots = self._slots[self._context_of(encoded, event)][ids]
         return np.ascontiguousarray(self._rows[slots][:, self.conditions.numbers(profile.predicates)].T)
 
+    def commonness(self, profile: Profile) -> Commonness:
+        """How common the answers to a registered profile's predicates are in the stream that is known."""
+        if self._rivals.update():
+            self.make_room()
+        self._keep_common()
+        return self._common.some(self.conditions.numbers(profile.predicates))
+
+    def _keep_common(self) -> None:
+        """How common the answers to all conditions are, worked out when these or their competitors changed."""
+        if self._common_version == self._version:
+            return
+        records = self.conditions.records[: len(self.conditions)]
+        told = (records["attribute_column"] >= 0) | np.isin(records["operator"], (RELATED, UNRELATED))
+        sample = self._sample
+        if sample is None or not len(sample) or not self._joint:
+            self._common = Commonness.unknown(told.tolist())
+        else:
+            self._common = Commonness.seen(self._shares(sample).tolist(), told.tolist())
+            self._bound_jointly()
+        self._chance, self._odds = np.array(self._common.chances), np.array(self._common.odds)
+        self._common_version = self._version
+
+    def _shares(self, sample: Encoded) -> NDArray[np.float64]:
+        """For every condition the share of a sample's events that answer it."""
+        slots = self._ensure(sample, 0, np.arange(len(sample)))
+        total = np.zeros(len(self.conditions))
+        for event in range(len(sample)):
+            places = slots[sample.ids[sample.starts[event] : sample.starts[event + 1]]]
+            if len(places):
+                total += self._rows[places, : len(total)].max(axis=0)
+        return total / len(sample)
+
+    def _bound_jointly(self) -> None:
+        """What the product of each profile's entries must reach, now that their commonness is known."""
+        for slot in self._joint:
+            mine = self._common.some(self._profiles[slot].tolist())
+            self._bound[slot] = least_product(float(self._limit[slot]), mine) * (1 - TOLERANCE)
+
     def _forget(self) -> None:
         super()._forget()
+        self._common_version = -1
         self._attributes.forget()
         self._values.forget()
         self._drop_rows()
@@ -89,6 +140,11 @@ class DenseGroup(ProfileGroup):
     def _version(self) -> int:
         """Grows whenever rows that were worked out before are no longer right."""
         return self.conditions.version + self._competition.version
+
+    def know(self, sample: Encoded | None) -> None:
+        """Take a sample of the stream, which says how common answers are."""
+        super().know(sample)
+        self._common_version = -1
 
     def _drop_rows(self) -> None:
         self._slots: dict[int, NDArray[np.int32]] = {}
@@ -100,6 +156,7 @@ class DenseGroup(ProfileGroup):
     def _score(self, encoded: Encoded, context: int, events: NDArray[np.int64]) -> Iterator[Hits]:
         if len(self._active_array) != len(self._active):
             self._active_array = np.fromiter(self._active, dtype=np.int32, count=len(self._active))
+        self._keep_common()
         slots = self._ensure(encoded, context, events)
         profiles = Profiles(
             self._profiles.start,
@@ -107,8 +164,10 @@ class DenseGroup(ProfileGroup):
             self._profiles.fields[0],
             self._bound,
             self._aggregation,
-            self._sure,
             self._limit,
+            self._chance,
+            self._odds,
+            self._common.meant,
         )
         first = 0
         while first < len(events):

@@ -62,8 +62,10 @@ class Profiles(NamedTuple):
     condition: NDArray[np.int32]
     bound: NDArray[np.float64]
     aggregation: NDArray[np.int8]
-    sure: NDArray[np.int32]
     limit: NDArray[np.float64]
+    chance: NDArray[np.float64]
+    odds: NDArray[np.float64]
+    meant: float
 
 
 @numba.njit(cache=True, nogil=True)
@@ -157,34 +159,31 @@ def _weakened(best: NDArray[np.float32], reached: float, profile: int, profiles:
 
 
 @numba.njit(cache=True, nogil=True)
-def doubt_of(similarity: Any) -> Any:
-    """How likely an entry is where the event is not meant, beside the entry itself where it is."""
-    prior = MEANT + (1.0 - MEANT) * CHANCE
-    return CHANCE * (1.0 - prior) / prior * similarity + (1.0 - CHANCE) * (1.0 - similarity)
+def joint_score(whole: Any, doubts: Any, chances: float, meant: float) -> Any:
+    """The probability that all predicates are meant; see `commonness.joint`.
 
-
-@numba.njit(cache=True, nogil=True)
-def joint_score(product: Any, doubts: Any, length: int, sure: int) -> Any:
-    """The probability that all predicates are meant; see `settings.joint`.
-
-    `product` and `doubts` are over all entries, `sure` says how many of them are exact and tell nothing of the others.
+    `whole` and `doubts` are how likely the entries are where the event is meant and where it is not.
     """
-    prior = MEANT + (1.0 - MEANT) * CHANCE
-    odds = (1.0 - prior) / prior
-    count = length - sure
-    meant = odds**count * product
-    chance = (1.0 - MEANT) * doubts / (CHANCE * odds) ** sure
-    return (MEANT + (1.0 - MEANT) * CHANCE**count) * meant / (MEANT * meant + chance)
+    return (meant + (1.0 - meant) * chances) * whole / (meant * whole + (1.0 - meant) * doubts)
 
 
 @numba.njit(cache=True, nogil=True)
-def _jointly(best: NDArray[np.float32], reached: float, profile: int, profiles: Profiles) -> float:
-    """The joint score of a profile whose product is known."""
-    begin, length = profiles.start[profile], profiles.length[profile]
-    doubts = 1.0
-    for place in range(begin, begin + length):
-        doubts *= doubt_of(best[profiles.condition[place]])
-    return float(joint_score(reached, doubts, length, profiles.sure[profile]))
+def _jointly(best: NDArray[np.float32], profile: int, profiles: Profiles) -> float:
+    """The joint score of a profile all of whose predicates are met somehow."""
+    begin = profiles.start[profile]
+    whole, doubts, chances, told, last = 1.0, 1.0, 1.0, 0, 1.0
+    for place in range(begin, begin + profiles.length[profile]):
+        condition = profiles.condition[place]
+        odds, chance, entry = profiles.odds[condition], profiles.chance[condition], np.float64(best[condition])
+        # Exact predicates, which have odds 0, are met and tell nothing of the others.
+        if odds > 0.0:
+            told += 1
+            last = entry
+            whole *= odds * entry
+            doubts *= chance * odds * entry + (1.0 - chance) * (1.0 - entry)
+            chances *= chance
+    # One alone keeps its probability.
+    return float(joint_score(whole, doubts, chances, profiles.meant)) if told > 1 else last
 
 
 @numba.njit(cache=True, nogil=True)
@@ -257,7 +256,7 @@ def score_dense(  # noqa: PLR0917
             if reached > 0.0 and profiles.aggregation[profile] == CAUTIOUS:
                 reached = _weakened(best, reached, profile, profiles)
             elif reached > 0.0 and profiles.aggregation[profile] == JOINT:
-                reached = _jointly(best, reached, profile, profiles)
+                reached = _jointly(best, profile, profiles)
                 reached = reached if reached >= profiles.limit[profile] else -1.0
             if reached > 0.0:
                 if written == len(out_event):

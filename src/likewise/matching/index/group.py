@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.language import Profile
+from likewise.matching.commonness import Commonness, least_product
 from likewise.matching.competition import Competition, Rivals
 from likewise.matching.encoding import Encoded, TupleVocabulary
 from likewise.matching.index.conditions import COLUMNS, ConditionTable
 from likewise.matching.index.dense_kernel import CAUTIOUS, GEOMETRIC, JOINT, MEAN, PRODUCT
 from likewise.matching.index.lists import Lists, grown
 from likewise.matching.index.terms import Move, TermColumns
-from likewise.matching.settings import Aggregation, Settings, least_product
+from likewise.matching.settings import Aggregation, Settings
 from likewise.semantics import Measure
 
 TOLERANCE = 1e-6
@@ -58,7 +59,8 @@ def bound_of(settings: Settings, length: int) -> float:
     if settings.aggregation is Aggregation.MEAN:
         return limit * length - TOLERANCE
     if settings.aggregation is Aggregation.JOINT:
-        return least_product(limit, length - settings.sure) * (1 - TOLERANCE)
+        commonness = Commonness.unknown([True] * (length - settings.sure))
+        return least_product(limit, commonness) * (1 - TOLERANCE)
     powers = {Aggregation.PRODUCT: 1, Aggregation.CAUTIOUS: 2 * length}
     return float(limit ** powers.get(settings.aggregation, length) * (1 - TOLERANCE))
 
@@ -87,6 +89,7 @@ class ProfileGroup(ABC):
         self.conditions = ConditionTable(vocabulary, attributes=attributes, values=values)
         self._profiles = Lists(np.int32)
         self._rivals = Rivals(self._competition, self._columns)
+        self._sample: Encoded | None = None
         self._out = Hits.room()
         self._generation = vocabulary.generation
 
@@ -122,6 +125,10 @@ class ProfileGroup(ABC):
     @abstractmethod
     def is_active(self, slot: int) -> bool:
         """Whether a profile takes part."""
+
+    def know(self, sample: Encoded | None) -> None:
+        """Take a sample of the stream."""
+        self._sample = sample
 
     def make_room(self) -> None:
         """Let some columns be used again, if there are many that nobody needs."""

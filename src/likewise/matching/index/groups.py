@@ -32,7 +32,7 @@ class Groups(Collection[MatchGroup]):
 
     def __init__(self, make: Callable[[GroupKey], MatchGroup], *, dense: int) -> None:
         self._make = make
-        self._dense = dense
+        self.dense = dense
         self._groups: dict[GroupKey, MatchGroup] = {}
         self._idle: dict[GroupKey, None] = {}
         self._waiting: dict[GroupKey, dict[int, None]] = {}
@@ -64,7 +64,7 @@ class Groups(Collection[MatchGroup]):
 
     def _many(self, scored: GroupKey, indexed: type[MatchGroup]) -> bool:
         few, index = self._groups.get(scored), self._groups.get((scored[0], scored[1], indexed))
-        return bool(index and index.conditions.used) or (few is not None and few.conditions.used >= self._dense)
+        return bool(index and index.conditions.used) or (few is not None and few.conditions.used >= self.dense)
 
     def moving(self, profile: Profile, settings: Settings) -> list[int]:
         """Which profiles that are still all scored are to be placed anew, now that this one is indexed."""

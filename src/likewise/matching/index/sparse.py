@@ -135,7 +135,7 @@ class SparseGroup(ProfileGroup):
         watched, access = access_of(settings, length)
         self._access[slot] = access
         limit, how = settings.threshold * (1 - TOLERANCE), CODES[settings.aggregation]
-        self._records[slot] = (0, bound_of(settings, length), limit, length, watched, settings.sure, how, False)
+        self._records[slot] = (0, bound_of(settings, length), limit, length, watched, how, False)
         self._least = min(self._least, access)
 
     def _rename(self, side: int, move: Move) -> None:

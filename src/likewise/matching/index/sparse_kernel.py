@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from likewise.matching.index.dense_kernel import (
     CAUTIOUS,
+    CHANCE,
     JOINT,
     MEAN,
+    MEANT,
     RELATED,
     UNRELATED,
-    doubt_of,
     is_worded,
     joint_score,
     lifted,
@@ -24,6 +25,8 @@ from likewise.matching.index.dense_kernel import (
 from likewise.matching.index.exact_kernel import EQUAL, WITHIN, EventTuples, _lower_bound
 
 _TEXT = 0
+_ODDS: Final = (1 - MEANT) * (1 - CHANCE) / (MEANT + (1 - MEANT) * CHANCE)
+"""The odds against a predicate before anything is compared; the index knows no stream."""
 
 
 PROFILE: Final = np.dtype(
@@ -33,7 +36,6 @@ PROFILE: Final = np.dtype(
         ("limit", np.float64),
         ("length", np.int16),
         ("watched", np.int16),
-        ("sure", np.int16),
         ("aggregation", np.int8),
         ("active", np.bool_),
     ],
@@ -161,7 +163,8 @@ def _verify(profile: int, mine: NDArray[np.int32], world: SparseTables) -> float
     record = world.profiles[profile]
     begin, length, bound = record.start, record.length, record.bound
     mean, cautious = record.aggregation == MEAN, record.aggregation == CAUTIOUS
-    reached, weakest, doubts = 0.0 if mean else 1.0, 1.0, 1.0
+    reached, weakest = 0.0 if mean else 1.0, 1.0
+    whole, doubts, chances = 1.0, 1.0, 1.0
     # One entry below the bound of a product rules the profile out: no need to know how far below.
     least = 0.0 if mean else 0.999 * (bound ** (1.0 / (length + 1)) if cautious else bound)
     for at in range(length):
@@ -171,11 +174,15 @@ def _verify(profile: int, mine: NDArray[np.int32], world: SparseTables) -> float
             best = max(best, entry)
         reached = reached + best if mean else reached * best
         weakest = min(weakest, best)
-        doubts *= doubt_of(best)
+        condition = world.conditions[world.conditions_of[begin + at]]
+        if condition.attribute_column >= 0 or condition.operator in (RELATED, UNRELATED):
+            whole *= _ODDS * best
+            doubts *= CHANCE * _ODDS * best + (1.0 - CHANCE) * (1.0 - best)
+            chances *= CHANCE
         if (reached + length - at - 1 if mean else (reached * reached if cautious else reached)) < bound:
             return 0.0
     if record.aggregation == JOINT:
-        reached = joint_score(reached, doubts, length, record.sure)
+        reached = joint_score(whole, doubts, chances, MEANT)
         return reached if reached >= record.limit else 0.0
     if not cautious:
         return reached

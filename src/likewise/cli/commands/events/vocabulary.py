@@ -12,10 +12,10 @@ from likewise.cli.options import DeadLetters, grouped
 from likewise.cli.output import errors, output, print_json
 from likewise.cli.reading.input import Rejects, event_batches, read_text
 from likewise.cli.reading.records import Records
-from likewise.errors import InputError
 from likewise.files import write_whole
 
 if TYPE_CHECKING:
+    from likewise.matching import Background
     from likewise.semantics import Competitors
 
 
@@ -62,12 +62,13 @@ def vocabulary(
     rejects.conclude()
 
 
-def read_vocabulary(path: Path) -> Competitors:
-    """The vocabulary in a file, its version checked."""
+def read_background(path: Path) -> Competitors | Background:
+    """The vocabulary in a file, its version checked; or the first events of a file of events."""
+    from likewise.events import read_events
+    from likewise.matching import Background
     from likewise.semantics import Competitors
 
     text = read_text(path)
     if text.lstrip().startswith("{"):
-        hint = f"make one: likewise vocabulary {path} --out words.txt"
-        raise InputError("these are events, not a vocabulary", source=str(path), hint=hint)
+        return Background.of(read_events(path, unique_ids=False))
     return Competitors.from_text(text, source=str(path))

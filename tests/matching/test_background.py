@@ -1,0 +1,158 @@
+"""A sample of the stream: how common answers are, what that does to scores, and how an engine collects one."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+from likewise.engine import Engine
+from likewise.errors import BuildError, MissingError
+from likewise.events import Event
+from likewise.language import parse
+from likewise.matching import Background, Commonness, Matcher, joint
+from likewise.matching.commonness import least_product
+from likewise.semantics import Evidence, WordNet
+
+WISHES = """\
+noise: {type~ = car~, country~ = Spain~}
+lift: {device~ = lift~, room = hall}
+vehicle: {device~ = car~}
+"""
+
+
+@pytest.fixture(scope="module")
+def plain() -> Evidence:
+    """Evidence of WordNet and the glossary alone."""
+    try:
+        WordNet.load()
+    except MissingError as error:
+        pytest.skip(error.message)
+    return Evidence(encoder=False)
+
+
+def stream(count: int) -> list[Event]:
+    """Events that nearly all come from one country, in two words."""
+    kinds, devices = ("automobile", "alarm", "auto", "rain", "machine"), ("elevator", "car", "auto", "lamp")
+    return [
+        Event.of(
+            {
+                "type": kinds[n % 5],
+                "country": ("Spain", "Kingdom of Spain", "Ireland")[n % 3 if n % 10 == 0 else n % 2],
+                "device": devices[n % 4],
+                "room": "hall",
+                "number": n,
+            },
+            id=f"e{n}",
+            time=n,
+        )
+        for n in range(count)
+    ]
+
+
+def told(matcher: Matcher, events: list[Event]) -> list[list[tuple[object, float]]]:
+    return [[(match.subscription, match.score) for match in found] for found in matcher.match_batch(events)]
+
+
+def filled(plain: Evidence, background: Background | None, **options: object) -> Matcher:
+    matcher = Matcher(plain, background=background, **options)  # type: ignore[arg-type]
+    for subscription in parse(WISHES):
+        matcher.add(subscription.body, key=subscription.name)  # type: ignore[arg-type]
+    return matcher
+
+
+def test_no_score_reaches_a_limit_whose_product_is_below_the_bound() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(300):
+        size = int(rng.integers(1, 6))
+        known = rng.random() < 0.5
+        commonness = Commonness.seen(rng.random(size).tolist(), [True] * size) if known else Commonness.unknown(
+            [True] * size)  # fmt: skip
+        entries, limit = rng.random((size, 200)) ** rng.choice([0.1, 0.5, 2.0]), float(rng.random())
+        reached = joint(entries, commonness) >= limit
+        assert (entries.prod(axis=0)[reached] >= least_product(limit, commonness) * (1 - 1e-9)).all()
+
+
+def test_a_common_answer_says_less_of_the_others_than_a_rare_one() -> None:
+    entries = np.array([1.0, 0.4])
+    common, rare = (float(joint(entries, Commonness.seen([share, 0.1], [True, True]))) for share in (0.9, 0.05))
+    assert common < 0.4 < rare
+
+
+@pytest.mark.parametrize("base_rate", [0.02, 0.1, 0.5, 0.9])
+def test_the_prior_follows_the_base_rate(base_rate: float) -> None:
+    """The more events answer two predicates, the likelier are both answered; a lone one keeps its probability."""
+    found = Commonness.seen([base_rate] * 2, [True] * 2)
+    wider = Commonness.seen([min(1.0, base_rate + 0.05)] * 2, [True] * 2)
+    assert found.base_rate <= wider.base_rate
+    assert float(joint(np.array([0.6]), Commonness.seen([base_rate], [True]))) == pytest.approx(0.6)
+
+
+def test_the_kernel_the_explanation_and_single_events_agree(plain: Evidence) -> None:
+    events = stream(40)
+    matcher = filled(plain, Background.of(events), threshold=0.05)
+    scores = told(matcher, events)
+    assert any(scores)
+    assert [row for event in events for row in told(matcher, [event])] == scores
+    for event, row in zip(events[:5], scores, strict=False):
+        for name, score in row:
+            explanation = matcher.explain(["noise", "lift", "vehicle"].index(str(name)), event)
+            assert explanation.score == pytest.approx(score, abs=1e-5)
+            assert "prior" in explanation.text(full=True)
+
+
+def test_a_sample_changes_scores_and_its_version_tells_which(plain: Evidence) -> None:
+    events = stream(40)
+    background = Background.of(events)
+    assert told(filled(plain, background), events) != told(filled(plain, None), events)
+    again = pickle.loads(pickle.dumps(background))
+    assert again.version == background.version == Background.of(events).version != Background.of(events[1:]).version
+    assert told(filled(plain, again), events) == told(filled(plain, background), events)
+
+
+def test_with_a_sample_nothing_is_indexed(plain: Evidence) -> None:
+    events = stream(20)
+    assert told(filled(plain, Background.of(events), dense=0), events) == told(
+        filled(plain, Background.of(events)), events
+    )
+    with pytest.raises(BuildError, match="indexed"):
+        filled(plain, None, dense=0).learn(Background.of(events))
+
+
+@pytest.mark.parametrize("size", [1, 7, 300])
+def test_an_engine_learns_its_stream_however_it_is_cut(plain: Evidence, size: int) -> None:
+    events = stream(300)
+    whole, parts = (Engine(measure=plain, background="stream") for _ in range(2))
+    for engine in (whole, parts):
+        engine.subscribe(WISHES)
+    want = [(found.subscription, found.event.id, found.score) for found in whole.publish_batch(events)]
+    got = [
+        (found.subscription, found.event.id, found.score)
+        for start in range(0, 300, size)
+        for found in parts.publish_batch(events[start : start + size])
+    ]
+    assert got == want
+    fixed = Engine(measure=plain, background=Background.of(events))
+    fixed.subscribe(WISHES)
+    last = [(found.subscription, found.event.id) for found in fixed.publish_batch(events[256:])]
+    assert last == [(name, event) for name, event, _ in want if int(event[1:]) >= 256]
+
+
+def test_a_snapshot_keeps_what_was_learned(plain: Evidence) -> None:
+    events = stream(120)
+    whole, half = (Engine(measure=plain, background="stream") for _ in range(2))
+    for engine in (whole, half):
+        engine.subscribe(WISHES)
+    whole.publish_batch(events[:100])
+    half.publish_batch(events[:100])
+    again = Engine.restore(half.snapshot(), measure=plain, background="stream")
+    want, got = ([(f.subscription, f.score) for f in engine.publish_batch(events[100:])] for engine in (whole, again))
+    assert got == want
+
+
+def test_only_an_engine_collects_by_itself(plain: Evidence) -> None:
+    with pytest.raises(BuildError, match="no background"):
+        Matcher(plain, background="stream")  # type: ignore[arg-type]
+    with pytest.raises(BuildError, match="knows no background"):
+        Engine(approach="exact", background="stream")
