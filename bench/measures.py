@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from likewise.errors import LikewiseError
-from likewise.semantics import Esa, Measure, Space, Thematic, find_space, prepare
+from likewise.semantics import Esa, Measure, Space, Thematic, find_space
 
 SPACE = "wikipedia"
 THEMES = (["transport", "energy", "environment"], ["city", "building", "electricity", "vehicle"])
@@ -78,7 +78,7 @@ def _single_events(space: Space, subscriptions: int, *, events: int) -> Iterator
     for name, measure in (("esa", Esa(space)), ("thematic", Thematic(space))):
         print(f"{name}, prepared", file=sys.stderr)
         started = time.perf_counter()
-        prepared = prepare(measure, terms, subscription_theme=THEMES[0] if name == "thematic" else ())
+        prepared = measure.prepare(terms, subscription_theme=THEMES[0] if name == "thematic" else ())
         yield _row(f"{name}, prepare {subscriptions:,} subscription terms", time.perf_counter() - started, "s")
         theme = THEMES[1] if name == "thematic" else ()
         fresh = _terms(space, events, seed=5)

@@ -14,7 +14,7 @@ if find_spec("pyspark") is None or shutil.which("java") is None:
     print("needs Java 17 and pip install 'likewise[spark]'", file=sys.stderr)
     sys.exit(77)
 
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 from likewise.pipeline import (
     TableMapping,

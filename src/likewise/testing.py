@@ -12,7 +12,7 @@ import numpy as np
 from likewise.engine import Engine, Notification
 from likewise.events import Event, Instant, Value, normalise, to_instant
 from likewise.language import Subscription
-from likewise.semantics import Matrix, Shared, Space, write_space
+from likewise.semantics import Matrix, Measure, Shared, Space, Themes, write_space
 
 __all__ = ["InMemoryBroker", "ManualClock", "TableMeasure", "tiny_space"]
 
@@ -54,7 +54,7 @@ class ManualClock:
         return self._now
 
 
-class TableMeasure:
+class TableMeasure(Measure):
     """Relatedness written down pair by pair: the same term is 1, a pair not written down is 0.
 
     >>> measure = TableMeasure({("laptop", "computer"): 0.5})
@@ -77,25 +77,17 @@ class TableMeasure:
         subscription_terms: Sequence[str],
         event_terms: Sequence[str],
         *,
-        subscription_theme: Sequence[str] = (),  # noqa: ARG002
-        event_theme: Sequence[str] = (),  # noqa: ARG002
+        subscription_theme: Sequence[str] = (),
+        event_theme: Sequence[str] = (),
     ) -> Matrix:
         """The written values; themes change nothing."""
         rows = [[self._relate(a, b) for b in event_terms] for a in subscription_terms]
         return np.array(rows, dtype=np.float32).reshape(len(subscription_terms), len(event_terms))
 
-    def reason(
-        self,
-        subscription_term: str,
-        event_term: str,
-        *,
-        subscription_theme: Sequence[str] = (),  # noqa: ARG002
-        event_theme: Sequence[str] = (),  # noqa: ARG002
-        limit: int = 5,
-    ) -> list[Shared]:
+    def _reasons(self, mine: str, theirs: str, themes: Themes, limit: int) -> list[Shared]:
         """The pair itself, with its value."""
-        value = self._relate(subscription_term, event_term)
-        return [Shared(f"{subscription_term} / {event_term}", value)][:limit] if value else []
+        value = self._relate(mine, theirs)
+        return [Shared(f"{mine} / {theirs}", value)][:limit] if value else []
 
     def _relate(self, left: str, right: str) -> float:
         a, b = normalise(left), normalise(right)

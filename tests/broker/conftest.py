@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +17,7 @@ import pytest
 pytest.importorskip("fastapi")
 
 import uvicorn
+from tests.serving import serve
 
 from likewise.broker import DEFAULT_PORT, Broker, BrokerClient, BrokerSettings, create_app, listen
 from likewise.testing import tiny_space
@@ -122,19 +121,8 @@ class Process:
 
 def start_process(folder: Path, *options: str) -> Process:
     """`likewise serve` as a user would start it, on a free port."""
-    command = [sys.executable, "-m", "likewise", "serve", "--folder", str(folder), "--port", "0", "--no-page", *options]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, env=os.environ | {"OMP_NUM_THREADS": "1"})
+    process, url = serve(folder, "--no-page", *options)
     assert process.stderr is not None
-    url, seen = "", []
-    for raw in process.stderr:
-        line = raw.decode()
-        seen.append(line)
-        if line.startswith("likewise broker on "):
-            url = line.split()[-1]
-        if '"started"' in line:
-            break
-    else:
-        raise AssertionError("".join(seen))
     threading.Thread(target=process.stderr.read, daemon=True).start()
     return Process(process, url, folder)
 

@@ -24,6 +24,7 @@ from likewise.language import (
     parse,
 )
 from likewise.matching import Matcher
+from likewise.semantics import Measure
 
 A, B, C = (member(kind) for kind in "ABC")
 PAIR = Composite(Sequence((A, B), 10))
@@ -275,7 +276,7 @@ class TestProbability:
         assert values_of(filled, "zone") == [("kitchen", 1.0)]
 
 
-class Rooms:
+class Rooms(Measure):
     """`zone` is close to `room`, and nothing else is related."""
 
     name = "rooms"
@@ -286,9 +287,6 @@ class Rooms:
         return np.array(
             [[1.0 if x == y else close.get(frozenset((x, y)), 0.0) for y in right] for x in left], dtype=np.float32
         )
-
-    def reason(self, *_: object, **__: object) -> list[object]:
-        return []
 
 
 class TestByMeaning:

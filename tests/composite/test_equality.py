@@ -13,11 +13,12 @@ from likewise.composite.two_step import TwoStepDetector
 from likewise.errors import BuildError
 from likewise.events import Event
 from likewise.language import Composite, Options
+from likewise.semantics import Measure
 
 EXAMPLES = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 
 
-class Rooms:
+class Rooms(Measure):
     """Relatedness for the tests: the same first letter is half related."""
 
     name = "rooms"
@@ -25,9 +26,6 @@ class Rooms:
 
     def matrix(self, left: list[str], right: list[str], **_: object) -> np.ndarray:
         return np.array([[relate(x, y) for y in right] for x in left], dtype=np.float32)
-
-    def reason(self, *_: object, **__: object) -> list[object]:
-        return []
 
 
 def defined(composite: Composite, trace: list[Event], horizon: int, threshold: float = 0.1) -> list[object]:

@@ -35,6 +35,7 @@ from likewise.language import (
     TimeEvent,
 )
 from likewise.matching import Matcher
+from likewise.semantics import Measure
 
 EXAMPLES = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -261,7 +262,7 @@ def test_tables_grow_in_the_middle_of_an_event() -> None:
     assert found[0] == found[1]
 
 
-class Near:
+class Near(Measure):
     """Kinds are half related to each other."""
 
     name = "near"
@@ -269,9 +270,6 @@ class Near:
 
     def matrix(self, left: list[str], right: list[str], **_: object) -> np.ndarray:
         return np.array([[1.0 if x.lower() == y.lower() else 0.5 for y in right] for x in left], dtype=np.float32)
-
-    def reason(self, *_: object, **__: object) -> list[object]:
-        return []
 
 
 @EXAMPLES

@@ -6,9 +6,10 @@ from hypothesis import strategies as st
 
 from likewise.matching.index import terms
 from likewise.matching.index.terms import FLOOR, Neighbours, Relations, TermColumns
+from likewise.semantics import Measure
 
 
-class Lengths:
+class Lengths(Measure):
     """Relatedness that a term tells by itself: the number in its name."""
 
     name, symmetric = "lengths", False
@@ -16,9 +17,6 @@ class Lengths:
     def matrix(self, subscription_terms, event_terms, **_):
         one = np.array([[int(term.split()[1]) % 97 / 97 for term in subscription_terms]], dtype=np.float32)
         return np.repeat(one.T, len(event_terms), axis=1)
-
-    def reason(self, *_, **__):
-        return []
 
 
 @settings(max_examples=60, deadline=None)

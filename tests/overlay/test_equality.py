@@ -52,11 +52,7 @@ def timed(trace: list[Event], start: int) -> list[Event]:
     return sorted((moved(event, factor=SECOND, by=start) for event in trace), key=lambda e: (e.end, e.start, e.id))
 
 
-@settings(max_examples=25, **QUIET)
-@given(st.lists(composites(), min_size=1, max_size=3), traces(), st.sampled_from((1, 2, 7, 30)), st.integers(0, 99))
-def test_the_overlay_tells_what_the_engine_tells(
-    patterns: list[Composite], trace: list[Event], nodes: int, seed: int
-) -> None:
+def tells_what_the_engine_tells(patterns: list[Composite], trace: list[Event], nodes: int, seed: int) -> None:
     subscriptions = build(*patterns)
     world = Federation(nodes, seed=seed)
     world.subscribe(subscriptions)
@@ -69,21 +65,21 @@ def test_the_overlay_tells_what_the_engine_tells(
     assert world.told() == expected(subscriptions, events, since=since, until=until)
 
 
+@settings(max_examples=25, **QUIET)
+@given(st.lists(composites(), min_size=1, max_size=3), traces(), st.sampled_from((1, 2, 7, 30)), st.integers(0, 99))
+def test_the_overlay_tells_what_the_engine_tells(
+    patterns: list[Composite], trace: list[Event], nodes: int, seed: int
+) -> None:
+    tells_what_the_engine_tells(patterns, trace, nodes, seed)
+
+
 @pytest.mark.slow
 @settings(max_examples=40, **QUIET)
 @given(st.lists(composites(), min_size=1, max_size=5), traces(), st.sampled_from((100, 200)), st.integers(0, 99))
 def test_large_federations_tell_what_the_engine_tells(
     patterns: list[Composite], trace: list[Event], nodes: int, seed: int
 ) -> None:
-    subscriptions = build(*patterns)
-    world = Federation(nodes, seed=seed)
-    world.subscribe(subscriptions)
-    since = world.sim.now
-    world.run(5 * SECOND)
-    events = timed(trace, world.sim.now)
-    world.play(events, wait=20 * SECOND)
-    until = world.sim.now - world.settings.slack
-    assert world.told() == expected(subscriptions, events, since=since, until=until)
+    tells_what_the_engine_tells(patterns, trace, nodes, seed)
 
 
 @settings(max_examples=15, **QUIET)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -18,6 +16,8 @@ import pytest
 
 pytest.importorskip("nicegui", reason="the page needs the extra `page`")
 playwright = pytest.importorskip("playwright.sync_api", reason="the page is tested with Playwright")
+
+from tests.serving import serve  # noqa: E402
 
 from likewise.broker import BrokerClient  # noqa: E402
 
@@ -56,19 +56,7 @@ class PageServer:
 
 def start_page(folder: Path, *options: str, port: int = 0) -> PageServer:
     """Start a broker with its page, on a free port."""
-    command = [sys.executable, "-m", "likewise", "serve", "--folder", str(folder), "--port", str(port), *options]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, env=os.environ | {"OMP_NUM_THREADS": "1"})
-    assert process.stderr is not None
-    url, seen = "", []
-    for raw in process.stderr:
-        line = raw.decode()
-        seen.append(line)
-        if line.startswith("likewise broker on "):
-            url = line.split()[-1]
-        if '"started"' in line:
-            break
-    else:
-        raise AssertionError("".join(seen))
+    process, url = serve(folder, *options, port=port)
     served = PageServer(process, url, folder)
     threading.Thread(target=served.listen, daemon=True).start()
     return served

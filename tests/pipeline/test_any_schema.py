@@ -15,7 +15,7 @@ pytest.importorskip("pyspark")
 
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 from likewise.errors import BuildError, InputError
 from likewise.events import parse_instant, to_instant, value_of_text, zone_of

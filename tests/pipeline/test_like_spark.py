@@ -154,7 +154,7 @@ def test_a_second_watermark_is_refused_when_the_query_is_built(spark: Any, tmp_p
 @pytest.mark.spark
 def test_windows_over_detections_work_in_foreach_batch(spark: Any, tmp_path: Path) -> None:
     """The way that the refusal names."""
-    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql import functions as F
 
     write_files(tmp_path / "in", trace(60), size=60)
     events = read_events(spark, tmp_path / "in", format="jsonl", stream=True)

@@ -155,7 +155,7 @@ def test_many_documents_spread_over_tasks(spark: Any, tmp_path: Path) -> None:
     """A document is read by one task, but several tasks share the documents of a folder."""
     for number in range(12):
         (tmp_path / f"{number:02}.nt").write_bytes(encode_ntriples(Event.of({"slot": number}, id=f"urn:e{number}")))
-    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql import functions as F
 
     frame = read_events(spark, tmp_path, format="ntriples")
     spread = frame.groupBy(F.spark_partition_id().alias("task")).count().collect()

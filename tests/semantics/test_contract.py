@@ -31,7 +31,6 @@ from likewise.semantics import (
     ThematicEuclidean,
     Thesaurus,
     WordNet,
-    prepare,
 )
 
 TERMS = ["parking", "garage", "energy", "laptop computer", "ParkingSpaces", "zzyzx", "", "of", "!?", "room 112"]
@@ -153,7 +152,7 @@ def test_empty_lists_give_empty_matrices(measure: Measure) -> None:
 
 
 def test_a_prepared_side_gives_the_transposed_matrix(measure: Measure) -> None:
-    prepared = prepare(measure, TERMS, subscription_theme=THEME)
+    prepared = measure.prepare(TERMS, subscription_theme=THEME)
     assert prepared.terms == tuple(TERMS)
     expected = measure.matrix(TERMS, KNOWN, subscription_theme=THEME, event_theme=["energy"])
     np.testing.assert_allclose(prepared.rows(KNOWN, event_theme=["energy"]), expected.T, atol=1e-6)
@@ -165,3 +164,9 @@ def test_reasons_are_strongest_first_and_at_most_as_many_as_asked(measure: Measu
     assert [each.weight for each in reasons] == sorted((each.weight for each in reasons), reverse=True)
     assert all(0 <= each.weight <= 1 for each in reasons)
     assert measure.reason("zzyzx", "garage") == []
+
+
+def test_a_measure_defines_its_matrix_or_its_prepared_form() -> None:
+    """With neither, each would ask the other for ever."""
+    with pytest.raises(TypeError, match="neither prepare nor matrix"):
+        type("Empty", (Measure,), {})

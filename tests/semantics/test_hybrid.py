@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from likewise.errors import BuildError
-from likewise.semantics import Hybrid, Matrix, Shared
+from likewise.semantics import Hybrid, Matrix, Measure
 
 
-class Table:
+class Table(Measure):
     """A measure with given scores."""
 
     name = "table"
@@ -22,9 +22,6 @@ class Table:
 
     def matrix(self, left: Sequence[str], right: Sequence[str], **themes: Sequence[str]) -> Matrix:
         return np.array([[self._scores.get((a, b), 0.0) for b in right] for a in left], np.float32)
-
-    def reason(self, left: str, right: str, **rest: object) -> list[Shared]:
-        return [Shared("table", self._scores.get((left, right), 0.0))]
 
 
 PROPERTIES = ["place", "date", "team", "score", "city", "referee"]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from likewise.semantics import Coded, Measure, Opposed, Opposites, WordNet, apart, prepare
+from likewise.semantics import Coded, Measure, Opposed, Opposites, WordNet
 from likewise.testing import TableMeasure
 
 BASE = TableMeasure(
@@ -48,7 +48,7 @@ def test_opposites_are_unrelated_and_told(opposed: Opposed, wanted: str, said: s
     assert opposed.matrix([wanted], [said])[0, 0] == 0
     assert opposed.matrix([said], [wanted])[0, 0] == 0
     assert opposed.reason(wanted, said) == []
-    assert opposed.apart(wanted, said) == apart(opposed, wanted, said) == why
+    assert opposed.apart(wanted, said) == why
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_identity_stays_one(opposed: Opposed) -> None:
 def test_it_says_what_a_measure_inside_holds_apart(wordnet: WordNet) -> None:
     both = Opposed(Coded(BASE), opposites=Opposites(wordnet))
     assert both.apart("desk 1", "desk 2") == "1 and 2 are different codes"
-    assert apart(BASE, "desk 1", "desk 2") == ""
+    assert BASE.apart("desk 1", "desk 2") == ""
 
 
 def test_without_wordnet_it_is_the_measure_itself(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_whole_matrices_agree_with_pairs_and_with_both_directions(
     opposed: Opposed, mine: list[str], theirs: list[str]
 ) -> None:
     near = Opposed(Everything({}), opposites=opposed._opposites)
-    scores = prepare(near, mine).rows(theirs)
+    scores = near.prepare(mine).rows(theirs)
     expected = [[0.0 if near.apart(one, other) else 1.0 for one in mine] for other in theirs]
     assert scores.tolist() == expected
     assert near.matrix(theirs, mine).tolist() == expected

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from likewise.errors import MissingError
-from likewise.semantics import Combined, Competitors, Esa, EsaEuclidean, Space, WordNet, measure, pairwise
+from likewise.semantics import Combined, Competitors, Esa, EsaEuclidean, Space, WordNet, measure
 
 TERMS = ["parking", "garage", "energy", "laptop computer", "ParkingSpaces", "zzyzx", "", "of", "room 112", "room 113"]
 OTHERS = Competitors.of(["garage", "electricity", "computer"])
@@ -40,27 +40,27 @@ def test_pairs_are_the_diagonal_of_the_matrix(
     right = TERMS * len(TERMS)
     options = {"subscription_theme": themes[0], "event_theme": themes[1]}
     whole = made.matrix(TERMS, TERMS, **options)
-    assert pairwise(made, left, right, **options) == pytest.approx(whole.ravel(), abs=1e-6)
+    assert made.pairwise(left, right, **options) == pytest.approx(whole.ravel(), abs=1e-6)
     # In another order the same pairs have the same scores.
-    turned = pairwise(made, left[::-1], right[::-1], **options)
+    turned = made.pairwise(left[::-1], right[::-1], **options)
     assert turned == pytest.approx(whole.ravel()[::-1], abs=1e-6)
 
 
 def test_a_combination_of_parts_is_the_diagonal_too(tiny_space: Space) -> None:
     both = Combined([Esa(tiny_space), EsaEuclidean(tiny_space)], weights=[2, 1], power=1)
     left, right = ["parking", "energy", "laptop"], ["garage", "electricity", "laptops"]
-    assert pairwise(both, left, right) == pytest.approx(np.diag(both.matrix(left, right)), abs=1e-6)
-    assert pairwise(both, left, right)[2] == 1
+    assert both.pairwise(left, right) == pytest.approx(np.diag(both.matrix(left, right)), abs=1e-6)
+    assert both.pairwise(left, right)[2] == 1
 
 
 def test_more_pairs_than_fit_together(tiny_space: Space) -> None:
     esa = Esa(tiny_space)
     words = ["parking", "garage", "energy", "laptop", "computer"]
     left, right = words * 1000, (words[1:] + words[:1]) * 1000
-    found = pairwise(esa, left, right)
+    found = esa.pairwise(left, right)
     assert found[:5] == pytest.approx(np.diag(esa.matrix(left[:5], right[:5])))
     assert (found.reshape(-1, 5) == found[:5]).all()
 
 
 def test_no_pairs_no_scores(tiny_space: Space) -> None:
-    assert pairwise(Esa(tiny_space), [], []).shape == (0,)
+    assert Esa(tiny_space).pairwise([], []).shape == (0,)

@@ -18,7 +18,7 @@ from likewise.language import Operator, Predicate, Profile, Range
 from likewise.matching.competition import Competition
 from likewise.matching.encoding import TEXT, canonical, kind_of, number_of, term_of
 from likewise.matching.settings import Settings
-from likewise.semantics import Measure, contrasted
+from likewise.semantics import Hybrid, Measure, contrasted
 
 # The interval that an ordering predicate accepts.
 
@@ -142,12 +142,10 @@ def parts_of(
     def plain(mine: Sequence[str], theirs: Sequence[str]) -> NDArray[np.float32]:
         return measure.matrix(mine, theirs, subscription_theme=subscription_theme, event_theme=event_theme)
 
-    def ranked(mine: Sequence[str], theirs: Sequence[str]) -> NDArray[np.float32]:
-        lifted: NDArray[np.float32] = measure.property_matrix(mine, theirs)  # type: ignore[attr-defined]
-        return lifted
-
-    names: RelateTerms = ranked if settings.approach.base == "hybrid" else plain
+    names: RelateTerms = plain
     values: RelateTerms = plain
+    if settings.approach.base == "hybrid" and isinstance(measure, Hybrid):
+        names = measure.property_matrix
     if settings.approach.contrast:
         names = _against(names, competition.attributes, temperature)
         values = _against(values, competition.values, temperature)

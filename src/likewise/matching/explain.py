@@ -18,7 +18,7 @@ from likewise.matching.encoding import TEXT, kind_of, term_of
 from likewise.matching.mapping import best_assignments, row_probabilities
 from likewise.matching.settings import Aggregation, Settings, aggregate
 from likewise.matching.verdict import summary_lines, verdict
-from likewise.semantics import Evidence, Measure, Shared, apart
+from likewise.semantics import Evidence, Measure, Shared
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +307,7 @@ def _held_apart(predicate: Predicate, event: Event, measure: Measure, *, near: N
         (column, why)
         for column, said in enumerate(event.tuples)
         for mine, theirs in _by_meaning(predicate, said)
-        if (why := apart(measure, mine, theirs))
+        if (why := measure.apart(mine, theirs))
     ]
     if not found:
         return ""

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.errors import InputError, MissingError
-from likewise.semantics import Measure, prepare
+from likewise.semantics import Measure
 
 SUBSCRIBED = 5
 PUBLISHED = 12
@@ -113,7 +113,7 @@ class Classifier:
 
     def __init__(self, measure: Measure, taxonomy: Taxonomy) -> None:
         self.taxonomy = taxonomy
-        self._prepared = prepare(measure, [topic.text.strip() for topic in taxonomy.topics])
+        self._prepared = measure.prepare([topic.text.strip() for topic in taxonomy.topics])
 
     def topics_of(self, terms: Sequence[str], *, most: int) -> NDArray[np.bool_]:
         """A row per term, a column per topic: the nearest ones; a term near to none belongs to all."""

@@ -141,7 +141,7 @@ def match_with(events: DataFrame, recipe: Recipe, *, with_explanation: bool = Tr
 
 
 def _with_kept(found: DataFrame, kept: Kept) -> DataFrame:
-    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql import functions as F
 
     key = F.col("event_id")
     return found.select(kept.id(key).alias("event_id"), *MATCH_COLUMNS[1:], *kept.columns(key))
@@ -149,7 +149,7 @@ def _with_kept(found: DataFrame, kept: Kept) -> DataFrame:
 
 def _rows_of(scored: DataFrame, recipe: Recipe) -> DataFrame:
     """A row for each match from a row for each event; names are put in here, where they cost nothing."""
-    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql import functions as F
 
     # One literal, not thousands: Spark reads it once, when it plans.
     names = F.from_json(F.lit(json.dumps([each.name for each in recipe.profiles])), "array<string>")

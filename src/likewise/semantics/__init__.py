@@ -7,14 +7,13 @@ from likewise.semantics.adjust.differences import Differing
 from likewise.semantics.adjust.opposites import Opposed
 from likewise.semantics.adjust.rank import Ranked
 from likewise.semantics.evidence import Evidence, Glossary, Model, SentenceEncoder, Weight, extra_words
-from likewise.semantics.measures.base import Matrix, Measure, Prepared, Shared, apart, prepare
+from likewise.semantics.measures.base import Matrix, Measure, Prepared, Shared, Themes
 from likewise.semantics.measures.combined import Combined
 from likewise.semantics.measures.concept import Concept
 from likewise.semantics.measures.embedding import Embedding
 from likewise.semantics.measures.esa import Esa, EsaEuclidean
 from likewise.semantics.measures.hybrid import Hybrid
 from likewise.semantics.measures.jiang_conrath import JiangConrath
-from likewise.semantics.measures.pairs import pairwise
 from likewise.semantics.measures.thematic import Thematic
 from likewise.semantics.measures.thematic_euclidean import ThematicEuclidean
 from likewise.semantics.registry import measure, measure_names, needs_space, wrap_names
@@ -77,12 +76,12 @@ __all__ = [
     "Synset",
     "Thematic",
     "ThematicEuclidean",
+    "Themes",
     "Thesaurus",
     "Vocabulary",
     "Weight",
     "Weighting",
     "WordNet",
-    "apart",
     "build_local",
     "build_wordnet",
     "contrasted",
@@ -93,8 +92,6 @@ __all__ = [
     "measure",
     "measure_names",
     "needs_space",
-    "pairwise",
-    "prepare",
     "space_path",
     "spaces_folder",
     "suggest_themes",

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.errors import BuildError
-from likewise.semantics.measures.base import Matrix, Measure, Prepared, prepare
+from likewise.semantics.measures.base import Matrix, Measure, Prepared
 
 Theme: TypeAlias = tuple[str, ...]
 
@@ -139,7 +139,7 @@ class _Group:
             themes = {"subscription_theme": theme, "event_theme": self._theme}
             return self._measure.matrix(terms, self._terms, **themes)
         if self._ready is None:
-            self._ready = prepare(self._measure, self._terms, subscription_theme=self._theme)
+            self._ready = self._measure.prepare(self._terms, subscription_theme=self._theme)
         return self._ready.rows(terms, event_theme=theme)
 
 

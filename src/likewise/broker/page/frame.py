@@ -108,6 +108,14 @@ def tag(name: str, classes: str = "", props: str = "") -> Element:
     return made
 
 
+def card(heading: str, *, label: str = "") -> Element:
+    """A part of a view with a heading, known to screen readers by its label."""
+    made = tag("section", "card", f'aria-label="{label or heading}"')
+    with made:
+        text(heading, tag="h2")
+    return made
+
+
 def text(words: object, classes: str = "", *, tag: str = "div") -> TextElement:
     """Text that is never read as HTML."""
     made = TextElement(tag, str(words))

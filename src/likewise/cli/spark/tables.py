@@ -60,7 +60,7 @@ def spark_table(spark: SparkSession, source: str) -> SparkTable:
 
 
 def _csv_table(spark: SparkSession, source: str, path: str) -> SparkTable:
-    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql import functions as F
     from pyspark.sql.types import StringType, StructField, StructType
 
     # As RFC 4180 has it: a quote written twice is one, and a cell in quotes may go on over the end of a line.
@@ -79,7 +79,7 @@ def _csv_table(spark: SparkSession, source: str, path: str) -> SparkTable:
 
 def _refuse_open(spark: SparkSession, source: str, path: str) -> None:
     """Spark takes a quoted text without an end to the end of the file, and does not say so."""
-    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql import functions as F
 
     quotes = F.length("value") - F.length(F.replace("value", F.lit('"'), F.lit("")))
     counts = spark.read.text(path).groupBy(F.input_file_name().alias("file")).agg((F.sum(quotes) % 2).alias("odd"))
@@ -106,7 +106,7 @@ class CsvFlaws:
 
 
 def _json_table(spark: SparkSession, source: str, path: str) -> SparkTable:
-    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql import functions as F
     from pyspark.sql.pandas.functions import arrow_udf
     from pyspark.sql.types import StructType
 

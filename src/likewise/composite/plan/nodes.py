@@ -151,11 +151,10 @@ class ExclusiveNode(PlanNode):
 
 
 @dataclass(slots=True, kw_only=True)
-class SilenceNode(PlanNode):
-    """Nothing for a time, again and again."""
+class NodeOverPart(PlanNode):
+    """An operator over one part."""
 
     part: PlanNode
-    within: Duration
 
     @property
     def children(self) -> tuple[PlanNode, ...]:
@@ -163,35 +162,32 @@ class SilenceNode(PlanNode):
 
 
 @dataclass(slots=True, kw_only=True)
-class SelectionNode(PlanNode):
+class SilenceNode(NodeOverPart):
+    """Nothing for a time, again and again."""
+
+    within: Duration
+
+
+@dataclass(slots=True, kw_only=True)
+class SelectionNode(NodeOverPart):
     """The i-th, for each value of the `key` where there is one; `ways` are `or` below with several readings."""
 
-    part: PlanNode
     index: int
     within: Duration | None
     key: tuple[ConditionSide, ...] = ()
     ways: tuple[DisjunctionNode, ...] = ()
 
-    @property
-    def children(self) -> tuple[PlanNode, ...]:
-        return (self.part,)
-
 
 @dataclass(slots=True, kw_only=True)
-class RepetitionNode(PlanNode):
+class RepetitionNode(NodeOverPart):
     """Several in a row, or only the `longest` row, for each value of the `key` where there is one."""
 
-    part: PlanNode
     least: int
     most: int | None
     within: Duration | None
     longest: bool = False
     key: tuple[ConditionSide, ...] = ()
     ways: tuple[DisjunctionNode, ...] = ()
-
-    @property
-    def children(self) -> tuple[PlanNode, ...]:
-        return (self.part,)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -50,7 +50,7 @@ def expand_on_spark(spark: SparkSession, data: ThematicDataset, count: int, *, t
 
 def truth_of(made: DataFrame) -> DataFrame:
     """`subscription` and `event_id` of every relevant pair."""
-    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql import functions as F
 
     return made.select(F.explode("relevant").alias("subscription"), F.col("id").alias("event_id"))
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from likewise.evaluation.experiment import Row
 from likewise.evaluation.learning.fitting import auc
-from likewise.semantics import Evidence, Measure, Model, pairwise
+from likewise.semantics import Evidence, Measure, Model
 from likewise.semantics.evidence import Sources
 
 KINDS = ("same", "sibling", "unrelated", "contained", "abbreviated")
@@ -50,7 +50,7 @@ def calibrated(model: Model, sources: Sources) -> Model:
 
 def score_pairs(measure: Measure, pairs: Sequence[HandPair]) -> NDArray[np.float32]:
     """The score of each pair by itself."""
-    return pairwise(measure, [pair.subscription for pair in pairs], [pair.event for pair in pairs])
+    return measure.pairwise([pair.subscription for pair in pairs], [pair.event for pair in pairs])
 
 
 def accepted(pairs: Sequence[HandPair], scores: NDArray[np.floating], *, threshold: float) -> list[Row]:

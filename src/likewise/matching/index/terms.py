@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.matching.index.lists import Lists, grown
-from likewise.semantics import Measure, Prepared, contrasted, prepare
+from likewise.semantics import Measure, Prepared, contrasted
 
 PAGE = 256
 """Columns are given out and taken back by so many; terms that come one by one are joined within them, so that making
@@ -175,7 +175,7 @@ class TermColumns:
         while self._slices and self._may_join(begin, end):
             begin = self._slices.pop().begin
         self._stamp += 1
-        ready = prepare(self.measure, self.terms[begin:end], subscription_theme=self.theme)
+        ready = self.measure.prepare(self.terms[begin:end], subscription_theme=self.theme)
         self._slices.append(Slice(begin, end, self._stamp, ready))
 
     def _may_join(self, begin: int, end: int) -> bool:

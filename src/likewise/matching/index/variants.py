@@ -16,7 +16,7 @@ from likewise.matching.index.group import Hits, ProfileGroup
 from likewise.matching.index.sparse import SparseGroup
 from likewise.matching.index.terms import TermColumns
 from likewise.matching.topics import Clusters
-from likewise.semantics import Measure, contrasted
+from likewise.semantics import Hybrid, Measure, contrasted
 
 # Ranks: attributes among those of their event [002 eq 14, 15].
 
@@ -29,12 +29,12 @@ class Ranks:
     """How well an event's attributes answer subscribed ones depends on all of them: equal sets form a context."""
 
     def __init__(self, vocabulary: TupleVocabulary, measure: Measure) -> None:
-        if not hasattr(measure, "property_matrix"):
+        if not isinstance(measure, Hybrid):
             raise BuildError(
                 f"the approach hybrid ranks attributes, and {measure.name} does not", hint="give a Hybrid measure"
             )
         self._vocabulary = vocabulary
-        self._measure: Any = measure
+        self._measure = measure
         self.forget()
 
     def forget(self) -> None:

@@ -161,7 +161,7 @@ def detect_with(events: DataFrame, source: RecipeSource, options: DetectOptions 
 
 def _with_kept(found: DataFrame, kept: Kept) -> DataFrame:
     """Detections whose members have the columns that were kept, beside ours."""
-    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql import functions as F
 
     def member(each: Column) -> Column:
         own = [each[name].alias(name) for name in MEMBER_COLUMNS if name != "id"]
@@ -171,7 +171,7 @@ def _with_kept(found: DataFrame, kept: Kept) -> DataFrame:
 
 
 def _detect_batch(events: DataFrame, marked: DataFrame, *, source: RecipeSource, options: DetectOptions) -> DataFrame:
-    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql import functions as F
 
     conf = events.sparkSession.conf
     places = min(options.buckets, int(conf.get("spark.sql.shuffle.partitions") or BUCKETS))
@@ -188,7 +188,7 @@ def _detect_batch(events: DataFrame, marked: DataFrame, *, source: RecipeSource,
 def counted(routed: DataFrame) -> DataFrame:
     """Routed rows, observed: how many events were routed, and how many refused. A warning reports the latter."""
     from pyspark.sql import Observation
-    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql import functions as F
 
     seen = Observation("likewise")
     columns = [

@@ -68,7 +68,7 @@ class ClockSource(DataSource):
     def schema(self) -> str:
         return SCHEMA
 
-    def streamReader(self, schema: StructType) -> ClockReader:  # noqa: ARG002, N802 - Spark's names
+    def streamReader(self, schema: StructType) -> ClockReader:  # noqa: ARG002 - Spark's names
         return ClockReader(self.options)
 
 
@@ -99,11 +99,11 @@ class ClockReader(DataSourceStreamReader):
         # A copy goes to every worker, which only unpacks a tick.
         return {"_beat": self._beat}
 
-    def initialOffset(self) -> dict[str, int]:  # noqa: N802
+    def initialOffset(self) -> dict[str, int]:
         """A new query begins now."""
         return {"beats": self._now()}
 
-    def latestOffset(self, start: dict[str, int], limit: Any = None) -> dict[str, int]:  # noqa: ARG002, N802
+    def latestOffset(self, start: dict[str, int], limit: Any = None) -> dict[str, int]:  # noqa: ARG002
         """The beats so far. Started again, it waits for a whole beat: what came meanwhile goes first."""
         now = self._now()
         return {"beats": max(start["beats"], now)} if now > self._since + 1 else start
@@ -178,7 +178,7 @@ class DetectProcessor(StatefulProcessor):
         self._state = handle.getValueState("detector", STATE)
         self._batch: BatchContext | None = None
 
-    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
         """Take the events of a batch, then go as far as the watermark allows."""
         pattern, version, place = key
         if not pattern:
@@ -205,7 +205,7 @@ class DetectProcessor(StatefulProcessor):
             yield from self._owned(composer.release(max(event.span[1] for event in events)), pattern, place)
         yield from self._advance(composer, timer, pattern=pattern, place=place, times=timerValues)
 
-    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:  # noqa: ARG002, N802, N803
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:  # noqa: ARG002
         """The watermark has come to something that waits."""
         pattern, version, place = key
         if not self._current(pattern, version):
@@ -370,7 +370,7 @@ def _passing(method: Callable[..., Any], kind: type[DataFrame]) -> Callable[...,
 class SealedFrame:
     """A frame of detections, or made of them."""
 
-    def withWatermark(self, *_: Any, **__: Any) -> DataFrame:  # noqa: N802 - Spark's name
+    def withWatermark(self, *_: Any, **__: Any) -> DataFrame:
         """Refused."""
         raise BuildError(
             "detections of a stream come when their watermark has passed, so a second one would drop them all",
@@ -380,7 +380,7 @@ class SealedFrame:
 
 def detect_stream(events: DataFrame, source: RecipeSource, options: DetectOptions) -> DataFrame:
     """Detections of a stream, with the columns of a batch job."""
-    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql import functions as F
 
     refuse_watermark(events)
     # The only store that has timers and more state than memory.

@@ -114,7 +114,7 @@ class BrokerLogSource(DataSource):
     def reader(self, schema: StructType) -> BrokerLogReader:  # noqa: ARG002 - Spark's names
         return BrokerLogReader(self.options)
 
-    def streamReader(self, schema: StructType) -> BrokerLogStream:  # noqa: ARG002, N802
+    def streamReader(self, schema: StructType) -> BrokerLogStream:  # noqa: ARG002
         return BrokerLogStream(self.options)
 
 
@@ -162,16 +162,16 @@ class BrokerLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._options = dict(options.items())
         self._end: int | None = None
 
-    def initialOffset(self) -> dict[str, int]:  # noqa: N802
+    def initialOffset(self) -> dict[str, int]:
         """A new query begins with the oldest event."""
         return {"position": self._table().first() - 1}
 
-    def latestOffset(self, start: dict[str, int], limit: Any = None) -> dict[str, int]:  # noqa: ARG002, N802
+    def latestOffset(self, start: dict[str, int], limit: Any = None) -> dict[str, int]:  # noqa: ARG002
         """The last position by now."""
         last = self._table().last() if self._end is None else self._end
         return {"position": max(last, start["position"])}
 
-    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+    def prepareForTriggerAvailableNow(self) -> None:
         """Take what is there, and no more."""
         self._end = self._table().last()
 

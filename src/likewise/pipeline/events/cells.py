@@ -37,7 +37,7 @@ def tuples_of(cell: Column, kind: DataType, *, name: Column, label: str, read_as
 
     `name` is the attribute's name as a column, since keys of maps are part of it; `label` names the cell in errors.
     """
-    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql import functions as F
 
     match kind.typeName():
         case "void":
@@ -75,28 +75,28 @@ def tuples_of(cell: Column, kind: DataType, *, name: Column, label: str, read_as
 
 def joined(parts: list[Column]) -> Column:
     """Arrays of tuples, one after the other."""
-    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql import functions as F
 
     return F.concat(*parts) if len(parts) > 1 else parts[0] if parts else _nothing()
 
 
 def sound(tuples: Column) -> Column:
     """Only the tuples with a value."""
-    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql import functions as F
 
     return F.filter(tuples, lambda each: each["value"].isNotNull() & (each["value"] != ""))
 
 
 def infinite(tuples: Column) -> Column:
     """Whether a number among the values is infinite: nothing can be compared with it."""
-    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql import functions as F
 
     return F.exists(tuples, lambda each: (each["kind"] == "number") & each["value"].isin(*INFINITE))
 
 
 def tuple_of(name: Column, value: Column, kind: Column) -> Column:
     """One tuple."""
-    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql import functions as F
 
     return F.struct(
         name.cast("string").alias("name"), value.cast("string").alias("value"), kind.cast("string").alias("kind")
@@ -105,7 +105,7 @@ def tuple_of(name: Column, value: Column, kind: Column) -> Column:
 
 def leaf(cell: Column, kind: DataType, *, label: str, read_as: str | None = None) -> tuple[Column, Column]:
     """The text and the kind of a single value."""
-    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql import functions as F
 
     sort = kind.typeName().partition("(")[0]
     if sort in _TEXTS:
@@ -130,7 +130,7 @@ def refusal(label: str, kind: DataType, why: str) -> BuildError:
 
 def moment_text(cell: Column) -> Column:
     """A timestamp as ISO 8601 text in UTC, whatever the zone of the session; one without a zone is in the session's."""
-    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql import functions as F
 
     seconds = F.unix_micros(cell.cast("timestamp")).cast("decimal(20, 0)") / F.lit(1_000_000)
     moment = F.expr("timestamp_ntz'1970-01-01 00:00:00'") + F.make_dt_interval(secs=seconds.cast("decimal(18, 6)"))
@@ -138,25 +138,25 @@ def moment_text(cell: Column) -> Column:
 
 
 def _number_or_null(text: Column, kind: str | None) -> Column:
-    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql import functions as F
 
     return F.nullif(text, F.lit("NaN")) if kind == "number" else text
 
 
 def _each(cell: Column, make: Any) -> Column:
-    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql import functions as F
 
     return F.coalesce(F.flatten(F.transform(cell, make)), _nothing())
 
 
 def _nothing() -> Column:
-    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql import functions as F
 
     return F.array().cast(ATTRIBUTES)
 
 
 def _guessed(cell: Column) -> Column:
-    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql import functions as F
 
     return (
         F.when(cell.rlike(NUMBER), F.lit("number"))
@@ -181,7 +181,7 @@ def moment_of(
     cell: Column, kind: DataType, *, label: str, format: str | None = None, unit: str | None = None
 ) -> Column:
     """A timestamp from a cell; null where it is not a time."""
-    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql import functions as F
 
     sort = kind.typeName().partition("(")[0]
     if sort in ("timestamp", "timestamp_ntz", "date"):
@@ -202,7 +202,7 @@ def moment_of(
 
 
 def _epoch(cell: Column, unit: str | None) -> Column:
-    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql import functions as F
 
     number = cell.try_cast("decimal(30, 6)")
     if unit is not None:

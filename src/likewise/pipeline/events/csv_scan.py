@@ -117,7 +117,7 @@ def _bytes_of(part: Part, size: int) -> Share:
 
 
 def _as_rows(lines: DataFrame) -> DataFrame:
-    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql import functions as F
 
     return lines.select(
         F.col("value").cast("binary").alias("line"),

@@ -195,7 +195,7 @@ def _texts(flat: pa.StructArray, name: str) -> pa.Array:
 
 def column(name: str) -> Column:
     """A column by its very name, dots, blanks and backticks included."""
-    from pyspark.sql import functions as F  # noqa: N812 - everyone who reads Spark knows it so
+    from pyspark.sql import functions as F
 
     return F.col("`" + name.replace("`", "``") + "`")
 
@@ -237,7 +237,7 @@ def as_events(frame: DataFrame, extra: Sequence[Column] = ()) -> DataFrame:
 
 
 def _null(kind: str) -> Column:
-    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql import functions as F
 
     return F.lit(None).cast(kind)
 
@@ -262,7 +262,7 @@ def _check_types(types: Mapping[str, DataType]) -> None:
 
 
 def _flaw(id: Column, attributes: Column, flaw: Column | None) -> Column:
-    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql import functions as F
 
     letter = F.struct(
         F.lit("<frame>").alias("source"),
@@ -275,7 +275,7 @@ def _flaw(id: Column, attributes: Column, flaw: Column | None) -> Column:
 
 
 def _attributes(cell: Column, kind: DataType) -> Column:
-    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql import functions as F
 
     from likewise.pipeline.events.cells import sound, tuple_of, tuples_of
 

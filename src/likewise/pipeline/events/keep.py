@@ -34,14 +34,14 @@ class Kept:
 
     def id(self, marked: Column) -> Column:
         """The id alone."""
-        from pyspark.sql import functions as F  # noqa: N812
+        from pyspark.sql import functions as F
 
         tail = F.length(F.substring_index(marked, MARK, -1)) + F.lit(len(MARK))
         return F.substring(marked, F.lit(1), F.length(marked) - tail)
 
     def columns(self, marked: Column) -> list[Column]:
         """What was kept, as columns."""
-        from pyspark.sql import functions as F  # noqa: N812
+        from pyspark.sql import functions as F
 
         row = F.from_json(F.substring_index(marked, MARK, -1), self.schema, _OPTIONS)
         return [row.getField(name).alias(name) for name in self.schema.names]
@@ -49,7 +49,7 @@ class Kept:
 
 def keeping(events: DataFrame, keep: Keep, *, taken: Sequence[str]) -> tuple[DataFrame, Kept | None]:
     """Events whose ids carry the columns to keep, or the frame as it is; names of ours in the result are `taken`."""
-    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql import functions as F
     from pyspark.sql.types import StructType
 
     if not keep:

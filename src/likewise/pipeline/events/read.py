@@ -115,7 +115,7 @@ class _Reader:
 
     def records(self, format: str) -> DataFrame:
         """Lines or whole files as bytes; text is cast so that broken encodings arrive as they are."""
-        from pyspark.sql import functions as F  # noqa: N812
+        from pyspark.sql import functions as F
 
         rows: DataFrame
         if format in _LINES:
@@ -148,7 +148,7 @@ class _Reader:
                 "a CSV file needs to know which columns make an event",
                 hint="give columns=TableMapping(id=…, time=…, attributes=[…])",
             )
-        from pyspark.sql import functions as F  # noqa: N812
+        from pyspark.sql import functions as F
 
         names = self._header()
         columns = columns.bound(names, _fold(self.spark))

@@ -161,7 +161,7 @@ def events_from_columns(
     `flaw`. `keep` are columns of the table that stay beside those of the event (`"*"`: all with other names). `broken`
     and `source` are columns of the table that have the text of a row that could not be read, and the file of each.
     """
-    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql import functions as F
 
     present = [name for name in table.columns if name not in (broken, source)]
     mapping = columns.bound(present, folding(table))
@@ -191,7 +191,7 @@ _ID, _TIME, _END, _THEME, _ATTRIBUTES, _UNREAD, _BROKEN, _SOURCE, _ROW, _REASON 
 
 
 def _event_columns(mapping: TableMapping) -> list[Column]:
-    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql import functions as F
 
     good = F.col(_REASON).isNull()
     # A row without an id is known by what it says, so that reading it twice gives the same id.
@@ -253,7 +253,7 @@ class _Plan(NamedTuple):
         return cls(mapping, own, chosen)
 
     def id(self) -> Column:
-        from pyspark.sql import functions as F  # noqa: N812
+        from pyspark.sql import functions as F
 
         cell = self.own.get("id")
         if cell is None:
@@ -263,7 +263,7 @@ class _Plan(NamedTuple):
         return cell.value.cast("string")
 
     def moment(self, name: str) -> Column:
-        from pyspark.sql import functions as F  # noqa: N812
+        from pyspark.sql import functions as F
 
         cell, mapping = self.own.get(name), self.mapping
         if cell is None:
@@ -272,13 +272,13 @@ class _Plan(NamedTuple):
 
     def unread(self) -> Column:
         """Which times are there and cannot be read: an array of whether, for time and end."""
-        from pyspark.sql import functions as F  # noqa: N812
+        from pyspark.sql import functions as F
 
         cells = [(self.own.get(name), self.moment(name)) for name in ("time", "end")]
         return F.array(*(F.lit(False) if c is None else c.value.isNotNull() & made.isNull() for c, made in cells))
 
     def theme(self) -> Column:
-        from pyspark.sql import functions as F  # noqa: N812
+        from pyspark.sql import functions as F
 
         cell = self.own.get("theme")
         if cell is None:
@@ -293,7 +293,7 @@ class _Plan(NamedTuple):
         return F.filter(tags, lambda tag: tag.isNotNull() & (tag != ""))
 
     def attributes(self) -> Column:
-        from pyspark.sql import functions as F  # noqa: N812
+        from pyspark.sql import functions as F
 
         made = [
             tuples_of(cell.value, cell.kind, name=F.lit(name), label=cell.label, read_as=self.mapping.kinds.get(spec))
@@ -362,7 +362,7 @@ def _check_path(kind: Any, path: str, fold: Callable[[str], str]) -> None:
 
 
 def _expression(spec: Any, present: Sequence[str]) -> Column:
-    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql import functions as F
 
     if not isinstance(spec, str):
         return spec  # type: ignore[no-any-return]
@@ -374,7 +374,7 @@ def _shown(spec: Any) -> str:
 
 
 def _row(present: Sequence[str]) -> Column:
-    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql import functions as F
 
     return F.to_json(F.struct(*(column(name) for name in present)))
 
@@ -389,7 +389,7 @@ def reasons(columns: TableMapping) -> list[str]:
 
 
 def _reason(columns: TableMapping, broken: bool) -> Column:
-    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql import functions as F
 
     tests = [F.size(_ATTRIBUTES) == 0]
     if columns.id is not None:

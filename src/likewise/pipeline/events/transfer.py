@@ -35,7 +35,7 @@ COLUMNS: Final = ("id", "time", "end", "theme", "attributes")
 def packed(events: DataFrame) -> DataFrame:
     """Events for a worker: names, values and kinds joined to one text each, which Spark hands over several times faster
     than arrays of structs. Records that are no events are left behind."""
-    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql import functions as F
 
     def joined(column: str) -> Column:
         return F.array_join(column, SEPARATOR, "")
@@ -51,7 +51,7 @@ def packed(events: DataFrame) -> DataFrame:
 
 def _torn() -> Column:
     """Whether a text of the event has the separator itself."""
-    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql import functions as F
 
     # Put end to end, the texts are searched byte by byte: cheap beside counting the separators that should be there.
     texts = [F.array_join(column, "") for column in ("attributes.name", "attributes.value", "attributes.kind", "theme")]

@@ -124,7 +124,7 @@ class JoinSide:
         return self.frame.select(*own, *keys, *same)
 
     def _key(self, name: str) -> Column:
-        from pyspark.sql import functions as F  # noqa: N812
+        from pyspark.sql import functions as F
 
         if self.theme is None:
             return column(name)
@@ -313,7 +313,7 @@ class MeaningJoin:
 
     def streamed(self, renamed: dict[str, str]) -> DataFrame:
         """Row by row: each gets the list of its near terms. The terms of a stream are never all there."""
-        from pyspark.sql import functions as F  # noqa: N812
+        from pyspark.sql import functions as F
         from pyspark.sql.pandas.functions import arrow_udf
 
         terms = self._near[0].small
@@ -348,7 +348,7 @@ class MeaningJoin:
 
     def _pairs(self) -> DataFrame:
         """Pairs of keys with their score, and `why` if asked for: a row for each distinct combination."""
-        from pyspark.sql import functions as F  # noqa: N812
+        from pyspark.sql import functions as F
 
         found = self._near[0].frame()
         if self.simple:
@@ -371,7 +371,7 @@ class MeaningJoin:
 
     def _best(self, pairs: DataFrame) -> DataFrame:
         from pyspark.sql import Window
-        from pyspark.sql import functions as F  # noqa: N812
+        from pyspark.sql import functions as F
 
         if self.bar.best is None or (self.simple and self._near[0].small is not None):
             return pairs

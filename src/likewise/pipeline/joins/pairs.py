@@ -222,7 +222,7 @@ class TermPairs:
         return sides[0].cogroup(sides[1]).applyInArrow(meet, PAIRS_SCHEMA)
 
     def _groups(self) -> tuple[int, int]:
-        from pyspark.sql import functions as F  # noqa: N812
+        from pyspark.sql import functions as F
 
         sizes = [side.agg(F.approx_count_distinct(side.columns[0])).collect()[0][0] for side in (self.left, self.right)]
         wide = max(1, ceil(sizes[1] / CHUNK))

@@ -20,7 +20,7 @@ from likewise.errors import BuildError
 from likewise.events import TupleTable, theme_numbers
 from likewise.pipeline.options import named_options
 from likewise.recipe import once, space_paths
-from likewise.semantics import Competitors, Measure, Space, measure, needs_space, pairwise
+from likewise.semantics import Competitors, Measure, Space, measure, needs_space
 from likewise.semantics.nearest import Theme
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ class Known:
     def _ask(self, measure: Measure, codes: Codes, themes: Themes) -> Scores:
         terms = list(self._numbers)
         left, right = ([terms[at] for at in side.tolist()] for side in (codes >> 32, codes & 0xFFFFFFFF))
-        return pairwise(measure, left, right, subscription_theme=themes[0], event_theme=themes[1])
+        return measure.pairwise(left, right, subscription_theme=themes[0], event_theme=themes[1])
 
     def _add(self, codes: Codes, scores: Scores, themes: Themes) -> None:
         known, old = self._by_theme[themes]

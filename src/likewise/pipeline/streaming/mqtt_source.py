@@ -38,7 +38,7 @@ def read_mqtt(
     spark: SparkSession, broker: str, *, topics: Sequence[str], spool: str, client: str = "likewise", qos: int = 1
 ) -> DataFrame:
     """Messages of a broker as a stream, with the columns `record`, `source` and `received` of `decode_records`."""
-    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql import functions as F
 
     Address.parse(broker)
     if not topics:
@@ -59,7 +59,7 @@ class MqttSource(DataSource):
     def schema(self) -> str:
         return SCHEMA
 
-    def streamReader(self, schema: StructType) -> MqttReader:  # noqa: ARG002, N802 - Spark's names
+    def streamReader(self, schema: StructType) -> MqttReader:  # noqa: ARG002 - Spark's names
         return MqttReader(self.options)
 
 
@@ -88,11 +88,11 @@ class MqttReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         # A copy goes to every worker, which only unpacks partitions.
         return {"_options": self._options, "_spool": None, "_client": None, "_thanks": None, "_last": None}
 
-    def initialOffset(self) -> dict[str, int]:  # noqa: N802
+    def initialOffset(self) -> dict[str, int]:
         """A new query begins with what the spool still holds."""
         return {"count": 0}
 
-    def latestOffset(self, start: dict[str, int], limit: Any = None) -> dict[str, int]:  # noqa: ARG002, N802
+    def latestOffset(self, start: dict[str, int], limit: Any = None) -> dict[str, int]:  # noqa: ARG002
         """How many messages there are by now; listening begins with the first question."""
         spool = self._listen(start["count"])
         most = int(self._options.get("most", 0))
@@ -100,7 +100,7 @@ class MqttReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         count = spool.durable if self._last is None else max(self._last, start["count"])
         return {"count": min(count, start["count"] + most) if most else count}
 
-    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+    def prepareForTriggerAvailableNow(self) -> None:
         """Take what the broker has kept for us, and no more: it has no way to say that this was all."""
         spool, before, end = self._listen(0), -1, time.monotonic() + _SETTLED
         while spool.durable != before and time.monotonic() < end:

@@ -77,7 +77,7 @@ def _files(spark: SparkSession, options: dict[str, str], places: Places) -> Data
 
 
 def _socket(spark: SparkSession, options: dict[str, str], places: Places) -> DataFrame:  # noqa: ARG001
-    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql import functions as F
 
     host, port = options.pop("host", "localhost"), _need(options, "port", "socket")
     rows = spark.readStream.format("socket").option("host", host).option("port", port)
@@ -105,7 +105,7 @@ def _broker(spark: SparkSession, options: dict[str, str], places: Places) -> Dat
 
 def _rate(spark: SparkSession, options: dict[str, str], places: Places) -> DataFrame:  # noqa: ARG001
     """The i-th row is the i-th event of a file, over and over, with a new id and the time of the row."""
-    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql import functions as F
     from pyspark.sql.window import Window
 
     path = _need(options, "path", "rate")

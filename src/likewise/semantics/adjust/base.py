@@ -6,11 +6,28 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
 
+import numpy as np
+
 from likewise.semantics.competitors import Competitors
-from likewise.semantics.measures.base import Measure, Prepared, Preparing, Shared, apart, prepare
+from likewise.semantics.measures.base import Measure, Prepared, Scores, Shared, Themes
 
 
-class Rescaled(Preparing):
+class Adjusted(Measure):
+    """Another measure, adjusted."""
+
+    def __init__(self, measure: Measure) -> None:
+        self._measure = measure
+
+    @abstractmethod
+    def prepare(self, subscription_terms: Sequence[str], *, subscription_theme: Sequence[str] = ()) -> Prepared:
+        """The subscription side, made ready by the measure inside."""
+
+    def apart(self, subscription_term: str, event_term: str) -> str:
+        """What the measure inside says."""
+        return self._measure.apart(subscription_term, event_term)
+
+
+class Rescaled(Adjusted):
     """Another measure with other scores; its reasons are those of the measure inside, scaled with the score.
 
     The sides are not alike, so it is not symmetric.
@@ -18,24 +35,11 @@ class Rescaled(Preparing):
 
     symmetric = False
 
-    def __init__(self, measure: Measure) -> None:
-        self._measure = measure
-
-    def reason(
-        self,
-        subscription_term: str,
-        event_term: str,
-        *,
-        subscription_theme: Sequence[str] = (),
-        event_theme: Sequence[str] = (),
-        limit: int = 5,
-    ) -> list[Shared]:
+    def _reasons(self, mine: str, theirs: str, themes: Themes, limit: int) -> list[Shared]:
         """The measure's own reasons, scaled to the score."""
-        themes = {"subscription_theme": subscription_theme, "event_theme": event_theme}
-        before = float(self._measure.matrix([subscription_term], [event_term], **themes)[0, 0])
-        after = float(self.matrix([subscription_term], [event_term], **themes)[0, 0])
-        shared = self._measure.reason(subscription_term, event_term, limit=limit, **themes)
-        return [Shared(each.concept, each.weight * after / before) for each in shared] if before > 0 else []
+        before, after = self._measure._score(mine, theirs, themes), self._score(mine, theirs, themes)
+        shared = self._measure._reasons(mine, theirs, themes, limit)
+        return [Shared(one.concept, one.weight * after / before) for one in shared] if before > 0 else []
 
 
 class Beside(Rescaled):
@@ -46,37 +50,27 @@ class Beside(Rescaled):
 
     def __init__(self, measure: Measure, others: Competitors) -> None:
         super().__init__(measure)
+        self.name = f"{measure.name}+{self.suffix}"
         self._others = others
         self._prepared: dict[tuple[str, ...], Prepared] = {}
-
-    @property
-    def name(self) -> str:
-        return f"{self._measure.name}+{self.suffix}"
 
     def _beside(self, theme: tuple[str, ...]) -> Prepared:
         """The other terms within a theme, made ready once."""
         if theme not in self._prepared:
-            self._prepared[theme] = prepare(self._measure, self._others.terms, subscription_theme=theme)
+            self._prepared[theme] = self._measure.prepare(self._others.terms, subscription_theme=theme)
         return self._prepared[theme]
 
 
 # Measures that hold some terms apart, however related another measure finds them.
 
 
-class Parted(Preparing):
+class Parted(Adjusted):
     """Another measure, except for terms that are held apart; what they are is for the kinds of it to say."""
 
     def __init__(self, measure: Measure) -> None:
-        self._measure = measure
-
-    @property
-    def name(self) -> str:
-        """That of the measure inside: what is chosen by name, such as a temperature, stays right."""
-        return self._measure.name
-
-    @property
-    def symmetric(self) -> bool:
-        return self._measure.symmetric
+        super().__init__(measure)
+        # What is chosen by name, such as a temperature, stays right.
+        self.name, self.symmetric = measure.name, measure.symmetric
 
     @abstractmethod
     def _difference(self, subscription_term: str, event_term: str) -> str:
@@ -85,24 +79,15 @@ class Parted(Preparing):
     def apart(self, subscription_term: str, event_term: str) -> str:
         """What holds two terms apart; else what the measure inside says."""
         told = self._difference(subscription_term, event_term)
-        return told or apart(self._measure, subscription_term, event_term)
+        return told or super().apart(subscription_term, event_term)
 
-    def reason(
-        self,
-        subscription_term: str,
-        event_term: str,
-        *,
-        subscription_theme: Sequence[str] = (),
-        event_theme: Sequence[str] = (),
-        limit: int = 5,
-    ) -> list[Shared]:
+    def _reasons(self, mine: str, theirs: str, themes: Themes, limit: int) -> list[Shared]:
         """The measure's own reasons; none for terms that are held apart."""
-        if self._difference(subscription_term, event_term):
-            return []
-        return self._measure.reason(
-            subscription_term,
-            event_term,
-            subscription_theme=subscription_theme,
-            event_theme=event_theme,
-            limit=limit,
-        )
+        return [] if self._difference(mine, theirs) else self._measure._reasons(mine, theirs, themes, limit)
+
+    def _pair_scores(self, left: list[str], right: list[str], themes: Themes) -> Scores:
+        scores = self._measure._pair_scores(left, right, themes)
+        for at in np.flatnonzero(scores):
+            if self.apart(left[at], right[at]):
+                scores[at] = 0
+        return scores

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from likewise.events import normalise
 from likewise.semantics.adjust.base import Parted
-from likewise.semantics.measures.base import Matrix, Prepared, prepare
+from likewise.semantics.measures.base import Matrix, Prepared
 
 
 class Coded(Parted):
@@ -25,7 +25,7 @@ class Coded(Parted):
 
     def prepare(self, subscription_terms: Sequence[str], *, subscription_theme: Sequence[str] = ()) -> PreparedCoded:
         """The subscription side and its codes."""
-        return PreparedCoded(prepare(self._measure, subscription_terms, subscription_theme=subscription_theme))
+        return PreparedCoded(self._measure.prepare(subscription_terms, subscription_theme=subscription_theme))
 
     def _difference(self, subscription_term: str, event_term: str) -> str:
         mine, theirs = codes(subscription_term), codes(event_term)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from likewise.errors import BuildError
 from likewise.semantics.adjust.base import Beside
 from likewise.semantics.competitors import Competitors
-from likewise.semantics.measures.base import Matrix, Measure, Prepared, prepare
+from likewise.semantics.measures.base import Matrix, Measure, Prepared
 
 TEMPERATURES = {"combined": 0.01, "embedding": 0.05, "esa": 0.005, "thematic": 0.005}
 """How sharply each measure's scores are contrasted, on the scale of its own scores; chosen by matching quality."""
@@ -45,7 +45,7 @@ class Contrast(Beside):
         theme = tuple(subscription_theme)
         competitors = own = self._beside(theme)
         if tuple(subscription_terms) != competitors.terms:
-            own = prepare(self._measure, subscription_terms, subscription_theme=theme)
+            own = self._measure.prepare(subscription_terms, subscription_theme=theme)
         return PreparedContrast(own, competitors, self._tau)
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from likewise.errors import BuildError
 from likewise.events import normalise
 from likewise.semantics.adjust.base import Rescaled
-from likewise.semantics.measures.base import Matrix, Measure, Prepared, apart, prepare
+from likewise.semantics.measures.base import Matrix, Measure, Prepared
 from likewise.semantics.text.phrase import key
 from likewise.semantics.text.words import tokens
 
@@ -42,27 +42,20 @@ class Differing(Rescaled):
 
     def __init__(self, measure: Measure, *, power: float | None = None) -> None:
         super().__init__(measure)
+        self.name = measure.name
+        """What is chosen by name, such as a threshold, stays right."""
         self._power = POWERS.get(measure.name, _DEFAULT_POWER) if power is None else power
         if not self._power > 0:
             raise BuildError(f"differing words cannot count {self._power}", hint="choose a power above 0")
 
-    @property
-    def name(self) -> str:
-        """That of the measure inside: what is chosen by name, such as a threshold, stays right."""
-        return self._measure.name
-
     def prepare(self, subscription_terms: Sequence[str], *, subscription_theme: Sequence[str] = ()) -> Prepared:
         """The subscription side and, if it has phrases, their words."""
-        inner = prepare(self._measure, subscription_terms, subscription_theme=subscription_theme)
+        inner = self._measure.prepare(subscription_terms, subscription_theme=subscription_theme)
         phrases = _Phrases(inner.terms)
         if not phrases.words:
             return inner
-        words = prepare(self._measure, phrases.words, subscription_theme=subscription_theme)
+        words = self._measure.prepare(phrases.words, subscription_theme=subscription_theme)
         return PreparedDiffering(inner, words, phrases, power=self._power)
-
-    def apart(self, subscription_term: str, event_term: str) -> str:
-        """What the measure inside says."""
-        return apart(self._measure, subscription_term, event_term)
 
 
 class _Phrases:

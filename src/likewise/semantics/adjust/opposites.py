@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.semantics.adjust.base import Parted
-from likewise.semantics.measures.base import Matrix, Measure, Prepared, prepare
+from likewise.semantics.measures.base import Matrix, Measure, Prepared
 from likewise.semantics.wordnet.opposites import Opposites, SenseKey, Word, words_of
 
 _KEPT = 4096
@@ -37,7 +37,7 @@ class Opposed(Parted):
 
     def prepare(self, subscription_terms: Sequence[str], *, subscription_theme: Sequence[str] = ()) -> Prepared:
         """The subscription side and what its words say."""
-        inner = prepare(self._measure, subscription_terms, subscription_theme=subscription_theme)
+        inner = self._measure.prepare(subscription_terms, subscription_theme=subscription_theme)
         return inner if self._opposites is None else PreparedOpposed(inner, self._opposites)
 
     def _difference(self, subscription_term: str, event_term: str) -> str:

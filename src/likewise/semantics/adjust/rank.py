@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from likewise.errors import BuildError
 from likewise.semantics.adjust.base import Beside
 from likewise.semantics.competitors import Competitors
-from likewise.semantics.measures.base import Matrix, Measure, Prepared, prepare
+from likewise.semantics.measures.base import Matrix, Measure, Prepared
 from likewise.semantics.text.phrase import TermPlaces
 
 PATIENCE = 10.0
@@ -54,7 +54,7 @@ class Ranked(Beside):
     def prepare(self, subscription_terms: Sequence[str], *, subscription_theme: Sequence[str] = ()) -> PreparedRanked:
         """The subscription side and, once for each theme, the vocabulary, made ready."""
         theme = tuple(subscription_theme)
-        own = prepare(self._measure, subscription_terms, subscription_theme=theme)
+        own = self._measure.prepare(subscription_terms, subscription_theme=theme)
         return PreparedRanked(own, self._beside(theme), patience=self._patience, own_side=self._own_side)
 
 

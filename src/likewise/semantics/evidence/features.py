@@ -15,7 +15,7 @@ from likewise.semantics.evidence.encoder import SentenceEncoder
 from likewise.semantics.evidence.glossary import Glossary
 from likewise.semantics.evidence.lexical import RelatedWords, WordLexicon, WordRelation, initials
 from likewise.semantics.evidence.terms import Reader, Reading, extra_kind, is_light
-from likewise.semantics.measures.base import Prepared, Preparing, Shared, prepare
+from likewise.semantics.measures.base import Measure, Prepared
 from likewise.semantics.measures.esa import Esa
 from likewise.semantics.space.space import Space
 from likewise.semantics.text.words import tokens
@@ -240,7 +240,7 @@ class TermSide:
     @cached_property
     def opposed(self) -> Prepared:
         """The readings, by what is opposite to them."""
-        return prepare(self.sources.opposites, self.texts)
+        return self.sources.opposites.prepare(self.texts)
 
     def spelled_out(self, reading: Reading) -> list[int]:
         """The readings that a short form may be the initials of, or whose initials these are."""
@@ -437,24 +437,21 @@ def _roots(prepared: Sequence[Prepared], texts: Sequence[str]) -> Floats | None:
     return np.asarray(np.mean([np.sqrt(one.rows(texts)) for one in prepared], axis=0), np.float32)
 
 
-class _Everything(Preparing):
+class _Everything(Measure):
     """A measure to which everything is the same, for what only holds terms apart."""
 
     name = "everything"
     symmetric = True
 
-    def prepare(self, subscription_terms: Sequence[str], *, subscription_theme: Sequence[str] = ()) -> Prepared:  # noqa: ARG002
+    def prepare(self, subscription_terms: Sequence[str], *, subscription_theme: Sequence[str] = ()) -> Prepared:
         return _PreparedEverything(tuple(subscription_terms))
-
-    def reason(self, *_: object, **__: object) -> list[Shared]:
-        return []
 
 
 @dataclass(frozen=True, slots=True)
 class _PreparedEverything:
     terms: tuple[str, ...]
 
-    def rows(self, event_terms: Sequence[str], *, event_theme: Sequence[str] = ()) -> Floats:  # noqa: ARG002
+    def rows(self, event_terms: Sequence[str], *, event_theme: Sequence[str] = ()) -> Floats:
         return np.ones((len(event_terms), len(self.terms)), np.float32)
 
 

@@ -20,7 +20,7 @@ from likewise.semantics.evidence.glossary import Glossary
 from likewise.semantics.evidence.lexical import SAID, WordRelation
 from likewise.semantics.evidence.model import MOST_BITS, Model, probability
 from likewise.semantics.evidence.terms import Reading
-from likewise.semantics.measures.base import Matrix, Preparing, Shared
+from likewise.semantics.measures.base import Matrix, Measure, Shared, Themes
 from likewise.semantics.space.shelf import find_space
 from likewise.semantics.space.space import Space
 from likewise.semantics.wordnet.wordnet import WordNet
@@ -43,7 +43,7 @@ class Weight:
         return f"{self.bits:+.1f} {self.text}"
 
 
-class Evidence(Preparing):
+class Evidence(Measure):
     """1 / (1 + 2^-b), where b is the sum of the weights of all evidence for and against two terms.
 
     It takes what there is: spaces, the sentence encoder, WordNet's files, a glossary, the words of the stream. What is
@@ -99,7 +99,7 @@ class Evidence(Preparing):
         self,
         subscription_terms: Sequence[str],
         *,
-        subscription_theme: Sequence[str] = (),  # noqa: ARG002
+        subscription_theme: Sequence[str] = (),
     ) -> PreparedEvidence:
         """The subscription side: readings, words and vectors."""
         return PreparedEvidence(self, subscription_terms)
@@ -127,17 +127,9 @@ class Evidence(Preparing):
         ]
         return [said[0], *sorted(said[1:], key=lambda weight: -abs(weight.bits))]
 
-    def reason(
-        self,
-        subscription_term: str,
-        event_term: str,
-        *,
-        subscription_theme: Sequence[str] = (),  # noqa: ARG002
-        event_theme: Sequence[str] = (),  # noqa: ARG002
-        limit: int = 5,
-    ) -> list[Shared]:
+    def _reasons(self, mine: str, theirs: str, themes: Themes, limit: int) -> list[Shared]:
         """The evidence of one pair, in bits."""
-        weights = self.weights(subscription_term, event_term)[:limit]
+        weights = self.weights(mine, theirs)[:limit]
         return [Shared(weight.text, weight.bits, weight.kind) for weight in weights]
 
 
@@ -154,7 +146,7 @@ class PreparedEvidence:
         self.side = TermSide(readings, measure.sources)
         self._starts = np.flatnonzero(np.diff(owner, prepend=-1))
 
-    def rows(self, event_terms: Sequence[str], *, event_theme: Sequence[str] = ()) -> Matrix:  # noqa: ARG002
+    def rows(self, event_terms: Sequence[str], *, event_theme: Sequence[str] = ()) -> Matrix:
         """The probability of every event term (row) with every prepared term (column)."""
         out = np.zeros((len(event_terms), len(self.terms)), np.float32)
         if not self.terms or not event_terms:

@@ -1,17 +1,26 @@
-"""What every measure offers: whole matrices of relatedness, and the reason for one pair."""
+"""What every measure offers: whole matrices of relatedness, pairs, and the reason for one pair."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 Matrix: TypeAlias = NDArray[np.float32]
 """Relatedness in [0, 1]: a row per subscription term, a column per event term."""
+
+Scores: TypeAlias = NDArray[np.float32]
+"""Relatedness in [0, 1] of one pair after the other."""
+
+BLOCK = 2048
+"""Pairs whose vectors are in memory together."""
+
+_FEW = 16
+"""Terms of the left side that share a matrix where a measure knows nothing but matrices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,45 +33,11 @@ class Shared:
     """Which evidence it is, where terms are weighed by evidence."""
 
 
-@runtime_checkable
-class Measure(Protocol):
-    """Relatedness of terms, given the themes of both sides [000 sec 4.3].
+class Themes(NamedTuple):
+    """The themes of both sides of a pair."""
 
-    The same normalised term on both sides is 1; terms without any known word are 0 to all others.
-    """
-
-    @property
-    def name(self) -> str:
-        """The name by which users choose it."""
-        ...
-
-    @property
-    def symmetric(self) -> bool:
-        """Whether swapping the sides, with their themes, gives the transposed matrix."""
-        ...
-
-    def matrix(
-        self,
-        subscription_terms: Sequence[str],
-        event_terms: Sequence[str],
-        *,
-        subscription_theme: Sequence[str] = (),
-        event_theme: Sequence[str] = (),
-    ) -> Matrix:
-        """Relatedness of every subscription term (row) with every event term (column)."""
-        ...
-
-    def reason(
-        self,
-        subscription_term: str,
-        event_term: str,
-        *,
-        subscription_theme: Sequence[str] = (),
-        event_theme: Sequence[str] = (),
-        limit: int = 5,
-    ) -> list[Shared]:
-        """The strongest concepts that carry the score of one pair, strongest first."""
-        ...
+    subscription: Sequence[str]
+    event: Sequence[str]
 
 
 class Prepared(Protocol):
@@ -78,28 +53,27 @@ class Prepared(Protocol):
         ...
 
 
-@runtime_checkable
-class Preparable(Protocol):
-    """A measure with a prepared form of its own."""
+class Measure(ABC):
+    """Relatedness of terms, given the themes of both sides [000 sec 4.3].
+
+    The same normalised term on both sides is 1; terms without any known word are 0 to all others. A measure defines
+    `prepare`, or `matrix` where nothing can be made ready beforehand; the other follows from it. `_reasons`,
+    `_pair_scores` and `apart` are for measures that know more than scores.
+    """
+
+    name: str
+    """The name by which users choose it."""
+
+    symmetric: bool
+    """Whether swapping the sides, with their themes, gives the transposed matrix."""
+
+    def __init_subclass__(cls) -> None:
+        if cls.prepare is Measure.prepare and cls.matrix is Measure.matrix:
+            raise TypeError(f"the measure {cls.__name__} defines neither prepare nor matrix")
 
     def prepare(self, subscription_terms: Sequence[str], *, subscription_theme: Sequence[str] = ()) -> Prepared:
-        """The subscription side, made ready."""
-        ...
-
-
-def prepare(measure: Measure, subscription_terms: Sequence[str], *, subscription_theme: Sequence[str] = ()) -> Prepared:
-    """The subscription side of any measure: its own prepared form, or its matrix asked for again."""
-    if isinstance(measure, Preparable):
-        return measure.prepare(subscription_terms, subscription_theme=subscription_theme)
-    return _Unprepared(measure, tuple(subscription_terms), tuple(subscription_theme))
-
-
-class Preparing(ABC):
-    """A measure that is all in its prepared form: its matrix is the prepared rows, turned."""
-
-    @abstractmethod
-    def prepare(self, subscription_terms: Sequence[str], *, subscription_theme: Sequence[str] = ()) -> Prepared:
-        """The subscription side, made ready."""
+        """The subscription side, made ready for many event terms."""
+        return _Unprepared(self, tuple(subscription_terms), tuple(subscription_theme))
 
     def matrix(
         self,
@@ -113,23 +87,78 @@ class Preparing(ABC):
         prepared = self.prepare(subscription_terms, subscription_theme=subscription_theme)
         return np.ascontiguousarray(prepared.rows(event_terms, event_theme=event_theme).T)
 
+    def pairwise(
+        self,
+        subscription_terms: Sequence[str],
+        event_terms: Sequence[str],
+        *,
+        subscription_theme: Sequence[str] = (),
+        event_theme: Sequence[str] = (),
+    ) -> Scores:
+        """Relatedness of the first terms of both sides, of the second ones, and so on: the diagonal of `matrix`.
 
-@runtime_checkable
-class Parting(Protocol):
-    """A measure that holds some terms apart, however related they are."""
+        >>> from likewise.testing import TableMeasure
+        >>> table = TableMeasure({("laptop", "computer"): 0.5})
+        >>> table.pairwise(["laptop", "laptop", "car"], ["computer", "laptop", "bus"]).tolist()
+        [0.5, 1.0, 0.0]
+        """
+        themes = Themes(subscription_theme, event_theme)
+        out = np.zeros(len(subscription_terms), np.float32)
+        # Pairs of one term stand together, so that its vector is laid out once.
+        order = sorted(range(len(out)), key=subscription_terms.__getitem__)
+        for start in range(0, len(order), BLOCK):
+            block = order[start : start + BLOCK]
+            left, right = ([terms[at] for at in block] for terms in (subscription_terms, event_terms))
+            out[block] = self._pair_scores(left, right, themes)
+        return out
+
+    def reason(
+        self,
+        subscription_term: str,
+        event_term: str,
+        *,
+        subscription_theme: Sequence[str] = (),
+        event_theme: Sequence[str] = (),
+        limit: int = 5,
+    ) -> list[Shared]:
+        """The strongest concepts that carry the score of one pair, strongest first."""
+        return self._reasons(subscription_term, event_term, Themes(subscription_theme, event_theme), limit)
 
     def apart(self, subscription_term: str, event_term: str) -> str:
-        """Why two terms are held apart, in words; empty if they are not."""
-        ...
+        """Why two terms are held apart, however related they are, in words; empty if they are not."""
+        return ""
 
+    def _reasons(self, mine: str, theirs: str, themes: Themes, limit: int) -> list[Shared]:
+        """The strongest concepts behind one score; none where a measure cannot name any."""
+        return []
 
-def apart(measure: Measure, subscription_term: str, event_term: str) -> str:
-    """Why a measure holds two terms apart, however related they are; empty if it does not."""
-    return measure.apart(subscription_term, event_term) if isinstance(measure, Parting) else ""
+    def _score(self, mine: str, theirs: str, themes: Themes) -> float:
+        """The score of one pair."""
+        one = self.matrix([mine], [theirs], subscription_theme=themes.subscription, event_theme=themes.event)
+        return float(one[0, 0])
+
+    def _pair_scores(self, left: list[str], right: list[str], themes: Themes) -> Scores:
+        """One block of pairs: here by small matrices over a few terms and all their partners."""
+        out = np.zeros(len(left), np.float32)
+        terms, at = numbered(left)
+        others, place = numbered(right)
+        for start in range(0, len(terms), _FEW):
+            rows = np.flatnonzero((at >= start) & (at < start + _FEW))
+            needed, column = np.unique(place[rows], return_inverse=True)
+            block = self.matrix(
+                terms[start : start + _FEW],
+                [others[number] for number in needed],
+                subscription_theme=themes.subscription,
+                event_theme=themes.event,
+            )
+            out[rows] = block[at[rows] - start, column]
+        return out
 
 
 @dataclass(frozen=True, slots=True)
 class _Unprepared:
+    """A measure that knows nothing but matrices, asked for one again and again."""
+
     measure: Measure
     terms: tuple[str, ...]
     theme: tuple[str, ...]
@@ -137,3 +166,14 @@ class _Unprepared:
     def rows(self, event_terms: Sequence[str], *, event_theme: Sequence[str] = ()) -> Matrix:
         scores = self.measure.matrix(self.terms, event_terms, subscription_theme=self.theme, event_theme=event_theme)
         return np.ascontiguousarray(scores.T)
+
+
+def numbered(terms: list[str]) -> tuple[list[str], NDArray[np.int64]]:
+    """The distinct terms, and where among them each is.
+
+    >>> numbered(["car", "bus", "car"])[1].tolist()
+    [0, 1, 0]
+    """
+    numbers: dict[str, int] = {}
+    at = np.fromiter((numbers.setdefault(term, len(numbers)) for term in terms), np.int64, len(terms))
+    return list(numbers), at

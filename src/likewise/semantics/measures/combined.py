@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.errors import BuildError
-from likewise.semantics.measures.base import Matrix, Measure, Prepared, Preparing, Shared, prepare
+from likewise.semantics.measures.base import Matrix, Measure, Prepared, Scores, Shared, Themes
+from likewise.semantics.measures.pairs import same_marked
 from likewise.semantics.text.phrase import TermPlaces
 
 
-class Combined(Preparing):
+class Combined(Measure):
     """Weighted mean of powers of the parts' scores; by default of their square roots.
 
     Cosines of sparse rows crowd near 0; the root spreads them, so that no part drowns the others. `power=1`
@@ -32,39 +33,32 @@ class Combined(Preparing):
         self._measures = tuple(measures)
         self._shares = np.array(shares, np.float32) / np.float32(sum(shares))
         self._power = power
+        self.symmetric = all(measure.symmetric for measure in measures)
 
     @property
     def parts(self) -> tuple[Measure, ...]:
         """What it is made of."""
         return self._measures
 
-    @property
-    def symmetric(self) -> bool:
-        return all(measure.symmetric for measure in self._measures)
-
     def prepare(self, subscription_terms: Sequence[str], *, subscription_theme: Sequence[str] = ()) -> PreparedCombined:
         """The subscription side of every part, made ready."""
-        parts = [prepare(each, subscription_terms, subscription_theme=subscription_theme) for each in self._measures]
+        parts = [each.prepare(subscription_terms, subscription_theme=subscription_theme) for each in self._measures]
         return PreparedCombined(tuple(subscription_terms), parts, self._shares, self._power)
 
-    def reason(
-        self,
-        subscription_term: str,
-        event_term: str,
-        *,
-        subscription_theme: Sequence[str] = (),
-        event_theme: Sequence[str] = (),
-        limit: int = 5,
-    ) -> list[Shared]:
+    def _reasons(self, mine: str, theirs: str, themes: Themes, limit: int) -> list[Shared]:
         """The reasons of all parts, each scaled to what its part adds to the score."""
-        themes = {"subscription_theme": subscription_theme, "event_theme": event_theme}
         found: list[Shared] = []
         for measure, share in zip(self._measures, self._shares, strict=True):
-            score = float(measure.matrix([subscription_term], [event_term], **themes)[0, 0])
+            score = measure._score(mine, theirs, themes)
             scale = float(share) * score**self._power / score if score > 0 else 0.0
-            reasons = measure.reason(subscription_term, event_term, limit=limit, **themes)
-            found += [Shared(each.concept, each.weight * scale) for each in reasons]
-        return sorted(found, key=lambda each: (-each.weight, each.concept))[:limit]
+            found += [Shared(one.concept, one.weight * scale) for one in measure._reasons(mine, theirs, themes, limit)]
+        return sorted(found, key=lambda one: (-one.weight, one.concept))[:limit]
+
+    def _pair_scores(self, left: list[str], right: list[str], themes: Themes) -> Scores:
+        total = np.zeros(len(left), np.float32)
+        for measure, share in zip(self._measures, self._shares, strict=True):
+            total += share * np.power(measure._pair_scores(left, right, themes), np.float32(self._power))
+        return same_marked(np.minimum(total, np.float32(1)), left, right)
 
 
 class PreparedCombined:

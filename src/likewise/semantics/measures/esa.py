@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from likewise.semantics.measures.base import Matrix, Preparing, Shared
+from likewise.semantics.measures.base import Matrix, Measure, Scores, Shared, Themes
+from likewise.semantics.measures.pairs import cosines
 from likewise.semantics.space.space import Space
 from likewise.semantics.space.vectors import Vectors, dense_product, norms, unit
 from likewise.semantics.space.weighting import Weighting
@@ -18,7 +19,7 @@ STRONGEST = 1000
 """Postings kept of each word: enough for the quality of all, and a tenth of the work."""
 
 
-class Esa(Preparing):
+class Esa(Measure):
     """Cosine of tf-idf rows. Themes are not used.
 
     Rows are pruned to their strongest postings, and the words of a phrase count alike: both raise quality, on
@@ -39,25 +40,17 @@ class Esa(Preparing):
         self.space = space
         self._vectors = Vectors(space, weighting=weighting, pruning=pruning, unit_words=unit_words)
 
-    def prepare(self, subscription_terms: Sequence[str], *, subscription_theme: Sequence[str] = ()) -> PreparedEsa:  # noqa: ARG002
+    def prepare(self, subscription_terms: Sequence[str], *, subscription_theme: Sequence[str] = ()) -> PreparedEsa:
         """The subscription side, turned so that new event terms meet it cheaply."""
         return PreparedEsa(subscription_terms, self._vectors)
 
-    def reason(
-        self,
-        subscription_term: str,
-        event_term: str,
-        *,
-        subscription_theme: Sequence[str] = (),
-        event_theme: Sequence[str] = (),
-        limit: int = 5,
-    ) -> list[Shared]:
+    def _reasons(self, mine: str, theirs: str, themes: Themes, limit: int) -> list[Shared]:
         """The concepts with the largest products of both weights, each with its share of the score."""
-        score = self.matrix(
-            [subscription_term], [event_term], subscription_theme=subscription_theme, event_theme=event_theme
-        )
-        rows = self._vectors.rows([subscription_term, event_term])
-        return shared_concepts(rows, self.space, score=float(score[0, 0]), limit=limit)
+        rows = self._vectors.rows([mine, theirs])
+        return shared_concepts(rows, self.space, score=self._score(mine, theirs, themes), limit=limit)
+
+    def _pair_scores(self, left: list[str], right: list[str], themes: Themes) -> Scores:
+        return cosines(left, right, self._vectors.units, self._vectors.units)
 
 
 class PreparedEsa:
@@ -69,7 +62,7 @@ class PreparedEsa:
         self._vectors = vectors
         self._columns = csr_matrix(unit(vectors.rows(terms)).T)
 
-    def rows(self, event_terms: Sequence[str], *, event_theme: Sequence[str] = ()) -> Matrix:  # noqa: ARG002
+    def rows(self, event_terms: Sequence[str], *, event_theme: Sequence[str] = ()) -> Matrix:
         """Cosine of every event term (row) with every prepared term (column)."""
         scores = dense_product(self._vectors.units(event_terms), self._columns)
         np.clip(scores, 0.0, 1.0, out=scores)
@@ -101,10 +94,14 @@ class EsaEuclidean(Esa):
         self,
         subscription_terms: Sequence[str],
         *,
-        subscription_theme: Sequence[str] = (),  # noqa: ARG002
+        subscription_theme: Sequence[str] = (),
     ) -> PreparedEuclidean:
         """The subscription side, turned so that new event terms meet it cheaply."""
         return PreparedEuclidean(subscription_terms, self._vectors, normalise=self._normalise)
+
+    def _pair_scores(self, left: list[str], right: list[str], themes: Themes) -> Scores:
+        # A distance needs lengths too; whoever asks for it pays for matrices.
+        return Measure._pair_scores(self, left, right, themes)
 
 
 class PreparedEuclidean(PreparedEsa):
@@ -119,7 +116,7 @@ class PreparedEuclidean(PreparedEsa):
         self._norms = norms(rows)
         self._columns = csr_matrix(rows.T)
 
-    def rows(self, event_terms: Sequence[str], *, event_theme: Sequence[str] = ()) -> Matrix:  # noqa: ARG002
+    def rows(self, event_terms: Sequence[str], *, event_theme: Sequence[str] = ()) -> Matrix:
         """Relatedness of every event term (row) with every prepared term (column)."""
         rows = self._rows(event_terms)
         scores = relatedness(dense_product(rows, self._columns), norms(rows), self._norms)

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.errors import BuildError
-from likewise.semantics.measures.base import Matrix, Measure, Prepared, Shared, prepare
+from likewise.semantics.measures.base import Matrix, Measure, Prepared, Scores, Shared, Themes
 from likewise.semantics.text.phrase import mark_identical
 
 TOP = 5
 
 
-class Hybrid:
+class Hybrid(Measure):
     """Values by ESA, `matrix`; properties by ESA lifted by their Jiang-Conrath rank, `property_matrix`.
 
     A rank has a meaning only within one event, so `property_matrix` takes the properties of one event and ranks
@@ -31,58 +31,26 @@ class Hybrid:
         self._similarity = similarity
         self._top = top
 
-    def matrix(
-        self,
-        subscription_terms: Sequence[str],
-        event_terms: Sequence[str],
-        *,
-        subscription_theme: Sequence[str] = (),
-        event_theme: Sequence[str] = (),
-    ) -> Matrix:
-        """Relatedness of values: the ESA measure."""
-        return self._esa.matrix(
-            subscription_terms, event_terms, subscription_theme=subscription_theme, event_theme=event_theme
-        )
-
     def prepare(self, subscription_terms: Sequence[str], *, subscription_theme: Sequence[str] = ()) -> Prepared:
         """The subscription's values, made ready by the ESA measure."""
-        return prepare(self._esa, subscription_terms, subscription_theme=subscription_theme)
+        return self._esa.prepare(subscription_terms, subscription_theme=subscription_theme)
 
-    def property_matrix(
-        self,
-        subscription_terms: Sequence[str],
-        event_terms: Sequence[str],
-        *,
-        subscription_theme: Sequence[str] = (),
-        event_theme: Sequence[str] = (),
-    ) -> Matrix:
+    def property_matrix(self, subscription_terms: Sequence[str], event_terms: Sequence[str]) -> Matrix:
         """fP = min(1, (m - rank + 1) * ESA) for the m best properties of the event, 0 for the others [eq 14, 15].
 
         The event terms are the properties of one event; equal ones share their rank.
         """
-        themes = {"subscription_theme": subscription_theme, "event_theme": event_theme}
-        similar = self._similarity.matrix(subscription_terms, event_terms, **themes)
+        similar = self._similarity.matrix(subscription_terms, event_terms)
         lift = np.maximum(self._top - ranks(similar) + 1, 0)
-        scores = lift * self._esa.matrix(subscription_terms, event_terms, **themes)
+        scores = lift * self._esa.matrix(subscription_terms, event_terms)
         return mark_identical(np.minimum(scores, 1).astype(np.float32), subscription_terms, event_terms)
 
-    def reason(
-        self,
-        subscription_term: str,
-        event_term: str,
-        *,
-        subscription_theme: Sequence[str] = (),
-        event_theme: Sequence[str] = (),
-        limit: int = 5,
-    ) -> list[Shared]:
+    def _reasons(self, mine: str, theirs: str, themes: Themes, limit: int) -> list[Shared]:
         """The shared concepts of the ESA measure."""
-        return self._esa.reason(
-            subscription_term,
-            event_term,
-            subscription_theme=subscription_theme,
-            event_theme=event_theme,
-            limit=limit,
-        )
+        return self._esa._reasons(mine, theirs, themes, limit)
+
+    def _pair_scores(self, left: list[str], right: list[str], themes: Themes) -> Scores:
+        return self._esa._pair_scores(left, right, themes)
 
 
 def ranks(scores: Matrix) -> NDArray[np.int64]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.events import words
-from likewise.semantics.measures.base import Matrix, Preparing, Shared
+from likewise.semantics.measures.base import Matrix, Measure, Shared, Themes
 from likewise.semantics.text.phrase import TermPlaces, best_of, key, mean_of_best
 from likewise.semantics.text.words import is_word, raw_words
 from likewise.semantics.wordnet.distances import SynsetGroup, SynsetTaxonomy
@@ -20,7 +20,7 @@ from likewise.semantics.wordnet.information import InformationContent
 from likewise.semantics.wordnet.wordnet import WordNet
 
 
-class JiangConrath(Preparing):
+class JiangConrath(Measure):
     """1 / (IC(a) + IC(b) - 2 IC(lcs)), brought to [0, 1] as s / (1 + s).
 
     A word stands for its most common synset, one for each part of speech, and the best pair counts
@@ -50,22 +50,14 @@ class JiangConrath(Preparing):
         self,
         subscription_terms: Sequence[str],
         *,
-        subscription_theme: Sequence[str] = (),  # noqa: ARG002
+        subscription_theme: Sequence[str] = (),
     ) -> PreparedJiangConrath:
         """The synsets of the subscription terms and all that is above them, looked up once."""
         return PreparedJiangConrath(self, subscription_terms)
 
-    def reason(
-        self,
-        subscription_term: str,
-        event_term: str,
-        *,
-        subscription_theme: Sequence[str] = (),  # noqa: ARG002
-        event_theme: Sequence[str] = (),  # noqa: ARG002
-        limit: int = 5,
-    ) -> list[Shared]:
+    def _reasons(self, mine: str, theirs: str, themes: Themes, limit: int) -> list[Shared]:
         """The most informative synsets that subsume words of both terms, each with its pair's similarity."""
-        left, right = self.side([subscription_term]).group, self.side([event_term]).group
+        left, right = self.side([mine]).group, self.side([theirs]).group
         scores = _similarity(self._taxonomy.distances(left, right))
         best: dict[str, float] = {}
         for row, column in np.argwhere(scores > 0):
@@ -129,7 +121,7 @@ class PreparedJiangConrath:
         self._measure = measure
         self._side = measure.side(terms)
 
-    def rows(self, event_terms: Sequence[str], *, event_theme: Sequence[str] = ()) -> Matrix:  # noqa: ARG002
+    def rows(self, event_terms: Sequence[str], *, event_theme: Sequence[str] = ()) -> Matrix:
         """Similarity of every event term (row) with every prepared term (column)."""
         scores = self._measure.compare(self._measure.side(event_terms), self._side)
         return self._names.mark(scores, event_terms)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from math import log
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, diags_array, vstack
 
-from likewise.semantics.measures.base import Matrix, Preparing, Shared
+from likewise.semantics.measures.base import Matrix, Measure, Scores, Shared, Themes
 from likewise.semantics.measures.esa import STRONGEST, shared_concepts
+from likewise.semantics.measures.pairs import cosines
 from likewise.semantics.space.space import Space
 from likewise.semantics.space.vectors import Row, Vectors, dense_product, unit
 from likewise.semantics.space.weighting import Weighting
@@ -85,7 +86,7 @@ class Emphasis:
         return unit(space.term_matrix(chosen))
 
 
-class Thematic(Preparing):
+class Thematic(Measure):
     """Cosine of both terms, each within its own side's theme.
 
     It follows 000 Algorithm 1 with three changes, each measured in docs/quality.md: concepts are weighted by how near
@@ -109,21 +110,14 @@ class Thematic(Preparing):
         """The subscription side within its theme, made once; new event terms meet it cheaply."""
         return PreparedThematic(self, subscription_terms, subscription_theme)
 
-    def reason(
-        self,
-        subscription_term: str,
-        event_term: str,
-        *,
-        subscription_theme: Sequence[str] = (),
-        event_theme: Sequence[str] = (),
-        limit: int = 5,
-    ) -> list[Shared]:
+    def _reasons(self, mine: str, theirs: str, themes: Themes, limit: int) -> list[Shared]:
         """The concepts with the largest products of both weights, each with its share of the score."""
-        score = self.matrix(
-            [subscription_term], [event_term], subscription_theme=subscription_theme, event_theme=event_theme
-        )
-        rows = [self.project([subscription_term], subscription_theme), self.project([event_term], event_theme)]
-        return shared_concepts(csr_matrix(vstack(rows)), self.space, score=float(score[0, 0]), limit=limit)
+        both = csr_matrix(vstack([self.project([mine], themes.subscription), self.project([theirs], themes.event)]))
+        return shared_concepts(both, self.space, score=self._score(mine, theirs, themes), limit=limit)
+
+    def _pair_scores(self, left: list[str], right: list[str], themes: Themes) -> Scores:
+        within = [partial(self.project, theme=theme) for theme in themes]
+        return cosines(left, right, *within)
 
     def project(self, terms: Sequence[str], theme: Sequence[str] = ()) -> csr_matrix[np.float32]:
         """The rows of terms within a theme, of length 1; a term without a known word is an empty row."""

@@ -7,9 +7,9 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, vstack
 
-from likewise.semantics.measures.base import Matrix, Preparing, Shared
+from likewise.semantics.measures.base import Matrix, Measure, Shared, Themes
 from likewise.semantics.measures.esa import relatedness, shared_concepts
 from likewise.semantics.space.space import Space
 from likewise.semantics.space.vectors import Row, Vectors, dense_product, norms, unit
@@ -20,7 +20,7 @@ Basis = NDArray[np.bool_]
 """Which concepts a theme keeps."""
 
 
-class ThematicEuclidean(Preparing):
+class ThematicEuclidean(Measure):
     """1 / (1 + distance) of both terms, each projected by its own side's theme [000 eq 5, 6].
 
     The basis of a theme is the concepts that hold any word of its tags. A word keeps its tf on the basis
@@ -50,23 +50,10 @@ class ThematicEuclidean(Preparing):
         """The subscription side, projected once; new event terms meet it cheaply."""
         return PreparedDistance(self, subscription_terms, subscription_theme)
 
-    def reason(
-        self,
-        subscription_term: str,
-        event_term: str,
-        *,
-        subscription_theme: Sequence[str] = (),
-        event_theme: Sequence[str] = (),
-        limit: int = 5,
-    ) -> list[Shared]:
+    def _reasons(self, mine: str, theirs: str, themes: Themes, limit: int) -> list[Shared]:
         """The concepts of both themes with the largest products of both weights, each with its share of the score."""
-        score = self.matrix(
-            [subscription_term], [event_term], subscription_theme=subscription_theme, event_theme=event_theme
-        )
-        left = self.project([subscription_term], subscription_theme)
-        right = self.project([event_term], event_theme)
-        both = csr_matrix(np.vstack([left.toarray(), right.toarray()]))
-        return shared_concepts(both, self.space, score=float(score[0, 0]), limit=limit)
+        both = csr_matrix(vstack([self.project([mine], themes.subscription), self.project([theirs], themes.event)]))
+        return shared_concepts(both, self.space, score=self._score(mine, theirs, themes), limit=limit)
 
     def project(self, terms: Sequence[str], theme: Sequence[str]) -> csr_matrix[np.float32]:
         """The rows of terms within a theme [000 Algorithm 1]."""

@@ -8,7 +8,7 @@ from typing import Any, Final
 from nicegui import ui
 
 from likewise.broker.page.city import CityFeed
-from likewise.broker.page.frame import TextElement, button, heading, on_value, saying, tag, tell, text
+from likewise.broker.page.frame import TextElement, button, card, heading, on_value, saying, tag, tell, text
 from likewise.broker.page.labels import judge
 from likewise.broker.page.phrases import ago, many, pairs_of, percent, rate, score_word
 from likewise.broker.page.session import Visitor
@@ -82,8 +82,7 @@ class NowView:
                 empty = "Nothing matches yet. Write a subscription in the playground."
                 self._matches = StreamList(label="Matches and situations", kind="match", empty=empty)
                 self._matches.on("judge", self._judge)
-        with tag("section", "card", 'aria-label="Unusual"'):
-            text("Unusual", tag="h2")
+        with card("Unusual"):
             self._odd = tag("div")
         self._shown_oddities: list[str] | None = None
 

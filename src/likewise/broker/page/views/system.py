@@ -8,7 +8,7 @@ from nicegui import ui
 
 import likewise
 from likewise.broker.auth import ANY, ROLES
-from likewise.broker.page.frame import button, heading, named, on_value, tag, tell, text
+from likewise.broker.page.frame import button, card, heading, named, on_value, tag, tell, text
 from likewise.broker.page.phrases import ago, clock, many, shortened
 from likewise.broker.page.session import Visitor
 from likewise.broker.page.watch import StreamWatch
@@ -34,18 +34,14 @@ class SystemView:
         self._facts = tag("div", "facts")
         with tag("div", "two"):
             with tag("div"):
-                with tag("section", "card", 'aria-label="Patterns"'):
-                    text("What patterns hold", tag="h2")
+                with card("What patterns hold", label="Patterns"):
                     self._patterns = tag("div", "scroll", 'tabindex="0" role="region" aria-label="State of patterns"')
-                with tag("section", "card", 'aria-label="Versions"'):
-                    text("Spaces and versions", tag="h2")
+                with card("Spaces and versions", label="Versions"):
                     self._versions()
             with tag("div"):
-                with tag("section", "card", 'aria-label="Dead letters"'):
-                    text("Dead letters", tag="h2")
+                with card("Dead letters"):
                     self._letters = tag("div")
-                with tag("section", "card", 'aria-label="Tokens"'):
-                    text("Tokens", tag="h2")
+                with card("Tokens"):
                     self._tokens = tag("div")
 
     def _versions(self) -> None:

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from nicegui import ui
 
-from likewise.broker.page.frame import button, heading, named, on_value, saying, score, tag, tell, text
+from likewise.broker.page.frame import button, card, heading, named, on_value, saying, score, tag, tell, text
 from likewise.broker.page.glossary import GlossaryBook
 from likewise.broker.page.phrases import many, score_word, shortened
 from likewise.broker.page.session import Visitor
@@ -45,14 +45,11 @@ class WordsView:
                 with self._map:
                     text("Drawing the map…", "hint", tag="p")
             with tag("div"):
-                with tag("section", "card", 'aria-label="Groups"'):
-                    text("Words for the same", tag="h2")
+                with card("Words for the same", label="Groups"):
                     self._groups = tag("div")
-                with tag("section", "card", 'aria-label="Unknown words"'):
-                    text("Unknown words", tag="h2")
+                with card("Unknown words"):
                     self._guesses = tag("div")
-                with tag("section", "card", 'aria-label="Glossary"'):
-                    text("Glossary", tag="h2")
+                with card("Glossary"):
                     self._entries = tag("div")
         with tag("section", "card", 'aria-label="Two words"'):
             self._build_pair()

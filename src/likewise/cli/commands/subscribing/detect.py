@@ -78,8 +78,8 @@ def detect(
     if where.wanted:
         asked = {"--explain": explain, "--state": state, "--rank": rank, "--chart": chart, "--follow": reading.follow}
         _refuse_on_spark([*chosen(timing), *chosen(records), *(name for name, wanted in asked.items() if wanted)])
-        place = {"master": where.master, "remote": where.remote, "out": out, "rejects": rejects, "as_json": as_json}
-        _detect_on_spark(events, interests, meaning, **place)
+        job = {"events": events, "master": where.master, "remote": where.remote, "out": out, "rejects": rejects}
+        _detect_on_spark(interests, meaning, job | {"as_json": as_json})
         return
     _check_chart(chart)
     feed = Feed(events, rejects, follow=reading.follow, records=records)
@@ -117,11 +117,11 @@ def _refuse_on_spark(asked: list[str]) -> None:
         raise BuildError(f"not on Spark: {', '.join(asked)}", hint="leave it out, or run without --spark")
 
 
-def _detect_on_spark(events: str, interests: list[Subscription], meaning: MeaningOptions, **options: Any) -> None:
-    from likewise.cli.spark.session import detect_on_spark
+def _detect_on_spark(interests: list[Subscription], meaning: MeaningOptions, job: dict[str, Any]) -> None:
+    from likewise.cli.spark.finding import SparkJob, detect_on_spark
 
     spaces = meaning.space or spaces_for(interests, meaning.approach)
-    detect_on_spark(events, interests, spaces=spaces, **spark_options(meaning), **options)
+    detect_on_spark(SparkJob(**job), interests, spaces=spaces, **spark_options(meaning))
 
 
 def _detector(

@@ -92,8 +92,8 @@ def match(
     interests = read_subscriptions(subscriptions, rejects)
     options = {"top_k": mappings.top, "aggregation": mappings.aggregation, "distinct": mappings.distinct}
     if where.wanted:
-        place = {"master": where.master, "remote": where.remote, "out": out, "rejects": rejects, "as_json": as_json}
-        _match_on_spark(events, interests, meaning, **place, **options)
+        job = {"events": events, "master": where.master, "remote": where.remote, "out": out, "rejects": rejects}
+        _match_on_spark(interests, meaning, job | {"as_json": as_json}, **options)
         return
     engine, spaces = _engine(interests, meaning, options)
     feed = Feed(events, rejects, follow=reading.follow, records=records)
@@ -255,11 +255,13 @@ def _publish(engine: Engine, feed: Feed, shown: Shown, spaces: str) -> None:
         errors.print(f"{counted(found, 'match')} of {those}{spaces}", markup=False, soft_wrap=True)
 
 
-def _match_on_spark(events: str, interests: list[Subscription], meaning: MeaningOptions, **options: Any) -> None:
-    from likewise.cli.spark.session import match_on_spark
+def _match_on_spark(
+    interests: list[Subscription], meaning: MeaningOptions, job: dict[str, Any], **options: Any
+) -> None:
+    from likewise.cli.spark.finding import SparkJob, match_on_spark
 
     spaces = meaning.space or spaces_for(interests, meaning.approach)
-    match_on_spark(events, interests, spaces=spaces, **spark_options(meaning), **options)
+    match_on_spark(SparkJob(**job), interests, spaces=spaces, **spark_options(meaning), **options)
 
 
 def _show_ranks(engine: Engine, events: list[Event], limit: int, as_json: bool) -> None:

@@ -48,7 +48,6 @@ def relate(
 
     Example: `likewise relate lift elevator`
     """
-    from likewise.semantics import apart
 
     themes = {
         "subscription_theme": [*(theme or ()), *(theme_a or ())],
@@ -67,7 +66,7 @@ def relate(
         weight = f"{each.weight:+5.1f}" if made.name == "evidence" else f"{each.weight:.4f}"
         output.print(f"  {weight}  {each.concept}", markup=False, soft_wrap=True)
     if not score:
-        why = apart(made, first, second)
+        why = made.apart(first, second)
         errors.print(
             why or "nothing in common: a word may be unknown, or a theme may leave nothing of it", markup=False
         )
