@@ -234,7 +234,7 @@ class Engine:
             for subscription in wanted:
                 self._subscribe(subscription)
                 added.append(subscription.name)
-        except Exception:
+        except BaseException:  # whatever it was, all or none
             for name in added:
                 self.unsubscribe(name)
             raise

@@ -42,7 +42,7 @@ def whole_file(path: Path | str) -> Iterator[BinaryIO]:
             if target.exists():
                 shutil.copymode(target, part)
             part.replace(target)
-        except BaseException:
+        except BaseException:  # whatever it was, no half file stays
             with contextlib.suppress(OSError):
                 part.unlink(missing_ok=True)
             raise

@@ -36,7 +36,8 @@ def once(key: Hashable, make: Callable[[], Made]) -> Made:
         while len(_made) > KEPT:
             _made.popitem(last=False)
     _made.move_to_end(key)
-    return _made[key]  # type: ignore[no-any-return]
+    made: Made = _made[key]
+    return made
 
 
 @dataclass(frozen=True)

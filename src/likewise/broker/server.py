@@ -26,7 +26,7 @@ class _Server(uvicorn.Server):
         super().__init__(config)
         self._broker = broker
 
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002 - uvicorn's name
         """The first signal ends in order, with exit code 0; the second does not wait."""
         # First of all: a log that nobody reads any more must not keep the server from ending.
         self.force_exit = self.should_exit

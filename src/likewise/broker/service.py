@@ -9,13 +9,14 @@ import hashlib
 import os
 import secrets
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import structlog
 from sqlalchemy import Connection
+from sqlalchemy.exc import SQLAlchemyError
 
 from likewise.broker.auth import ANY, Access, Keyring, RateLimit
 from likewise.broker.delivery.hub import Hub
@@ -106,7 +107,7 @@ class Broker:
         self._loop = asyncio.get_running_loop()
         try:
             await self._start()
-        except BaseException as error:
+        except BaseException as error:  # whatever it was, nothing stays open
             self.trouble = error if isinstance(error, LikewiseError) else None
             await self.stop()
             raise
@@ -145,7 +146,7 @@ class Broker:
             try:
                 await work()
                 return
-            except Exception as error:
+            except Exception as error:  # a bug: the service goes on
                 self.counts["task_failures"] += 1
                 logs.error("task failed, begins again", task=work.__qualname__, exc_info=error)
                 await asyncio.sleep(1)
@@ -228,12 +229,8 @@ class Broker:
         """Run a query beside the loop."""
         try:
             return await asyncio.to_thread(query, *arguments)
-        except LikewiseError:
-            raise
-        except Exception as error:
-            if type(error).__module__.startswith("sqlalchemy"):
-                raise StorageError("the database cannot be read at the moment", hint="try again") from error
-            raise
+        except SQLAlchemyError as error:
+            raise StorageError("the database cannot be read at the moment", hint="try again") from error
 
     # publishing
 
@@ -410,7 +407,7 @@ class Broker:
 
     async def follow(
         self, access: Access, *, names: Iterable[str] | None, after: int | None, score: float = 0.0, batch: int = 500
-    ) -> AsyncIterator[list[Notice]]:
+    ) -> AsyncGenerator[list[Notice], None]:
         """Notifications beyond a cursor, then new ones as they come; an empty list every fifteen seconds of silence."""
         if self.hub.streams >= self.settings.quotas.streams:
             raise QuotaError(f"there are {self.hub.streams} streams already", hint="close some")
@@ -445,7 +442,9 @@ class Broker:
         # All that is in the database was read: the rest is in memory.
         return found, max(cursor, floor, found[-1].cursor if found else 0), True
 
-    async def tail(self, access: Access, *, after: int | None, batch: int = 500) -> AsyncIterator[list[LogRecord]]:
+    async def tail(
+        self, access: Access, *, after: int | None, batch: int = 500
+    ) -> AsyncGenerator[list[LogRecord], None]:
         """Events beyond a position, then new ones as they come; an empty list every fifteen seconds of silence."""
         arrived, position = asyncio.Event(), self.log.position if after is None else after
         self._arrived.add(arrived)
@@ -485,7 +484,7 @@ class Broker:
         except TimeoutError:
             pass
         finally:
-            await stream.aclose()  # type: ignore[attr-defined]
+            await stream.aclose()
         return [], cursor
 
     async def acknowledge(self, access: Access, consumer: str, cursor: int) -> int:

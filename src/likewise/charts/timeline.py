@@ -80,7 +80,7 @@ def timeline_spec(rows: list[dict[str, Any]]) -> Any:
     except ImportError:
         raise MissingError("charts need the `charts` extra", hint="pip install 'likewise[charts]'") from None
     data: Any = {"values": rows}
-    base = alt.Chart(alt.Data(**data)).encode(  # type: ignore[no-untyped-call]
+    base = alt.Chart(alt.Data(**data)).encode(  # type: ignore[no-untyped-call]  # Altair's own
         y=alt.Y("role:N", title=None, sort=None),
         tooltip=["role:N", "label:N", "what:N", "start:N", "time:N", "probability:Q"],
     )

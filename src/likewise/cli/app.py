@@ -73,7 +73,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except SystemExit as end:
         # The reader of our output went away (`likewise … | head`), for which Typer exits with 1: nothing is wrong.
         code = 0 if isinstance(end.__context__, BrokenPipeError) else end.code
-    except Exception as error:
+    except Exception as error:  # what is no user's mistake is raised again
         if type(error).__name__ == "NoArgsIsHelpError":
             error.show()  # type: ignore[attr-defined]  # Typer's own, which it does not export
             return USAGE

@@ -67,7 +67,7 @@ class Ending:
             yield
         except LikewiseError:
             raise
-        except Exception as error:
+        except Exception as error:  # Py4J, Spark and sockets each have their own for a JVM that is gone
             if not jvm_is_gone(patience=_LAST_WORDS if self.wanted else 1):
                 raise told_of(error) from error
             if not self.wanted:
@@ -130,7 +130,7 @@ def cancelling(spark: SparkSession) -> Iterator[None]:
     _hush()
     try:
         yield
-    except Exception:
+    except Exception:  # whatever a cancelled job raises
         if not heard:
             raise
     finally:

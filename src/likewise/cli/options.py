@@ -130,7 +130,7 @@ def grouped(function: Callable[..., None]) -> Callable[..., None]:
             given[name] = kind(**{field.name: given.pop(field.name) for field in fields(kind)})
         function(**given)
 
-    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # what Typer looks at
     command.__annotations__ = {each.name: each.annotation for each in parameters}
     return command
 

@@ -53,7 +53,7 @@ class HitBook:
         self._users: dict[int, int] = {}
         self._next = 0
 
-    def add(self, profile: Profile, *, options: Options | None = None, key: Hashable = None) -> int:  # noqa: ARG002
+    def add(self, profile: Profile, *, options: Options | None = None, key: Hashable = None) -> int:  # noqa: ARG002 - not needed by this kind
         """The number of a profile."""
         wanted = Wanted(profile, options or Options())
         number = self._numbers.get(wanted)

@@ -57,7 +57,8 @@ class Intake:
         if reason is not None:
             self._refuse(Refused(event, reason))
             return None
-        if self.seen is None or end > self.seen:  # type: ignore[operator]
+        assert end is not None  # else there was a reason
+        if self.seen is None or end > self.seen:
             self.seen = end
         return end
 
@@ -125,7 +126,9 @@ class Intake:
 
     def forget_hits(self) -> None:
         """Let what waits be matched when its time comes."""
-        self._buffer = [(*key, (event, None)) for *key, (event, _) in self._buffer]  # type: ignore[misc]
+        self._buffer = [
+            (end, start, name, arrival, (event, None)) for end, start, name, arrival, (event, _) in self._buffer
+        ]
 
     @property
     def waiting(self) -> list[Arrived]:

@@ -51,15 +51,15 @@ class GivenHits:
         self._columns.trim()
         return self._columns.encode(events)
 
-    def scored(self, events: Sequence[Event], encoded: EncodedTuples) -> HitColumns:  # noqa: ARG002
+    def scored(self, events: Sequence[Event], encoded: EncodedTuples) -> HitColumns:  # noqa: ARG002 - not needed by this kind
         """All of them."""
         return self._hits
 
     def answers(
         self,
-        events: Sequence[Event],  # noqa: ARG002
-        encoded: EncodedTuples,  # noqa: ARG002
-        scored: HitColumns | None,  # noqa: ARG002
+        events: Sequence[Event],  # noqa: ARG002 - not needed by this kind
+        encoded: EncodedTuples,  # noqa: ARG002 - not needed by this kind
+        scored: HitColumns | None,  # noqa: ARG002 - not needed by this kind
     ) -> Iterator[tuple[int, list[Answer]]]:
         """Those of the general path."""
         by_handle = self._pool.by_handle

@@ -62,10 +62,10 @@ class TreeSequence(SequenceProcess):
         while within is not None and seen[0].time < instance.time - within:
             seen.popleft()
 
-    def awaits(self, slot: Any, roles: tuple[Filled, ...]) -> bool:  # noqa: ARG002
+    def awaits(self, slot: Any, roles: tuple[Filled, ...]) -> bool:  # noqa: ARG002 - not needed by this kind
         return True
 
-    def _waiting(self, k: int, instance: Instance) -> tuple[list[Prefix], bool]:  # noqa: ARG002
+    def _waiting(self, k: int, instance: Instance) -> tuple[list[Prefix], bool]:  # noqa: ARG002 - not needed by this kind
         return list(self.held[k - 1]), False
 
     def _activate(self, prefix: Prefix, *, fresh: bool = True) -> None:

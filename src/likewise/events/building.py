@@ -52,7 +52,7 @@ def _tuples(attributes: Mapping[Any, Any]) -> Iterator[tuple[str, Value]]:
         if not isinstance(name, str) or not name:
             raise InputError(f"an attribute has the name {name!r}", hint="names are text that is not empty")
         if isinstance(value, np.ndarray):
-            value = value.tolist()  # noqa: PLW2901
+            value = value.tolist()  # noqa: PLW2901 - NumPy's numbers become Python's
         if isinstance(value, Mapping):
             raise InputError(f"attribute {name!r} is a nested object", hint="give its members names of their own")
         several = isinstance(value, Iterable) and not isinstance(value, str | bytes | bytearray | np.generic)

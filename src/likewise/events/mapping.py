@@ -255,8 +255,8 @@ def settle_mapping(given: RecordMapping | None, records: Sequence[Mapping[str, o
     taken = {*given.used.values(), *(given.names or ())}
     free = [{name: value for name, value in each.items() if name not in taken} for each in records]
     guess = guess_mapping(free, given.rule)
-    found = {role: name for role, name in guess.used.items() if not getattr(given, role)}
-    return replace(given, **found, complete=True)  # type: ignore[arg-type]
+    found: dict[str, Any] = {role: name for role, name in guess.used.items() if not getattr(given, role)}
+    return replace(given, **found, complete=True)
 
 
 def guess_mapping(records: Sequence[Mapping[str, object]], rule: TimeRule = _ANY_TIME) -> RecordMapping:

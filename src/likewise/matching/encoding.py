@@ -241,12 +241,12 @@ class TupleVocabulary:
     @property
     def attribute_terms(self) -> list[str]:
         """The attributes by their numbers."""
-        return self._attributes.keys  # type: ignore[return-value]
+        return self._attributes.keys  # type: ignore[return-value]  # those of free numbers are None, and nobody asks for them
 
     @property
     def value_terms(self) -> list[str]:
         """The values' terms by their numbers."""
-        return self._values.keys  # type: ignore[return-value]
+        return self._values.keys  # type: ignore[return-value]  # those of free numbers are None, and nobody asks for them
 
     @property
     def held(self) -> int:

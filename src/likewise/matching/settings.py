@@ -282,8 +282,9 @@ class Measures:
         one = self._one
         if one is not None and self._fits(one, approach):
             return one
-        if approach == "thematic" and isinstance(getattr(one, "space", None), Space):
-            return Thematic(one.space)  # type: ignore[union-attr]
+        space = getattr(one, "space", None)
+        if approach == "thematic" and isinstance(space, Space):
+            return Thematic(space)
         if not self._spaces and approach != "concept":
             raise MissingError(
                 f"~ needs a space or a measure for the approach {approach}, and there is none",

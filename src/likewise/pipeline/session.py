@@ -48,7 +48,7 @@ def start_jvm(settings: Mapping[str, str]) -> None:
     reader = threading.Thread(target=_hand_on, args=(ours,), daemon=True, name="likewise-jvm")
     reader.start()
     try:
-        gateway = launch_gateway(conf, {"process_group": 0, "stderr": its})  # type: ignore[no-untyped-call]
+        gateway = launch_gateway(conf, {"process_group": 0, "stderr": its})  # type: ignore[no-untyped-call]  # PySpark's own
     except PySparkRuntimeError as error:
         os.close(its)
         # Why it did not start is said there.

@@ -106,12 +106,12 @@ def _hybrid(spaces: Sequence[Space], *, top: int = TOP, **options: Any) -> Measu
     return Hybrid(_spatial(Esa, spaces, **options), JiangConrath(), top=top)
 
 
-def _concept(spaces: Sequence[Space], *, thesaurus: Thesaurus | str | Path | None = None, **options: Any) -> Measure:  # noqa: ARG001
+def _concept(_spaces: Sequence[Space], *, thesaurus: Thesaurus | str | Path | None = None, **options: Any) -> Measure:
     read = Thesaurus.from_file(thesaurus) if isinstance(thesaurus, str | Path) else thesaurus
     return Concept(read, **options)
 
 
-def _jiang_conrath(spaces: Sequence[Space], **options: Any) -> Measure:  # noqa: ARG001
+def _jiang_conrath(_spaces: Sequence[Space], **options: Any) -> Measure:
     return JiangConrath(**options)
 
 
@@ -121,13 +121,13 @@ def _evidence(spaces: Sequence[Space], **options: Any) -> Measure:
     return Evidence(spaces, **options)
 
 
-def _embedding(spaces: Sequence[Space], **options: Any) -> Measure:  # noqa: ARG001
+def _embedding(_spaces: Sequence[Space], **options: Any) -> Measure:
     from likewise.semantics.measures.embedding import Embedding
 
     return Embedding(**options)
 
 
-def _sentence(spaces: Sequence[Space], **options: Any) -> Measure:  # noqa: ARG001
+def _sentence(_spaces: Sequence[Space], **options: Any) -> Measure:
     from likewise.semantics.measures.sentence import Sentence
 
     return Sentence(**options)

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import msgspec
 from fastapi import APIRouter, Query, Request, Response
+from sqlalchemy import Connection
 from starlette.background import BackgroundTask
 from starlette.responses import FileResponse
 
@@ -173,10 +174,9 @@ async def save_mapping(request: Request, name: str, wanted: MappingModel) -> Res
     table = schema.mappings
     here = (table.c.namespace == access.namespace) & (table.c.name == name[:255])
 
-    def save(connection: object) -> None:
-        execute = connection.execute  # type: ignore[attr-defined]
-        execute(table.delete().where(here))
-        execute(table.insert(), {"namespace": access.namespace, "name": name[:255], "body": body})
+    def save(connection: Connection) -> None:
+        connection.execute(table.delete().where(here))
+        connection.execute(table.insert(), {"namespace": access.namespace, "name": name[:255], "body": body})
 
     await broker.write(save)
     await broker.audit(access, "save mapping", name[:255])
@@ -199,7 +199,7 @@ async def backup(request: Request) -> Response:
     target = Path(folder.name) / "broker.sqlite3"
     try:
         await broker.read(broker.database.backup, target)
-    except BaseException:
+    except BaseException:  # whatever it was, no half copy stays
         folder.cleanup()
         raise
     await broker.audit(access, "backup", f"position {broker.log.position}")

@@ -84,7 +84,7 @@ class BrokerApp(FastAPI):
             response = answer(problem_of(error))
         except ClientDisconnect:
             return
-        except Exception as error:
+        except Exception as error:  # a bug: its answer is a problem document too
             response = await _on_bug(request, error)
         await response(scope, receive, send)
 
@@ -124,7 +124,7 @@ def create_app(broker: Broker) -> BrokerApp:
             described.update(_described(app))
         return described
 
-    app.openapi = describe  # type: ignore[method-assign]
+    app.openapi = describe  # type: ignore[method-assign]  # as FastAPI documents it
     return app
 
 

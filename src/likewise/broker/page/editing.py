@@ -119,7 +119,8 @@ def _changed(node: T, on: bool) -> T:
     elif isinstance(node, tuple):
         changed = tuple(_changed(part, on) for part in node)
     elif _is_part(node):
-        changed = replace(node, **{one.name: _changed(getattr(node, one.name), on) for one in fields(node)})  # type: ignore[type-var, arg-type]
+        part: Any = node
+        changed = replace(part, **{one.name: _changed(getattr(part, one.name), on) for one in fields(part)})
     found: T = changed
     return found
 

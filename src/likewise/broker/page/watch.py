@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter, OrderedDict, deque
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing
 from typing import Any, Final
 
@@ -127,10 +127,10 @@ class StreamWatch:
         self._follow(broker.tail(self._access, after=position), self._take_event)
         self._follow(broker.follow(self._access, names=None, after=cursor), self._take_notice)
 
-    def _follow(self, stream: AsyncIterator[list[Any]], take: Callable[[Any], None]) -> None:
+    def _follow(self, stream: AsyncGenerator[list[Any], None], take: Callable[[Any], None]) -> None:
         async def run() -> None:
             try:
-                async with aclosing(stream):  # type: ignore[type-var]
+                async with aclosing(stream):
                     async for items in stream:
                         for item in items:
                             take(item)

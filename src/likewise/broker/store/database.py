@@ -38,7 +38,7 @@ class Database:
         except SQLAlchemyError as error:
             self.close()
             raise _unusable(self.engine, error) from None
-        except BaseException:
+        except BaseException:  # whatever it was, the lock does not stay
             self.close()
             raise
 

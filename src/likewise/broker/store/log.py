@@ -336,7 +336,7 @@ class Log:
         try:
             with self.database.begin() as connection:
                 results = [job.action(connection) for job in writes]
-        except Exception:
+        except Exception:  # each by itself finds out whose failure it was
             for job in writes:
                 self._write(job)
             return
@@ -351,7 +351,7 @@ class Log:
         except (SQLAlchemyError, MissingError, OSError) as error:
             self._note_failure(error)
             job.done.set_exception(StorageError(f"the change could not be stored: {self.failing}"))
-        except Exception as error:
+        except Exception as error:  # of the action itself: for whoever asked
             job.done.set_exception(error)
         else:
             self._note_success()

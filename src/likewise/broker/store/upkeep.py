@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -52,11 +53,11 @@ class Upkeep:
             for job in jobs:
                 group.create_task(job)
 
-    async def _every(self, seconds: float, work: object) -> None:
+    async def _every(self, seconds: float, work: Callable[[], Awaitable[object]]) -> None:
         while True:
             await asyncio.sleep(seconds)
             try:
-                await work()  # type: ignore[operator]
+                await work()
             except LikewiseError as error:
                 logs.warning("upkeep failed", what=getattr(work, "__name__", ""), reason=error.message)
 

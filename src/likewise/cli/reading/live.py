@@ -105,7 +105,7 @@ def arriving(items: Iterator[Item], *, size: int, stopped: Callable[[], bool]) -
                 news.set()
                 while len(waiting) > MOST:
                     time.sleep(POLL)
-        except BaseException as error:
+        except BaseException as error:  # raised again by whoever reads
             failures.append(error)
         finally:
             over.set()

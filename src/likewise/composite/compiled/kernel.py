@@ -350,5 +350,5 @@ def repeated(starts: Any, ids: Any, attribute_of: Any, attributes: int) -> Any:
 
 def kernel_is_cached() -> bool:
     """Whether the machine code is on disk, so that its first use does not compile."""
-    folder = Path(detect.stats.cache_path)  # type: ignore[attr-defined]
+    folder = Path(detect.stats.cache_path)  # type: ignore[attr-defined]  # Numba's, on a compiled function
     return any(folder.glob("kernel.detect-*.nbi"))

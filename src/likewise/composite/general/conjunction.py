@@ -237,7 +237,7 @@ class JointProcess(Guarded):
             product *= blockers.factor(roles_of(parts), low=high - within - 1, high=low + within, closed=True)
         return product
 
-    def broken_by(self, blockers: Blockers, instance: Instance, keys: tuple[Any, ...]) -> None:  # noqa: ARG002
+    def broken_by(self, blockers: Blockers, instance: Instance, keys: tuple[Any, ...]) -> None:  # noqa: ARG002 - not needed by this kind
         """What waits for its window to be over goes when the moment is over that broke it."""
         within = self.node.within
         for whole in self.pending:

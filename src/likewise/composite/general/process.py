@@ -145,7 +145,7 @@ class Process:
         """Stop: nothing below can contribute any more."""
         self.alive = False
 
-    def dump(self, dump: Dump) -> Any:  # noqa: ARG002
+    def dump(self, dump: Dump) -> Any:  # noqa: ARG002 - not needed by this kind
         """The state as plain values."""
         return None
 
@@ -182,7 +182,7 @@ class LeafProcess(Process):
 
     node: LeafNode
 
-    def begin(self, *, fresh: bool) -> None:  # noqa: ARG002
+    def begin(self, *, fresh: bool) -> None:  # noqa: ARG002 - not needed by this kind
         self.listening = False
         self.awaited: Callable[[Any, tuple[Filled, ...]], bool] | None = None
         self.listen()
@@ -239,7 +239,7 @@ class TimeProcess(Process):
         period, shift = self.node.period, self.node.shift
         self.run.wake((after - shift) // period * period + period + shift, TIMERS, self, None)
 
-    def fire(self, item: Any) -> None:  # noqa: ARG002
+    def fire(self, item: Any) -> None:  # noqa: ARG002 - not needed by this kind
         now = self.run.now
         token = RoleToken(Event("", (), (), now, now), -1, now)
         self.emit(
@@ -256,7 +256,7 @@ class TimeProcess(Process):
         )
         self._plan_next(now)
 
-    def load(self, state: Any, load: Load) -> None:  # noqa: ARG002
+    def load(self, state: Any, load: Load) -> None:  # noqa: ARG002 - not needed by this kind
         # What lies before the snapshot has been.
         self._plan_next(max(self.after, self.run.clock))
 

@@ -152,7 +152,7 @@ def _cardinality(starts: int, settings: ExperimentSettings) -> Iterator[Experime
         last = sequences // first
         settings.say(f"figure 8: {first:,} first profiles, {last:,} last ones")
         world = crossed(first, last, events=2 * sequences + 1)
-        spent = {method: best(lambda m=method, w=world: measure(w, m, unique=True)) for method in METHODS}  # type: ignore[misc]
+        spent = {method: best(lambda m=method, w=world: measure(w, m, unique=True)) for method in METHODS}  # type: ignore[misc]  # mypy cannot type defaults of a lambda
         name: dict[str, Cell] = {"first": first, "last": last}
         whole.append(name | {method: 1e3 * each.total for method, each in spent.items()})
         composing.append(
@@ -209,7 +209,7 @@ def _per_event(world: PatternWorld) -> dict[str, Cell]:
     count = len(world.numbers)
     out: dict[str, Cell] = {}
     for name, (method, unique) in LINES.items():
-        out[name] = 1e6 * best(lambda m=method, u=unique: measure(world, m, unique=u)).total / count  # type: ignore[misc]
+        out[name] = 1e6 * best(lambda m=method, u=unique: measure(world, m, unique=u)).total / count  # type: ignore[misc]  # mypy cannot type defaults of a lambda
     return out
 
 

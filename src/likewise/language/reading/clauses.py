@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from likewise.events import Value
 from likewise.language.literals import literal
@@ -39,7 +40,7 @@ class ClauseReader:
         self.seen: dict[str, int] = {}
         self.where: list[tuple[Binding, int]] = []
         self.consumption: Consumption | None = None
-        self.options: dict[str, float | int | str] = {}
+        self.options: dict[str, Any] = {}
 
     def read(self, kind: str, at: int) -> None:
         """One clause, whose keyword has been read."""
@@ -75,7 +76,7 @@ class ClauseReader:
 
     def chosen(self) -> Options:
         """The options that were given."""
-        return Options(**self.options) if self.options else _NONE  # type: ignore[arg-type]
+        return Options(**self.options) if self.options else _NONE
 
     def _threshold(self) -> None:
         at, threshold = self.scanner.peek().start, self._number("a threshold from 0 to 1")

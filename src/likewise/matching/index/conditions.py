@@ -71,7 +71,7 @@ class ConditionTable:
         numbers: list[int] = []
         try:
             numbers.extend(self.add(predicate) for predicate in predicates)
-        except Exception:
+        except BaseException:  # whatever it was, nothing stays half counted
             for number in numbers:
                 self.release(number)
             raise

@@ -1,5 +1,7 @@
 """The compiled heart of approximate matching of moderately many profiles: every score of an event."""
 
+# ruff: noqa: PLR0917  (compiled functions are not called by keyword)
+
 from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
@@ -100,7 +102,7 @@ def is_worded(condition: Any) -> bool:
 
 
 @numba.njit(cache=True, nogil=True)
-def fill_rows(  # noqa: PLR0917
+def fill_rows(
     out: NDArray[np.float32],
     places: NDArray[np.int64],
     conditions: Any,
@@ -205,14 +207,14 @@ def _maximise(best: NDArray[np.float32], row: NDArray[np.float32]) -> None:
 @numba.njit(cache=True, nogil=True)
 def _meets(met: NDArray[np.uint8], profile: int, profiles: Profiles) -> bool:
     begin = profiles.start[profile]
-    for place in range(begin, begin + profiles.length[profile]):  # noqa: SIM110
+    for place in range(begin, begin + profiles.length[profile]):  # noqa: SIM110 - compiled
         if not met[profiles.condition[place]]:
             return False
     return True
 
 
 @numba.njit(cache=True, nogil=True)
-def score_dense(  # noqa: PLR0917
+def score_dense(
     ids: NDArray[np.int32],
     starts: NDArray[np.int64],
     events: NDArray[np.int64],

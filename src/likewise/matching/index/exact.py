@@ -155,7 +155,7 @@ class ExactIndex:
         tests: list[Test] = []
         try:
             tests.extend(map(self._compile, predicates))
-        except Exception:
+        except BaseException:  # whatever it was, nothing stays half registered
             for test in tests:
                 self._release(test)
             raise

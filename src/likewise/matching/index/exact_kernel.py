@@ -1,5 +1,7 @@
 """The compiled heart of exact matching: access one predicate by index, then verify the others."""
 
+# ruff: noqa: PLR0917  (compiled functions are not called by keyword)
+
 from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
@@ -136,7 +138,7 @@ def _lower_bound(key: NDArray[Any], begin: int, end: int, bound: float) -> int:
 
 
 @numba.njit(cache=True, nogil=True)
-def match_exact(  # noqa: PLR0912, PLR0917
+def match_exact(  # noqa: PLR0912 - one loop, compiled as one
     ids: NDArray[np.int32],
     starts: NDArray[np.int64],
     first: int,

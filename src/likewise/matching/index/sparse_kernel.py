@@ -1,5 +1,7 @@
 """The compiled heart of approximate matching of very many profiles: only candidates are scored."""
 
+# ruff: noqa: PLR0917  (compiled functions are not called by keyword)
+
 from __future__ import annotations
 
 import math
@@ -191,7 +193,7 @@ def _verify(profile: int, mine: NDArray[np.int32], world: SparseTables) -> float
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def _collect(  # noqa: PLR0917
+def _collect(
     t: int,
     score: float,
     number: int,
@@ -218,7 +220,7 @@ def _collect(  # noqa: PLR0917
 
 
 @numba.njit(cache=True, nogil=True)
-def match_sparse(  # noqa: PLR0917
+def match_sparse(
     ids: NDArray[np.int32],
     starts: NDArray[np.int64],
     events: NDArray[np.int64],

@@ -201,6 +201,10 @@ class Relations:
 
     def __init__(self, columns: TermColumns) -> None:
         self.columns = columns
+        self.forget()
+
+    def forget(self) -> None:
+        """Drop all rows."""
         self._rows: dict[tuple[int, int], int] = {}
         self._stamp = np.zeros(64, dtype=np.int64)
         self.table = np.zeros((64, 16), dtype=np.float32)
@@ -209,10 +213,6 @@ class Relations:
     def nbytes(self) -> int:
         """Memory of the table."""
         return self.table.nbytes
-
-    def forget(self) -> None:
-        """Drop all rows."""
-        self.__init__(self.columns)  # type: ignore[misc]
 
     def rows(
         self, numbers: Sequence[int], terms: Sequence[str], *, context: int = 0, theme: Sequence[str] = ()

@@ -108,7 +108,8 @@ _answers: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(Answer)
 
 def decode_hello(data: bytes) -> Hello:
     """The first message of a connection."""
-    return _decoded(_hello, data)  # type: ignore[no-any-return]
+    hello: Hello = _decoded(_hello, data)
+    return hello
 
 
 def decode_request(data: bytes) -> Any:

@@ -51,13 +51,16 @@ def init_node(folder: Path, authority: Path) -> Key:
 
 def _read_authority(folder: Path) -> tuple[Certificate, EllipticCurvePrivateKey]:
     from cryptography import x509
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
     certificate, key = (folder / name for name in AUTHORITY)
     if not certificate.exists() or not key.exists():
         raise MissingError(f"there is no federation in {folder}", hint="make one: likewise node init --federation DIR")
     secret = load_pem_private_key(key.read_bytes(), None)
-    return x509.load_pem_x509_certificate(certificate.read_bytes()), secret  # type: ignore[return-value]
+    if not isinstance(secret, EllipticCurvePrivateKey):
+        raise BuildError(f"{key} is no key of a federation", hint="make one: likewise node init --federation DIR")
+    return x509.load_pem_x509_certificate(certificate.read_bytes()), secret
 
 
 def _new_key() -> EllipticCurvePrivateKey:

@@ -11,8 +11,8 @@ from typing import Final, Protocol
 
 from likewise.errors import InputError, LikewiseError
 from likewise.events import Event, normalise
-from likewise.language import Profile, parse_subscription
-from likewise.matching import Match, Matcher
+from likewise.language import Predicate, Profile, parse_subscription
+from likewise.matching import Mapping, Match, Matcher
 from likewise.overlay.cube.decompose import ProfileTopic
 from likewise.overlay.cube.items import TopicHit, id_of
 from likewise.overlay.node.wire import Listed
@@ -148,19 +148,19 @@ def _topic(hit: TopicHit) -> Key:
     return hit.topic
 
 
-def _renames(predicates: Iterable[object]) -> bool:
-    return any(getattr(predicate, "attribute_approximate", False) for predicate in predicates)
+def _renames(predicates: Iterable[Predicate]) -> bool:
+    return any(predicate.attribute_approximate for predicate in predicates)
 
 
-def _values(event: Event, mappings: Sequence[object]) -> tuple[tuple[str, int, float], ...]:
+def _values(event: Event, mappings: Sequence[Mapping]) -> tuple[tuple[str, int, float], ...]:
     """For approximate attributes: which tuple answers in each mapping, weighted against the best one."""
-    best = mappings[0].probability if mappings else 1.0  # type: ignore[attr-defined]
+    best = mappings[0].probability if mappings else 1.0
     places = {pair: place for place, pair in reversed(list(enumerate(event.tuples)))}
     own = {normalise(name) for name, _ in event.tuples}
     out: dict[tuple[str, int], float] = {}
     for mapping in mappings:
-        for one in mapping.correspondences:  # type: ignore[attr-defined]
+        for one in mapping.correspondences:
             name = one.predicate.attribute
             if one.predicate.attribute_approximate and normalise(name) not in own:
-                out.setdefault((name, places[one.tuple]), mapping.probability / best)  # type: ignore[attr-defined]
+                out.setdefault((name, places[one.tuple]), mapping.probability / best)
     return tuple((name, place, weight) for (name, place), weight in out.items())

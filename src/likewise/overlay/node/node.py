@@ -15,7 +15,7 @@ import msgspec
 
 from likewise.errors import BuildError
 from likewise.events import Event, decode_line, encode_line
-from likewise.language import Options, Subscription, parse_subscription
+from likewise.language import Options, Profile, Subscription, parse_subscription
 from likewise.overlay.cube.decompose import Compound, ProfileTopic, decompose, topic_of, topics_of
 from likewise.overlay.cube.items import Carried, Id, Item, Report, id_of
 from likewise.overlay.cube.plane import Subscriber
@@ -166,7 +166,8 @@ class OverlayNode:
     def warm_up(self) -> None:
         """Do once what takes long the first time: the matcher's compiled parts are loaded, the measure is read."""
         catalogue = TopicCatalogue()
-        catalogue.merge([w.Listed(topic_of(parse_subscription(text).body, Options()), 1, True) for text in _WARMING])  # type: ignore[arg-type]
+        bodies = [parse_subscription(text).body for text in _WARMING]
+        catalogue.merge([w.Listed(topic_of(body, Options()), 1, True) for body in bodies if isinstance(body, Profile)])
         event = Event("warming", (("kind", "warm"), ("size", 2)), (), 1, 1)
         self.classify((event,), catalogue)
         self.classify((event,), self.catalogue)

@@ -8,8 +8,10 @@ before, so nothing is reported twice.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections.abc import Iterable
 from typing import Final
 
+from likewise.composite import Detection
 from likewise.events import Event, Instant
 from likewise.overlay.cube.composing import PatternRun, report_of
 from likewise.overlay.cube.items import Carried, Id, Report
@@ -120,7 +122,7 @@ class Region:
         self._base = (run.snapshot(), clock)
         return Mark(relationship, self._base[0], clock, tuple(carried.id for _, carried in gone))
 
-    def _reports(self, found: list) -> list[Report]:  # type: ignore[type-arg]
+    def _reports(self, found: Iterable[Detection]) -> list[Report]:
         return [report_of(each, [self._by_event.get(_content(event)) for event in each.members]) for each in found]
 
 

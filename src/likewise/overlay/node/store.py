@@ -22,6 +22,9 @@ class Store:
 
     def __init__(self, key: Key) -> None:
         self.key = key
+        self._forget()
+
+    def _forget(self) -> None:
         self.epoch: Epoch = NEVER
         self.number = 0
         self.interests: dict[tuple[str, str], Interest] = {}
@@ -98,7 +101,7 @@ class Store:
 
     def load(self, state: StoreState, epoch: Epoch, number: int) -> None:
         """Become a copy."""
-        self.__init__(self.key)  # type: ignore[misc]
+        self._forget()
         for operation in self.missing(state):
             self.apply(operation)
         self.seen = dict.fromkeys(state.seen)

@@ -64,7 +64,7 @@ def topic_key(topic: str) -> Key:
     return topic_of(profile_of(topic), Options()).key
 
 
-def classify_by_type(events: Sequence[Event], catalogue: TopicCatalogue) -> list[tuple[TopicHit, ...]]:  # noqa: ARG001
+def classify_by_type(events: Sequence[Event], _catalogue: TopicCatalogue) -> list[tuple[TopicHit, ...]]:
     """The topics of an event are its types."""
     return [
         tuple(TopicHit(topic_key(str(value))) for name, value in event.tuples if name == "type") for event in events

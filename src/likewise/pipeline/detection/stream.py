@@ -68,7 +68,7 @@ class ClockSource(DataSource):
     def schema(self) -> str:
         return SCHEMA
 
-    def streamReader(self, schema: StructType) -> ClockReader:  # noqa: ARG002 - Spark's names
+    def streamReader(self, schema: StructType) -> ClockReader:  # noqa: ARG002 - Spark's signature
         return ClockReader(self.options)
 
 
@@ -103,16 +103,16 @@ class ClockReader(DataSourceStreamReader):
         """A new query begins now."""
         return {"beats": self._now()}
 
-    def latestOffset(self, start: dict[str, int], limit: Any = None) -> dict[str, int]:  # noqa: ARG002
+    def latestOffset(self, start: dict[str, int], limit: Any = None) -> dict[str, int]:  # noqa: ARG002 - Spark's signature
         """The beats so far. Started again, it waits for a whole beat: what came meanwhile goes first."""
         now = self._now()
         return {"beats": max(start["beats"], now)} if now > self._since + 1 else start
 
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[Tick]:  # noqa: ARG002
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[Tick]:  # noqa: ARG002 - Spark's signature
         """Only the last beat counts."""
         return [Tick(end["beats"] * self._beat)]
 
-    def read(self, partition: Tick) -> Iterator[pa.RecordBatch]:  # type: ignore[override]
+    def read(self, partition: Tick) -> Iterator[pa.RecordBatch]:  # type: ignore[override]  # its own kind of partition
         """The tick."""
         yield pa.RecordBatch.from_pydict({"moment": [partition.moment]}, schema=_ARROW)
 
@@ -205,7 +205,7 @@ class DetectProcessor(StatefulProcessor):
             yield from self._owned(composer.release(max(event.span[1] for event in events)), pattern, place)
         yield from self._advance(composer, timer, pattern=pattern, place=place, times=timerValues)
 
-    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:  # noqa: ARG002
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:  # noqa: ARG002 - Spark's signature
         """The watermark has come to something that waits."""
         pattern, version, place = key
         if not self._current(pattern, version):
@@ -336,7 +336,7 @@ def plan_text(frame: DataFrame) -> str:
     java = getattr(frame, "_jdf", None)
     if java is not None:
         return str(java.queryExecution().analyzed().toString())
-    return str(frame._explain_string(extended=True))  # type: ignore[operator]
+    return str(frame._explain_string(extended=True))  # type: ignore[operator]  # private in Spark, and without types
 
 
 def sealed(found: DataFrame) -> DataFrame:

@@ -111,10 +111,10 @@ class BrokerLogSource(DataSource):
     def schema(self) -> str:
         return SCHEMA
 
-    def reader(self, schema: StructType) -> BrokerLogReader:  # noqa: ARG002 - Spark's names
+    def reader(self, schema: StructType) -> BrokerLogReader:  # noqa: ARG002 - Spark's signature
         return BrokerLogReader(self.options)
 
-    def streamReader(self, schema: StructType) -> BrokerLogStream:  # noqa: ARG002
+    def streamReader(self, schema: StructType) -> BrokerLogStream:  # noqa: ARG002 - Spark's signature
         return BrokerLogStream(self.options)
 
 
@@ -150,7 +150,7 @@ class BrokerLogReader(DataSourceReader):
         table = LogTable(self._options["database"], self._options["namespace"])
         return _ranges(table.first() - 1, table.last())
 
-    def read(self, partition: PositionRange) -> Iterator[pa.RecordBatch]:  # type: ignore[override]
+    def read(self, partition: PositionRange) -> Iterator[pa.RecordBatch]:  # type: ignore[override]  # its own kind of partition
         """The events of a range, as Arrow columns."""
         return _read(self._options, partition)
 
@@ -166,7 +166,7 @@ class BrokerLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """A new query begins with the oldest event."""
         return {"position": self._table().first() - 1}
 
-    def latestOffset(self, start: dict[str, int], limit: Any = None) -> dict[str, int]:  # noqa: ARG002
+    def latestOffset(self, start: dict[str, int], limit: Any = None) -> dict[str, int]:  # noqa: ARG002 - Spark's signature
         """The last position by now."""
         last = self._table().last() if self._end is None else self._end
         return {"position": max(last, start["position"])}
@@ -179,7 +179,7 @@ class BrokerLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The ranges of a batch."""
         return _ranges(start["position"], end["position"])
 
-    def read(self, partition: PositionRange) -> Iterator[pa.RecordBatch]:  # type: ignore[override]
+    def read(self, partition: PositionRange) -> Iterator[pa.RecordBatch]:  # type: ignore[override]  # its own kind of partition
         """The events of a range, as Arrow columns."""
         return _read(self._options, partition)
 

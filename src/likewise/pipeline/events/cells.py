@@ -38,11 +38,12 @@ def tuples_of(cell: Column, kind: DataType, *, name: Column, label: str, read_as
     `name` is the attribute's name as a column, since keys of maps are part of it; `label` names the cell in errors.
     """
     from pyspark.sql import functions as F
+    from pyspark.sql.types import ArrayType, MapType, NullType, StructType
 
-    match kind.typeName():
-        case "void":
+    match kind:
+        case NullType():
             return _nothing()
-        case "struct":
+        case StructType():
             parts = [
                 tuples_of(
                     cell.getField(field.name),
@@ -51,14 +52,12 @@ def tuples_of(cell: Column, kind: DataType, *, name: Column, label: str, read_as
                     label=f"{label}.{field.name}",
                     read_as=read_as,
                 )
-                for field in kind.fields  # type: ignore[attr-defined]
+                for field in kind.fields
             ]
             return joined(parts)
-        case "array":
-            inner = kind.elementType  # type: ignore[attr-defined]
+        case ArrayType(elementType=inner):
             return _each(cell, lambda value: tuples_of(value, inner, name=name, label=label, read_as=read_as))
-        case "map":
-            inner = kind.valueType  # type: ignore[attr-defined]
+        case MapType(valueType=inner):
             return _each(
                 F.map_entries(cell),
                 lambda entry: tuples_of(

@@ -276,11 +276,12 @@ def _flaw(id: Column, attributes: Column, flaw: Column | None) -> Column:
 
 def _attributes(cell: Column, kind: DataType) -> Column:
     from pyspark.sql import functions as F
+    from pyspark.sql.types import ArrayType, MapType, StructType
 
     from likewise.pipeline.events.cells import sound, tuple_of, tuples_of
 
-    if kind.typeName() == "array" and kind.elementType.typeName() == "struct":  # type: ignore[attr-defined]
-        names = kind.elementType.names  # type: ignore[attr-defined]
+    if isinstance(kind, ArrayType) and isinstance(kind.elementType, StructType):
+        names = kind.elementType.names
         if names == ["name", "value", "kind"]:
             return cell
         if {"name", "value"} <= set(names):
@@ -288,8 +289,8 @@ def _attributes(cell: Column, kind: DataType) -> Column:
             return F.transform(
                 cell, lambda each: tuple_of(each["name"], each["value"], each["kind"] if typed else F.lit("text"))
             )
-    if kind.typeName() == "map":
-        inner = kind.valueType  # type: ignore[attr-defined]
+    if isinstance(kind, MapType):
+        inner = kind.valueType
         text = inner.simpleString() in ("string", "array<string>")
         listed = F.transform(
             F.map_entries(cell),

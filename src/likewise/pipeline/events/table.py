@@ -282,7 +282,7 @@ class _Plan(NamedTuple):
 
         cell = self.own.get("theme")
         if cell is None:
-            return F.array(*(F.lit(tag) for tag in self.mapping.theme)).cast("array<string>")  # type: ignore[union-attr]
+            return F.array(*(F.lit(tag) for tag in self.mapping.theme)).cast("array<string>")  # type: ignore[union-attr]  # fixed tags here
         sort = cell.kind.typeName().partition("(")[0]
         if sort in ("string", "char", "varchar"):
             tags = F.split(F.trim(F.coalesce(cell.value, F.lit(""))), r"\s*,\s*")
@@ -365,7 +365,8 @@ def _expression(spec: Any, present: Sequence[str]) -> Column:
     from pyspark.sql import functions as F
 
     if not isinstance(spec, str):
-        return spec  # type: ignore[no-any-return]
+        given: Column = spec
+        return given
     return column(spec) if spec in present else F.col(spec)
 
 

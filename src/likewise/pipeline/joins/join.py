@@ -323,7 +323,7 @@ class MeaningJoin:
                 hint="filter it, or join each micro-batch in foreachBatch",
             )
         # The stubs want a kind of function that the call itself finds out.
-        near = arrow_udf(NearColumn(self.meaning, terms, self._near[0].bar).__call__, NEAR)  # type: ignore[call-overload]
+        near = arrow_udf(NearColumn(self.meaning, terms, self._near[0].bar).__call__, NEAR)  # type: ignore[call-overload]  # its stubs miss plain functions
         left = self.left.keyed()
         if not left.isStreaming:
             left = self._near[0].spread_out(left)

@@ -114,7 +114,7 @@ def register_related(
     for called, function, kind in ((name, related_columns, "double"), (f"why_{name}", why_columns, WHY)):
         # Spark does not count the arguments of a function in Python; of one in SQL it does, when it analyses a query.
         inner = f"likewise_{called}"
-        spark.udf.register(inner, arrow_udf(function, kind))  # type: ignore[call-overload]
+        spark.udf.register(inner, arrow_udf(function, kind))  # type: ignore[call-overload]  # its stubs miss plain functions
         spark.sql(
             f"create or replace temporary function {_quoted(called)}(a string, b string, "
             "theme_a array<string> default null, theme_b array<string> default null) "

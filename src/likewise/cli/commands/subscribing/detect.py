@@ -234,7 +234,7 @@ def _limits(instances: int, policy: str) -> Any:
 
     if policy not in ("drop oldest", "refuse"):
         raise BuildError(f"unknown policy {policy!r}", hint="`drop oldest` or `refuse`")
-    return Limits(instances, policy)  # type: ignore[arg-type]
+    return Limits(instances, policy)  # type: ignore[arg-type]  # checked above
 
 
 def _duration(text: str) -> int:

@@ -70,7 +70,7 @@ def build(
     else:
         from likewise.pipeline import Corpus
 
-        found = Corpus.find(corpus, format=format, title_field=title_field, text_field=text_field)  # type: ignore[arg-type]
+        found = Corpus.find(corpus, format=format, title_field=title_field, text_field=text_field)  # type: ignore[arg-type]  # as above
         place = {"master": master, "remote": remote, "memory": memory}
         summary = _build(found, space_path(out), options=options, overwrite=overwrite, place=place)
     if as_json:
