@@ -119,12 +119,12 @@ def stream_rows(folder: Path, *, quick: bool) -> Iterator[dict[str, object]]:
 
 
 def _detect(*, data: str, cores: int) -> dict[str, Any]:
-    from likewise.pipeline import TableMapping, detect, read_events
+    from likewise.events import RecordMapping
+    from likewise.pipeline import detect, read_events
 
     with session(cores) as spark, memory() as used:
-        columns = (
-            TableMapping(id="id", time="time", kinds={"type": "text", "room": "text"}) if data.endswith("csv") else None
-        )
+        table = RecordMapping(id="id", time="time", kinds={"type": "text", "room": "text"})
+        columns = table if data.endswith("csv") else None
         events = read_events(spark, data, columns=columns)
         found = detect(events, PATTERN)
         started = time.perf_counter()

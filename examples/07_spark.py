@@ -16,8 +16,8 @@ if find_spec("pyspark") is None or shutil.which("java") is None:
 
 from pyspark.sql import functions as F
 
+from likewise.events import RecordMapping
 from likewise.pipeline import (
-    TableMapping,
     dead_letters,
     detect,
     events_from_columns,
@@ -65,7 +65,7 @@ readings = spark.createDataFrame(
     ],
     "id string, at string, device string, type string, reading int, room string",
 )
-events = events_from_columns(readings, TableMapping(id="id", time="at"))
+events = events_from_columns(readings, RecordMapping(id="id", time="at"))
 events.select("id", "time", F.transform("attributes", lambda a: F.concat_ws("=", a["name"], a["value"]))).show(
     truncate=False
 )

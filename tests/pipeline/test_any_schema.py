@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from pyspark.sql import functions as F
 
 from likewise.errors import BuildError, InputError
-from likewise.events import parse_instant, to_instant, value_of_text, zone_of
-from likewise.pipeline import TableMapping, as_events, dead_letters, detect, events_from_columns, match, read_events
+from likewise.events import RecordMapping, parse_instant, to_instant, value_of_text, zone_of
+from likewise.pipeline import as_events, dead_letters, detect, events_from_columns, match, read_events
 
 pytestmark = pytest.mark.spark
 
@@ -35,23 +35,23 @@ def test_null_of_any_type_is_absence(spark: Any, missing: str) -> None:
     """One column without a value never costs the event."""
     kind = "null" if missing == "void" else f"cast(null as {missing})"
     table = spark.sql(f"select 'e' as id, 'a' as type, {kind} as gone")
-    events = events_from_columns(table, TableMapping(id="id"))
+    events = events_from_columns(table, RecordMapping(id="id"))
     assert tuples(events) == [[("type", "a")]]
     assert dead_letters(events).count() == 0
 
 
 def test_empty_and_not_a_number_are_absence_and_infinity_is_refused(spark: Any) -> None:
     rows = "select 'e' as id, 1 as x, array() as no, double('NaN') as nan, '' as blank, cast(%s as double) as y"
-    good = events_from_columns(spark.sql(rows % "2"), TableMapping(id="id"))
+    good = events_from_columns(spark.sql(rows % "2"), RecordMapping(id="id"))
     assert tuples(good) == [[("x", 1), ("y", 2.0)]]
-    bad = events_from_columns(spark.sql(rows % "'Infinity'"), TableMapping(id="id"))
+    bad = events_from_columns(spark.sql(rows % "'Infinity'"), RecordMapping(id="id"))
     assert [row.reason for row in dead_letters(bad).collect()] == ["a number is infinite"]
 
 
 def test_structs_maps_and_arrays_are_flattened_by_path(spark: Any) -> None:
     table = spark.sql("""select 'e' as id, named_struct('name', 'n', 'deep', named_struct('v', 2.5D)) as device,
         map('k', 1, 'l', 2) as m, array('p', 'q') as arr, array(named_struct('z', 1), named_struct('z', 2)) as items""")
-    assert tuples(events_from_columns(table, TableMapping(id="id"))) == [
+    assert tuples(events_from_columns(table, RecordMapping(id="id"))) == [
         [
             ("device.name", "n"),
             ("device.deep.v", 2.5),
@@ -68,7 +68,7 @@ def test_structs_maps_and_arrays_are_flattened_by_path(spark: Any) -> None:
 def test_decimals_dates_and_timestamps_keep_their_meaning(spark: Any) -> None:
     table = spark.sql("""select 'e' as id, cast(1.50 as decimal(10,2)) as price, date'2026-01-02' as day,
         timestamp'2026-01-01 10:00:00.5' as at, timestamp_ntz'2026-01-01 10:00:00' as local""")
-    assert tuples(events_from_columns(table, TableMapping(id="id"))) == [
+    assert tuples(events_from_columns(table, RecordMapping(id="id"))) == [
         [
             ("price", 1.5),
             ("day", "2026-01-02"),
@@ -82,16 +82,17 @@ def test_odd_names_are_names(spark: Any) -> None:
     """A leading underscore, dots, blanks, backticks, and names that we use ourselves."""
     names = ["_c", "a.b", "two words", "tick`tock", "flaw", "_row", "_likewise_id", "time"]
     table = spark.createDataFrame([tuple(range(8))], ", ".join(f"`{name.replace('`', '``')}` int" for name in names))
-    assert tuples(events_from_columns(table, TableMapping())) == [[(name, at) for at, name in enumerate(names)]]
+    assert tuples(events_from_columns(table, RecordMapping())) == [[(name, at) for at, name in enumerate(names)]]
 
 
 def test_columns_are_found_as_spark_finds_them(spark: Any) -> None:
-    """Without regard to capitals, by a path, and as expressions."""
+    """Without regard to capitals, and by a path."""
     table = spark.sql("select 'E1' as Id, named_struct('name', 'x') as device, 7 as raw")
-    mapping = TableMapping(id="ID", attributes=["Device.Name", (F.col("raw") * 2).alias("twice")])
-    assert tuples(events_from_columns(table, mapping)) == [[("Device.Name", "x"), ("twice", 14)]]
-    renamed = TableMapping(id="id", attributes={"device.name": "device", "double": F.col("raw") * 2})
-    assert tuples(events_from_columns(table, renamed)) == [[("device", "x"), ("double", 14)]]
+    mapping = RecordMapping(id="ID", attributes=["Device.Name", "RAW"])
+    assert tuples(events_from_columns(table, mapping)) == [[("Device.Name", "x"), ("raw", 7)]]
+    renamed = RecordMapping(id="id", attributes={"device.name": "device", "double": "double"})
+    doubled = table.withColumn("double", F.col("raw") * 2)
+    assert tuples(events_from_columns(doubled, renamed)) == [[("device", "x"), ("double", 14)]]
 
 
 @pytest.mark.parametrize(
@@ -103,15 +104,17 @@ def test_columns_are_found_as_spark_finds_them(spark: Any) -> None:
         ("cast(1767261600.0 as double)", {}),
         ("cast(1767261600 as decimal(12,0))", {}),
         ("'1767261600'", {}),
-        ("1767261600", {"time_unit": "s"}),
-        ("'01/01/2026 10.00'", {"time_format": "dd/MM/yyyy HH.mm"}),
+        ("'01/01/2026 10.00'", {"time_format": "%d/%m/%Y %H.%M"}),
+        ("'1/1/2026 at 10'", {"time_format": "%d/%m/%Y at %H"}),
+        ("'20260101T100000Z'", {"time_format": "%Y%m%dT%H%M%SZ"}),
+        ("'2026-01-01 11:00:00.000+0100'", {"time_format": "%Y-%m-%d %H:%M:%S.%f%z"}),
         ("'2026-01-01T10:00:00Z'", {}),
         ("timestamp_ntz'2026-01-01 10:00:00'", {}),
     ],
 )
 def test_times_of_every_form(spark: Any, cell: str, options: dict[str, str]) -> None:
     table = spark.sql(f"select 'e' as id, {cell} as at, 'x' as type")
-    (row,) = events_from_columns(table, TableMapping(id="id", time="at", **options)).collect()
+    (row,) = events_from_columns(table, RecordMapping(id="id", time="at", **options)).collect()
     assert row.flaw is None
     assert to_instant(row.time.astimezone(UTC)) == 1_767_261_600_000_000
 
@@ -127,7 +130,7 @@ def test_times_as_text_are_read_as_in_one_process(spark: Any) -> None:
     """ISO 8601 and numbers since 1970, those without a zone in the session's."""
     texts = TIMES.strip().replace("\n", "|").split("|")
     table = spark.createDataFrame([(text, text) for text in texts], "at string, text string")
-    rows = events_from_columns(table, TableMapping(time="at", kinds={"text": "text"}, attributes=["text"])).collect()
+    rows = events_from_columns(table, RecordMapping(time="at", kinds={"text": "text"}, attributes=["text"])).collect()
     read = {row.attributes[0].value: to_instant(row.time.astimezone(UTC)) for row in rows if row.flaw is None}
     zone = zone_of(spark.conf.get("spark.sql.session.timeZone"))
     wanted = {}
@@ -139,22 +142,25 @@ def test_times_as_text_are_read_as_in_one_process(spark: Any) -> None:
 
 def test_a_time_of_day_is_no_time(spark: Any) -> None:
     table = spark.sql("select 'e' as id, '10:15' as at, 'x' as type")
-    letters = dead_letters(events_from_columns(table, TableMapping(id="id", time="at"))).collect()
+    letters = dead_letters(events_from_columns(table, RecordMapping(id="id", time="at"))).collect()
     assert [row.reason for row in letters] == ["at is not a time"]
 
 
 @pytest.mark.parametrize(
     ("mapping", "message"),
     [
-        (TableMapping(id="device"), "'device' is struct<.*cannot be an id"),
-        (TableMapping(time="flag"), "'flag' is boolean: it cannot be a time"),
-        (TableMapping(id="idd"), "no column 'idd'"),
-        (TableMapping(attributes=["device.nam"]), "no field 'nam'"),
-        (TableMapping(theme="m"), "cannot be a theme"),
-        (TableMapping(id="id"), "'raw' is binary: it cannot be an attribute"),
+        (RecordMapping(id="device"), "'device' is struct<.*cannot be an id"),
+        (RecordMapping(time="flag"), "'flag' is boolean: it cannot be a time"),
+        (RecordMapping(id="idd"), "no column 'idd'"),
+        (RecordMapping(attributes=["device.nam"]), "no field 'nam'"),
+        (RecordMapping(theme="m"), "cannot be a theme"),
+        (RecordMapping(id="id"), "'raw' is binary: it cannot be an attribute"),
+        (RecordMapping(time="text", time_format="%d %Q"), "no times of the format '%d %Q': %Q"),
+        (RecordMapping(id="id", zone="Europe/Dublin"), "in the zone of its session"),
+        (RecordMapping(id="id", complete=False), "not guessed on Spark"),
     ],
 )
-def test_wrong_columns_are_refused_when_the_plan_is_built(spark: Any, mapping: TableMapping, message: str) -> None:
+def test_wrong_columns_are_refused_when_the_plan_is_built(spark: Any, mapping: RecordMapping, message: str) -> None:
     table = spark.sql(
         "select 'e' as id, named_struct('name', 1) as device, true as flag, map('a', 1) as m, binary('x') as raw"
     )
@@ -233,7 +239,7 @@ def test_kept_columns_are_checked_when_built(spark: Any) -> None:
 
 def test_a_table_keeps_columns_beside_its_events(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("id,temp,tenant\n1,31,acme\n2,3,other\n")
-    events = read_events(spark, tmp_path, columns=TableMapping(id="id", attributes=["temp"]), keep=["tenant"])
+    events = read_events(spark, tmp_path, columns=RecordMapping(id="id", attributes=["temp"]), keep=["tenant"])
     found = match(events, {"hot": "{temp > 30}"}, keep="*")
     assert [(row.event_id, row.tenant) for row in found.collect()] == [("1", "acme")]
 
@@ -330,7 +336,7 @@ def read_text(text: str) -> Any:
 @given(tables())
 def test_random_tables_are_read_as_a_plain_loop_reads_them(spark: Any, table: Any) -> None:
     schema, rows, names = table
-    events = events_from_columns(spark.createDataFrame(rows, schema), TableMapping())
+    events = events_from_columns(spark.createDataFrame(rows, schema), RecordMapping())
     found = events.collect()
     for row, made in zip(rows, found, strict=True):
         wanted = [pair for name, value in zip(names, row, strict=True) for pair in plainly(name, value)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,16 +22,16 @@ from likewise.events import BadRecord, Event, RecordMapping, parse_instant
 from likewise.events import read_events as read_source
 from likewise.language import Profile, parse
 from likewise.matching import Matcher
-from likewise.pipeline import TableMapping, dead_letters, detect, match, read_events
-from likewise.pipeline.events.csv_scan import CsvTable, LineStep, read_share, row_id
+from likewise.pipeline import dead_letters, detect, match, read_events
+from likewise.pipeline.events.csv_scan import BETWEEN, CsvTable, LineStep, cells_of, read_share, row_id
 from likewise.pipeline.events.frame import batch_of, events_of
 
 HEADER = ["id", "when", "until", "tags", "temp", "place"]
-ALL = TableMapping(id="id", time="when", end="until", theme="tags")
-NAMELESS = TableMapping(time="when", kinds={"temp": "text", "place": "number"}, constants={"x": ""})
+ALL = RecordMapping(id="id", time="when", end="until", theme="tags")
+NAMELESS = RecordMapping(time="when", kinds={"temp": "text", "place": "number"}, constants={"x": ""})
 
 
-def by_spark(spark: Any, path: Path, columns: TableMapping) -> Any:
+def by_spark(spark: Any, path: Path, columns: RecordMapping) -> Any:
     """The same read by Spark: any option of its reader, even one that says nothing new, leaves it to Spark."""
     return read_events(spark, path, format="csv", columns=columns, options={"mode": "PERMISSIVE"})
 
@@ -102,12 +103,13 @@ def in_process(path: Path, mapping: RecordMapping) -> tuple[list[Event], list[tu
     flaws: list[BadRecord] = []
     how: Any = {"format": "csv", "separator": ",", "unique_ids": False, "allow_empty": True}
     found = list(read_source(path, mapping=mapping, on_error=flaws.append, **how))
-    lines = path.read_bytes().split(b"\n")
+    lines = path.read_text(encoding="utf-8-sig", errors="replace", newline="").replace("\r\n", "\n").replace("\r", "\n")
+    rows = [BETWEEN.join(cells_of(line, ",")) for line in lines.split("\n")]
     named = []
     for event in found:
         source, _, line = event.id.rpartition(":")
         made = source == path.name and line.isdigit()
-        name = row_id(path.name, lines[int(line) - 1]) if made else event.id
+        name = row_id(path.name, rows[int(line) - 1]) if made else event.id
         named.append(Event(name, event.tuples, event.theme, event.start, event.end))
     return named, sorted((flaw.line, flaw.reason, flaw.raw.decode(errors="backslashreplace")) for flaw in flaws)
 
@@ -136,7 +138,7 @@ def test_any_table_is_read_as_in_one_process(
     end: str,
     marked: bool,
     broken: bool,
-    columns: TableMapping,
+    columns: RecordMapping,
     count: int,
     block: int,
 ) -> None:
@@ -144,7 +146,7 @@ def test_any_table_is_read_as_in_one_process(
     path = tmp_path_factory.mktemp("tables") / "x.csv"
     content = end.join([",".join(HEADER), *lines]).encode("utf-8-sig" if marked else "utf-8")
     path.write_bytes(content.replace(b"\xc3\xa9", b"\xe9", 1) if broken else content)
-    table = CsvTable(tuple(HEADER), columns.record_mapping("UTC"))
+    table = CsvTable(tuple(HEADER), replace(columns, constants={}))
     size = path.stat().st_size
     shares = [(str(path), size * at // count, size * (at + 1) // count) for at in range(count)]
     events, flaws = told_by(batch for share in shares for batch in read_share(table, share, block=block))
@@ -190,7 +192,7 @@ def test_shares_and_blocks_make_the_whole(
 
 @pytest.mark.spark
 @pytest.mark.parametrize("columns", [ALL, NAMELESS])
-def test_whoever_reads_the_bytes_makes_the_same_events(spark: Any, tmp_path: Path, columns: TableMapping) -> None:
+def test_whoever_reads_the_bytes_makes_the_same_events(spark: Any, tmp_path: Path, columns: RecordMapping) -> None:
     """Files that workers read, lines of compressed files that Spark reads, and one process."""
     rows = ["e1,2020-01-01T00:00:00Z,,city,1,hall", "e2,10:30,,,2,attic", "e3,1600000000,,,x,7"]
     text = "\n".join([",".join(HEADER), *rows]).encode()
@@ -200,7 +202,7 @@ def test_whoever_reads_the_bytes_makes_the_same_events(spark: Any, tmp_path: Pat
     frames = [read_events(spark, tmp_path / name, format="csv", columns=columns) for name in ("plain", "packed")]
     assert all(map(own, frames))
     plain, packed = map(events_in, frames)
-    named, _ = in_process(tmp_path / "plain" / "x.csv", columns.record_mapping("UTC"))
+    named, _ = in_process(tmp_path / "plain" / "x.csv", replace(columns, constants={}))
     assert plain == sorted(named, key=lambda event: event.id)
     assert [event.tuples for event in packed] == [event.tuples for event in plain]
     # A time of day has no date.
@@ -212,7 +214,7 @@ def test_a_torn_quote_is_told_with_its_line(spark: Any, tmp_path: Path) -> None:
     """A cell that goes on over a line, or after its quote, is no guess of ours."""
     file = tmp_path / "x.csv"
     file.write_text('id,note\n1,"two\nlines"\n\n2,"a"b\n3,"said ""so"", he"\n4\n')
-    frame = read_events(spark, file, columns=TableMapping(id="id"))
+    frame = read_events(spark, file, columns=RecordMapping(id="id"))
     assert events_in(frame) == [Event("3", (("note", 'said "so", he'),))]
     letters = [tuple(letter) for letter in dead_letters(frame).orderBy("line").collect()]
     assert letters == [
@@ -225,23 +227,34 @@ def test_a_torn_quote_is_told_with_its_line(spark: Any, tmp_path: Path) -> None:
 
 @pytest.mark.spark
 def test_spark_reads_what_workers_cannot(spark: Any, tmp_path: Path) -> None:
-    """Options of its reader, formats of times, folders that stand for columns; a separator or a glob does not."""
+    """Options of its reader, folders that stand for columns; a separator or a glob does not."""
     file = tmp_path / "some" / "x.csv"
     file.parent.mkdir()
     file.write_text('id;when;note\n1;31/12/2020;"two\nlines"\n')
     (tmp_path / "days" / "day=mon").mkdir(parents=True)
     (tmp_path / "days" / "day=mon" / "x.csv").write_text("id,x\n1,2\n")
-    lines = read_events(spark, file, columns=TableMapping(id="id"), options={"sep": ";", "multiLine": "true"})
+    lines = read_events(spark, file, columns=RecordMapping(id="id"), options={"sep": ";", "multiLine": "true"})
     assert [event.tuples[1] for event in events_in(lines)] == [("note", "two\nlines")]
-    timed = TableMapping(id="id", time="when", attributes=["when"], time_format="dd/MM/yyyy")
-    moments = read_events(spark, file, columns=timed, options={"sep": ";"})
-    folders = read_events(spark, tmp_path / "days", format="csv", columns=TableMapping(id="id"))
+    folders = read_events(spark, tmp_path / "days", format="csv", columns=RecordMapping(id="id"))
     assert [event.tuples for event in events_in(folders)] == [(("x", 2), ("day", "mon"))]
-    assert not any(map(own, (lines, moments, folders)))
+    assert not any(map(own, (lines, folders)))
     told = {"sep": ";", "pathGlobFilter": "x.*"}
-    plain = read_events(spark, file.parent, format="csv", columns=TableMapping(id="id"), options=told)
+    plain = read_events(spark, file.parent, format="csv", columns=RecordMapping(id="id"), options=told)
     assert own(plain)
     assert dead_letters(plain).count() == 2
+
+
+@pytest.mark.spark
+def test_spark_gives_a_row_the_id_and_the_times_that_workers_give_it(spark: Any, tmp_path: Path) -> None:
+    """Cells in quotes, empty ones and other alphabets are part of an id; times have a format."""
+    file = tmp_path / "x.csv"
+    file.write_text('when,note,more\n31/12/2020,"said ""so"", he",x\n1/2/2021,été,""\n')
+    columns = RecordMapping(time="when", time_format="%d/%m/%Y")
+    mine, theirs = read_events(spark, file, columns=columns), by_spark(spark, file, columns)
+    assert own(mine)
+    assert not own(theirs)
+    assert events_in(mine) == events_in(theirs)
+    assert {event.time.day for event in events_in(mine)} == {1, 31}
 
 
 @pytest.mark.spark
@@ -250,7 +263,7 @@ def test_times_without_a_zone_are_those_of_the_session(spark: Any, tmp_path: Pat
     file = tmp_path / "x.csv"
     times = ["2020-07-01 12:00:00", "2020-03-29T01:30:00", "2020-10-25 01:30:00", "2020-07-01T12:00:00Z"]
     file.write_text("\n".join(["id,when", *(f"{number},{time}" for number, time in enumerate(times))]))
-    columns = TableMapping(id="id", time="when", attributes=["id"])
+    columns = RecordMapping(id="id", time="when", attributes=["id"])
     spark.conf.set("spark.sql.session.timeZone", "Europe/Dublin")
     try:
         mine, theirs = read_events(spark, file, columns=columns), by_spark(spark, file, columns)
@@ -265,7 +278,7 @@ def test_a_zone_that_only_java_knows_is_left_to_spark(spark: Any, tmp_path: Path
     (tmp_path / "x.csv").write_text("id,when\n1,2020-07-01 12:00:00\n")
     spark.conf.set("spark.sql.session.timeZone", "PST")
     try:
-        frame = read_events(spark, tmp_path / "x.csv", columns=TableMapping(id="id", time="when", attributes=["id"]))
+        frame = read_events(spark, tmp_path / "x.csv", columns=RecordMapping(id="id", time="when", attributes=["id"]))
         (event,) = events_in(frame)
     finally:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
@@ -282,7 +295,7 @@ def written(events: list[Event], path: Path) -> Path:
 @pytest.mark.spark
 def test_matches_and_detections_are_those_of_parquet_and_of_one_process(spark: Any, tmp_path: Path) -> None:
     events = trace(400)
-    csv = read_events(spark, written(events, tmp_path / "e.csv"), columns=TableMapping(id="id", time="time"))
+    csv = read_events(spark, written(events, tmp_path / "e.csv"), columns=RecordMapping(id="id", time="time"))
     pq.write_table(pa.Table.from_batches([batch_of(events)]), tmp_path / "e.parquet")
     parquet = read_events(spark, tmp_path / "e.parquet")
     interests = "x: {type = a}\ny: {room = r1, type = b}"
@@ -304,7 +317,7 @@ def test_a_stream_of_files_has_a_header_in_each(spark: Any, tmp_path: Path) -> N
         written(events[number::3], tmp_path / "in" / f"{number}.csv")
     options = {"maxFilesPerTrigger": "1"}
     frame = read_events(
-        spark, tmp_path / "in", format="csv", columns=TableMapping(id="id", time="time"), stream=True, options=options
+        spark, tmp_path / "in", format="csv", columns=RecordMapping(id="id", time="time"), stream=True, options=options
     )
     assert own(frame)
     rows: list[Any] = []

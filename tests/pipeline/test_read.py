@@ -10,11 +10,11 @@ import pytest
 pytest.importorskip("pyspark")
 
 from likewise.errors import BuildError, InputError
-from likewise.events import Event
+from likewise.events import Event, RecordMapping
 from likewise.events.formats.ntriples import encode_ntriples
 from likewise.pipeline.events.frame import as_events, dead_letters, events_of
 from likewise.pipeline.events.read import read_events
-from likewise.pipeline.events.table import TableMapping, events_from_columns
+from likewise.pipeline.events.table import events_from_columns
 
 pytestmark = pytest.mark.spark
 
@@ -87,7 +87,7 @@ def test_csv_with_a_column_mapping(spark: Any, tmp_path: Path) -> None:
         "3,1970-01-01T00:00:02Z,,,,\n"
         "4,1970-01-01T00:00:02Z,1,2,3,4,5,6\n"
     )
-    columns = TableMapping(
+    columns = RecordMapping(
         id="rid",
         time="when",
         theme="tags",
@@ -114,7 +114,7 @@ def test_csv_with_a_column_mapping(spark: Any, tmp_path: Path) -> None:
 def test_parquet_and_any_table(spark: Any, tmp_path: Path) -> None:
     """A table with typed columns becomes events; written as Parquet they are read back the same."""
     table = spark.createDataFrame([("a", 3, True, ["x", "y"])], "key string, slot int, free boolean, tag array<string>")
-    frame = events_from_columns(table, TableMapping(id="key", theme=["city"], constants={"type": "parking"}))
+    frame = events_from_columns(table, RecordMapping(id="key", theme=["city"], constants={"type": "parking"}))
     expected = [
         Event(
             "a",
@@ -143,7 +143,7 @@ def test_a_path_that_is_not_there_is_named(spark: Any, tmp_path: Path) -> None:
         ({"path": "x.jsonl", "format": "xml"}, "unknown format"),
         ({"path": "x.dat"}, "cannot be told from its name"),
         ({"path": "x.csv"}, "which columns"),
-        ({"path": "x.jsonl", "columns": TableMapping()}, "name their own"),
+        ({"path": "x.jsonl", "columns": RecordMapping()}, "name their own"),
     ],
 )
 def test_what_cannot_work_is_refused_before_it_runs(spark: Any, arguments: Any, message: str) -> None:

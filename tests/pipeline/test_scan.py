@@ -106,7 +106,7 @@ def test_other_writers_and_gaps_are_read_alike(spark: Any, tmp_path: Path) -> No
 
 @pytest.mark.spark
 def test_spark_reads_what_workers_cannot(spark: Any, tmp_path: Path) -> None:
-    """TableMapping told by folders, other types, options for the reader, and whatever was done to the events before."""
+    """Columns told by folders, other types, options for the reader, and whatever was done to the events before."""
     pq.write_table(table_of(some_events(5)), tmp_path / "plain.parquet")
     (tmp_path / "days" / "end=2026-01-01").mkdir(parents=True)
     pq.write_table(table_of(some_events(5)).drop(["end"]), tmp_path / "days" / "end=2026-01-01" / "x.parquet")

@@ -4,7 +4,7 @@ from likewise.pipeline.check import check
 from likewise.pipeline.detection.batch import DETECTIONS_SCHEMA, LikewiseWarning, detect
 from likewise.pipeline.events.frame import EVENTS_SCHEMA, Keep, as_events, dead_letters
 from likewise.pipeline.events.read import decode_records, read_events
-from likewise.pipeline.events.table import TableMapping, events_from_columns
+from likewise.pipeline.events.table import events_from_columns
 from likewise.pipeline.joins.join import Names, join_by_meaning
 from likewise.pipeline.joins.sql import Spaces, register_related
 from likewise.pipeline.joins.tables import join_tables
@@ -39,7 +39,6 @@ __all__ = [
     "Stream",
     "SubscriptionTable",
     "Subscriptions",
-    "TableMapping",
     "WebhookSink",
     "as_events",
     "build_space",

@@ -7,6 +7,7 @@ event. Types that have no meaning as a value are refused when the plan is built.
 
 from __future__ import annotations
 
+import re
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
@@ -176,39 +177,77 @@ _LARGEST: Final = (("s", 10**11), ("ms", 10**14), ("us", 10**17))
 """Epoch times below this are in the unit, where none is given."""
 
 
-def moment_of(
-    cell: Column, kind: DataType, *, label: str, format: str | None = None, unit: str | None = None
-) -> Column:
-    """A timestamp from a cell; null where it is not a time."""
+def moment_of(cell: Column, kind: DataType, *, label: str, format: str | None = None) -> Column:
+    """A timestamp from a cell, text of a `strptime` format maybe; null where it is not a time."""
     from pyspark.sql import functions as F
 
     sort = kind.typeName().partition("(")[0]
     if sort in ("timestamp", "timestamp_ntz", "date"):
         return cell.cast("timestamp")
     if sort in _NUMBERS:
-        return _epoch(cell, unit)
+        return _epoch(cell)
     if sort in _TEXTS:
         if format is not None:
-            return F.try_to_timestamp(cell, F.lit(format))
-        if unit is not None:
-            return _epoch(cell, unit)
+            return F.try_to_timestamp(F.trim(cell), F.lit(spark_pattern(format)))
         date = F.when(cell.rlike(COMPACT_DATE), F.try_to_timestamp(F.trim(cell), F.lit("yyyyMMdd")))
-        number = F.when(cell.rlike(EPOCH) & ~cell.rlike(COMPACT_DATE), _epoch(cell, None))
+        number = F.when(cell.rlike(EPOCH) & ~cell.rlike(COMPACT_DATE), _epoch(cell))
         return F.coalesce(F.when(cell.rlike(ISO_TIME), cell.try_cast("timestamp")), date, number)
     if sort == "void":
         return cell.cast("timestamp")
     raise refusal(label, kind, "cannot be a time")
 
 
-def _epoch(cell: Column, unit: str | None) -> Column:
+def _epoch(cell: Column) -> Column:
+    """A number since 1970: its size tells the unit."""
     from pyspark.sql import functions as F
 
     number = cell.try_cast("decimal(30, 6)")
-    if unit is not None:
-        micros = number * F.lit(UNITS[unit])
-    else:
-        cases = [(F.abs(number) < F.lit(most), number * F.lit(UNITS[name])) for name, most in _LARGEST]
-        first, *rest = cases
-        chain = reduce(lambda made, case: made.when(*case), rest, F.when(*first))
-        micros = chain.otherwise(number / F.lit(1_000))
+    cases = [(F.abs(number) < F.lit(most), number * F.lit(UNITS[name])) for name, most in _LARGEST]
+    first, *rest = cases
+    chain = reduce(lambda made, case: made.when(*case), rest, F.when(*first))
+    micros = chain.otherwise(number / F.lit(1_000))
     return F.timestamp_micros(micros.try_cast("bigint"))
+
+
+def spark_pattern(format: str) -> str:
+    """Spark's pattern for a `strptime` format.
+
+    >>> spark_pattern("%d/%m/%Y at %H.%M"), spark_pattern("%Y%m%dT%H%M%SZ")
+    ("d/M/yyyy' at 'H.m", "yyyyMMdd'T'HHmmss'Z'")
+    """
+    parts = re.findall(r"%.|[^%]+", format)
+    pattern = ""
+    for at, part in enumerate(parts):
+        # Digits that touch others have a fixed width.
+        touches = any(0 <= near < len(parts) and parts[near] in _DIRECTIVES for near in (at - 1, at + 1))
+        if part in _DIRECTIVES:
+            wide, narrow = _DIRECTIVES[part]
+            pattern += wide if touches else narrow
+        elif part in _WORDS:
+            pattern += _WORDS[part]
+        elif part.startswith("%") and part != "%%":
+            known = ", ".join([*_DIRECTIVES, *_WORDS])
+            raise BuildError(f"Spark reads no times of the format {format!r}: {part}", hint=f"it knows {known}")
+        else:
+            pattern += re.sub(r"[A-Za-z' ]*[A-Za-z'][A-Za-z' ]*", _quoted, part.replace("%%", "%"))
+    return pattern
+
+
+def _quoted(text: re.Match[str]) -> str:
+    return "'" + text[0].replace("'", "''") + "'"
+
+
+_DIRECTIVES: Final = {
+    "%Y": ("yyyy", "yyyy"),
+    "%y": ("yy", "yy"),
+    "%m": ("MM", "M"),
+    "%d": ("dd", "d"),
+    "%j": ("DDD", "D"),
+    "%H": ("HH", "H"),
+    "%I": ("hh", "h"),
+    "%M": ("mm", "m"),
+    "%S": ("ss", "s"),
+    "%f": ("SSSSSS", "SSSSSS"),
+}
+"""Directives of numbers: in Spark's letters where digits touch, and elsewhere."""
+_WORDS: Final = {"%b": "MMM", "%B": "MMMM", "%a": "E", "%A": "EEEE", "%p": "a", "%z": "[XXX][XX]"}

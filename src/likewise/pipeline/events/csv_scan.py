@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from hashlib import blake2b
+from hashlib import sha1
 from itertools import compress
 from typing import TYPE_CHECKING, BinaryIO, Final
 
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 
 BLOCK: Final = 1 << 20
 """Bytes that are read and cut into cells at once."""
+BETWEEN: Final = "\x1f"
+"""Stands between the cells of a row, of which a digest is taken."""
+DIGITS: Final = 16
+"""So much of a digest is in an id."""
 _BOM: Final = b"\xef\xbb\xbf"
 _PROBE: Final = 4096
 _LINE_END: Final = re.compile(rb"\r\n|\n|\r")
@@ -56,6 +60,7 @@ class TableReader:
         intake = RecordIntake(source, self._flaws.append, None)
         self._columns = CsvColumns(table.names, table.mapping, intake, separator=table.separator, multiline=False)
         self._writer = ColumnWriter()
+        self._separator = table.separator
 
     def read(self, text: bytes, first: int | None) -> Iterator[pa.RecordBatch]:
         """The events of whole lines, the first of them numbered `first`, if that is known.
@@ -70,15 +75,15 @@ class TableReader:
         if b"\r" in text:
             text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         for events in self._columns.read(text, 1 if first is None else first):
-            yield self._writer.batch(_named(events, text, 1 if first is None else first))
+            yield self._writer.batch(_named(events, text, 1 if first is None else first, separator=self._separator))
         if self._flaws:
             flaws = [flaw if first is not None else replace(flaw, line=None) for flaw in self._flaws]
             self._flaws.clear()
             yield self._writer.batch(None, flaws)
 
 
-def _named(events: EventColumns, text: bytes, first: int) -> EventColumns:
-    """The events with ids for those that have none: the file and a digest of the line, whoever reads it and when."""
+def _named(events: EventColumns, text: bytes, first: int, *, separator: str) -> EventColumns:
+    """The events with ids for those that have none: the file and a digest of the cells, whoever reads it and when."""
     missing = events.ids.is_null().to_numpy(zero_copy_only=False)
     if not missing.any():
         return events
@@ -86,13 +91,27 @@ def _named(events: EventColumns, text: bytes, first: int) -> EventColumns:
     lines = text.split(b"\n")
     ids = events.ids.to_pylist()
     for at in compress(range(len(ids)), missing):
-        ids[at] = row_id(events.source, lines[int(events.lines[at]) - first])
+        cells = cells_of(lines[int(events.lines[at]) - first].decode(errors="replace"), separator)
+        ids[at] = row_id(events.source, BETWEEN.join(cells))
     return replace(events, ids=pa.array(ids, pa.string()))
 
 
-def row_id(source: str, line: bytes) -> str:
-    """The id of what has none: the name of its file, and a digest of its line."""
-    return f"{source}:{blake2b(line.strip(), digest_size=8).hexdigest()}"
+def cells_of(line: str, separator: str) -> list[str]:
+    """The cells of a line that was found to be a row.
+
+    >>> cells_of('1,"a, ""b"" c",,x', ",")
+    ['1', 'a, "b" c', '', 'x']
+    """
+    if '"' not in line:
+        return line.split(separator)
+    between = re.escape(separator)
+    found = re.findall(rf'(?:^|{between})(?:"((?:[^"]|"")*)"|([^{between}]*))', line)
+    return [quoted.replace('""', '"') or bare for quoted, bare in found]
+
+
+def row_id(source: str, said: str) -> str:
+    """The id of what has none: the name of its file, and a digest of its line or cells. Spark's SQL makes the same."""
+    return f"{source}:{sha1(said.encode(), usedforsecurity=False).hexdigest()[:DIGITS]}"
 
 
 def csv_events(lines: DataFrame, table: CsvTable, *, stream: bool) -> DataFrame:

@@ -258,7 +258,7 @@ def _check_types(types: Mapping[str, DataType]) -> None:
     if wrong:
         name, kind = wrong[0]
         told = f"the column {name} is {kind.simpleString()}"
-        raise BuildError(told, hint="events_from_columns(frame, TableMapping(…)) makes events of any columns")
+        raise BuildError(told, hint="events_from_columns(frame, RecordMapping(…)) makes events of any columns")
 
 
 def _flaw(id: Column, attributes: Column, flaw: Column | None) -> Column:

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
 from likewise.errors import BuildError, InputError
-from likewise.events import BadRecord, Event, OnError, decode_lines, instants, zone_of
+from likewise.events import BadRecord, Event, OnError, RecordMapping, decode_lines, instants, zone_of
 from likewise.events import read_events as read_source
 from likewise.pipeline.events.csv_scan import CsvTable, csv_events, row_id
 from likewise.pipeline.events.frame import EVENTS_SCHEMA, Keep, as_events, batch_of
 from likewise.pipeline.events.scan import parquet_origin
-from likewise.pipeline.events.table import TableMapping, events_from_columns
+from likewise.pipeline.events.table import bound, events_from_columns
 from likewise.pipeline.events.transfer import EventOrigin, remember
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def read_events(
     *,
     format: str = "auto",
     stream: bool = False,
-    columns: TableMapping | None = None,
+    columns: RecordMapping | None = None,
     keep: Keep = (),
     stamp: bool = False,
     options: Mapping[str, str] | None = None,
@@ -130,7 +130,7 @@ class _Reader:
             F.col("_metadata.file_modification_time").alias("received"),
         )
 
-    def parquet(self, columns: TableMapping | None, keep: Keep) -> DataFrame:
+    def parquet(self, columns: RecordMapping | None, keep: Keep) -> DataFrame:
         base = self._base()
         if self.stream:
             # A stream must know its columns beforehand; those of the files that are there are taken.
@@ -142,16 +142,16 @@ class _Reader:
         # Options may mean anything to the reader of Spark.
         return as_events(rows) if self.stream or self.options else remember(as_events(rows), parquet_origin(rows))
 
-    def csv(self, columns: TableMapping | None, keep: Keep) -> DataFrame:
+    def csv(self, columns: RecordMapping | None, keep: Keep) -> DataFrame:
         if columns is None:
             raise BuildError(
                 "a CSV file needs to know which columns make an event",
-                hint="give columns=TableMapping(id=…, time=…, attributes=[…])",
+                hint="give columns=RecordMapping(id=…, time=…, attributes=[…])",
             )
         from pyspark.sql import functions as F
 
         names = self._header()
-        columns = columns.bound(names, _fold(self.spark))
+        columns = bound(columns, names, _fold(self.spark))
         table = None if keep else self._own_csv(columns, names)
         if table is not None:
             told = {key: value for key, value in self.options.items() if key.lower() in FILE_OPTIONS}
@@ -165,21 +165,22 @@ class _Reader:
         rows = reader.schema(schema).csv(self.path).select("*", F.col("_metadata.file_name").alias(SOURCE))
         return events_from_columns(rows, columns, keep=keep, broken=BROKEN, source=SOURCE)
 
-    def _own_csv(self, columns: TableMapping, names: list[str]) -> CsvTable | None:
+    def _own_csv(self, columns: RecordMapping, names: list[str]) -> CsvTable | None:
         """How workers read the table; nothing where only Spark's reader knows how."""
         options = {key.lower(): value for key, value in self.options.items() if key.lower() not in FILE_OPTIONS}
         separators = {options.pop(name) for name in SEPARATOR_OPTIONS if name in options} or {","}
-        zone = self.spark.conf.get("spark.sql.session.timeZone") or ""
+        zone = columns.zone or self.spark.conf.get("spark.sql.session.timeZone") or ""
         (separator,) = separators if len(separators) == 1 else ("",)
         single = len(separator) == 1 and separator.isascii() and separator not in '"\r\n'
-        if not single or options or not columns.plain:
+        if not single or options or not {*columns.used.values(), *columns.renamed(names)} <= {*names}:
             return None
         try:
             zone_of(zone)
         except BuildError:
             # A zone that only Java knows, such as PST.
             return None
-        return CsvTable(tuple(names), columns.record_mapping(zone), separator)
+        constants = {name: text for name, text in columns.constants.items() if text}
+        return CsvTable(tuple(names), replace(columns, zone=zone, constants=constants), separator)
 
     def _header(self) -> list[str]:
         """The names in the first line, in the order of the file: CSV columns are found by place."""
@@ -270,7 +271,13 @@ def _events_of_lines(lines: list[bytes], sources: list[str], on_error: OnError) 
     for event in decode_lines(lines, source=_NAMELESS, first=0, on_error=reject):
         if event.id.startswith(_NAMELESS):
             at = int(event.id.removeprefix(f"{_NAMELESS}:"))
-            yield Event(row_id(sources[at], lines[at]), event.tuples, event.theme, event.start, event.end)
+            yield Event(
+                row_id(sources[at], lines[at].strip().decode(errors="replace")),
+                event.tuples,
+                event.theme,
+                event.start,
+                event.end,
+            )
         else:
             yield event
 

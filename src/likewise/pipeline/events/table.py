@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from likewise.errors import BuildError
 from likewise.events import RecordMapping
 from likewise.pipeline.events.cells import (
-    UNITS,
     infinite,
     joined,
     moment_of,
@@ -20,7 +19,8 @@ from likewise.pipeline.events.cells import (
     tuple_of,
     tuples_of,
 )
-from likewise.pipeline.events.frame import ATTRIBUTES, EVENT_COLUMNS, FLAW, KINDS, Keep, column, folding
+from likewise.pipeline.events.csv_scan import BETWEEN, DIGITS
+from likewise.pipeline.events.frame import ATTRIBUTES, EVENT_COLUMNS, FLAW, Keep, column, folding
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -31,96 +31,23 @@ NO_ATTRIBUTES: Final = "the event has no attributes"
 INFINITE_NUMBER: Final = "a number is infinite"
 
 
-@dataclass(frozen=True, slots=True)
-class TableMapping:
-    """Which columns make an event.
+def bound(mapping: RecordMapping, present: Sequence[str], fold: Callable[[str], str] = str) -> RecordMapping:
+    """A mapping with names as the table spells them; one that is no column and no path is refused."""
+    if not mapping.complete:
+        raise BuildError("a mapping is not guessed on Spark", hint="name the columns that it needs")
 
-    A column is a name, the path of a field in a struct or map (`device.name`), or a `Column`. `attributes` are such
-    columns, or a mapping from names of columns to names of attributes, or from names of attributes to a `Column`;
-    without it, every column that has no other use. Structs and maps are flattened by path, arrays are several values.
-    A text that reads as a number, a boolean or a timestamp is one, unless `kinds` says otherwise for its column.
-    `theme` is a column with an array of tags or with tags divided by commas, or a list of tags for all. `constants`
-    are attributes with the same text in every event; an empty text is no value. `time_format` is Spark's pattern for
-    times as text, `time_unit` (s, ms, us) that of numbers since 1970; without it, their size tells.
-    """
+    def spelt(name: str) -> str:
+        return _spelt(name, present, fold)
 
-    id: str | Column | None = None
-    time: str | Column | None = None
-    end: str | Column | None = None
-    theme: str | Column | Sequence[str] = ()
-    attributes: Sequence[str | Column] | Mapping[str, str | Column] | None = None
-    kinds: Mapping[str, str] = field(default_factory=dict)
-    constants: Mapping[str, str] = field(default_factory=dict)
-    time_format: str | None = None
-    time_unit: str | None = None
-
-    def __post_init__(self) -> None:
-        for name, kind in self.kinds.items():
-            if kind not in KINDS:
-                raise BuildError(f"column {name!r} cannot be of kind {kind!r}", hint=f"one of {', '.join(KINDS)}")
-        if self.time_unit is not None and self.time_unit not in UNITS:
-            raise BuildError(f"times cannot be in {self.time_unit!r}", hint=f"one of {', '.join(UNITS)}")
-
-    @property
-    def plain(self) -> bool:
-        """Whether it speaks of whole columns by their names alone, so that workers can read them without Spark."""
-        used = [*self._spoken(), *self._attribute_specs()]
-        own = self.time_unit is None and self.time_format is None
-        return own and all(isinstance(each, str) for each in used)
-
-    def record_mapping(self, zone: str) -> RecordMapping:
-        """The same as readers outside Spark know it, for mappings that are `plain`."""
-        named: Any = (self.id, self.time, self.end)
-        key, time, end = named
-        theme: Any = self.theme
-        chosen: Any = self.attributes
-        constants = {name: text for name, text in self.constants.items() if text}
-        return RecordMapping(key, time, end, theme, chosen, constants, self.kinds, zone=zone)
-
-    def bound(self, present: Sequence[str], fold: Callable[[str], str] = str) -> TableMapping:
-        """The same with names as the table spells them; one that is no column and no path is refused."""
-
-        def spelt(name: Any) -> Any:
-            return _spelt(name, present, fold) if isinstance(name, str) else name
-
-        chosen: Any = self.attributes
-        if isinstance(chosen, Mapping):
-            chosen = {(spelt(key) if isinstance(value, str) else key): value for key, value in chosen.items()}
-        elif chosen is not None:
-            chosen = [spelt(each) for each in ([chosen] if isinstance(chosen, str) else chosen)]
-        return replace(
-            self,
-            id=spelt(self.id),
-            time=spelt(self.time),
-            end=spelt(self.end),
-            theme=spelt(self.theme) if isinstance(self.theme, str) else self.theme,
-            attributes=chosen,
-            kinds={spelt(name): kind for name, kind in self.kinds.items()},
-        )
-
-    def renamed(self, present: Sequence[str]) -> dict[str, str]:
-        """Attribute columns of a table and the names that events give them, for mappings that are `plain`."""
-        if isinstance(self.attributes, Mapping):
-            return {str(name): str(attribute) for name, attribute in self.attributes.items()}
-        if self.attributes is not None:
-            return {str(name): str(name) for name in self.attributes}
-        used = {each for each in self._spoken() if isinstance(each, str)}
-        return {name: name for name in present if name not in used}
-
-    def names(self, present: Sequence[str]) -> list[str]:
-        """The columns of a table, once it is sure that all that are spoken of are there."""
-        self.bound(present)
-        return list(present)
-
-    def _spoken(self) -> list[Any]:
-        """The columns with a use of their own."""
-        theme = self.theme if not isinstance(self.theme, Sequence) or isinstance(self.theme, str) else None
-        return [each for each in (self.id, self.time, self.end, theme) if each is not None]
-
-    def _attribute_specs(self) -> list[Any]:
-        if isinstance(self.attributes, Mapping):
-            return [key if isinstance(value, str) else value for key, value in self.attributes.items()]
-        return list(self.attributes or ())
+    chosen: Any = mapping.attributes
+    if isinstance(chosen, Mapping):
+        chosen = {spelt(name): called for name, called in chosen.items()}
+    elif chosen is not None:
+        chosen = [spelt(name) for name in chosen]
+    used: dict[str, Any] = {role: spelt(name) for role, name in mapping.used.items()}
+    return replace(
+        mapping, **used, attributes=chosen, kinds={spelt(name): kind for name, kind in mapping.kinds.items()}
+    )
 
 
 def _spelt(name: str, present: Sequence[str], fold: Callable[[str], str]) -> str:
@@ -149,7 +76,7 @@ class TableCell(NamedTuple):
 
 def events_from_columns(
     table: DataFrame,
-    columns: TableMapping,
+    columns: RecordMapping,
     *,
     keep: Keep = (),
     broken: str | None = None,
@@ -157,14 +84,19 @@ def events_from_columns(
 ) -> DataFrame:
     """Events from a table of cells; the whole work is done by Spark's own expressions.
 
-    A row without a value in any attribute, without its id, or whose time cannot be read, is no event: it gets a
-    `flaw`. `keep` are columns of the table that stay beside those of the event (`"*"`: all with other names). `broken`
-    and `source` are columns of the table that have the text of a row that could not be read, and the file of each.
+    A field of the mapping is a column, or the path of a field in a struct or map (`device.name`). Structs and maps are
+    flattened by path, arrays are several values. A text that reads as a number, a boolean or a timestamp is one, unless
+    `kinds` says otherwise for its column. Times without a zone are in that of the session. A row without a value in any
+    attribute, without its id, or whose time cannot be read, is no event: it gets a `flaw`. `keep` are columns of the
+    table that stay beside those of the event (`"*"`: all with other names). `broken` and `source` are columns of the
+    table that have the text of a row that could not be read, and the file of each.
     """
     from pyspark.sql import functions as F
 
     present = [name for name in table.columns if name not in (broken, source)]
-    mapping = columns.bound(present, folding(table))
+    mapping = bound(columns, present, folding(table))
+    if mapping.zone is not None:
+        raise BuildError("Spark reads times in the zone of its session", hint="set spark.sql.session.timeZone")
     plan = _Plan.of(table, mapping, present)
     kept = kept_columns(keep, present, taken=EVENT_COLUMNS, fold=folding(table))
     cells = table.select(
@@ -177,25 +109,28 @@ def events_from_columns(
         *((column(broken) if broken else F.lit(None).cast("string")).alias(_BROKEN),),
         *((column(source) if source else F.lit("<table>")).alias(_SOURCE),),
         _row(present).alias(_ROW),
+        _digest(present).alias(_DIGEST),
     )
     judged = cells.select("*", _reason(mapping, broken is not None).alias(_REASON))
     return judged.select(
-        *_event_columns(mapping), *(F.col(f"_likewise_{at}").alias(name) for at, name in enumerate(kept))
+        *_event_columns(mapping, filed=source is not None),
+        *(F.col(f"_likewise_{at}").alias(name) for at, name in enumerate(kept)),
     )
 
 
-_ID, _TIME, _END, _THEME, _ATTRIBUTES, _UNREAD, _BROKEN, _SOURCE, _ROW, _REASON = (
+_ID, _TIME, _END, _THEME, _ATTRIBUTES, _UNREAD, _BROKEN, _SOURCE, _ROW, _DIGEST, _REASON = (
     f"_likewise_{name}"
-    for name in ("id", "time", "end", "theme", "attributes", "unread", "broken", "source", "row", "reason")
+    for name in ("id", "time", "end", "theme", "attributes", "unread", "broken", "source", "row", "digest", "reason")
 )
 
 
-def _event_columns(mapping: TableMapping) -> list[Column]:
+def _event_columns(mapping: RecordMapping, *, filed: bool) -> list[Column]:
     from pyspark.sql import functions as F
 
     good = F.col(_REASON).isNull()
     # A row without an id is known by what it says, so that reading it twice gives the same id.
-    key = F.col(_ID) if mapping.id is not None else F.lower(F.hex(F.xxhash64(_ROW)))
+    said = F.concat(_SOURCE, F.lit(":"), _DIGEST) if filed else F.col(_DIGEST)
+    key = F.col(_ID) if mapping.id is not None else said
     letter = F.struct(
         F.col(_SOURCE).alias("source"),
         F.lit(None).cast("bigint").alias("line"),
@@ -233,23 +168,16 @@ def kept_columns(
 class _Plan(NamedTuple):
     """The columns of a mapping, resolved against a table."""
 
-    mapping: TableMapping
+    mapping: RecordMapping
     own: dict[str, TableCell]
     chosen: list[tuple[str, str, TableCell]]
 
     @classmethod
-    def of(cls, table: DataFrame, mapping: TableMapping, present: Sequence[str]) -> _Plan:
-        named = {name: getattr(mapping, name) for name in ("id", "time", "end")}
-        if not isinstance(mapping.theme, Sequence) or isinstance(mapping.theme, str):
-            named["theme"] = mapping.theme
-        wanted = _wanted(mapping, present)
-        specs = [spec for spec in named.values() if spec is not None] + [spec for _, spec in wanted]
-        cells = iter(_resolved(table, specs, present))
-        own = {name: next(cells) for name, spec in named.items() if spec is not None}
-        chosen = [
-            (name or cell.label, spec if isinstance(spec, str) else cell.label, cell)
-            for (name, spec), cell in zip(wanted, cells, strict=True)
-        ]
+    def of(cls, table: DataFrame, mapping: RecordMapping, present: Sequence[str]) -> _Plan:
+        wanted = mapping.renamed(present)
+        cells = iter(_resolved(table, [*mapping.used.values(), *wanted], present))
+        own = {role: next(cells) for role in mapping.used}
+        chosen = [(called, name, cell) for (name, called), cell in zip(wanted.items(), cells, strict=True)]
         return cls(mapping, own, chosen)
 
     def id(self) -> Column:
@@ -265,10 +193,10 @@ class _Plan(NamedTuple):
     def moment(self, name: str) -> Column:
         from pyspark.sql import functions as F
 
-        cell, mapping = self.own.get(name), self.mapping
+        cell = self.own.get(name)
         if cell is None:
             return F.lit(None).cast("timestamp")
-        return moment_of(cell.value, cell.kind, label=cell.label, format=mapping.time_format, unit=mapping.time_unit)
+        return moment_of(cell.value, cell.kind, label=cell.label, format=self.mapping.time_format)
 
     def unread(self) -> Column:
         """Which times are there and cannot be read: an array of whether, for time and end."""
@@ -282,7 +210,7 @@ class _Plan(NamedTuple):
 
         cell = self.own.get("theme")
         if cell is None:
-            return F.array(*(F.lit(tag) for tag in self.mapping.theme)).cast("array<string>")  # type: ignore[union-attr]  # fixed tags here
+            return F.array(*(F.lit(tag) for tag in self.mapping.tags)).cast("array<string>")
         sort = cell.kind.typeName().partition("(")[0]
         if sort in ("string", "char", "varchar"):
             tags = F.split(F.trim(F.coalesce(cell.value, F.lit(""))), r"\s*,\s*")
@@ -305,42 +233,21 @@ class _Plan(NamedTuple):
         return sound(joined([*made, *fixed]).cast(ATTRIBUTES))
 
 
-def _wanted(mapping: TableMapping, present: Sequence[str]) -> list[tuple[str | None, Any]]:
-    """The name of each attribute, if it is given, and the column that it comes from."""
-    if isinstance(mapping.attributes, Mapping):
-        return [(value, key) if isinstance(value, str) else (key, value) for key, value in mapping.attributes.items()]
-    if mapping.attributes is not None:
-        return [(each if isinstance(each, str) else None, each) for each in mapping.attributes]
-    return [(name, name) for name in mapping.renamed(present)]
-
-
-def _resolved(table: DataFrame, specs: Sequence[Any], present: Sequence[str]) -> list[TableCell]:
+def _resolved(table: DataFrame, names: Sequence[str], present: Sequence[str]) -> list[TableCell]:
     """Columns with their types, as Spark's analysis finds them."""
     from pyspark.errors import AnalysisException
+    from pyspark.sql import functions as F
 
-    def values(which: Sequence[Any]) -> list[Column]:
-        return [_expression(spec, present) for spec in which]
-
-    for spec in specs:
-        if isinstance(spec, str) and spec not in present:
-            _check_path(table.schema, spec, folding(table))
+    for name in names:
+        if name not in present:
+            _check_path(table.schema, name, folding(table))
+    values = [column(name) if name in present else F.col(name) for name in names]
     try:
-        fields = table.select(*values(specs)).schema.fields if specs else []
-    except AnalysisException:
-        for spec in specs:
-            try:
-                _ = table.select(*values([spec])).schema
-            except AnalysisException as error:
-                told = str(error).partition("SQLSTATE")[0].strip().splitlines()[0]
-                raise BuildError(
-                    f"the column {_shown(spec)!r} cannot be used: {told}", hint="check the name or path"
-                ) from None
-        raise
-    labels = [spec if isinstance(spec, str) else field.name for spec, field in zip(specs, fields, strict=True)]
-    return [
-        TableCell(value, field.dataType, label)
-        for value, field, label in zip(values(specs), fields, labels, strict=True)
-    ]
+        fields = table.select(*values).schema.fields if names else []
+    except AnalysisException as error:
+        told = str(error).partition("SQLSTATE")[0].strip().splitlines()[0]
+        raise BuildError(f"the columns cannot be used: {told}", hint="check the names and paths") from None
+    return [TableCell(value, field.dataType, name) for name, value, field in zip(names, values, fields, strict=True)]
 
 
 def _check_path(kind: Any, path: str, fold: Callable[[str], str]) -> None:
@@ -361,35 +268,30 @@ def _check_path(kind: Any, path: str, fold: Callable[[str], str]) -> None:
             raise BuildError(f"the path {path!r} goes on after {kind.simpleString()}", hint="end it before that")
 
 
-def _expression(spec: Any, present: Sequence[str]) -> Column:
-    from pyspark.sql import functions as F
-
-    if not isinstance(spec, str):
-        given: Column = spec
-        return given
-    return column(spec) if spec in present else F.col(spec)
-
-
-def _shown(spec: Any) -> str:
-    return spec if isinstance(spec, str) else str(spec)
-
-
 def _row(present: Sequence[str]) -> Column:
     from pyspark.sql import functions as F
 
     return F.to_json(F.struct(*(column(name) for name in present)))
 
 
-def reasons(columns: TableMapping) -> list[str]:
+def _digest(present: Sequence[str]) -> Column:
+    """What `row_id` makes of the cells of a line."""
+    from pyspark.sql import functions as F
+
+    cells = (F.coalesce(column(name).cast("string"), F.lit("")) for name in present)
+    return F.substring(F.sha1(F.concat_ws(BETWEEN, *cells)), 1, DIGITS)
+
+
+def reasons(columns: RecordMapping) -> list[str]:
     """What a row can lack to be an event; the first that holds is reported."""
     told = [NO_ATTRIBUTES]
     if columns.id is not None:
-        told.append(f"no {_shown(columns.id)}")
-    told += [f"{_shown(name)} is not a time" for name in (columns.time, columns.end) if name is not None]
+        told.append(f"no {columns.id}")
+    told += [f"{name} is not a time" for name in (columns.time, columns.end) if name is not None]
     return [*told, "the event ends before it starts", INFINITE_NUMBER]
 
 
-def _reason(columns: TableMapping, broken: bool) -> Column:
+def _reason(columns: RecordMapping, broken: bool) -> Column:
     from pyspark.sql import functions as F
 
     tests = [F.size(_ATTRIBUTES) == 0]
