@@ -155,7 +155,7 @@ def test_a_time_of_day_is_no_time(spark: Any) -> None:
         (RecordMapping(attributes=["device.nam"]), "no field 'nam'"),
         (RecordMapping(theme="m"), "cannot be a theme"),
         (RecordMapping(id="id"), "'raw' is binary: it cannot be an attribute"),
-        (RecordMapping(time="text", time_format="%d %Q"), "no times of the format '%d %Q': %Q"),
+        (RecordMapping(time="id", time_format="%d %Q"), "no times of the format '%d %Q': %Q"),
         (RecordMapping(id="id", zone="Europe/Dublin"), "in the zone of its session"),
         (RecordMapping(id="id", complete=False), "not guessed on Spark"),
     ],

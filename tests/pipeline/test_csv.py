@@ -103,7 +103,7 @@ def in_process(path: Path, mapping: RecordMapping) -> tuple[list[Event], list[tu
     flaws: list[BadRecord] = []
     how: Any = {"format": "csv", "separator": ",", "unique_ids": False, "allow_empty": True}
     found = list(read_source(path, mapping=mapping, on_error=flaws.append, **how))
-    lines = path.read_text(encoding="utf-8-sig", errors="replace", newline="").replace("\r\n", "\n").replace("\r", "\n")
+    lines = path.read_bytes().decode("utf-8-sig", errors="replace").replace("\r\n", "\n").replace("\r", "\n")
     rows = [BETWEEN.join(cells_of(line, ",")) for line in lines.split("\n")]
     named = []
     for event in found:

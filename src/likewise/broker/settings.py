@@ -13,7 +13,6 @@ from likewise.errors import BuildError
 
 DEFAULT_PORT: Final = 8420
 DEFAULT_NAMESPACE: Final = "default"
-MINUTE: Final = 60_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

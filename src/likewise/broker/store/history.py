@@ -79,13 +79,6 @@ class History:
             return _notice(row)
         raise NotFoundError(f"there is no notification {cursor}", hint="it may be older than the retention")
 
-    def last_cursor(self, namespace: str) -> int:
-        """The cursor of the newest notification."""
-        columns = schema.notifications.c
-        query = select(func.max(columns.cursor)).where(columns.namespace == namespace)
-        with self._database.reader() as connection:
-            return connection.execute(query).scalar() or 0
-
     def entry(self, namespace: str, name: str) -> BookEntry:
         """One subscription."""
         columns = schema.subscriptions.c

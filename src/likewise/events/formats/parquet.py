@@ -76,10 +76,6 @@ def _read_table(
         yield from intake.admit(columns, flaws, lambda _: b"")
 
 
-def _shown(batch: pa.RecordBatch, row: int) -> bytes:
-    return str(batch.slice(row, 1).to_pylist()[0]).encode()
-
-
 def _flat(batch: pa.RecordBatch) -> pa.RecordBatch:
     """A batch whose structs are columns of their own, named by their path."""
     table = pa.Table.from_batches([batch])

@@ -10,7 +10,6 @@ Key: TypeAlias = bytes
 
 BYTES: Final = 20
 BITS: Final = 8 * BYTES
-DIGITS: Final = BITS // 4
 SPAN: Final = 1 << BITS
 
 

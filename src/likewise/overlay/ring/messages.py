@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 
@@ -90,8 +90,3 @@ class HopAck(msgspec.Struct, frozen=True, array_like=True, tag="hops", gc=False)
     """These hops arrived."""
 
     hops: tuple[int, ...]
-
-
-RingMessage: TypeAlias = (
-    Ping | Pong | Join | TableRows | Welcome | Announce | Farewell | Ask | Leaves | Suspect | Route | HopAck
-)

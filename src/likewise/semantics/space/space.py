@@ -225,11 +225,6 @@ class Space:
         """How often each unstemmed word stands in the corpus, for information content [002]."""
         return MappingProxyType(read_counts(self._folder / "words.parquet"))
 
-    @cached_property
-    def word_total(self) -> int:
-        """Words of the whole corpus that are not stop words."""
-        return sum(self.word_counts.values())
-
     def title(self, concept: int) -> str:
         """What a concept is called: the title of its article, or the lemmas of its synset."""
         return self._titles[concept]
