@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import pkgutil
+import re
 import subprocess
 import sys
 from collections import defaultdict
@@ -96,3 +97,13 @@ def test_no_room_is_crowded() -> None:
     """A reader finds a module by looking: at most fifteen in one folder."""
     folders = [SOURCE, *(folder for folder in SOURCE.rglob("*") if folder.is_dir())]
     assert [str(folder.relative_to(SOURCE)) for folder in folders if len(list(folder.glob("*.py"))) > 15] == []
+
+
+def test_the_paths_in_the_map_are_there() -> None:
+    """docs/architecture.md names modules and rooms by their paths."""
+    text = (SOURCE.parents[1] / "docs" / "architecture.md").read_text()
+    named = re.findall(r"`((?:[a-z_]+/)+(?:[a-z_]+\.py)?)`", text)
+    rooms = {folder.name for folder in SOURCE.rglob("*") if folder.is_dir()}
+    missing = [one for one in named if not (SOURCE / one).exists() and one.strip("/") not in rooms]
+    assert len(named) > 20
+    assert [one for one in missing if not one.startswith("tests/")] == []

@@ -1,6 +1,7 @@
 """The engine: subscribe, publish, advance; what it tells are notifications.
 
-The same engine runs in a script, in the broker, in a Spark task and in an overlay node.
+The same engine runs in a script and in the broker. Spark and the overlay run its two halves in different places: a
+matcher where events come in, a composer where the hits of a pattern meet.
 """
 
 from __future__ import annotations

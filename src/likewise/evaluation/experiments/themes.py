@@ -92,7 +92,7 @@ class Found(NamedTuple):
     faster: float
 
 
-class Tried(NamedTuple):
+class ThemedRun(NamedTuple):
     """One run over all events: F1, the seconds of the processor to relate all terms, and events a second in all."""
 
     f1: float
@@ -114,7 +114,7 @@ class Bench:
         self.esa_rate = self.try_out(esa).rate
         self.best = max(self.esa, *self.plain.values())
 
-    def try_out(self, one: Measure, *, mine: Sequence[str] = (), theirs: Sequence[str] = ()) -> Tried:
+    def try_out(self, one: Measure, *, mine: Sequence[str] = (), theirs: Sequence[str] = ()) -> ThemedRun:
         """Mean maximal F1 with these themes of subscriptions and of events, and what it costs."""
         begin = time.process_time()
         attributes, values = (
@@ -125,7 +125,7 @@ class Bench:
         scores = self._scorer.score(attributes, values)
         rate = len(self.data.events) / max(1e-9, time.process_time() - begin)
         f1 = float(np.mean([max_f1(*row) for row in zip(scores, self.data.truth, strict=True)]))
-        return Tried(f1, related - begin, rate)
+        return ThemedRun(f1, related - begin, rate)
 
     def sample(self, name: str, sizes: tuple[int, int], samples: int) -> list[Found]:
         """Themes drawn as the paper does, of which one contains the other [000 sec 5.2.4]."""

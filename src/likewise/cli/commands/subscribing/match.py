@@ -105,7 +105,7 @@ def match(
     feed.conclude()
 
 
-class Told:
+class ToldOnce:
     """Reasons that were given already: the same words in answer to the same subscription need them only once."""
 
     def __init__(self) -> None:
@@ -148,7 +148,7 @@ class Shown:
         self.explain, self.full, self.chart, self.out, self.as_json = explain, full, chart, out, as_json
         self.drawn: list[Explanation] = []
         self.rows: list[dict[str, Any]] = []
-        self.told = Told()
+        self.told = ToldOnce()
         self.loose: Matcher | None = None
         if chart is not None:
             from likewise.charts import check_chart
