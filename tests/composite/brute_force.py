@@ -200,15 +200,15 @@ class Trace:
 
         def forbidden(parts: list[Found]) -> bool:
             """Whether the last of these comes after something that must not come before it."""
-            k, last = len(parts) - 2, parts[-1]
-            low = parts[-2].time if k >= 0 else after
-            least = low if k >= 0 else last.first - within - 1
-            return any(
-                least < time < last.first
-                for place, guard in guards
-                if place == k
-                for time in breaking(guard.part, parts, low, low if k >= 0 else origin)
-            )
+            for place, guard in guards:
+                if place < len(parts) - 1:
+                    low = parts[place].time if place >= 0 else after
+                    high = parts[place + 1].first
+                    least = low if place >= 0 else high - within - 1
+                    times = breaking(guard.part, parts, low, low if place >= 0 else origin)
+                    if any(least < time < high for time in times):
+                        return True
+            return False
 
         def broken(prefix: list[Found]) -> float:
             """The moment at which something breaks what waits after these parts."""

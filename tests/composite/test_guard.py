@@ -66,8 +66,10 @@ def test_every_path_gives_what_the_page_says_at_length(capfd: pytest.CaptureFixt
     failures: list[str] = []
     for low in range(first, last, 2_500):
         cases = range(low, min(low + 2_500, last))
-        failures += islice(examine(cases, seen), 3)
+        found = list(islice(examine(cases, seen), 3))
+        failures += found
         with capfd.disabled():
+            print("".join(f"\n{failure}\n\n" for failure in found), end="")
             done = f"{cases.stop - first} of {last - first} made, {seen['cases']} built, {seen['compared']} comparisons"
             print(f"guard: {done}, {len(failures)} disagreements", flush=True)
         assert len(failures) < 20, "\n\n".join(failures)

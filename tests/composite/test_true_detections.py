@@ -208,6 +208,17 @@ def test_what_an_absence_forbids_is_no_duplicate() -> None:
     assert everywhere(last, "e2@4 k=B; e3@5 k=B", until=20) == [("p", "e2")]
 
 
+def test_what_an_earlier_absence_forbids_is_no_duplicate() -> None:
+    """Whether `d` breaks the absence is known when `c` comes: the first `c` is forbidden and so not counted."""
+    text = "p: not {k = D} as d then {k = B} as b then 2nd duplicate {k = C} as c within 9 s where d.v < c.v"
+    assert everywhere(text, "d@0 k=D v=2; b@1 k=B; c1@2 k=C v=3; c2@3 k=C v=2") == []
+    assert everywhere(text, "d@0 k=D v=2; b@1 k=B; c1@2 k=C v=2; c2@3 k=C v=1") == [("p", "b", "c2")]
+    last = "p: {k = A} as a then not {k = D} as d then {k = B} as b then last {k = C} as c within 9 s where d.v < c.v"
+    assert everywhere(last, "a@0 k=A; d@1 k=D v=2; b@2 k=B; c1@3 k=C v=2; c2@4 k=C v=3", until=9) == [
+        ("p", "a", "b", "c1")
+    ]
+
+
 def test_a_broken_conjunction_is_removed_at_once() -> None:
     pattern = "p: first {k = A} as a and not {k = B} as b within 3 s"
     assert everywhere(pattern, "a1@0 k=A; b@1 k=B; a2@5 k=A; a3@6 k=A", until=20) == [("p", "a2")]

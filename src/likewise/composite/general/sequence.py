@@ -63,15 +63,16 @@ class SequenceProcess(Guarded):
         for k, step in enumerate(node.steps):
             if isinstance(step, Absence):
                 self.watched[-1 - k] = {}
+            with_step = known | step.node.roles
             for g, guard in enumerate(node.guards):
-                if guard.after == k - 1:
-                    # A next part of several events may have begun before what breaks the absence.
-                    at_once = isinstance(step, Absence) or isinstance(step.node, LeafNode | TimeNode)
-                    if guard.asks <= known and k and at_once:
-                        self.watched[g] = {}
-                    elif guard.asks <= known | step.node.roles:
-                        self.forbids[k].append(g)
-            known |= step.node.roles
+                # A next part of several events may have begun before what breaks the absence.
+                at_once = isinstance(step, Absence) or isinstance(step.node, LeafNode | TimeNode)
+                directly = guard.after == k - 1
+                if directly and k and at_once and guard.asks <= known:
+                    self.watched[g] = {}
+                elif guard.after < k and guard.asks <= with_step and (directly or not guard.asks <= known):
+                    self.forbids[k].append(g)
+            known = with_step
         for g, guard in enumerate(node.guards):
             if guard.after == len(node.steps) - 1:
                 self.watched[g] = {}
@@ -156,15 +157,10 @@ class SequenceProcess(Guarded):
 
     def _forbidden(self, k: int, parts: tuple[Instance, ...], absent: dict[int, Blockers]) -> bool:
         """Whether something that must not happen before a step did, for sure: then the step displaces nothing."""
-        roles, step = roles_of(parts), parts[-1]
+        roles = roles_of(parts)
         for g in self.forbids[k]:
-            low, within = parts[k - 1].time if k else 0, self.node.within
-            if not k:
-                assert within is not None
-                low = step.first - within - 1
-            blockers = absent[g] if k else self.blockers[g]
-            if blockers.factor(roles, low=low, high=step.first, closed=False) == 0.0:
-                self.run.blocked(self.node, self.node.guards[g].node, parts, step.time)
+            if self._quiet(g, parts, roles, absent) == 0.0:
+                self.run.blocked(self.node, self.node.guards[g].node, parts, parts[-1].time)
                 return True
         return False
 
@@ -348,23 +344,27 @@ class SequenceProcess(Guarded):
         self, parts: tuple[Instance, ...], probability: float, time: Instant, phase: int, absent: dict[int, Blockers]
     ) -> None:
         whole = joined(self.node.id, parts, time=time, phase=phase, probability=probability)
-        for k, guard in enumerate(self.node.guards):
-            whole.probability *= self._guarded(guard, whole, self.blockers[k] if guard.after < 0 else absent[k])
+        for g, guard in enumerate(self.node.guards):
+            if guard.after == len(parts) - 1:
+                low = parts[-1].time
+                whole.probability *= absent[g].factor(whole.roles, low=low, high=time, closed=True)
+            else:
+                whole.probability *= self._quiet(g, parts, whole.roles, absent)
             if whole.probability == 0.0:
                 self.run.blocked(self.node, guard.node, parts, time)
                 return
         self.emit(whole)
 
-    def _guarded(self, guard: Absence, whole: Instance, blockers: Blockers) -> float:
-        parts = whole.parts
-        if guard.after < 0:
-            assert self.node.within is not None
-            first = parts[0].first
-            return blockers.factor(whole.roles, low=first - self.node.within - 1, high=first, closed=False)
-        low = parts[guard.after].time
-        if guard.after == len(parts) - 1:
-            return blockers.factor(whole.roles, low=low, high=whole.time, closed=True)
-        return blockers.factor(whole.roles, low=low, high=parts[guard.after + 1].first, closed=False)
+    def _quiet(
+        self, g: int, parts: tuple[Instance, ...], roles: tuple[Filled, ...], absent: dict[int, Blockers]
+    ) -> float:
+        """The probability that what must not happen before a step did not, by the parts up to that step or later."""
+        after, within = self.node.guards[g].after, self.node.within
+        high = parts[after + 1].first
+        if after < 0:
+            assert within is not None
+            return self.blockers[g].factor(roles, low=high - within - 1, high=high, closed=False)
+        return absent[g].factor(roles, low=parts[after].time, high=high, closed=False)
 
     # leaving
 
