@@ -46,9 +46,13 @@ TRUST: Final = {
     "numbers": 0.6,
     "framed": 0.6,
     "WordNet phrases": 0.7,
+    "WordNet replaced": 0.35,
     "EuroVoc, French only": 0.3,
 }
 """How much the pairs of a source count, where they are made by rule; all others count 1."""
+
+LOOSE: Final = {"same field": 0.5}
+"""How much pairs of a kind count that few would take for the same."""
 
 Floats = NDArray[np.float64]
 
@@ -173,7 +177,10 @@ def _surroundings(pairs: Sequence[Pair], sources: Sources) -> dict[str, list[Sur
 
 
 def _weights(pairs: Sequence[Pair], labels: Floats) -> Floats:
-    weights = np.array([TRUST.get(pair.source, 1.0) * (2.0 if _sees_wordnet(pair) else 1.0) for pair in pairs])
+    trusted = (TRUST.get(pair.source, 1.0) * LOOSE.get(pair.kind, 1.0) for pair in pairs)
+    weights = np.array(
+        [trust * (2.0 if _sees_wordnet(pair) else 1.0) for trust, pair in zip(trusted, pairs, strict=True)]
+    )
     right, wrong = float(weights @ labels), float(weights @ (1 - labels))
     scale = POSITIVE * wrong / ((1 - POSITIVE) * right) if right else 1.0
     return weights * (labels * scale + (1 - labels))

@@ -55,6 +55,10 @@ _BEFORE: Final = ("", "", "high", "low", "new", "increased", "decreased", "first
 _AFTER: Final = ("event", "alarm", "level", "report", "status", "sensor", "usage", "request", "notice")
 
 
+_ALL_OF_EUROVOC: Final = 100_141
+"""The scheme that every concept is in."""
+
+
 @dataclass(frozen=True, slots=True)
 class Pair:
     """What the subscriber says, what the event says, and how surely they mean the same."""
@@ -133,6 +137,8 @@ class ThesaurusEntry:
     above: tuple[str, ...] = ()
     related: tuple[str, ...] = ()
     foreign: tuple[str, ...] = ()
+    field: str = ""
+    """What it is about."""
 
 
 def thesaurus_pairs(
@@ -144,6 +150,9 @@ def thesaurus_pairs(
         for parent in entry.above:
             below[parent].append(name)
     names = sorted(entries)
+    fields: dict[str, list[str]] = defaultdict(list)
+    for name in names:
+        fields[entries[name].field].append(name)
     for name in names:
         entry = entries[name]
         mine = entry.labels[0]
@@ -162,6 +171,10 @@ def thesaurus_pairs(
             if other in entries:
                 yield Pair(mine, entries[other].labels[0], "related", source, name)
         yield Pair(mine, rng.choice(stranger.labels[:3]), "random", source, name)
+        if entry.field:
+            near = rng.choice(fields[entry.field])
+            if near not in (name, *entry.above, *below[name], *entry.related):
+                yield Pair(mine, rng.choice(entries[near].labels[:3]), "same field", source, name)
         yield from _foreign(entry, sibling, stranger, rng, source=source, name=name)
 
 
@@ -199,7 +212,8 @@ def eurovoc_pairs(path: Path, rng: random.Random, *, banned: frozenset[str]) -> 
         if not any(normalise(label) in banned for label in labels) and max(map(len, labels[:1])) < 45:
             links = {name: tuple(map(str, raw.get(name, ()))) for name in ("broader", "related")}
             short = tuple(dict.fromkeys(label for label in labels if len(label) < 45))
-            entries[str(number)] = ThesaurusEntry(short, links["broader"], links["related"], tuple(foreign))
+            field = str(next((scheme for scheme in raw.get("inScheme", ()) if scheme != _ALL_OF_EUROVOC), ""))
+            entries[str(number)] = ThesaurusEntry(short, links["broader"], links["related"], tuple(foreign), field)
     return thesaurus_pairs(entries, rng, source="EuroVoc")
 
 
@@ -251,6 +265,7 @@ def wordnet_pairs(wordnet: WordNet, rng: random.Random, *, per_kind: int) -> Ite
     for number in common[: 6 * per_kind]:
         yield from _synset_pairs(wordnet, number, rng)
     yield from _phrases(wordnet, common, rng, count=per_kind)
+    yield from _replaced_phrases(wordnet, common, rng, count=per_kind)
     lemmas = [lemma for lemma in wordnet.lemmas() if lemma.count(" ") == 1 and lemma.isascii()]
     rng.shuffle(lemmas)
     for lemma in lemmas[: 12 * per_kind]:
@@ -303,15 +318,61 @@ def _phrases(wordnet: WordNet, common: Sequence[int], rng: random.Random, *, cou
                 yield Pair(first, second, kind, "WordNet phrases", str(number))
 
 
+def _replaced_phrases(wordnet: WordNet, common: Sequence[int], rng: random.Random, *, count: int) -> Iterator[Pair]:
+    """Phrases of two or three words, every one of which is replaced: by a synonym, or by a sibling.
+
+    `supply air temperature` and `cold water consumption`: each word has a near one, and the whole means another thing.
+    """
+    nouns = [number for number in common if wordnet.parts()[number] == 0]
+    rich = [number for number in nouns if len([name for name in _names(wordnet, number) if " " not in name]) > 1]
+    for turn in range(8 * count):
+        words, synonyms, siblings = [], [], []
+        for number in rng.sample(rich if turn % 2 else nouns, rng.choice((2, 2, 3))):
+            names = [name for name in _names(wordnet, number) if " " not in name]
+            beside = _beside(wordnet, number, rng)
+            if not names or not _first(wordnet, names[0], number) or not beside:
+                break
+            words.append(names[0])
+            synonyms.append(names[1] if len(names) > 1 and _first(wordnet, names[1], number) else names[0])
+            siblings.append(beside)
+        else:
+            concept = " ".join(words)
+            if sum(map(str.__eq__, words, synonyms)) < len(words) - 1:
+                yield Pair(concept, " ".join(synonyms), "synonym", "WordNet replaced", concept)
+            yield Pair(concept, " ".join(siblings), "sibling", "WordNet replaced", concept)
+            shuffled = rng.sample(siblings, len(siblings))
+            yield Pair(concept, " ".join(shuffled), "sibling, other order", "WordNet replaced", concept)
+
+
+def _beside(wordnet: WordNet, number: int, rng: random.Random) -> str | None:
+    """The name of one that stands beside a synset, of one word."""
+    parents = wordnet.pointers(number, ["@"])
+    siblings = [each for parent in parents[:1] for each in wordnet.pointers(parent, ["~"]) if each != number]
+    names = [name for name in _names(wordnet, rng.choice(siblings)) if " " not in name] if siblings else []
+    return names[0] if names else None
+
+
 def _compound_pairs(wordnet: WordNet, lemma: str) -> Iterator[Pair]:
     """`printer` and `laser printer`, which is one; `fire` and `fire drill`, which is none."""
     modifier, head = lemma.split()
-    above = {up for sense in wordnet.senses(lemma) for up in _up(wordnet, sense.synset)}
+    # Names of people and Latin names of genera are known by one word, but streams seldom speak of them.
+    same = {sense.synset for sense in wordnet.senses(lemma) if lemma in _names(wordnet, sense.synset)}
+    if not same:
+        return
+    above = {up for sense in same for up in _up(wordnet, sense)}
     heads = {sense.synset for sense in wordnet.senses(head, part="noun")}
+    modifiers = {sense.synset for sense in wordnet.senses(modifier, part="noun")}
+    for word in (word for word, senses in ((head, heads), (modifier, modifiers)) if senses & same):
+        # A laptop computer is a laptop; where the one word first means something else, it may well be meant so.
+        first = wordnet.senses(word)[0].synset in same
+        other = "modified" if word == head else "related"
+        yield Pair(word, lemma, "synonym" if first else other, "WordNet compounds", lemma)
+        yield Pair(lemma, word, "synonym" if first else "wider", "WordNet compounds", lemma)
+    if same & (heads | modifiers):
+        return
     if above & heads:
         yield Pair(head, lemma, "modified", "WordNet compounds", lemma)
         yield Pair(lemma, head, "wider", "WordNet compounds", lemma)
-    modifiers = {sense.synset for sense in wordnet.senses(modifier, part="noun")}
     if modifiers and not above & modifiers and above:
         yield Pair(modifier, lemma, "turned", "WordNet compounds", lemma)
 
@@ -394,6 +455,13 @@ def name_pairs(titles: Sequence[str], wordnet: WordNet, rng: random.Random) -> I
     by_last: dict[str, list[list[str]]] = defaultdict(list)
     for words in names:
         by_last[words[1]].append(words)
+    # `Calle Vargas`, `Paseo Pereda`: no word of them is in WordNet, and only the language is the same.
+    strange = [words for words in names if not wordnet.senses(words[1].lower())]
+    for words in strange:
+        beside = rng.choice(strange)
+        if words[0] != beside[0] and words[1] != beside[1]:
+            yield Pair(" ".join(words), " ".join(beside), "other name, unknown words", "names", words[0])
+            yield Pair(" ".join(words), f"{words[0]} {beside[1]}", "half a name, unknown words", "names", words[0])
     for words in names:
         name, head = " ".join(words), words[1]
         concept = words[0]
@@ -403,7 +471,8 @@ def name_pairs(titles: Sequence[str], wordnet: WordNet, rng: random.Random) -> I
         if stranger != words:
             yield Pair(name, " ".join(stranger), "other name", "names", concept)
             yield Pair(words[0], stranger[0], "other name alone", "names", concept)
-        if wordnet.senses(head.lower(), part="noun"):
+        # Whom WordNet knows by the last name alone is the same, not one of a kind.
+        if wordnet.senses(head.lower(), part="noun") and not wordnet.senses(name.lower()):
             yield Pair(head.lower(), name, "named", "names", concept)
             yield Pair(name, head.lower(), "unnamed", "names", concept)
 

@@ -29,6 +29,10 @@ LIGHT_WEIGHT = 0.25
 """How much a word that adds little counts where words are compared one by one."""
 
 
+SAME_HEAD = 0.5
+"""Heads that mean the same with this probability are taken for the same."""
+
+
 class PairShape(IntEnum):
     """How two terms lie to each other, by the words they share; each shape has weights of its own."""
 
@@ -65,7 +69,7 @@ EXTRAS = ("none", *(f"{side} {kind}" for side in ("event", "subscription") for k
 """Which side has extra words, and what these do."""
 
 HEADS = ("none", "shared", "different")
-"""Whether phrases that differ in part have the same head."""
+"""Whether phrases have the same head or, where they share no word, heads that mean the same."""
 
 
 @dataclass(slots=True)
@@ -178,6 +182,7 @@ class TermSide:
         self.length = np.array([len(reading.stems) for reading in readings], np.int64)
         self.start = np.cumsum(self.length) - self.length
         self.filled = self.length > 0
+        self.head = np.array([numbers[each.head] if each.stems else 0 for each in readings], np.int64)
         self.weight = np.array([LIGHT_WEIGHT if is_light(name) else 1.0 for name in numbers], np.float32)
         self.is_code = np.array([any(map(str.isdigit, word)) for word in words], np.bool_)
         self.english = np.array([reading.english for reading in readings], np.bool_)
@@ -330,6 +335,10 @@ def _compare_words(
             scores[row, side.numbers[names[row]]] = 1
     common = side.sums(same.astype(np.float32)).astype(np.int64)
     out.shape = _shapes(side, reading, common)
+    if len(names) > 1 and side.words:
+        heads = scores[names.index(reading.head), side.head] >= SAME_HEAD
+        phrases = (out.shape == PairShape.APART) & (side.length > 1)
+        out.head[phrases] = np.where(heads, HEADS.index("shared"), HEADS.index("different"))[phrases]
     _align(side, events, mine, scores=scores, same=same, out=out)
     _parts(side, reading, out)
 
@@ -352,7 +361,7 @@ def _shapes(side: TermSide, reading: Reading, common: NDArray[np.int64]) -> Code
     out[(common == side.length) & (common == length) & (length > 0)] = PairShape.SAME
     single = (side.length == 1) & (length == 1)
     marked = side.foreign | reading.foreign
-    foreign = (side.english != reading.english) & ((common == 0) | marked)
+    foreign = marked | ((side.english != reading.english) & (common == 0))
     out[foreign & ~single & (out != PairShape.SAME)] = PairShape.FOREIGN
     out[single & (common == 0) & (side.strange | reading.strange)] = PairShape.STRANGE
     return out.astype(np.int8)
@@ -379,15 +388,21 @@ def _align(
 def _parts(side: TermSide, reading: Reading, out: Features) -> None:
     """What extra words do, and whether phrases that differ in part have the same head.
 
-    Where WordNet calls two terms the same (laptop, laptop computer), extra words do nothing.
+    Where WordNet calls two terms the same (laptop, laptop computer), extra words do nothing, unless the shorter one
+    first means something else (alarm, alarm clock).
     """
-    longer_or_shorter = (out.shape == PairShape.CONTAINED) & (out.relation != WordRelation.SYNONYMS)
-    for at in np.flatnonzero(longer_or_shorter).tolist():
+    entry = side.sources.lexicon.entry
+    for at in np.flatnonzero(out.shape == PairShape.CONTAINED).tolist():
         other = side.readings[at]
         longer, shorter, name = (reading, other, "event") if len(reading.stems) > len(other.stems) else (
             other, reading, "subscription")  # fmt: skip
+        if out.relation[at] == WordRelation.SYNONYMS:
+            if not entry(shorter.text).first.isdisjoint(entry(longer.text).rare):
+                continue
+            out.relation[at] = WordRelation.RARE_SYNONYMS
         extra = [word for word, stemmed in zip(longer.words, longer.stems, strict=True) if stemmed not in shorter.stems]
-        kind = extra_kind(extra, after_head=longer.head not in shorter.stems, known=side.sources.reader.known)
+        after_head = longer.head_beside(shorter.stems) not in shorter.stems
+        kind = extra_kind(extra, after_head=after_head, known=side.sources.reader.known)
         out.extra[at] = EXTRAS.index(f"{name} {kind}")
     for at in np.flatnonzero(out.shape == PairShape.REPLACED).tolist():
         out.head[at] = HEADS.index("shared" if side.readings[at].head == reading.head else "different")

@@ -30,15 +30,16 @@ class WordRelation(IntEnum):
     STRANGERS = 2
     NONE = 3
     COUSINS = 4
-    SIBLINGS = 5
-    FAR_WIDER = 6
-    WIDER = 7
-    FAR_NARROWER = 8
-    NARROWER = 9
-    SHORT = 10
-    DERIVED = 11
-    RARE_SYNONYMS = 12
-    SYNONYMS = 13
+    RARE_KIND = 5
+    SIBLINGS = 6
+    FAR_WIDER = 7
+    WIDER = 8
+    FAR_NARROWER = 9
+    NARROWER = 10
+    SHORT = 11
+    DERIVED = 12
+    RARE_SYNONYMS = 13
+    SYNONYMS = 14
 
 
 SAID = {
@@ -48,6 +49,7 @@ SAID = {
     WordRelation.NONE: "WordNet knows no relation",
     WordRelation.SIBLINGS: "siblings in WordNet",
     WordRelation.COUSINS: "near in WordNet",
+    WordRelation.RARE_KIND: "one is a kind of the other in a rare sense in WordNet",
     WordRelation.FAR_WIDER: "the event's is far wider in WordNet",
     WordRelation.FAR_NARROWER: "the event's is far narrower in WordNet",
     WordRelation.WIDER: "the event's is wider in WordNet",
@@ -64,8 +66,13 @@ SAID = {
 class WordEntry:
     """What WordNet says of a word: its senses, what stands above them, and what is derived from them."""
 
+    first: frozenset[int]
+    """The most common sense of each part of speech."""
     common: frozenset[int]
     rare: frozenset[int]
+    """All senses, the common ones too."""
+    rare_up: frozenset[int]
+    """What stands one step above any sense."""
     up: frozenset[int]
     further: frozenset[int]
     """What stands two steps above."""
@@ -74,7 +81,7 @@ class WordEntry:
     derived: frozenset[int]
 
 
-_NOTHING = WordEntry(*(frozenset(),) * 6)
+_NOTHING = WordEntry(*(frozenset(),) * 8)
 
 
 class WordLexicon:
@@ -89,21 +96,26 @@ class WordLexicon:
         if self._wordnet is None:
             return _NOTHING
         wordnet = self._wordnet
+        first: set[int] = set()
         common: set[int] = set()
         every: set[int] = set()
         for part in ("noun", "verb", "adj", "adv"):
             senses = wordnet.senses(word, part=part)
             most = max((sense.count for sense in senses), default=0)
             every.update(sense.synset for sense in senses)
+            first.update(sense.synset for sense in senses[:1])
             # Of a word that was never tagged no sense is known to be rare: a lorry is a truck, though a wagon first.
             least = max(1, COMMON * most) if most else 0
             common.update(s.synset for at, s in enumerate(senses) if at == 0 or s.count >= least)
         up, further, *others = self._above(common)
+        rare_up = frozenset(over for sense in every for over in wordnet.pointers(sense, _UP))
         far = frozenset().union(further, *others) - up
         derived = {other for sense in common for other in wordnet.pointers(sense, ("+", "\\"))}
         # A vacancy is derived from vacant, which is a kind of empty.
         derived |= {head for sense in derived for head in wordnet.pointers(sense, ("&",))}
-        return WordEntry(frozenset(common), frozenset(every), up, further, far, frozenset(derived))
+        return WordEntry(
+            frozenset(first), frozenset(common), frozenset(every), rare_up, up, further, far, frozenset(derived)
+        )
 
     def _above(self, synsets: Iterable[int]) -> list[frozenset[int]]:
         """What stands one step above, two, and so on."""
@@ -127,7 +139,7 @@ class RelatedWords:
         self._known = np.array([bool(entry.rare) for entry in self._entries], np.bool_)
         self._by = {
             name: _index(getattr(entry, name) for entry in self._entries)
-            for name in ("common", "rare", "up", "further", "far", "derived")
+            for name in ("common", "rare", "rare_up", "up", "further", "far", "derived")
         }
         letters: dict[str, list[int]] = defaultdict(list)
         for at, word in enumerate(words):
@@ -144,6 +156,7 @@ class RelatedWords:
             out[known] = WordRelation.NONE if entry.rare else WordRelation.STRANGERS
         if entry.rare:
             self._raise(out, WordRelation.COUSINS, ("up", entry.further), ("further", entry.up | entry.further))
+            self._raise(out, WordRelation.RARE_KIND, ("rare_up", entry.rare), ("rare", entry.rare_up))
             self._raise(out, WordRelation.SIBLINGS, ("up", entry.up))
             self._raise(out, WordRelation.FAR_WIDER, ("far", entry.common))
             self._raise(out, WordRelation.FAR_NARROWER, ("common", entry.far))

@@ -25,7 +25,7 @@ from likewise.semantics.evidence.lexical import WordRelation
 Floats = NDArray[np.float32]
 
 FORMAT: Final = "likewise evidence"
-VERSION: Final = 2
+VERSION: Final = 3
 
 CURVES: Final[Mapping[str, tuple[float, ...]]] = {
     "embedding": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
@@ -52,7 +52,7 @@ TABLES: Final[Mapping[str, tuple[str, ...]]] = {
 
 OF_SHAPE: Final[Mapping[PairShape, tuple[str, ...]]] = {
     PairShape.WORD: ("embedding", "esa", "relation"),
-    PairShape.APART: ("embedding", "esa", "relation", "aligned", "worst"),
+    PairShape.APART: ("embedding", "esa", "relation", "aligned", "worst", "head"),
     PairShape.REPLACED: ("embedding", "esa", "relation", "aligned", "worst", "head"),
     PairShape.CONTAINED: ("embedding", "esa", "relation", "extra"),
     PairShape.FOREIGN: ("embedding", "relation", "aligned", "worst"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -20,7 +20,7 @@ FOREIGN_WORDS = frozenset(words_in("joining_words", package="likewise.semantics"
 
 _ELIDED = re.compile(r"\b(?:l|d|n|s|c|qu|dell|all|nell|dall|sull)['’](?=\w)")
 _JOINING = STOP_WORDS | FOREIGN_WORDS
-_ALWAYS = frozenset({"down", "off", "on", "up"}) | NEGATIONS
+_ALWAYS = frozenset({"down", "off", "on", "out", "up"}) | NEGATIONS
 """Little words that tell states apart wherever they stand; others of the kind only at the end of a term."""
 
 
@@ -50,8 +50,13 @@ class Reading:
     @property
     def head(self) -> str:
         """The stem that says what kind of thing it is: the last one that is not light."""
+        return self.head_beside(())
+
+    def head_beside(self, shared: Container[str]) -> str:
+        """The head where these stems are no light ones: what a `computer monitor` shares with a `monitor` is one."""
         light, _ = _stemmed_extra_words()
-        return next((stem for stem in reversed(self.stems) if stem not in light), self.stems[-1] if self.stems else "")
+        heavy = (stem for stem in reversed(self.stems) if stem not in light or stem in shared)
+        return next(heavy, self.stems[-1] if self.stems else "")
 
 
 class Reader:

@@ -34,7 +34,8 @@ of speech, if it has that share of all uses of the word."""
 STEM = 4
 """Derived words share so many first letters: `arrive` and `arrival`, not `go` and `departure`."""
 
-_ACT = re.compile(r"(?:the )?act of ")  # an arrival is an arriving, a heater is no heating
+_ACT = re.compile(r"(?:the )?act of |(?:a person|someone|one) who ")
+"""An arrival is an arriving and a buyer buys; a heater is no heating."""
 _KEPT = 32_768
 _NUMBERS = frozenset({"cardinal", "ordinal"})  # antonyms for WordNet, but "first" is no opposite of "one"
 _ADJECTIVE = files.PARTS.index("adj")
