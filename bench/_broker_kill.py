@@ -22,6 +22,8 @@ left: {type = open} as o then not {type = closed} within 30 seconds
 both: {type = open} as o then {type = closed} as c within 20 seconds where o.room = c.room
 """
 KINDS = ("temperature", "open", "closed", "weather")
+BATCH = 9
+"""Events of the largest request."""
 
 
 def events(count: int, seed: int) -> list[dict[str, Any]]:
@@ -81,55 +83,58 @@ class Subscriber(threading.Thread):
 
 
 def kills(count: int, *, per_kill: int = 120, seed: int = 11) -> Rows:
-    """The report of `count` kills."""
+    """The report of `count` kills, each after as many acknowledged events as chance has it, amid the next ones."""
     folder, chance = Path(tempfile.mkdtemp(prefix="likewise-kill-")), random.Random(seed)
-    trace = events(count * per_kill, seed)
+    trace = events((count + 1) * (2 * per_kill + BATCH), seed)
     served = start(folder)
     subscriber = Subscriber(served.url)
     try:
         httpx.post(f"{served.url}/v1/subscriptions", json={"text": TEXT}, timeout=60).raise_for_status()
         subscriber.start()
         acknowledged, times = 0, list[float]()
-        while acknowledged < len(trace):
-            end = min(len(trace), acknowledged + per_kill)
-            timer = threading.Timer(chance.uniform(0, 1.5), served.kill)
-            if len(times) < count:
-                timer.start()
-            acknowledged = _publish(served, trace, acknowledged, end, chance)
-            if len(times) < count:
-                timer.join()
-                began = time.perf_counter()
-                served = start(folder)
-                times.append(time.perf_counter() - began)
-                subscriber.url = served.url
-                if len(times) % 10 == 0:
-                    say(f"killed {len(times)} times, {acknowledged} events acknowledged")
-        return _report(served, subscriber, trace, times)
+        while len(times) < count:
+            acknowledged = _until_killed(served, trace, acknowledged, acknowledged + chance.randrange(2 * per_kill))
+            began = time.perf_counter()
+            served = start(folder)
+            times.append(time.perf_counter() - began)
+            subscriber.url = served.url
+            if len(times) % 10 == 0:
+                say(f"killed {len(times)} times, {acknowledged:,} events acknowledged")
+        last = acknowledged
+        with served.client() as client:
+            while acknowledged < last + per_kill:
+                acknowledged = _publish(client, trace, acknowledged)
+        return _report(served, subscriber, trace[:acknowledged], times, last)
     finally:
         subscriber.ended.set()
         stop(served)
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _publish(served: Served, trace: list[dict[str, Any]], low: int, end: int, chance: random.Random) -> int:
-    """Publish until all is acknowledged or the broker is gone; the same batch has the same key."""
-    with httpx.Client(base_url=served.url, timeout=30) as client:
-        while low < end:
-            size = 1 + (low * 7919) % 9  # the same batch after a kill as before it
-            batch = trace[low : low + size]
-            try:
-                answer = client.post("/v1/events", json=batch, headers={"Idempotency-Key": f"k{low}"})
-                answer.raise_for_status()
-            except httpx.HTTPError:
-                return low
-            low += len(batch)
-            time.sleep(chance.uniform(0, 0.004))
-    return low
+def _until_killed(served: Served, trace: list[dict[str, Any]], low: int, calm: int) -> int:
+    """Publish without a pause, and kill the broker some milliseconds after so many events; gives what it confirmed."""
+    timer = threading.Timer((calm % 29) / 1000, served.kill)
+    with served.client() as client:
+        try:
+            while True:
+                if low >= calm and timer.ident is None:
+                    timer.start()
+                low = _publish(client, trace, low)
+        except httpx.TransportError:
+            timer.join()
+            return low
 
 
-def _report(served: Served, subscriber: Subscriber, trace: list[dict[str, Any]], times: list[float]) -> Rows:
+def _publish(client: httpx.Client, trace: list[dict[str, Any]], low: int) -> int:
+    """Publish a batch, until it is acknowledged; the same batch has the same key after a kill as before it."""
+    batch = trace[low : low + 1 + (low * 7919) % BATCH]
+    client.post("/v1/events", json=batch, headers={"Idempotency-Key": f"k{low}"}).raise_for_status()
+    return low + len(batch)
+
+
+def _report(served: Served, subscriber: Subscriber, trace: list[dict[str, Any]], times: list[float], last: int) -> Rows:
     expected = uninterrupted(trace)
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 600
     while len(subscriber.got) < len(expected) and time.monotonic() < deadline:
         time.sleep(0.05)
     stored, after = list[str](), 0
@@ -144,6 +149,7 @@ def _report(served: Served, subscriber: Subscriber, trace: list[dict[str, Any]],
     what = f"kill -9 at {len(times)} random moments"
     good = not (lost or doubled or missed or subscriber.changed) and got == expected
     return [
+        {"what": f"{what}: acknowledged by the last kill", "value": last, "unit": "events"},
         {"what": f"{what}: acknowledged events lost", "value": lost, "unit": f"of {len(trace):,}", "target": 0},
         {"what": f"{what}: events stored twice", "value": doubled, "unit": f"of {len(trace):,}", "target": 0},
         {"what": f"{what}: notifications missed", "value": missed, "unit": f"of {len(expected):,}", "target": 0},

@@ -50,11 +50,11 @@ class Running:
 
 
 @contextlib.contextmanager
-def running(settings: BrokerSettings) -> Iterator[Running]:
+def running(settings: BrokerSettings, **options: Any) -> Iterator[Running]:
     """Start a broker and stop it again, on the port of the settings if one was chosen."""
     sock = listen("127.0.0.1", 0 if settings.port == DEFAULT_PORT else settings.port)
     port = sock.getsockname()[1]
-    broker = Broker(replace(settings, port=port))
+    broker = Broker(replace(settings, port=port), **options)
     config = uvicorn.Config(create_app(broker), log_config=None, lifespan="on", ws="websockets-sansio")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]}, daemon=True)
@@ -100,6 +100,10 @@ def client(served: Running) -> BrokerClient:
     return served.client()
 
 
+LONG = 600
+"""Seconds that a busy machine may need."""
+
+
 @dataclass
 class Process:
     """A broker in a process of its own."""
@@ -111,12 +115,12 @@ class Process:
     def kill(self) -> None:
         """Without a word, as a power cut would."""
         self.process.send_signal(signal.SIGKILL)
-        self.process.wait(timeout=10)
+        self.process.wait()
 
     def stop(self) -> int:
         """In order."""
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(timeout=30)
+        return self.process.wait(timeout=LONG)
 
 
 def start_process(folder: Path, *options: str) -> Process:

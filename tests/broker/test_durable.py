@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import resource
 import shutil
 import sqlite3
 import threading
@@ -222,28 +223,23 @@ def test_retention_removes_what_a_replay_does_not_need(settings):
         assert served.broker.log.position == position + 1
 
 
-def test_a_full_disk_is_a_problem_document_and_passes(settings):
-    with running(settings) as served:
-        client = served.client()
-        client.publish([{"attributes": {"number": 1}}])
-        with served.broker.database.engine.connect() as connection:
-            pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
-        broken = served.broker.log._insert_records
-
-        def full(connection: Any, block: Any) -> None:
-            connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
-            broken(connection, block)
-
-        served.broker.log._insert_records = full
-        with pytest.raises(LikewiseError, match="could not be stored: database or disk is full"):
-            client.publish([{"attributes": {f"text {n}": "x" * 60_000 for n in range(9)}}])
-        assert "full" in served.broker.checks()["storage"]
-        served.broker.log._insert_records = broken
-        served.broker.database.engine.dispose()  # the limit is one of the connection
-        client.publish([{"attributes": {"number": 2}}])
-        assert served.broker.checks()["storage"] == "ok"
-        numbers = [one["attributes"].get("number") for one in client.list_events()["events"]]
-    assert numbers == [1, 2]
+def test_a_full_disk_is_a_problem_document_and_passes(processes, tmp_path):
+    """The files of a broker reach a limit of the system while it runs; later there is room again."""
+    folder = tmp_path / "broker"
+    started = processes(folder, "--open")
+    with BrokerClient(started.url) as client:
+        client.publish([{"id": "first", "attributes": {"number": 1}}])
+        largest = max(path.stat().st_size for path in folder.iterdir())
+        _, hard = resource.prlimit(started.process.pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(started.process.pid, resource.RLIMIT_FSIZE, (largest, hard))
+        with pytest.raises(LikewiseError, match="could not be stored: disk I/O error"):
+            client.publish([{"id": "refused", "attributes": {f"text {n}": "x" * 60_000 for n in range(9)}}])
+        checks = client._http.get("/health/ready").json()["checks"]
+        assert (checks["storage"], checks["engine"]) == ("disk I/O error", "ok")
+        resource.prlimit(started.process.pid, resource.RLIMIT_FSIZE, (hard, hard))
+        client.publish([{"id": "second", "attributes": {"number": 2}}])
+        assert client._http.get("/health/ready").json()["checks"]["storage"] == "ok"
+        assert [one["id"] for one in client.list_events()["events"]] == ["first", "second"]
 
 
 def test_a_clock_that_goes_back_changes_no_order(settings, monkeypatch):

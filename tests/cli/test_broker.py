@@ -24,6 +24,8 @@ from likewise.events import decode_lines
 pytest.importorskip("fastapi")
 
 COMMAND = [sys.executable, "-m", "likewise"]
+LONG = 600
+"""Seconds that a busy machine may need."""
 
 
 ROOT = Path(__file__).parents[2]
@@ -53,7 +55,7 @@ class Terminal:
         if words[0] == "serve":
             command = [*COMMAND, *words]
             return subprocess.run(
-                command, capture_output=True, text=True, env=self.environment, check=False, timeout=300
+                command, capture_output=True, text=True, env=self.environment, check=False, timeout=LONG
             )
         out, errors = io.StringIO(), io.StringIO()
         with (
@@ -80,13 +82,25 @@ def terminal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
     )
     assert process.stdout is not None
     assert process.stderr is not None
-    told = json.loads(process.stdout.readline())
-    next(line for line in process.stderr if '"started"' in line)
-    yield Terminal(environment, told["url"], Path(told["token_file"]))
-    process.send_signal(signal.SIGTERM)
-    printed, rest = process.communicate(timeout=60)
-    assert (process.returncode, printed) == (0, ""), rest
-    assert '"stopped"' in rest
+    with ended(process):
+        told = json.loads(process.stdout.readline())
+        next(line for line in process.stderr if '"started"' in line)
+        yield Terminal(environment, told["url"], Path(told["token_file"]))
+        process.send_signal(signal.SIGTERM)
+        printed, rest = process.communicate(timeout=LONG)
+        assert (process.returncode, printed) == (0, ""), rest
+        assert '"stopped"' in rest
+
+
+@contextlib.contextmanager
+def ended(process: subprocess.Popen[str]) -> Iterator[None]:
+    """Whatever happens, the process does not outlive the test."""
+    try:
+        yield
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
 
 
 def shown(page: str, language: str, word: str) -> str:
@@ -96,10 +110,15 @@ def shown(page: str, language: str, word: str) -> str:
 
 
 def end(process: subprocess.Popen[str]) -> None:
-    """Ctrl-C in its terminal."""
-    if process.poll() is None:
-        os.killpg(process.pid, signal.SIGINT)
-    process.communicate(timeout=60)
+    """Ctrl-C in its terminal; all that was started there ends with it."""
+    try:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGINT)
+        process.communicate(timeout=LONG)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
 
 
 def test_two_terminals_as_the_readme_shows_them(terminal):
@@ -112,7 +131,8 @@ def test_two_terminals_as_the_readme_shows_them(terminal):
     try:
         assert listener.stderr.readline() == "following spot\n"
         publisher = terminal.shell(shown("README.md", "", "likewise publish"))
-        out, errors = publisher.communicate(timeout=300)
+        with ended(publisher):
+            out, errors = publisher.communicate(timeout=LONG)
         assert (out, publisher.returncode) == ("1 event published\n", 0), errors
         assert listener.stdout.readline() == shown("README.md", "text", "spot")
     finally:

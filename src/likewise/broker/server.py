@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import logging
 import signal
 import socket
@@ -12,6 +13,7 @@ from typing import Any
 import structlog
 import uvicorn
 
+from likewise.broker.delivery.federation import Federation
 from likewise.broker.http import create_app
 from likewise.broker.page import Recordings, add_page
 from likewise.broker.service import Broker
@@ -52,15 +54,25 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def run_broker(
-    settings: BrokerSettings, *, sock: socket.socket | None = None, recordings: Recordings | None = None
+    settings: BrokerSettings,
+    *,
+    sock: socket.socket | None = None,
+    recordings: Recordings | None = None,
+    federation: Federation | None = None,
 ) -> None:
-    """Run a broker until it is stopped; `recordings` are events that the demo mixes into its own."""
+    """Run a broker until it is stopped.
+
+    `recordings` are events that the demo mixes into its own; a `federation` gets all that is published here.
+    """
     opened = sock or listen(settings.host, settings.port)
-    broker = Broker(settings)
+    broker = Broker(settings, federation=federation)
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # what it would say is said in our own way
     app = create_app(broker)
     if settings.page:
         add_page(app, broker, recordings=recordings)
+    # What is loaded stays, and requests leave few cycles behind: looking for garbage seldom is enough.
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
     config = uvicorn.Config(app, **_options(settings))
     server = _Server(config, broker)
     try:

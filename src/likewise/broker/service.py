@@ -19,6 +19,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from likewise.broker.auth import ANY, Access, Keyring, RateLimit
+from likewise.broker.delivery.federation import Federation, FederationBridge
 from likewise.broker.delivery.hub import Hub
 from likewise.broker.delivery.mqtt import MqttBridge
 from likewise.broker.delivery.signing import check_target, signing_key, signing_secret
@@ -66,7 +67,7 @@ class Receipt:
 class Broker:
     """One running broker; its methods are called in the event loop."""
 
-    def __init__(self, settings: BrokerSettings) -> None:
+    def __init__(self, settings: BrokerSettings, *, federation: Federation | None = None) -> None:
         self.settings = settings
         self.database = Database(settings.url)
         self.keyring = Keyring(self.database)
@@ -87,6 +88,7 @@ class Broker:
         self.upkeep = Upkeep(self)
         self.webhooks = Webhooks(self)
         self.mqtt = None if settings.mqtt is None else MqttBridge(self, settings.mqtt)
+        self.federation = None if federation is None else FederationBridge(self, federation)
         self._tasks: list[asyncio.Task[None]] = []
         self.stamps = Stamps()
         self.ready = False
@@ -121,7 +123,8 @@ class Broker:
         self.replayed = await asyncio.to_thread(self._resume, applied)
         self.host.start()
         self.maker.warm()
-        works = [self.upkeep.run, self.webhooks.run, *(() if self.mqtt is None else (self.mqtt.run,))]
+        bridges = [bridge for bridge in (self.mqtt, self.federation) if bridge is not None]
+        works = [self.upkeep.run, self.webhooks.run, *(bridge.run for bridge in bridges)]
         self._tasks = [asyncio.create_task(self._always(work)) for work in works]
         self.ready = True
         logs.info("started", blocks_replayed=self.replayed, position=self.log.position, spaces=self.maker.names)
@@ -392,6 +395,7 @@ class Broker:
             "storage": self.log.failing or "ok",
             "engine": "far behind the log" if behind else "ok",
             **({} if self.mqtt is None else {"mqtt": self.mqtt.state}),
+            **({} if self.federation is None else {"federation": self.federation.state}),
         }
 
     def instances(self) -> int:

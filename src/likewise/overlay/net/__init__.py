@@ -1,12 +1,13 @@
 """Nodes and clients over sockets: mutual TLS, frames, and the certificates of a federation."""
 
-from likewise.overlay.net.clients import OverlayClient
+from likewise.overlay.net.clients import OverlayClient, OverlayEntry
 from likewise.overlay.net.host import NodeHost, run_node
 from likewise.overlay.net.identity import init_authority, init_node
 
 __all__ = [
     "NodeHost",
     "OverlayClient",
+    "OverlayEntry",
     "init_authority",
     "init_node",
     "run_node",

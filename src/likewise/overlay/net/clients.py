@@ -10,6 +10,7 @@ import asyncio
 import uuid
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -268,9 +269,9 @@ class OverlayClient:
 
     # what a user does
 
-    def send(self, event: Event) -> asyncio.Future[None]:
-        """Publish an event; the future is done when it is acknowledged."""
-        request = Publish(uuid.uuid4().bytes, encode_line(event))
+    def send(self, event: Event, *, number: Id | None = None) -> asyncio.Future[None]:
+        """Publish an event; the future is done when it is acknowledged. With the same `number` it is the same one."""
+        request = Publish(number or uuid.uuid4().bytes, encode_line(event))
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting[request.number] = (request, future)
         self._send(request)
@@ -279,6 +280,19 @@ class OverlayClient:
     async def publish(self, event: Event) -> None:
         """Publish an event, and wait until it is acknowledged."""
         await self.send(event)
+
+    async def publish_all(self, events: Sequence[tuple[Id, Event]]) -> None:
+        """Publish events under their numbers, and wait until all are acknowledged, or no node answers any more."""
+        assert self._task is not None
+        sent = asyncio.gather(*(self.send(event, number=number) for number, event in events))
+        either: set[asyncio.Future[Any]] = {sent, self._task}
+        try:
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            if not sent.done():
+                self._task.result()
+            await sent
+        finally:
+            sent.cancel()
 
     async def subscribe(self, source: str, name: str, *, since: int = 0) -> str:
         """Subscribe, and wait until the subscription is in place; gives its id."""
@@ -306,3 +320,32 @@ class OverlayClient:
         self._send(AskStatus())
         out: dict[str, Any] = msgspec.json.decode(await self._status)
         return out
+
+
+class OverlayEntry:
+    """The way into a federation for another service: it connects when there is something to publish."""
+
+    def __init__(self, addresses: Sequence[str], *, state: Path) -> None:
+        self._make = partial(OverlayClient, addresses, state=state)
+        self._client: OverlayClient | None = None
+        # What is wrong with the addresses or the certificate is said at once.
+        self._make()
+
+    async def publish(self, events: Sequence[tuple[Id, Event]]) -> None:
+        """Publish events under their numbers, and wait until all are acknowledged; a `MissingError` if nobody answers.
+
+        An event that was published under its number before is not published a second time.
+        """
+        try:
+            if self._client is None:
+                self._client = await self._make().__aenter__()
+            await self._client.publish_all(events)
+        except LikewiseError:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """End the connection."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.__aexit__()

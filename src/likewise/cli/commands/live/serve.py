@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from likewise.cli.output import errors, print_json
+from likewise.cli.remote.federation import Nodes, State, folder_of
 from likewise.errors import InputError
 
 if TYPE_CHECKING:
     from likewise.broker import BrokerSettings, MqttSettings
     from likewise.broker.page import Recordings
+    from likewise.overlay.net import OverlayEntry
 
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
@@ -53,6 +55,8 @@ def serve(
     ] = None,
     mqtt_group: Annotated[str | None, typer.Option(help="Share the topics with others of this group.")] = None,
     mqtt_retain: Annotated[bool, typer.Option(help="Keep the last notification of each topic.")] = False,
+    node: Nodes = None,
+    state: State = None,
     certificate: Annotated[Path | None, typer.Option(help="TLS certificate (PEM).")] = None,
     key: Annotated[Path | None, typer.Option(help="TLS key (PEM).")] = None,
     page: Annotated[bool, typer.Option(help="Serve the page for people on the same port.")] = True,
@@ -98,10 +102,21 @@ def serve(
     if check:
         _check(settings, as_json=as_json)
     else:
-        _run(settings, as_json=as_json)
+        _run(settings, _federation(node, state), as_json=as_json)
 
 
-def _run(settings: BrokerSettings, *, as_json: bool) -> None:
+def _federation(nodes: list[str] | None, state: Path | None) -> OverlayEntry | None:
+    """The federation whose entry this broker is."""
+    if not nodes:
+        if state is not None:
+            raise InputError("a certificate needs a federation", source="<option>", hint="--node HOST:PORT")
+        return None
+    from likewise.overlay.net import OverlayEntry
+
+    return OverlayEntry(nodes, state=folder_of(state))
+
+
+def _run(settings: BrokerSettings, federation: OverlayEntry | None, *, as_json: bool) -> None:
     from likewise.broker import listen, run_broker
 
     sock = listen(settings.host, settings.port)
@@ -113,7 +128,7 @@ def _run(settings: BrokerSettings, *, as_json: bool) -> None:
         sys.stdout.flush()
     else:
         _announce(url, settings)
-    run_broker(settings, sock=sock, recordings=_recordings() if settings.demo else None)
+    run_broker(settings, sock=sock, recordings=_recordings() if settings.demo else None, federation=federation)
 
 
 def _demo_folder() -> Path:
