@@ -36,14 +36,15 @@ def run(*, quick: bool = False) -> Rows:
 
 def _simulated(quick: bool) -> Rows:
     nodes, composites, events = (1000, 100, 5000) if quick else (10_000, 1000, 100_000)
-    began = time.perf_counter()
+    began, spent = time.perf_counter(), time.process_time()
     trial = OverlayTrial(nodes=nodes, composites=composites, events=events, topics=5 * composites, seconds=300)
     found = run_trial(trial)
-    took = time.perf_counter() - began
+    took, spent = time.perf_counter() - began, time.process_time() - spent
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     what = f"{nodes:,} simulated nodes, {composites:,} composites, {events:,} publications in {trial.seconds} s"
     return [
         {"what": what, "value": took, "unit": "s", "target": 300, "note": f"{found['reports']:,} reports"},
+        {"what": "processor time of it", "value": spent, "unit": "s", "target": 300},
         {"what": "memory of it", "value": memory, "unit": "GB", "target": 8},
         {"what": "messages per publication", "value": found["messages per publication"], "unit": ""},
     ]

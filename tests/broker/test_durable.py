@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import resource
 import shutil
@@ -212,8 +213,6 @@ def test_retention_removes_what_a_replay_does_not_need(settings):
         position = served.broker.log.position
     with running(settings) as served:
         client = served.client()
-        import asyncio
-
         done = asyncio.run_coroutine_threadsafe(served.broker.upkeep.retain(), served.broker._loop)
         assert done.result(timeout=30) == position
         assert client.list_events()["events"] == []
@@ -240,6 +239,20 @@ def test_a_full_disk_is_a_problem_document_and_passes(processes, tmp_path):
         client.publish([{"id": "second", "attributes": {"number": 2}}])
         assert client._http.get("/health/ready").json()["checks"]["storage"] == "ok"
         assert [one["id"] for one in client.list_events()["events"]] == ["first", "second"]
+
+
+def test_the_first_moment_of_1970_does_not_make_a_replay_live(settings):
+    """The clock advances live streams only: a replay would find its own events late."""
+    with running(settings) as served:
+        client = served.client()
+        client.subscribe("left: {type = open} then not {type = closed} within 30 seconds")
+        client.publish([{"time": 0, "attributes": {"type": "open"}}])
+        served.settle()
+        position = served.broker.log.position
+        ticking = asyncio.run_coroutine_threadsafe(served.broker.upkeep.tick(), served.broker._loop)
+        ticking.result(timeout=600)
+        assert served.broker.log.position == position
+        assert served.broker.host.tenants["default"].lag > 0
 
 
 def test_a_clock_that_goes_back_changes_no_order(settings, monkeypatch):

@@ -244,7 +244,8 @@ class EngineHost:
         last = records[-1]
         newest = max(record.time or 0 for record in records)
         tenant.newest = newest if tenant.newest is None else max(tenant.newest, newest)
-        tenant.lag = last.received - (last.time or last.received)
+        # A time of 0 is a time, too: the first moment of 1970.
+        tenant.lag = 0 if last.time is None else last.received - last.time
         tenant.events += len(records)
 
     def _collect(
