@@ -81,9 +81,12 @@ def test_what_has_no_partner_stays_on_the_side_asked_for(tables: Path) -> None:
 
 
 def test_reasons_and_people_s_output(tables: Path) -> None:
-    (row,) = lines("devices.csv", "catalogue.jsonl", "--on", "device=name", "--best", "1", "--explain")[:1]
+    ask = ("devices.csv", "catalogue.jsonl", "--on", "device=name", "--best", "1", "--explain")
+    (row,) = lines(*ask)[:1]
+    assert any(each["concept"].startswith("sentence embedding") for each in row["why"])
+    (row,) = lines(*ask, "--measure", "esa")[:1]
     assert {each["concept"] for each in row["why"]} == {"Laptop", "Computer"}
-    shown = run("devices.csv", "catalogue.jsonl", "--on", "device=name", "--best", "1", "--explain", "--space", "tiny")
+    shown = run(*ask, "--measure", "esa", "--space", "tiny")
     assert "device: laptop  name: computer" in shown.stdout
     assert "Laptop 0." in shown.stdout
     assert "4 rows" in shown.stderr

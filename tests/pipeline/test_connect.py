@@ -49,9 +49,9 @@ told["stream"] = sorted(map(repr, signatures(spark.read.parquet(str(folder / "ou
 
 left = spark.createDataFrame([(1, "laptop"), (2, "zzyzx")], "id int, word string")
 right = spark.createDataFrame([("c", "computer"), ("g", "garage")], "id string, term string")
-joined = join_by_meaning(left, right, on=("word", "term"), best=1, spaces=space, how="left")
+joined = join_by_meaning(left, right, on=("word", "term"), best=1, measure="esa", spaces=space, how="left")
 told["joined"] = sorted([row["id"], row["id_right"]] for row in joined.collect())
-register_related(spark, spaces=space)
+register_related(spark, measure="esa", spaces=space)
 told["related"] = spark.sql("select related('laptop', 'computer') as r").collect()[0]["r"]
 try:
     spark.sql("select related('laptop') as r").schema

@@ -67,10 +67,10 @@ def way(request: pytest.FixtureRequest) -> str:
 
 
 def scores(space: Path, name: str = "esa", **options: Any) -> dict[tuple[int, str], float]:
-    """What every pair of rows scores, from the measure's own matrix."""
+    """What every pair of rows scores, from the measure's own matrix; the right side asks."""
     made = measure(name, spaces=[Space.open(space)], **options)
     rows = [(a, b) for a in LEFT for b in RIGHT if a[1] is not None and b[1] is not None]
-    return {(a[0], b[0]): float(made.matrix([a[1]], [b[1]])[0, 0]) for a, b in rows}
+    return {(a[0], b[0]): float(made.matrix([b[1]], [a[1]])[0, 0]) for a, b in rows}
 
 
 def pairs(frame: Any) -> dict[tuple[int, str], float]:
@@ -87,7 +87,7 @@ def over(space: Path, threshold: float, **options: Any) -> dict[tuple[int, str],
 
 def test_rows_join_at_or_over_the_threshold(left: Any, right: Any, space: Path, way: str) -> None:
     """Repeated terms join each for itself; equal terms that the space does not know are 1; null joins nothing."""
-    found = pairs(join_by_meaning(left, right, on=("word", "term"), threshold=0.2, spaces=space))
+    found = pairs(join_by_meaning(left, right, on=("word", "term"), threshold=0.2, measure="esa", spaces=space))
     assert found == over(space, 0.2)
     assert found[3, "z"] == 1
     assert {(1, "x"), (5, "c"), (1, "l")} <= set(found)
@@ -96,7 +96,7 @@ def test_rows_join_at_or_over_the_threshold(left: Any, right: Any, space: Path, 
 
 def test_the_nearest_alone(left: Any, right: Any, space: Path, way: str) -> None:
     """`best=1` keeps one term of the right for each term of the left, and all rows that have it."""
-    found = pairs(join_by_meaning(left, right, on=("word", "term"), best=1, spaces=space))
+    found = pairs(join_by_meaning(left, right, on=("word", "term"), best=1, measure="esa", spaces=space))
     every = scores(space)
     wanted: dict[Any, Any] = {}
     for key, word in LEFT:
@@ -105,7 +105,7 @@ def test_the_nearest_alone(left: Any, right: Any, space: Path, way: str) -> None
     assert found == {pair: pytest.approx(score, abs=1e-6) for pair, score in wanted.items()}
     assert (1, "l") in found
     assert (1, "x") not in found
-    two = pairs(join_by_meaning(left, right, on=("word", "term"), best=2, threshold=1, spaces=space))
+    two = pairs(join_by_meaning(left, right, on=("word", "term"), best=2, threshold=1, measure="esa", spaces=space))
     assert set(two) == {(1, "l"), (5, "l"), (3, "z")}
 
 
@@ -113,15 +113,15 @@ def test_equal_scores_go_to_the_very_same_text(spark: Any, space: Path, way: str
     """All spellings score 1; the one that is written alike is the nearest, else the first in order."""
     left = spark.createDataFrame([("laptops",), ("LAPTOP",)], "a string")
     right = spark.createDataFrame([("laptop",), ("laptops",), ("Laptop",)], "b string")
-    rows = join_by_meaning(left, right, on=("a", "b"), best=1, spaces=space).collect()
+    rows = join_by_meaning(left, right, on=("a", "b"), best=1, measure="esa", spaces=space).collect()
     assert {(row["a"], row["b"]) for row in rows} == {("laptops", "laptops"), ("LAPTOP", "Laptop")}
 
 
 def test_groups_find_what_tasks_find(left: Any, right: Any, space: Path, in_groups: None) -> None:
     """More terms than one task takes: all pairs over the threshold, and the best of all groups."""
-    found = join_by_meaning(left, right, on=("word", "term"), threshold=0.2, spaces=space)
+    found = join_by_meaning(left, right, on=("word", "term"), threshold=0.2, measure="esa", spaces=space)
     assert pairs(found) == over(space, 0.2)
-    nearest = join_by_meaning(left, right, on=("word", "term"), best=1, spaces=space)
+    nearest = join_by_meaning(left, right, on=("word", "term"), best=1, measure="esa", spaces=space)
     assert {(1, "l"), (3, "z"), (5, "l")} <= set(pairs(nearest))
     assert (1, "x") not in pairs(nearest)
 
@@ -129,7 +129,9 @@ def test_groups_find_what_tasks_find(left: Any, right: Any, space: Path, in_grou
 @pytest.mark.parametrize("how", ["left", "right", "full", "left_semi", "anti"])
 def test_every_kind_of_join(left: Any, right: Any, space: Path, how: str, way: str) -> None:
     """As Spark's own kinds: what finds no partner stays, on the side that is asked for."""
-    rows = join_by_meaning(left, right, on=("word", "term"), threshold=0.2, spaces=space, how=how).collect()
+    rows = join_by_meaning(
+        left, right, on=("word", "term"), threshold=0.2, measure="esa", spaces=space, how=how
+    ).collect()
     both = set(over(space, 0.2))
     lonely = {(key, None) for key, _ in LEFT} - {(key, None) for key, _ in both}
     unasked = {(None, key) for key, _ in RIGHT} - {(None, key) for _, key in both}
@@ -146,16 +148,19 @@ def test_every_kind_of_join(left: Any, right: Any, space: Path, how: str, way: s
 @pytest.mark.parametrize("sides", [(0, 1), (1, 0), (0, 0)])
 def test_an_empty_side(left: Any, right: Any, space: Path, sides: tuple[int, int], way: str) -> None:
     left, right = left.limit(sides[0] * 7), right.limit(sides[1] * 6)
-    assert join_by_meaning(left, right, on=("word", "term"), spaces=space).count() == 0
-    assert join_by_meaning(left, right, on=("word", "term"), spaces=space, how="left").count() == sides[0] * 7
-    assert join_by_meaning(left, right, on=("word", "term"), spaces=space, how="full").count() == max(
+    assert join_by_meaning(left, right, on=("word", "term"), measure="esa", spaces=space).count() == 0
+    assert (
+        join_by_meaning(left, right, on=("word", "term"), measure="esa", spaces=space, how="left").count()
+        == sides[0] * 7
+    )
+    assert join_by_meaning(left, right, on=("word", "term"), measure="esa", spaces=space, how="full").count() == max(
         sides[0] * 7, sides[1] * 6
     )
 
 
 def test_a_table_joins_itself(left: Any, space: Path) -> None:
     """Columns of the right get a suffix, and so does the column to join on."""
-    found = join_by_meaning(left, left, on="word", threshold=1, spaces=space)
+    found = join_by_meaning(left, left, on="word", threshold=1, measure="esa", spaces=space)
     assert found.columns == ["id", "word", "id_right", "word_right", "relatedness"]
     rows = {(row["id"], row["id_right"]) for row in found.collect()}
     assert rows == {(1, 1), (1, 5), (5, 1), (5, 5), (2, 2), (3, 3), (6, 6), (7, 7)}
@@ -165,19 +170,25 @@ def test_odd_names_of_columns(spark: Any, space: Path) -> None:
     """Dots, blanks, and capitals that differ only."""
     left = spark.createDataFrame([("laptop", 1)], "`the.word` string, `Key` int")
     right = spark.createDataFrame([("computer", 2)], "`a term` string, `key` int")
-    found = join_by_meaning(left, right, on=("the.word", "a term"), threshold=0.1, spaces=space, score="near")
+    found = join_by_meaning(
+        left, right, on=("the.word", "a term"), threshold=0.1, measure="esa", spaces=space, score="near"
+    )
     assert found.columns == ["the.word", "Key", "a term", "key_right", "near"]
     assert found.count() == 1
 
 
 def test_a_join_of_a_join(spark: Any, left: Any, right: Any, space: Path) -> None:
     """The result is a table as any other, whatever its columns are called."""
-    once = join_by_meaning(left, right.withColumnRenamed("id", "_score"), on=("word", "term"), best=1, spaces=space)
-    twice = join_by_meaning(once, right, on="term", threshold=1, spaces=space, score="second", suffix="_2")
+    once = join_by_meaning(
+        left, right.withColumnRenamed("id", "_score"), on=("word", "term"), best=1, measure="esa", spaces=space
+    )
+    twice = join_by_meaning(
+        once, right, on="term", threshold=1, measure="esa", spaces=space, score="second", suffix="_2"
+    )
     assert twice.columns == ["id", "word", "_score", "term", "relatedness", "id_2", "term_2", "second"]
     assert {row["second"] for row in twice.collect()} == {1.0}
     with pytest.raises(BuildError, match="two columns 'relatedness'"):
-        join_by_meaning(once, right, on="term", spaces=space)
+        join_by_meaning(once, right, on="term", measure="esa", spaces=space)
 
 
 def test_several_columns_of_meaning(spark: Any, space: Path, way: str) -> None:
@@ -189,11 +200,13 @@ def test_several_columns_of_meaning(spark: Any, space: Path, way: str) -> None:
         [("x", "computer", "garage"), ("y", "garage", "garage")], "id string, thing string, at string"
     )
     on = {"device": "thing", "place": "at"}
-    found = pairs(join_by_meaning(left, right, on=on, threshold=0.2, spaces=space))
+    found = pairs(join_by_meaning(left, right, on=on, threshold=0.2, measure="esa", spaces=space))
     esa = measure("esa", spaces=[Space.open(space)])
     product = esa.matrix(["laptop"], ["computer"])[0, 0] * esa.matrix(["parking"], ["garage"])[0, 0]
     assert found == {(1, "x"): pytest.approx(float(product) ** 0.5, abs=1e-6)}
-    assert found == pairs(join_by_meaning(left, right, on=list(on.items()), best=1, threshold=0.2, spaces=space))
+    assert found == pairs(
+        join_by_meaning(left, right, on=list(on.items()), best=1, threshold=0.2, measure="esa", spaces=space)
+    )
 
 
 def test_columns_that_must_be_equal(spark: Any, space: Path, way: str) -> None:
@@ -205,7 +218,7 @@ def test_columns_that_must_be_equal(spark: Any, space: Path, way: str) -> None:
         [("x", "computer", "a"), ("l", "laptops", "b"), ("n", "notebook", "a"), ("g", "garage", "c")],
         "id string, term string, town string",
     )
-    options: dict[str, Any] = {"on": ("word", "term"), "equal": ("city", "town"), "spaces": space}
+    options: dict[str, Any] = {"on": ("word", "term"), "equal": ("city", "town"), "measure": "esa", "spaces": space}
     assert set(pairs(join_by_meaning(left, right, threshold=0.01, **options))) == {(1, "x"), (1, "n"), (2, "l")}
     assert set(pairs(join_by_meaning(left, right, best=1, **options))) == {(1, "x"), (2, "l")}
     kept = join_by_meaning(left, right, best=1, how="full", **options).collect()
@@ -242,6 +255,7 @@ def test_each_row_has_its_own_theme(spark: Any, space: Path, way: str) -> None:
 @pytest.mark.parametrize(
     ("name", "options"),
     [
+        ("evidence", {}),
         ("esa-euclidean", {}),
         ("combined", {}),
         ("jiang-conrath", {}),
@@ -259,7 +273,7 @@ def test_every_measure(left: Any, right: Any, space: Path, name: str, options: d
 
 def test_one_partner_for_each_term_and_how_sure_it_is(left: Any, right: Any, space: Path) -> None:
     """No term comes twice; a margin is the distance to the best other term of the right."""
-    options: dict[str, Any] = {"on": ("word", "term"), "threshold": 0.05, "spaces": space}
+    options: dict[str, Any] = {"on": ("word", "term"), "threshold": 0.05, "measure": "esa", "spaces": space}
     rows = join_by_meaning(left, right, one_to_one=True, with_margin=True, **options).collect()
     partners = {(row["word"], row["term"]) for row in rows}
     assert len(partners) == len({word for word, _ in partners}) == len({term for _, term in partners}) > 1
@@ -274,7 +288,7 @@ def test_one_partner_for_each_term_and_how_sure_it_is(left: Any, right: Any, spa
 
 def test_reasons_of_a_join(left: Any, right: Any, space: Path, way: str) -> None:
     found = join_by_meaning(
-        left, right, on=("word", "term"), threshold=0.2, spaces=space, with_explanation=True
+        left, right, on=("word", "term"), threshold=0.2, measure="esa", spaces=space, with_explanation=True
     ).collect()
     (row,) = [row for row in found if (row["id"], row["id_right"]) == (1, "x")]
     assert {each["concept"] for each in row["why"]} == {"Laptop", "Computer"}
@@ -301,11 +315,11 @@ def test_a_stream_with_equal_columns_and_the_nearest(
 ) -> None:
     left.write.parquet(str(tmp_path / "in"))
     stream = spark.readStream.schema(left.schema).parquet(str(tmp_path / "in"))
-    nearest = join_by_meaning(stream, right, on=("word", "term"), best=1, spaces=space)
+    nearest = join_by_meaning(stream, right, on=("word", "term"), best=1, measure="esa", spaces=space)
     query = nearest.writeStream.format("memory").queryName("nearest").trigger(availableNow=True).start()
     query.awaitTermination(120)
     assert pairs(spark.table("nearest")) == pairs(
-        join_by_meaning(left, right, on=("word", "term"), best=1, spaces=space)
+        join_by_meaning(left, right, on=("word", "term"), best=1, measure="esa", spaces=space)
     )
     equal = {"on": ("word", "term"), "equal": {"word": "term"}, "spaces": space}
     query = (
@@ -335,7 +349,7 @@ def test_a_stream_with_equal_columns_and_the_nearest(
         ({"themes": ("id", "id")}, "the column 'id' is no theme"),
         ({"with_explanation": True, "how": "anti"}, "reasons are given for one column"),
         ({"measure": "esb"}, "no measure 'esb'"),
-        ({"spaces": ()}, "needs a space"),
+        ({"measure": "esa", "spaces": ()}, "needs a space"),
     ],
 )
 def test_mistakes_show_when_the_join_is_built(
@@ -357,7 +371,7 @@ def test_what_a_stream_cannot_do(spark: Any, left: Any, right: Any, space: Path,
         with pytest.raises(BuildError, match=told):
             join_by_meaning(stream, right, **({"on": on, "spaces": space} | options))
     with pytest.raises(BuildError, match="cannot be a stream"):
-        join_by_meaning(right, stream, on=("term", "word"), spaces=space)
+        join_by_meaning(right, stream, on=("term", "word"), measure="esa", spaces=space)
 
 
 def test_a_right_side_too_large_for_a_stream(
@@ -365,7 +379,7 @@ def test_a_right_side_too_large_for_a_stream(
 ) -> None:
     stream = spark.readStream.schema(left.schema).parquet(str(tmp_path))
     with pytest.raises(BuildError, match="too many for a stream"):
-        join_by_meaning(stream, right, on=("word", "term"), spaces=space)
+        join_by_meaning(stream, right, on=("word", "term"), measure="esa", spaces=space)
 
 
 ELSEWHERE = """
@@ -381,8 +395,9 @@ if place == "connect":
 spark = spark_session(**({"remote": "local[2]"} if place == "connect" else {"master": place}), settings=settings)
 left = spark.createDataFrame(json.loads(sys.stdin.readline()), "id int, word string")
 right = spark.createDataFrame(json.loads(sys.stdin.readline()), "id string, term string")
-rows = join_by_meaning(left, right, on=("word", "term"), threshold=0.2, spaces=space, with_explanation=True).collect()
-register_related(spark, spaces=space)
+options = {"on": ("word", "term"), "measure": "esa", "spaces": space}
+rows = join_by_meaning(left, right, threshold=0.2, with_explanation=True, **options).collect()
+register_related(spark, measure="esa", spaces=space)
 related = spark.sql("select related('laptop', 'computer') as r, why_related('laptop', 'computer') as why").collect()
 found = [[row["id"], row["id_right"], row["relatedness"]] for row in rows]
 print("RESULT", json.dumps([found, related[0]["r"], len(related[0]["why"])]))
@@ -415,5 +430,5 @@ def test_the_left_side_is_read_once(spark: Any, tmp_path: Path, left: Any, right
     """A table that is dear to read, or a view over much, is not read a second time for its terms."""
     left.write.parquet(str(tmp_path / "left"))
     stored = spark.read.parquet(str(tmp_path / "left"))
-    found = join_by_meaning(stored, right, on=("word", "term"), threshold=0.1, how=how, spaces=space)
+    found = join_by_meaning(stored, right, on=("word", "term"), threshold=0.1, how=how, measure="esa", spaces=space)
     assert found._jdf.queryExecution().optimizedPlan().toString().count("parquet") == 1

@@ -53,7 +53,7 @@ def test_themes_choose_the_meaning_of_each_row(space: Path) -> None:
 
 @pytest.mark.spark
 def test_sql_knows_related(spark: Any, space: Path) -> None:
-    register_related(spark, spaces=space)
+    register_related(spark, measure="esa", spaces=space)
     esa = measure("esa", spaces=[Space.open(space)])
     (row,) = spark.sql("select related(a, b) as r from values ('laptop', 'computer') as t(a, b)").collect()
     assert row["r"] == pytest.approx(float(esa.matrix(["laptop"], ["computer"])[0, 0]))
@@ -82,7 +82,7 @@ def test_sql_knows_themes(spark: Any, space: Path) -> None:
 def test_wrong_arguments_fail_when_analysed(spark: Any, space: Path, wrong: str) -> None:
     from pyspark.errors import AnalysisException
 
-    register_related(spark, spaces=space)
+    register_related(spark, measure="esa", spaces=space)
     for name in ("related", "why_related"):
         with pytest.raises(AnalysisException):
             spark.sql(f"select {name}({wrong})")
@@ -91,7 +91,7 @@ def test_wrong_arguments_fail_when_analysed(spark: Any, space: Path, wrong: str)
 @pytest.mark.spark
 def test_sql_says_why(spark: Any, space: Path) -> None:
     """The concepts that both terms share; their weights are parts of the score."""
-    register_related(spark, spaces=space)
+    register_related(spark, measure="esa", spaces=space)
     (row,) = spark.sql(
         "select related('laptop', 'computer') as r, why_related('laptop', 'computer') as why, "
         "why_related('laptop', null) as none"

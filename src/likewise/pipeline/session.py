@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import signal
 import sys
 import threading
 import warnings
@@ -48,7 +49,8 @@ def start_jvm(settings: Mapping[str, str]) -> None:
     reader = threading.Thread(target=_hand_on, args=(ours,), daemon=True, name="likewise-jvm")
     reader.start()
     try:
-        gateway = launch_gateway(conf, {"process_group": 0, "stderr": its})  # type: ignore[no-untyped-call]  # PySpark's own
+        with _ctrl_c_later():
+            gateway = launch_gateway(conf, {"process_group": 0, "stderr": its})  # type: ignore[no-untyped-call]  # PySpark's own
     except PySparkRuntimeError as error:
         os.close(its)
         # Why it did not start is said there.
@@ -56,6 +58,22 @@ def start_jvm(settings: Mapping[str, str]) -> None:
         raise LikewiseError("Spark's JVM did not start", hint="Spark needs Java 17 or later") from error
     os.close(its)
     SparkContext._ensure_initialized(gateway=gateway)
+
+
+@contextlib.contextmanager
+def _ctrl_c_later() -> Iterator[None]:
+    """Ctrl-C takes effect at the end: a JVM that is left before it has said its port would never end."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    heard: list[tuple[int, Any]] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: heard.append((number, frame)))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if heard and callable(before):
+        before(*heard[0])
 
 
 def _hand_on(handle: int) -> None:

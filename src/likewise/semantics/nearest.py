@@ -134,10 +134,7 @@ class _Group:
         self._ready: Prepared | None = None
 
     def scores(self, terms: list[str], theme: Theme) -> Matrix:
-        """A row for each term of the left, which is the subscription's side, a column for each of this group."""
-        if not self._measure.symmetric:
-            themes = {"subscription_theme": theme, "event_theme": self._theme}
-            return self._measure.matrix(terms, self._terms, **themes)
+        """A row for each term of the left, a column for each of this group, which is the subscription's side."""
         if self._ready is None:
             self._ready = self._measure.prepare(self._terms, subscription_theme=self._theme)
         return self._ready.rows(terms, event_theme=theme)

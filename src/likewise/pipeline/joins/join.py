@@ -173,7 +173,7 @@ def join_by_meaning(
     threshold: float | None = None,
     best: int | None = None,
     spaces: Spaces = (),
-    measure: str = "esa",
+    measure: str = "evidence",
     how: str = "inner",
     equal: Names = (),
     themes: str | tuple[str, str] | None = None,
@@ -192,7 +192,8 @@ def join_by_meaning(
     `on` is a column of both sides, a pair (left, right), or several as a list or mapping: then each pair must reach
     the `threshold`, and `relatedness` is their geometric mean. Columns of `equal` must be equal besides. `best` keeps
     the so many nearest terms of the right for each term of the left; without a `threshold` any relatedness above 0
-    will do then, else 0.5 is asked for. `themes` are columns with the tags of each row, for measures that use
+    will do then, else 0.5 is asked for. The right side asks, in its words, and the left answers: a `fan` on the right
+    takes a `ceiling fan`. `themes` are columns with the tags of each row, for measures that use
     them. `how` is inner, left, right, full, left_semi or left_anti; null joins nothing. `with_explanation` adds `why`,
     the concepts that carry the score, `with_margin` adds
     `margin`, by how much the score is above that of the best other partner. `one_to_one` gives each term one partner at

@@ -147,7 +147,7 @@ class WhyTask:
 
     def _reasons(self, measure: Measure, left: str, right: str) -> list[dict[str, object]]:
         (a, mine), (b, theirs) = (split(key, self.themed) for key in (left, right))
-        return reasons(measure, a, b, themes=(mine, theirs))
+        return reasons(measure, b, a, themes=(theirs, mine))
 
 
 CONNECT_TASKS: Final = 8

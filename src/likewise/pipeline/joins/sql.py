@@ -87,7 +87,7 @@ def register_related(
     spark: SparkSession,
     *,
     spaces: Spaces = (),
-    measure: str = "esa",
+    measure: str = "evidence",
     name: str = "related",
     competitors: Any = None,
     background: Any = None,

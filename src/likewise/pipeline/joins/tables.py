@@ -56,7 +56,7 @@ def join_tables(
         sure = margins(pairs, near_pairs(measure, mine, theirs, Bar(0.0, 2)))
         columns["margin"] = pa.array(sure).take(joined.pair)
     if with_explanation:
-        why = [reasons(measure, mine[i], theirs[j]) for i, j in zip(pairs.left, pairs.right, strict=True)]
+        why = [reasons(measure, theirs[j], mine[i]) for i, j in zip(pairs.left, pairs.right, strict=True)]
         columns["why"] = pa.array(why, ARROW_WHY).take(joined.pair)
     return pa.table(columns)
 

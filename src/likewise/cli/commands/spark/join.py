@@ -34,7 +34,7 @@ def join(
     ] = None,
     best: Annotated[int | None, typer.Option(min=1, help="Only the so many nearest terms of the right.")] = None,
     how: Annotated[str, typer.Option(help="inner, left, right, full, semi or anti.")] = "inner",
-    measure: Annotated[str, typer.Option(help="esa, esa+coded+opposed, combined, embedding, …")] = "esa",
+    measure: Annotated[str, typer.Option(help="evidence, esa, esa+coded+opposed, embedding, …")] = "evidence",
     space: Annotated[list[str] | None, typer.Option(help="Space by name or path; may be repeated.")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Add `why`: the concepts that carry the score.")] = False,
     score: Annotated[str, typer.Option(help="What the column of scores is called.")] = "relatedness",
@@ -46,6 +46,8 @@ def join(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON line for each row.")] = False,
 ) -> None:
     """Join two tables by meaning: rows whose words are near, with how near they are.
+
+    The right table asks, in its words, and the left answers: a `fan` on the right takes a `ceiling fan`.
 
     Example: `likewise join sensors.csv catalogue.csv --on device=name --best 1`
     """
@@ -93,9 +95,10 @@ def join(
 
 
 def _spaces(measure: str, names: list[str] | None) -> list[Any]:
-    from likewise.semantics import needs_space
+    from likewise.semantics import list_spaces, needs_space
 
-    return list(open_spaces(names)) if needs_space(measure) else []
+    helped = measure.partition("+")[0] == "evidence" and bool(names or list_spaces())
+    return list(open_spaces(names)) if helped or needs_space(measure) else []
 
 
 def _rows(table: pa.Table) -> Iterable[dict[str, Any]]:
