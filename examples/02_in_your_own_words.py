@@ -8,14 +8,14 @@ from likewise.engine import Engine
 engine = Engine(spaces=["wordnet"])
 engine.subscribe(
     """
-    laptops: {type~ = energy consumption~, device~ = laptop~}
+    fridges: {type~ = energy consumption~, device~ = refrigerator~}
     parking: {empty parking slot~ > 0}
     """
 )
 events = [
-    {"type": "electricity usage", "appliance": "notebook computer", "office": "room 112"},
+    {"type": "electricity usage", "appliance": "fridge", "office": "room 112"},
     {"type": "temperature", "room": "kitchen"},
-    {"parking vacancy": 3},
+    {"vacant parking spaces": 3},
 ]
 for event in events:
     for told in engine.publish(event):
