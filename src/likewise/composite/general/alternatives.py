@@ -24,19 +24,29 @@ class DisjunctionProcess(Process):
         self.children = [self.spawn(part, slot=k, fresh=fresh) for k, part in enumerate(self.node.parts)]
 
     def handle(self, inbox: list[tuple[Any, Instance]]) -> None:
+        if len(inbox) == 1:
+            self._hand_on(inbox[0][1])
+            return
         groups: dict[tuple[int, ...], list[Instance]] = {}
         for _, instance in inbox:
             groups.setdefault(instance.ranks, []).append(instance)
         for group in groups.values():
-            if self.node.apart is not None:
+            if len(group) == 1:
+                self._hand_on(group[0])
+            elif self.node.apart is not None:
                 for way in self._ways(group):
                     self.emit(way)
             else:
-                self.emit(group[0] if len(group) == 1 else merged(self._ways(group)))
+                self.emit(merged(self._ways(group)))
+
+    def _hand_on(self, instance: Instance) -> None:
+        """What one branch alone found, as it is: all who take it in this step would say the same of it."""
+        instance.step = self.run.rank
+        self.emit(instance)
 
     def _ways(self, group: list[Instance]) -> list[Instance]:
         """The ways to read the same events: one instance, with one span, the earliest."""
-        early = group[0] if len(group) == 1 else min(group, key=_span)
+        early = min(group, key=_span)
         return [
             Instance(
                 self.node.id,
@@ -48,7 +58,7 @@ class DisjunctionProcess(Process):
                 probability=way.probability,
                 roles=way.roles,
                 parts=(way,),
-                reading=way.reading if len(group) == 1 else way.probability,
+                reading=way.probability,
                 step=self.run.rank,
             )
             for way in group

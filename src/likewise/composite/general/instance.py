@@ -17,8 +17,12 @@ Asked: TypeAlias = tuple[tuple[Value, ...], tuple[Any, ...]]
 class Alternatives(Protocol):
     """An `or` whose branches stay apart."""
 
-    id: int
     roles: frozenset[str]
+
+    @property
+    def makers(self) -> frozenset[int]:
+        """The nodes whose instances may stand for one of this."""
+        ...
 
 
 class RoleToken:
@@ -177,9 +181,10 @@ def readings(found: list[Instance], ors: Iterable[Alternatives]) -> list[list[In
         return [found]
     groups: dict[Any, list[Instance]] = {}
     inside = frozenset().union(*[one.roles for one in ors])
+    sought = [(one.roles, one.makers) for one in ors]
     for instance in found:
         others = tuple([(one.role, one.token.rank, one.token.time) for one in instance.roles if one.role not in inside])
-        same = tuple([(_events(instance, one.roles), _steps(instance, one.id)) for one in ors])
+        same = tuple([(_events(instance, roles), _steps(instance, makers)) for roles, makers in sought])
         groups.setdefault((same, others), []).append(instance)
     return list(groups.values())
 
@@ -190,11 +195,11 @@ def _events(instance: Instance, roles: frozenset[str]) -> tuple[int, ...]:
     return tuple(sorted([rank for rank in ranks if rank >= 0]))
 
 
-def _steps(instance: Instance, node: int) -> tuple[tuple[Instant, int, int], ...]:
+def _steps(instance: Instance, makers: frozenset[int]) -> tuple[tuple[Instant, int, int], ...]:
     """When that which an `or` found was known: what is known in another step is another instance."""
-    if instance.node == node:
+    if instance.node in makers:
         return ((instance.time, instance.phase, instance.step),)
-    return tuple([step for part in instance.parts for step in _steps(part, node)])
+    return tuple([step for part in instance.parts for step in _steps(part, makers)])
 
 
 def merged(ways: list[Instance]) -> Instance:

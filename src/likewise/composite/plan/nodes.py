@@ -136,6 +136,12 @@ class DisjunctionNode(PlanNode):
     def children(self) -> tuple[PlanNode, ...]:
         return self.parts
 
+    @property
+    def makers(self) -> frozenset[int]:
+        """The nodes whose instances may stand for one of this: it hands on what a single branch found as it is."""
+        below = [part.makers if isinstance(part, DisjunctionNode) else frozenset({part.id}) for part in self.parts]
+        return frozenset({self.id}).union(*below)
+
 
 @dataclass(slots=True, kw_only=True)
 class ExclusiveNode(PlanNode):
