@@ -107,11 +107,10 @@ class SequenceProcess(Guarded):
         """Whether anyone waits for the key of an event of a later step: most events need to go no further."""
         join, index = self.node.steps[slot[0]].join, self.index[slot[0] - 1]
         assert join is not None
-        keys = keys_of(roles, join[0])
-        if UNFILLED in index or UNFILLED in keys:
+        if UNFILLED in index:
             return True
-        for key in keys:  # noqa: SIM110  (asked of every event: no generator)
-            if key in index:
+        for key in keys_of(roles, join[0]):  # noqa: SIM110  (asked of every event: no generator)
+            if key in index or key is UNFILLED:
                 return True
         return False
 

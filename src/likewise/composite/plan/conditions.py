@@ -101,12 +101,21 @@ class ConditionSide:
 
     def distinct(self, filled: Iterable[Filled]) -> tuple[Any, ...]:
         """The same values of each event, in an order of their own."""
-        roles, out = self.roles, list[tuple[Any, ...]]()
+        roles, attribute = self.roles, self.attribute
+        first: tuple[Any, ...] | None = None
+        more: list[tuple[Any, ...]] = []
         for one in filled:
             if one.role in roles:
-                keys = keys_at(one, self.attribute)
-                out.append(keys if len(keys) == 1 else tuple(sorted(set(keys))))
-        return out[0] if len(out) == 1 else tuple(out)
+                keys = keys_at(one, attribute)
+                if len(keys) != 1:
+                    keys = tuple(sorted(set(keys)))
+                if first is None:
+                    first = keys
+                else:
+                    more.append(keys)
+        if first is None:
+            return ()
+        return (first, *more) if more else first
 
     def only(self, filled: Iterable[Filled]) -> Filled | None:
         """The one event that is meant, if its own words for attributes are the pattern's."""
