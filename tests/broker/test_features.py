@@ -139,7 +139,7 @@ def test_a_refused_replacement_leaves_the_old_one(shared, client):
 
 
 def test_flat_records_become_events_by_a_saved_mapping(shared, client):
-    client.save_mapping("sensor", {"id": "no", "time": "at", "attributes": {"t": "temperature"}})
+    client.save_mapping("sensor", {"id": ["nr", "no"], "time": ["ts", "at"], "attributes": {"t": "temperature"}})
     client.publish([b'{"no": 7, "at": "2026-01-01T10:00:00Z", "t": 21.5, "x": 1}'], mapping="sensor")
     [found] = client.list_events()["events"]
     assert (found["id"], found["time"], found["attributes"]) == ("7", "2026-01-01T10:00:00Z", {"temperature": 21.5})

@@ -114,3 +114,22 @@ def test_other_commands_read_tables_too() -> None:
     done = CliRunner().invoke(build(), ["match", "t.csv", "s.lw", "--json"])
     assert '"event":"a"' in done.stdout
     assert '"event":"b"' not in done.stdout
+
+
+def test_several_fields_of_time_and_their_clocks() -> None:
+    lines = (
+        '{"ts": 1772355600, "x": 1}',
+        '{"zeitpunkt": "01.03.2026 10:01", "x": 2}',
+        '{"at": "2026-03-01 09:02", "x": 3}',
+    )
+    Path("makers.jsonl").write_text("\n".join(lines))
+    clocks = ("--time-format", "zeitpunkt=%d.%m.%Y %H:%M", "--zone", "zeitpunkt=Europe/Berlin", "--zone", "UTC")
+    fields = ("--time", "ts", "--time", "zeitpunkt", "--time", "at")
+    done = run("makers.jsonl", *fields, *clocks, "--save-mapping", "m.yaml", "--out", "x.jsonl")
+    assert done.code == 0, done.err
+    times = [json.loads(line)["time"] for line in Path("x.jsonl").read_text().splitlines()]
+    assert times == [f"2026-03-01T09:0{minute}:00Z" for minute in range(3)]
+    run("makers.jsonl", "--mapping", "m.yaml", "--out", "y.jsonl")
+    assert Path("y.jsonl").read_bytes() == Path("x.jsonl").read_bytes()
+    guessed = run("makers.jsonl", "--time-format", "zeitpunkt=%d.%m.%Y %H:%M", "--out", "z.jsonl").err
+    assert "guessed mapping: time = ts or at or zeitpunkt," in guessed

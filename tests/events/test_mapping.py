@@ -64,7 +64,13 @@ def test_a_saved_mapping_is_loaded_again(tmp_path: Path) -> None:
     assert RecordMapping.load(tmp_path / "m.yaml").plain() == mapping.plain()
 
 
-@pytest.mark.parametrize("text", ["- a", "tme: ts", "time: [a]", "attributes: 7", "{", "zone: Mars"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("- a", "tme: ts", "time: [1]", "time: {a: b}", "attributes: 7", "{", "zone: Mars"),
+        *("constants: {a: [1]}", "{time: a, zone: {b: UTC}}"),
+    ],
+)
 def test_a_bad_mapping_file_is_our_error(tmp_path: Path, text: str) -> None:
     (tmp_path / "m.yaml").write_text(text)
     with pytest.raises((InputError, BuildError)):
@@ -106,3 +112,101 @@ def test_a_format_and_a_zone_of_its_own() -> None:
         rule.instant("t", "2026-07-01")
     with pytest.raises(BuildError, match="no time zone"):
         TimeRule(zone="Mars/Olympus")
+
+
+MAKERS = [
+    {"deviceId": "n1", "ts": 1_772_355_600_000, "temp": 21.5},
+    {"geraet": "s1", "zeitpunkt": "2026-03-01T09:01:00Z", "wert": 3},
+    {"sensor": "w1", "_time": 1_772_355_720, "level": 7},
+    {"meldung": "x", "kopf": {"zeitstempel": "2026-03-01 09:03"}},
+]
+
+
+def test_each_maker_may_have_a_time_of_its_own() -> None:
+    mapping = guess_mapping(MAKERS)
+    assert mapping.plain() == {"time": ["_time", "ts", "zeitpunkt", "kopf.zeitstempel"]}
+    assert str(mapping).startswith("time = _time or ts or zeitpunkt or kopf.zeitstempel, ")
+    starts = [mapping.event(record, default_id="-").start for record in MAKERS]
+    assert starts == [(1_772_355_600 + 60 * minute) * SECOND for minute in range(4)]
+    assert mapping.event(MAKERS[3], default_id="-").tuples == (("meldung", "x"),)
+
+
+@pytest.mark.parametrize(
+    ("records", "expected"),
+    [
+        # What stands beside a time is an attribute, also where a record lacks the time.
+        ([{"ts": 1, "serviced": "2020-01-01T00:00:00Z"}, {"ts": None, "serviced": "2020-01-01T00:00:00Z"}], "ts"),
+        ([{"ts": 1, "x": 1}, {"x": 1}], "ts"),
+        ([{"ts": 1, "created": 5}, {"created": 5, "x": 1}], ["ts", "created"]),
+        ([{"ts": 1, "x": 1}, {"gesehen": "2026-03-01T09:01:00Z"}], ["ts", "gesehen"]),
+    ],
+)
+def test_times_are_looked_for_until_every_record_has_one(records: list[dict[str, object]], expected: object) -> None:
+    assert guess_mapping(records).plain()["time"] == expected
+
+
+def test_ids_of_several_makers_must_differ_among_themselves() -> None:
+    assert guess_mapping([{"id": "a", "x": 1}, {"uuid": "b", "x": 1}]).plain() == {"id": ["id", "uuid"]}
+    assert guess_mapping([{"id": "a", "x": 1}, {"uuid": "a", "x": 1}]).plain() == {"id": "id"}
+
+
+def test_the_first_field_that_says_something_counts() -> None:
+    mapping = RecordMapping(id=["a", "b"], time=["t", "u"])
+    event = mapping.event({"a": "", "b": 7, "t": None, "u": 2, "x": 1}, default_id="-")
+    assert (event.id, event.start, event.tuples) == ("7", 2 * SECOND, (("x", 1),))
+    with pytest.raises(InputError, match="t 'soon' is not"):
+        mapping.event({"t": "soon", "u": 2, "x": 1}, default_id="-")
+
+
+def test_every_maker_may_have_a_clock_of_its_own(tmp_path: Path) -> None:
+    mapping = RecordMapping(
+        time=["ts", "zeit", "at"], zone={"zeit": "Europe/Berlin", "*": "+03:00"}, time_format={"zeit": "%d.%m.%Y %H:%M"}
+    )
+    mapping.save(tmp_path / "m.yaml")
+    again = RecordMapping.load(tmp_path / "m.yaml")
+    assert again.plain() == mapping.plain()
+    lines = b'{"zeit": "01.03.2026 10:00", "x": 1}\n{"at": "2026-03-01 12:00", "x": 1}\n{"ts": 1772355600, "x": 1}\n'
+    nine = 1_772_355_600 * SECOND
+    assert [event.start for event in read_events(io.BytesIO(lines), mapping=again)] == [nine, nine, nine]
+    table = b"x,zeit,at,ts\n1,01.03.2026 10:00,,\n1,,2026-03-01 12:00,\n1,,,1772355600\n"
+    assert [event.start for event in read_events(io.BytesIO(table), format="csv", mapping=again)] == [nine, nine, nine]
+
+
+def test_a_table_needs_one_of_several_columns() -> None:
+    mapping = RecordMapping(id=["no", "nr"], time=["ts", "zeit"], zone={"zeit": "Europe/Berlin"})
+    [event] = read_events(io.BytesIO(b"nr,zeit,x\n7,1970-01-01 02:00,1\n"), format="csv", mapping=mapping)
+    assert (event.id, event.start, event.tuples) == ("7", 3600 * SECOND, (("x", 1),))
+    with pytest.raises(BuildError, match="no column 'ts' or 'zeit'"):
+        list(read_events(io.BytesIO(b"nr,x\n7,1\n"), format="csv", mapping=mapping))
+    with pytest.raises(InputError, match="no and nr are empty"):
+        list(read_events(io.BytesIO(b"no,nr,ts,x\n,,1,1\n"), format="csv", mapping=mapping))
+    with pytest.raises(InputError, match="ts 'soon' is not"):
+        list(read_events(io.BytesIO(b"no,ts,zeit,x\n1,soon,2026-03-01,1\n"), format="csv", mapping=mapping))
+
+
+@pytest.mark.parametrize("many", [3, 3000])
+def test_a_guess_grows_with_the_feed(many: int) -> None:
+    """A maker that only comes later is found, in small blocks as in the compiled reader."""
+    north = [f'{{"ts": {1_772_355_600 + at}, "temp": {at % 7}}}' for at in range(many)]
+    south = [f'{{"zeitpunkt": "2026-03-01T09:00:{at % 60:02}Z", "wert": {at % 7}}}' for at in range(many)]
+    west = [f'{{"kopf": {{"zeit": {1_772_355_600 + at}}}, "wert": {at % 7}}}' for at in range(many)]
+    lines = "\n".join([*north, '{"temp": 3}', *south, *west, *north])
+    guessed: list[RecordMapping] = []
+    stream = _Slow(lines.encode(), 80 if many < 10 else 40_000)
+    events = list(read_events(stream, format="jsonl", on_mapping=guessed.append))  # type: ignore[arg-type]
+    assert len(events) == 4 * many + 1
+    assert [at for at, event in enumerate(events) if event.start is None] == [many]
+    times = [mapping.plain()["time"] for mapping in guessed]
+    assert times == ["ts", ["ts", "zeitpunkt"], ["ts", "zeitpunkt", "kopf.zeit"]]
+    assert {name for event in events for name, _ in event.tuples} == {"temp", "wert"}
+
+
+class _Slow(io.BytesIO):
+    """Gives a little at a time, as a pipe does."""
+
+    def __init__(self, data: bytes, size: int) -> None:
+        super().__init__(data)
+        self._size = size
+
+    def read(self, size: int | None = -1) -> bytes:
+        return super().read(min(size or -1, self._size))

@@ -143,7 +143,8 @@ def test_a_path_that_is_not_there_is_named(spark: Any, tmp_path: Path) -> None:
         ({"path": "x.jsonl", "format": "xml"}, "unknown format"),
         ({"path": "x.dat"}, "cannot be told from its name"),
         ({"path": "x.csv"}, "which columns"),
-        ({"path": "x.jsonl", "columns": RecordMapping()}, "name their own"),
+        ({"path": "x.ttl", "columns": RecordMapping()}, "name their own"),
+        ({"path": "x.jsonl", "keep": ["a"]}, "no columns to keep"),
     ],
 )
 def test_what_cannot_work_is_refused_before_it_runs(spark: Any, arguments: Any, message: str) -> None:
@@ -161,3 +162,31 @@ def test_many_documents_spread_over_tasks(spark: Any, tmp_path: Path) -> None:
     spread = frame.groupBy(F.spark_partition_id().alias("task")).count().collect()
     assert len(spread) > 1
     assert sum(row["count"] for row in spread) == 12
+
+
+MAKERS = (
+    '{"ts": 1772355600000, "temp": 21.5}',
+    '{"zeitpunkt": "2026-03-01T09:01:00Z", "wert": 3}',
+    '{"ts": "", "zeitpunkt": "2026-03-01T09:02:00Z", "wert": 4}',
+    '{"ts": "soon", "zeitpunkt": "2026-03-01T09:03:00Z", "wert": 5}',
+)
+
+
+def test_flat_records_of_several_makers(spark: Any, tmp_path: Path) -> None:
+    """Lines, documents and columns take the first time that says something, as one process does."""
+    mapping = RecordMapping(time=["ts", "zeitpunkt"])
+    (tmp_path / "lines.jsonl").write_text("\n".join(MAKERS))
+    (tmp_path / "whole.json").write_text(f"[{', '.join(MAKERS)}]")
+    spelt = RecordMapping(time=["TS", "Zeitpunkt", "other"])
+    table = spark.read.json(str(tmp_path / "lines.jsonl"))
+    frames = [read_events(spark, tmp_path / name, columns=mapping) for name in ("lines.jsonl", "whole.json")]
+    for frame in [*frames, events_from_columns(table, spelt)]:
+        starts = {event.tuples[0]: (event.start or 0) // SECOND for event in events_in(frame)}
+        assert starts == {("temp", 21.5): 1_772_355_600, ("wert", 3): 1_772_355_660, ("wert", 4): 1_772_355_720}
+        [letter] = dead_letters(frame).collect()
+        assert "ts" in letter["reason"]
+        assert "time" in letter["reason"]
+    with pytest.raises(BuildError, match="no column 'a'"):
+        events_from_columns(table, RecordMapping(time=["a", "b"]))
+    with pytest.raises(BuildError, match="not guessed on Spark"):
+        read_events(spark, tmp_path / "lines.jsonl", columns=RecordMapping(complete=False))

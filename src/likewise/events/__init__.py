@@ -6,8 +6,9 @@ from likewise.events.event import Event, Instant, Value, to_datetime, to_instant
 from likewise.events.formats.csv import CsvColumns
 from likewise.events.formats.json_text import encode_line, written_moment
 from likewise.events.formats.jsonl import decode_line, decode_lines
+from likewise.events.guessing import guess_mapping
 from likewise.events.instants import NO_TIME, TimeRule, parse_instant, zone_of
-from likewise.events.mapping import RecordMapping, guess_mapping
+from likewise.events.mapping import RecordMapping
 from likewise.events.reading import read_batches, read_events
 from likewise.events.records import BadRecord, DeadLetters, OnError, RecordIntake
 from likewise.events.text.terms import normalise, words

@@ -6,14 +6,15 @@ unusual shape, one member that is seen for the first time, or a theme.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from typing import Final, Protocol
 
 from likewise.errors import InputError
 from likewise.events.event import Event, Value
+from likewise.events.guessing import GrowingGuess, guess_mapping
 from likewise.events.instants import TimeRule, parse_instant
-from likewise.events.mapping import RecordMapping, guess_mapping
+from likewise.events.mapping import RecordMapping
 from likewise.events.values import MAX_TEXT, check_span, check_text, flatten
 
 __all__ = ["FIELDS", "EventForm", "FlatForm", "RecordForm", "form_of"]
@@ -26,12 +27,16 @@ class RecordForm(Protocol):
     """How a JSON object becomes an event."""
 
     @property
-    def fields(self) -> tuple[str, ...] | None:
-        """The members of id, time, end, theme and attributes, "" for none; None if only Python can read the form."""
+    def fields(self) -> tuple[tuple[str, ...], ...] | None:
+        """The members of id, time, end, theme and attributes; None if only Python can read the form."""
 
     @property
     def flat(self) -> bool:
         """Whether all other members are attributes."""
+
+    @property
+    def growing(self) -> bool:
+        """Whether records without a time are looked at for a field of time that was not known."""
 
     @property
     def rule(self) -> TimeRule: ...
@@ -46,6 +51,9 @@ class RecordForm(Protocol):
 
     def event(self, value: object, *, default_id: str) -> Event: ...
 
+    def grows(self, value: object, /) -> bool:
+        """Whether a record without a time brings a new field of time."""
+
     def tuples(self, name: str, value: object) -> Iterable[Pair]:
         """The tuples of one attribute."""
 
@@ -55,8 +63,9 @@ class RecordForm(Protocol):
 class EventForm:
     """`{"id", "time", "end"?, "theme": [], "attributes": {name: value | [values]}}`."""
 
-    fields: tuple[str, ...] = FIELDS
+    fields: tuple[tuple[str, ...], ...] = tuple((name,) for name in FIELDS)
     flat = False
+    growing = False
     rule = TimeRule()
     constants: tuple[Pair, ...] = ()
     tags: tuple[str, ...] = ()
@@ -79,6 +88,9 @@ class EventForm:
             check_span(start, end),
         )
 
+    def grows(self, _: object, /) -> bool:
+        return False
+
     def tuples(self, name: str, value: object) -> Iterable[Pair]:
         return flatten({name: value})
 
@@ -91,25 +103,54 @@ class EventForm:
 
 
 class FlatForm:
-    """A flat record, read by a mapping."""
+    """A flat record, read by a mapping.
+
+    A mapping that was guessed from `records` grows with the feed, and `on_growth` gets it then.
+    """
 
     flat = True
 
-    def __init__(self, mapping: RecordMapping) -> None:
-        self.mapping = mapping
-        self.rule = mapping.rule
+    def __init__(
+        self,
+        mapping: RecordMapping,
+        *,
+        records: Sequence[dict[str, object]] | None = None,
+        on_growth: Callable[[RecordMapping], None] | None = None,
+    ) -> None:
         self.constants: tuple[Pair, ...] = tuple(mapping.constants.items())
         self.tags = mapping.tags
-        self._decode = mapping.event
+        self._guess = None if records is None else GrowingGuess(mapping, records)
+        self._on_growth = on_growth
+        self.mapping = mapping
 
     @property
-    def fields(self) -> tuple[str, ...] | None:
-        used = self.mapping.used
-        nested = any("." in name for name in used.values()) or not self.rule.usual
-        return None if nested else (*(used.get(role, "") for role in FIELDS[:4]), "")
+    def rule(self) -> TimeRule:
+        return self.mapping.rule_of()
+
+    @property
+    def fields(self) -> tuple[tuple[str, ...], ...] | None:
+        mapping = self.mapping
+        nested = any("." in name for name in mapping.taken) or not self.rule.usual or not mapping.one_rule
+        return None if nested else (*(mapping.used.get(role, ()) for role in FIELDS[:4]), ())
 
     def event(self, value: object, *, default_id: str) -> Event:
-        return self._decode(value, default_id=default_id)
+        event = self.mapping.event(value, default_id=default_id)
+        if event.start is None and self.grows(value):
+            return self.mapping.event(value, default_id=default_id)
+        return event
+
+    @property
+    def growing(self) -> bool:
+        return self._guess is not None
+
+    def grows(self, value: object, /) -> bool:
+        grown = self._guess.grown(value) if self._guess is not None and isinstance(value, dict) else None
+        if grown is None:
+            return False
+        self.mapping = grown
+        if self._on_growth is not None:
+            self._on_growth(grown)
+        return True
 
     def tuples(self, name: str, value: object) -> Iterable[Pair]:
         return self.mapping.member(name, value)
@@ -118,7 +159,7 @@ class FlatForm:
         return self.mapping.theme_of(value)
 
 
-def form_of(records: list[object]) -> RecordForm:
+def form_of(records: list[object], on_growth: Callable[[RecordMapping], None] | None = None) -> RecordForm:
     """The form of records, by the first of them: a mapping is guessed for what is not in the form of events.
 
     >>> form_of([{"id": "e1", "attributes": {"temp": 21.5}}]).flat, form_of([{"ts": 1, "temp": 21.5}]).flat
@@ -127,7 +168,7 @@ def form_of(records: list[object]) -> RecordForm:
     objects = [record for record in records if isinstance(record, dict)]
     if not objects or any(_is_event(record) for record in objects):
         return EventForm()
-    return FlatForm(guess_mapping(objects))
+    return FlatForm(guess_mapping(objects), records=objects, on_growth=on_growth)
 
 
 def _is_event(record: dict[str, object]) -> bool:

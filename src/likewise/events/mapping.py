@@ -6,9 +6,8 @@ id, time and theme; all others are attributes. It is a small value that can be g
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -16,47 +15,47 @@ from typing import Any, Final
 from likewise.errors import BuildError, InputError
 from likewise.events.event import Event, Value
 from likewise.events.instants import TimeRule
-from likewise.events.values import check_span, check_text, flatten, parse_text
+from likewise.events.values import check_span, check_text, flatten
 
-__all__ = ["KINDS", "RecordMapping", "guess_mapping", "settle_mapping"]
+__all__ = ["KINDS", "RecordMapping", "at_path"]
 
 KINDS: Final = ("text", "number", "boolean", "time")
 """What a value can be."""
 
-_IDS: Final = ("id", "eventid", "messageid", "msgid", "uuid", "guid")
-_TIMES: Final = (
-    *("time", "timestamp", "ts", "datetime", "eventtime", "eventtimestamp", "measuredat", "observedat"),
-    *("resulttime", "phenomenontime", "recordedat", "receivedat", "createdat", "created", "date", "at", "when"),
-    *("starttime", "start"),
-)
-_ENDS: Final = ("end", "endtime", "endtimestamp", "until", "stop", "stoptime", "finishedat")
-_THEMES: Final = ("theme", "themes", "tags")
-_ANY_TIME: Final = TimeRule()
+ANY: Final = "*"
+"""Stands for the fields that a time format or a zone does not name."""
+_ROLES: Final = ("id", "time", "end")
 
 
 @dataclass(frozen=True)
 class RecordMapping:
     """Which fields make an event; a field of a nested object is named by its path, `device.room`.
 
-    `theme` is a field that holds tags, or a list of tags for all events. `attributes` are the fields to take, or a
-    mapping from fields to attribute names; without it, all fields that have no other use. `constants` are attributes of
-    every event. `kinds` says what the values of a column of a table are, where their look misleads. `time_format` is a
-    `strptime` format for times that are neither ISO 8601 nor numbers; `zone` is that of times that name none.
+    `id`, `time` and `end` are fields, or lists of fields of which the first that a record has counts: in a feed of
+    several makers each has a name of its own. `theme` is a field that holds tags, or a list of tags for all events.
+    `attributes` are the fields to take, or a mapping from fields to attribute names; without it, all fields that have
+    no other use. `constants` are attributes of every event. `kinds` says what the values of a column of a table are,
+    where their look misleads. `time_format` is a `strptime` format for times that are neither ISO 8601 nor numbers;
+    `zone` is that of times that name none. Both may be mappings from time fields, `*` for all others, so that every
+    maker has a clock of its own.
 
     >>> mapping = RecordMapping(time="ts", attributes={"deviceId": "device", "temp": "temperature"})
     >>> mapping.event({"deviceId": "t1", "ts": 1, "temp": [21.5, None], "rssi": -70}, default_id="e1").tuples
     (('device', 't1'), ('temperature', 21.5))
+    >>> makers = RecordMapping(time=["ts", "zeitpunkt"], zone={"zeitpunkt": "Europe/Berlin"})
+    >>> makers.event({"zeitpunkt": "1970-01-01 02:00", "temp": 21.5}, default_id="e2").start
+    3600000000
     """
 
-    id: str | None = None
-    time: str | None = None
-    end: str | None = None
+    id: str | Sequence[str] | None = None
+    time: str | Sequence[str] | None = None
+    end: str | Sequence[str] | None = None
     theme: str | Sequence[str] = ()
     attributes: Sequence[str] | Mapping[str, str] | None = None
     constants: Mapping[str, str] = field(default_factory=dict)
     kinds: Mapping[str, str] = field(default_factory=dict)
-    time_format: str | None = None
-    zone: str | None = None
+    time_format: str | Mapping[str, str] | None = None
+    zone: str | Mapping[str, str] | None = None
     complete: bool = True
     """Whether a role that has no field is left out, or looked for among the fields of the first records."""
 
@@ -66,19 +65,44 @@ class RecordMapping:
                 raise BuildError(f"column {column!r} cannot be of kind {kind!r}", hint=f"one of {', '.join(KINDS)}")
         if isinstance(self.attributes, str):
             raise BuildError("attributes are a list of fields", hint=f"write [{self.attributes!r}]")
-        assert self.rule is not None  # an unknown zone fails here, not with the first record
+        for told, what in ((self.time_format, "a time format"), (self.zone, "a zone")):
+            wrong = [name for name in told or () if name not in (ANY, *self.times)] if isinstance(told, Mapping) else []
+            if wrong and self.complete:
+                raise BuildError(f"{wrong[0]!r} has {what} but is no time", hint=f"times are {', '.join(self.times)}")
+        # An unknown zone fails here, not with the first record.
+        assert all(self.rule_of(name) is not None for name in (ANY, *_told(self.zone), *_told(self.time_format)))
 
     @cached_property
-    def rule(self) -> TimeRule:
-        """How its times are read."""
-        return TimeRule(self.time_format, self.zone)
+    def _rules(self) -> dict[str, TimeRule]:
+        return {}
+
+    def rule_of(self, name: str = ANY) -> TimeRule:
+        """How the times of a field are read."""
+        if name not in self._rules:
+            self._rules[name] = TimeRule(_of_field(self.time_format, name), _of_field(self.zone, name))
+        return self._rules[name]
+
+    @property
+    def one_rule(self) -> bool:
+        """Whether all times are read alike."""
+        return not isinstance(self.time_format, Mapping) and not isinstance(self.zone, Mapping)
 
     @cached_property
-    def used(self) -> dict[str, str]:
+    def used(self) -> dict[str, tuple[str, ...]]:
         """The fields that are no attributes, by what they are for."""
-        theme = self.theme if isinstance(self.theme, str) else None
-        named = {"id": self.id, "time": self.time, "end": self.end, "theme": theme}
-        return {role: name for role, name in named.items() if name is not None}
+        named = {role: _listed(getattr(self, role)) for role in _ROLES}
+        named["theme"] = _listed(self.theme if isinstance(self.theme, str) else None)
+        return {role: names for role, names in named.items() if names}
+
+    @cached_property
+    def taken(self) -> tuple[str, ...]:
+        """The same fields in one list."""
+        return tuple(name for names in self.used.values() for name in names)
+
+    @property
+    def times(self) -> tuple[str, ...]:
+        """The fields of times and ends."""
+        return (*_listed(self.time), *_listed(self.end))
 
     @cached_property
     def names(self) -> dict[str, str] | None:
@@ -96,13 +120,26 @@ class RecordMapping:
         """The attribute columns of a table and the names that events give them."""
         if self.names is not None:
             return self.names
-        return {name: name for name in present if name not in self.used.values()}
+        return {name: name for name in present if name not in self.taken}
 
-    def check_columns(self, present: Sequence[str], *, source: str = "the table") -> None:
-        """Refuse a table that lacks a column that the mapping names."""
-        for name in [*self.used.values(), *self.renamed(present)]:
-            if name not in present:
-                raise BuildError(f"{source} has no column {name!r}", hint=f"it has {', '.join(present)}")
+    def narrowed(self, present: Collection[str], *, source: str = "the table") -> RecordMapping:
+        """The mapping for a table with these columns: of several fields of a role one is enough, others must be there.
+
+        >>> RecordMapping(time=["ts", "zeitpunkt"]).narrowed(["zeitpunkt", "temp"]).plain()
+        {'time': 'zeitpunkt'}
+        """
+        there = {role: [name for name in names if name in present] for role, names in self.used.items()}
+        lacking = [names for role, names in self.used.items() if not there[role]]
+        lacking += [(name,) for name in self.names or () if name not in present]
+        if lacking:
+            named = " or ".join(map(repr, lacking[0]))
+            raise BuildError(f"{source} has no column {named}", hint=f"it has {', '.join(present)}")
+        several: dict[str, Any] = {role: there[role] for role in _ROLES if len(self.used.get(role, ())) > 1}
+        gone = {*self.taken} - {*present}
+        for told in ("time_format", "zone") if gone else ():
+            if isinstance(named_by := getattr(self, told), Mapping):
+                several[told] = {name: value for name, value in named_by.items() if name not in gone}
+        return replace(self, **several) if several else self
 
     # one record
 
@@ -125,7 +162,7 @@ class RecordMapping:
     def member(self, name: str, value: object) -> Iterator[tuple[str, Value]]:
         """The tuples of one member of a record; null is absence."""
         if self.names is None:
-            rest = without(name, value, self.used.values())
+            rest = without(name, value, self.taken)
             if rest is not None:
                 yield from flatten({name: rest})
             return
@@ -144,17 +181,25 @@ class RecordMapping:
             raise InputError("the theme is neither text nor a list of tags", hint='such as "transport, energy"')
         return tuple(dict.fromkeys(check_text("theme", tag) for tag in tags if tag))
 
+    def _found(self, record: dict[str, object], role: str) -> tuple[str, object] | None:
+        """The first field of a role that says something, and what."""
+        for path in self.used.get(role, ()):
+            value = at_path(record, path)
+            if value is not None and value != "":
+                return path, value
+        return None
+
     def _instant(self, record: dict[str, object], role: str) -> int | None:
-        path = self.used.get(role)
-        value = None if path is None else at_path(record, path)
-        return None if value is None or value == "" else self.rule.instant(str(path), value)
+        found = self._found(record, role)
+        return None if found is None else self.rule_of(found[0]).instant(*found)
 
     def _id(self, record: dict[str, object]) -> str | None:
-        value = None if self.id is None else at_path(record, self.id)
-        if value is None or value == "":
+        found = self._found(record, "id")
+        if found is None:
             return None
+        path, value = found
         if isinstance(value, bool) or not isinstance(value, str | int):
-            raise InputError(f"{self.id} is neither text nor a whole number, so it is no id")
+            raise InputError(f"{path} is neither text nor a whole number, so it is no id")
         return check_text("id", str(value))
 
     def _theme(self, record: dict[str, object]) -> tuple[str, ...]:
@@ -164,7 +209,8 @@ class RecordMapping:
 
     def plain(self) -> dict[str, Any]:
         """What it says, without what is left to the default."""
-        told = {n: value for n, value in asdict(self).items() if value not in (None, (), {}) and n != "complete"}
+        told = {n: value for n, value in asdict(self).items() if value not in (None, (), [], {}) and n != "complete"}
+        told |= {role: names[0] if len(names) == 1 else names for role, names in self.used.items() if role in _ROLES}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in told.items()}
 
     def save(self, path: Path | str) -> None:
@@ -195,10 +241,11 @@ class RecordMapping:
         known = {each.name for each in fields(cls)} - {"complete"}
         if not isinstance(told, dict) or not told.keys() <= known:
             raise InputError("not a mapping", source=source, hint=f"it has {', '.join(sorted(known))}")
-        texts = ("id", "time", "end", "time_format", "zone")
-        flawed = next((name for name in texts if not isinstance(told.get(name), str | None)), None)
-        lists = {"constants": dict, "kinds": dict, "attributes": dict | list, "theme": str | list}
-        flawed = flawed or next((n for n, kind in lists.items() if not isinstance(told.get(n), kind | None)), None)
+        lists: dict[str, Any] = dict.fromkeys(_ROLES, str | list) | dict.fromkeys(("time_format", "zone"), str | dict)
+        lists |= {"kinds": dict, "attributes": dict | list, "theme": str | list}
+        flawed = next((name for name, kind in lists.items() if not _is_of(told.get(name), kind)), None)
+        if flawed is None and not _is_of(told.get("constants"), dict, str | int | float):
+            flawed = "constants"
         if flawed is not None:
             raise InputError(f"{flawed} has a value of the wrong kind", source=source, hint="see the page on events")
         return cls(**{name: value for name, value in told.items() if value is not None})
@@ -208,12 +255,42 @@ class RecordMapping:
 
         >>> print(RecordMapping(time="ts", attributes={"temp": "temperature"}))
         time = ts, temp = temperature
+        >>> print(RecordMapping(time=["ts", "zeitpunkt"]))
+        time = ts or zeitpunkt, every other field is an attribute
         """
-        parts = [f"{role} = {name}" for role, name in self.used.items()]
+        parts = [f"{role} = {' or '.join(names)}" for role, names in self.used.items()]
         parts += [name if name == called else f"{name} = {called}" for name, called in (self.names or {}).items()]
         if self.names is None:
             parts.append("every other field is an attribute")
         return ", ".join(parts)
+
+
+def _listed(names: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Fields of a role, whether one or several were named."""
+    if isinstance(names, str):
+        return (names,)
+    return tuple(dict.fromkeys(names or ()))
+
+
+def _told(value: str | Mapping[str, str] | None) -> Collection[str]:
+    return value if isinstance(value, Mapping) else ()
+
+
+def _of_field(value: str | Mapping[str, str] | None, name: str) -> str | None:
+    return value.get(name, value.get(ANY)) if isinstance(value, Mapping) else value
+
+
+def _is_of(value: object, kind: Any, inner: Any = str) -> bool:
+    """Whether a value of a mapping file is of its kind: a text, or a list or mapping of texts."""
+    if value is None:
+        return True
+    held = [*value.values()] if isinstance(value, dict) else value if isinstance(value, list) else []
+    names = [*value] if isinstance(value, dict) else []
+    return isinstance(value, kind) and all(isinstance(each, inner) for each in held) and all(map(_is_text, names))
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
 
 
 def at_path(record: Mapping[str, object], path: str) -> object:
@@ -242,67 +319,3 @@ def without(name: str, value: object, used: Any) -> object:
         return value
     left = {key: rest for key, item in value.items() if (rest := without(key, item, inner)) is not None}
     return left or None
-
-
-def settle_mapping(given: RecordMapping | None, records: Sequence[Mapping[str, object]]) -> RecordMapping:
-    """The mapping that was given, with the roles that it leaves open filled by a guess.
-
-    >>> settle_mapping(RecordMapping(id="deviceId", complete=False), [{"deviceId": "t1", "ts": 1, "temp": 2}]).plain()
-    {'id': 'deviceId', 'time': 'ts'}
-    """
-    if given is None or given.complete:
-        return given or guess_mapping(records)
-    taken = {*given.used.values(), *(given.names or ())}
-    free = [{name: value for name, value in each.items() if name not in taken} for each in records]
-    guess = guess_mapping(free, given.rule)
-    found: dict[str, Any] = {role: name for role, name in guess.used.items() if not getattr(given, role)}
-    return replace(given, **found, complete=True)
-
-
-def guess_mapping(records: Sequence[Mapping[str, object]], rule: TimeRule = _ANY_TIME) -> RecordMapping:
-    """The mapping that the names and values of some records suggest; one bad value does not spoil a field.
-
-    >>> guess_mapping([{"deviceId": "t1", "ts": 1700000000000, "temp": 21.5}]).plain()
-    {'time': 'ts'}
-    """
-    names = dict.fromkeys(name for record in records for name in record)
-    plain = {name: "".join(filter(str.isalnum, name)).lower() for name in names}
-
-    def find(known: Sequence[str], fits: Any) -> str | None:
-        for wanted in known:
-            for name in names:
-                if plain[name] == wanted and fits(values(name)):
-                    return name
-        return None
-
-    def values(name: str) -> list[object]:
-        return [record[name] for record in records if record.get(name) not in (None, "")]
-
-    def are_times(found: list[object]) -> bool:
-        good = sum(_is_time(rule, value) for value in found)
-        return good > 0 and good >= len(found) / 2
-
-    time = find(_TIMES, are_times) or next((name for name in names if _are_timestamps(values(name))), None)
-    end = find(_ENDS, are_times) if time is not None else None
-    theme = find(_THEMES, lambda found: all(isinstance(value, str | list) for value in found) and bool(found))
-    return RecordMapping(id=find(_IDS, _are_ids), time=time, end=end, theme=theme or ())
-
-
-def _is_time(rule: TimeRule, value: object) -> bool:
-    try:
-        return rule.instant("time", value) is not None
-    except InputError:
-        return False
-
-
-def _are_timestamps(values: list[object]) -> bool:
-    return bool(values) and all(isinstance(value, datetime) or _is_timestamp(value) for value in values)
-
-
-def _is_timestamp(value: object) -> bool:
-    return isinstance(value, str) and not isinstance(parse_text(value), str)
-
-
-def _are_ids(values: list[object]) -> bool:
-    good = all(isinstance(value, str | int) and not isinstance(value, bool) for value in values)
-    return good and bool(values) and len({str(value) for value in values}) == len(values)

@@ -19,7 +19,8 @@ from likewise.events.formats.jsonl import decode_batch, parse_json
 from likewise.events.formats.ntriples import parse_statement, read_ntriples
 from likewise.events.formats.turtle import read_turtle
 from likewise.events.forms import EventForm, FlatForm, RecordForm, form_of
-from likewise.events.mapping import RecordMapping, at_path, settle_mapping
+from likewise.events.guessing import SAMPLE, settle_mapping
+from likewise.events.mapping import RecordMapping, at_path
 from likewise.events.records import IdSet, OnError, OnMapping, RecordIntake
 
 __all__ = ["FORMATS", "read_batches", "read_events"]
@@ -123,18 +124,20 @@ class _Reading:
             if records and not form_of(records).flat and not any(map(self._has_fields, records)):
                 hint = "leave out the mapping and the options that name fields"
                 raise BuildError(f"{self.intake.source} has events already", hint=hint)
-            settled = settle_mapping(self.mapping, [record for record in records if isinstance(record, dict)])
+            objects = [record for record in records if isinstance(record, dict)]
+            settled = settle_mapping(self.mapping, objects)
             if settled != self.mapping and self.on_mapping is not None:
                 self.on_mapping(settled)
-            return FlatForm(settled)
-        form = form_of(records)
+            guessed = not self.mapping.complete and not self.mapping.time
+            return FlatForm(settled, records=objects if guessed else None, on_growth=self.on_mapping)
+        form = form_of(records, self.on_mapping)
         if isinstance(form, FlatForm) and self.on_mapping is not None:
             self.on_mapping(form.mapping)
         return form
 
     def _has_fields(self, record: object) -> bool:
-        used = self.mapping.used if self.mapping is not None else {}
-        return not isinstance(record, dict) or any(at_path(record, name) is not None for name in used.values())
+        taken = self.mapping.taken if self.mapping is not None else ()
+        return not isinstance(record, dict) or any(at_path(record, name) is not None for name in taken)
 
 
 def _read(source: Source, format: str, reading: _Reading, allow_empty: bool) -> Iterator[Sequence[Event]]:
@@ -221,14 +224,13 @@ def _read_jsonl(stream: BinaryIO, reading: _Reading) -> Iterator[Sequence[Event]
 
 def _first_records(start: bytes) -> list[object]:
     """The first lines that are JSON."""
-    lines = start.split(b"\n")
     found: list[object] = []
-    for line in lines[:-1] or lines:
+    for line in start.split(b"\n"):
         try:
             found += [parse_json(line)] if line.strip() else []
         except InputError:
             continue
-        if len(found) == 20:
+        if len(found) == SAMPLE:
             break
     return found
 
@@ -252,7 +254,7 @@ def _documents(stream: BinaryIO, reading: _Reading, *, cloud: bool) -> Iterator[
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         intake.reject(InputError(f"not a JSON array: {error}"), line=1, raw=data)
         return
-    form = EventForm() if cloud else reading.form(_values([bytes(raw) for raw in documents[:20]]))
+    form = EventForm() if cloud else reading.form(_values([bytes(raw) for raw in documents[:SAMPLE]]))
     for number, raw in _with_line_numbers(data, documents):
         yield from _admit(raw, number, intake, form, cloud=cloud)
 

@@ -76,8 +76,7 @@ class TableColumns:
     """
 
     def __init__(self, mapping: RecordMapping, names: Sequence[str], *, source: str) -> None:
-        mapping.check_columns(names, source=source)
-        self._mapping = mapping
+        self._mapping = mapping = mapping.narrowed(names, source=source)
         self._source = source
         self.taken = mapping.renamed(names)
         """Columns of attributes, and what events call them."""
@@ -86,7 +85,7 @@ class TableColumns:
     @property
     def wanted(self) -> list[str]:
         """The columns that are needed at all."""
-        return list(dict.fromkeys([*self._mapping.used.values(), *self.taken]))
+        return list(dict.fromkeys([*self._mapping.taken, *self.taken]))
 
     def _start_anew(self) -> None:
         self._table = TupleTable()
@@ -119,9 +118,9 @@ class TableColumns:
         """All rows as events, and what is wrong with some of them."""
         if len(self._table.pairs) > CAPACITY:
             self._start_anew()
-        mapping, count, flaws = self._mapping, len(lines), _Flaws()
+        count, flaws = len(lines), _Flaws()
         codes, offsets = self._tuples(cells, count, flaws)
-        start, end = (self._times(cells, name, count, flaws) for name in (mapping.time, mapping.end))
+        start, end = (self._times(cells, role, count, flaws) for role in ("time", "end"))
         for row in np.flatnonzero((end != NO_TIME) & (start == NO_TIME)).tolist():
             flaws.setdefault(row, InputError("the event has an end but no time", hint="give it a time too"))
         for row in np.flatnonzero((end != NO_TIME) & (end < start)).tolist():
@@ -182,25 +181,35 @@ class TableColumns:
         np.cumsum(np.bincount(row, minlength=count), out=offsets[1:])
         return codes[order], offsets
 
-    def _times(self, cells: dict[str, pa.Array], name: str | None, count: int, flaws: _Flaws) -> NDArray[np.int64]:
-        if name is None:
-            return np.full(count, NO_TIME, np.int64)
-        column = cells[name]
+    def _times(self, cells: dict[str, pa.Array], role: str, count: int, flaws: _Flaws) -> NDArray[np.int64]:
+        """The times of a role: of several columns the first that says something, though it may be no time."""
+        found, settled = np.full(count, NO_TIME, np.int64), np.zeros(count, np.bool_)
+        for name in self._mapping.used.get(role, ()):
+            moments, bad = self._moments(cells[name], name)
+            for row, flaw in bad.items():
+                if not settled[row]:
+                    flaws.setdefault(row, flaw)
+            found[~settled] = moments[~settled]
+            settled |= moments != NO_TIME
+            settled[list(bad)] = True
+        return found
+
+    def _moments(self, column: pa.Array, name: str) -> tuple[NDArray[np.int64], _Flaws]:
         if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
             micros = column.cast(pa.timestamp("us")).cast(pa.int64())
-            return np.asarray(pc.fill_null(micros, NO_TIME).to_numpy(zero_copy_only=False), np.int64)
-        moments, bad = read_times(_texts(column), self._mapping.rule, field=name)
-        for row, flaw in bad.items():
-            flaws.setdefault(row, flaw)
-        return moments
+            return np.asarray(pc.fill_null(micros, NO_TIME).to_numpy(zero_copy_only=False), np.int64), {}
+        return read_times(_texts(column), self._mapping.rule_of(name), field=name)
 
     def _ids(self, cells: dict[str, pa.Array], count: int, flaws: _Flaws) -> pa.StringArray:
-        if self._mapping.id is None:
+        names = self._mapping.used.get("id", ())
+        if not names:
             return pa.nulls(count, pa.string())
-        ids = pc.utf8_trim_whitespace(_texts(cells[self._mapping.id]))
-        empty = pc.fill_null(pc.equal(ids, ""), True).to_numpy(zero_copy_only=False)
+        columns = [pc.utf8_trim_whitespace(_texts(cells[name])) for name in names]
+        ids = pc.coalesce(*(pc.if_else(pc.equal(column, ""), None, column) for column in columns))
+        empty = ids.is_null().to_numpy(zero_copy_only=False)
         for row in np.flatnonzero(empty).tolist():
-            flaws.setdefault(row, InputError(f"{self._mapping.id} is empty", hint="every event needs its own id"))
+            told = f"{' and '.join(names)} {'are' if len(names) > 1 else 'is'} empty"
+            flaws.setdefault(row, InputError(told, hint="every event needs its own id"))
         return ids
 
     def _theme_codes(self, cells: dict[str, pa.Array], count: int) -> NDArray[np.int32]:

@@ -268,17 +268,17 @@ class TokensModel(BaseModel):
 class MappingModel(Document):
     """How a flat record becomes an event."""
 
-    id: str | None = Field(None, description="The field that is the id.")
-    time: str | None = Field(None, description="The field that is the time.")
-    end: str | None = Field(None, description="The field that is the end time.")
+    id: str | list[str] | None = Field(None, description="The field that is the id; of several, the first present.")
+    time: str | list[str] | None = Field(None, description="The field that is the time, or several such fields.")
+    end: str | list[str] | None = Field(None, description="The field that is the end time, or several such fields.")
     theme: str | list[str] = Field([], description="A field that holds tags, or the tags of all events.")
     attributes: dict[str, str] | list[str] | None = Field(
         None, description="The fields to take, or fields and what to call them; all others by default."
     )
     constants: dict[str, str] = Field({}, description="Attributes of every event.")
     kinds: dict[str, Literal["text", "number", "boolean", "time"]] = Field({}, description="What values are.")
-    time_format: str | None = Field(None, description="A strptime format.")
-    zone: str | None = Field(None, description="The zone of times that name none.")
+    time_format: str | dict[str, str] | None = Field(None, description="A strptime format, or one for each field.")
+    zone: str | dict[str, str] | None = Field(None, description="The zone of times that name none.")
 
 
 class MappingsModel(BaseModel):

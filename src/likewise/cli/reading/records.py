@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
 
 import typer
 
@@ -13,6 +14,9 @@ from likewise.errors import BuildError
 
 if TYPE_CHECKING:
     from likewise.events import RecordMapping
+
+_FIELD: Final = re.compile(r"([^%=\s]+)=(.+)")
+"""A field before a format or a zone; a format has a sign of percent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +28,14 @@ class Records:
         str,
         typer.Option(help="jsonl, json, csv, parquet, cloudevents, ntriples, turtle; default: by name and content."),
     ] = "auto"
-    id: Annotated[str | None, typer.Option(metavar="FIELD", help="Field of the id; default: file and line.")] = None
-    time: Annotated[str | None, typer.Option(metavar="FIELD", help="Field of the time.")] = None
-    end: Annotated[str | None, typer.Option(metavar="FIELD", help="Field of the end.")] = None
+    id: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FIELD", help="Field of the id; repeated: the first present; default: file and line."),
+    ] = None
+    time: Annotated[
+        list[str] | None, typer.Option(metavar="FIELD", help="Field of the time; repeated: the first present.")
+    ] = None
+    end: Annotated[list[str] | None, typer.Option(metavar="FIELD", help="Field of the end; may be repeated.")] = None
     keep: Annotated[
         list[str] | None, typer.Option(metavar="FIELD[=NAME]", help="Take only these fields, renamed or not.")
     ] = None
@@ -42,9 +51,13 @@ class Records:
     ] = None
     theme_field: Annotated[str | None, typer.Option(metavar="FIELD", help="Field of the theme tags.")] = None
     time_format: Annotated[
-        str | None, typer.Option(metavar="FORMAT", help="How times are written, such as `%d/%m/%Y %H:%M`.")
+        list[str] | None,
+        typer.Option(metavar="[FIELD=]FORMAT", help="How times are written, such as `%d/%m/%Y %H:%M`."),
     ] = None
-    zone: Annotated[str | None, typer.Option(help="Zone of times that name none, such as Europe/Dublin.")] = None
+    zone: Annotated[
+        list[str] | None,
+        typer.Option(metavar="[FIELD=]ZONE", help="Zone of times that name none, such as Europe/Dublin."),
+    ] = None
     separator: Annotated[
         str | None, typer.Option("--separator", "--divider", help="What stands between cells; seen from the header.")
     ] = None
@@ -66,7 +79,8 @@ class Records:
 
         if self.theme and self.theme_field:
             raise BuildError("--theme and --theme-field exclude each other", hint="leave one of them out")
-        told: dict[str, Any] = {name: getattr(self, name) for name in ("id", "time", "end", "time_format", "zone")}
+        told: dict[str, Any] = {role: _few(getattr(self, role)) for role in ("id", "time", "end")}
+        told |= {"time_format": _by_field(self.time_format), "zone": _by_field(self.zone)}
         told |= {"theme": self.theme_field or tuple(self.theme or ()), "constants": dict(map(_pair, self.add or ()))}
         told |= {"attributes": _names(self.keep), "kinds": dict(map(_kind, self.kind or ()))}
         given = {name: value for name, value in told.items() if value}
@@ -82,6 +96,22 @@ class Records:
             mapping.save(self.save_mapping)
         kept = f"saved in {self.save_mapping}" if self.save_mapping else "--save-mapping FILE keeps it"
         errors.print(f"guessed mapping: {mapping} ({kept})", markup=False, soft_wrap=True)
+
+
+def _few(names: list[str] | None) -> str | list[str] | None:
+    return names[0] if names and len(names) == 1 else names
+
+
+def _by_field(given: list[str] | None) -> str | dict[str, str] | None:
+    """Formats or zones: one for all times, or by their fields, `*` for those that are not named.
+
+    >>> _by_field(["%d.%m.%Y"]), _by_field(["UTC", "zeitpunkt=Europe/Berlin"])
+    ('%d.%m.%Y', {'*': 'UTC', 'zeitpunkt': 'Europe/Berlin'})
+    """
+    pairs = [found.groups() if (found := _FIELD.fullmatch(each)) else (None, each) for each in given or ()]
+    if all(name is None for name, _ in pairs):
+        return str(pairs[-1][1]) if pairs else None
+    return {str(name or "*"): str(value) for name, value in pairs}
 
 
 def _names(keep: list[str] | None) -> dict[str, str] | None:

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from likewise.errors import InputError
 from likewise.events.columns import EventColumns
 from likewise.events.files import MAX_LINE, line_blocks
-from likewise.events.mapping import RecordMapping, settle_mapping
+from likewise.events.guessing import SAMPLE, settle_mapping
+from likewise.events.mapping import RecordMapping
 from likewise.events.records import Flaw, OnMapping, RecordIntake
 from likewise.events.table_columns import TableColumns, value_of_cell
 
@@ -24,7 +25,6 @@ __all__ = ["CsvColumns", "header_of", "read_csv_blocks", "row_blocks"]
 _SEPARATORS: Final = ",;\t|"
 _LONGEST: Final = 1 << 20
 """A quoted cell that has no end within so many bytes has none."""
-_SAMPLE: Final = 20
 
 
 class _Cells(NamedTuple):
@@ -60,7 +60,7 @@ class CsvColumns:
         self._intake = intake
         self._separator = separator
         self._table = TableColumns(mapping, names, source=intake.source)
-        texts = set(mapping.used.values())
+        texts = {*mapping.taken}
         kinds = {
             name: pa.string() if name in texts else pa.dictionary(pa.int32(), pa.string())
             for name in self._table.wanted
@@ -262,6 +262,6 @@ def _sample(names: list[str], block: bytes, separator: str) -> list[dict[str, An
             continue
         if len(cells) == len(names):
             records.append({name: value_of_cell(cell) for name, cell in zip(names, cells, strict=True)})
-        if len(records) == _SAMPLE:
+        if len(records) == SAMPLE:
             break
     return records or [dict.fromkeys(names)]

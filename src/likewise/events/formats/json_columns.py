@@ -18,7 +18,7 @@ from likewise.events.columns import NO_TIME, EventColumns, TupleTable
 from likewise.events.event import Event, Value
 from likewise.events.formats.byte_table import ByteTable
 from likewise.events.formats.json_kernel import GOOD, LOCAL_END, LOCAL_START, ODD, LineArrays, scan_lines
-from likewise.events.formats.jsonl import decode_one, parse_json
+from likewise.events.formats.jsonl import decode_batch, decode_one, parse_json
 from likewise.events.forms import RecordForm
 from likewise.events.instants import from_local
 from likewise.events.records import Flaw, RecordIntake
@@ -35,6 +35,7 @@ _UNUSUAL = (msgspec.MsgspecError, ValueError, RecursionError)
 _BAD: Final = -1
 _LONG: Final = 65_536
 _HUGE: Final = 2**63
+_WORD: Final = 2**64 - 1
 
 
 class _Members:
@@ -121,20 +122,56 @@ class JsonColumns:
     """
 
     def __init__(self, form: RecordForm, intake: RecordIntake) -> None:
-        assert form.fields is not None
-        names = [name.encode() for name in form.fields]
-        self._names = np.frombuffer(b"".join(names) or b"\0", np.uint8)
-        self._bounds = np.cumsum([0, *map(len, names)]).astype(np.int64)
         self._form = form
         self._intake = intake
-        self._members = _Members(form)
+        self._start_anew()
+
+    def _start_anew(self) -> None:
+        """Look for the fields of the form, which may have become more."""
+        fields = self._form.fields
+        assert fields is not None
+        names = [name.encode() for names in fields for name in names]
+        self._fields = fields
+        self._names = np.frombuffer(b"".join(names) or b"\0", np.uint8)
+        self._bounds = np.cumsum([0, *map(len, names)]).astype(np.int64)
+        self._roles = np.repeat(np.arange(len(fields)), [len(names) for names in fields])
+        self._members = _Members(self._form)
+        self._name_hashes = np.zeros(0, np.uint64)
 
     def read(self, block: bytes, first: int) -> Iterator[EventColumns]:
         """The events of whole lines, of which the first has the number `first`."""
-        if len(self._members.bytes) > CAPACITY:
-            self._members = _Members(self._form)
+        if len(self._members.bytes) > CAPACITY or self._fields != self._form.fields:
+            self._start_anew()
         columns, flaws = self._scan(block, first)
+        while self._grows(columns, block, first) or self._fields != self._form.fields:
+            if self._form.fields is None:
+                return self._by_hand(block, first)
+            self._start_anew()
+            columns, flaws = self._scan(block, first)
         return self._intake.admit(columns, flaws, lambda line: _line(block, line - first))
+
+    def _grows(self, columns: EventColumns, block: bytes, first: int) -> bool:
+        """Whether a line without a time shows a field of time that was not known."""
+        timeless = np.flatnonzero(columns.starts == NO_TIME) if self._form.growing else np.zeros(0, np.int64)
+        if not len(timeless):
+            return False
+        assert columns.lines is not None
+        _, firsts = np.unique(self._shapes(columns)[timeless], return_index=True)
+        lines = block.split(b"\n")
+        return any(self._form.grows(_value(lines[at - first])) for at in columns.lines[timeless[firsts]].tolist())
+
+    def _shapes(self, columns: EventColumns) -> NDArray[np.uint64]:
+        """A number for the names of each event's attributes, alike where they are."""
+        new = columns.table.pairs[len(self._name_hashes) :]
+        hashes = np.array([hash(name) & _WORD for name, _ in new], np.uint64)
+        self._name_hashes = np.append(self._name_hashes, hashes)
+        return np.add.reduceat(self._name_hashes[columns.codes], columns.offsets[:-1])
+
+    def _by_hand(self, block: bytes, first: int) -> Iterator[EventColumns]:
+        """A block whose form has just become too difficult for the compiled loop."""
+        lines = block.removesuffix(b"\n").split(b"\n")
+        found = list(decode_batch(lines, first, self._intake, self._form))
+        yield replace(EventColumns.of_events(found), source=self._intake.source)
 
     def _scan(self, block: bytes, first: int) -> tuple[EventColumns, list[Flaw]]:
         data = np.frombuffer(block, np.uint8)
@@ -142,7 +179,7 @@ class JsonColumns:
         members = self._members
         members.bytes.reserve(len(codes), len(block))
         members.themes.reserve(len(out.state), len(block))
-        args = (self._names, self._bounds, self._form.flat, members.bytes.arrays, members.themes.arrays)
+        args = (self._names, self._bounds, self._roles, self._form.flat, members.bytes.arrays, members.themes.arrays)
         count = scan_lines(data, *args, codes, out)
         if not _is_utf8(block):
             # Which line is to blame, the slower reader finds out.
@@ -236,6 +273,13 @@ class JsonColumns:
         assert columns.lines is not None
         order = np.argsort(np.concatenate((columns.lines, lines)), kind="stable")
         return EventColumns.joined(columns, others, order), flaws
+
+
+def _value(line: bytes) -> object:
+    try:
+        return parse_json(line)
+    except InputError:
+        return None
 
 
 def _line(block: bytes, at: int) -> bytes:

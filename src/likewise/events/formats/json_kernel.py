@@ -121,9 +121,9 @@ def _value_end(data: Any, at: int, end: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _role(data: Any, start: int, end: int, names: Any, bounds: Any, other: int) -> int:
-    for role in range(bounds.size - 1):
-        low, size = bounds[role], bounds[role + 1] - bounds[role]
+def _role(data: Any, start: int, end: int, names: Any, bounds: Any, roles: Any, other: int) -> int:
+    for at in range(roles.size):
+        low, size = bounds[at], bounds[at + 1] - bounds[at]
         if size and size == end - start:
             same = True
             for place in range(size):
@@ -131,7 +131,7 @@ def _role(data: Any, start: int, end: int, names: Any, bounds: Any, other: int) 
                     same = False
                     break
             if same:
-                return role
+                return int(roles[at])
     return other
 
 
@@ -182,6 +182,7 @@ def _line(
     end: int,
     names: Any,
     bounds: Any,
+    roles: Any,
     flat: bool,
     table: Any,
     themes: Any,
@@ -199,7 +200,7 @@ def _line(
         close = _plain_text(data, at + 1, end)
         if close <= at + 1:
             return -1
-        role = _role(data, at + 1, close, names, bounds, ENTRY)
+        role = _role(data, at + 1, close, names, bounds, roles, ENTRY)
         colon = _skip(data, close + 1, end)
         if colon >= end or data[colon] != 58:
             return -1
@@ -253,11 +254,13 @@ def _line(
 
 
 @njit(cache=True, nogil=True)
-def scan_lines(data: Any, names: Any, bounds: Any, flat: bool, table: Any, themes: Any, codes: Any, out: Any) -> int:
+def scan_lines(
+    data: Any, names: Any, bounds: Any, roles: Any, flat: bool, table: Any, themes: Any, codes: Any, out: Any
+) -> int:
     """Every line of a text; gives how many lines there are.
 
-    `names` has the names of id, time, end, theme and attributes one after the other; an empty one is not looked for. If
-    `flat`, all other members of the object are entries, too.
+    `names` has names of members one after the other, `roles` what each is for: id, time, end, theme or attributes. If
+    `flat`, all other members of the object are entries, too. A line with two members of one role is odd.
     """
     hashes = np.zeros(_MEMBERS, np.uint64)
     row = np.zeros(6, np.int64)
@@ -274,7 +277,7 @@ def scan_lines(data: Any, names: Any, bounds: Any, flat: bool, table: Any, theme
             row[0], row[1], row[2], row[3], row[4], row[5] = 0, 0, _NONE, _NONE, 0, 0
             found = -1
             if data[begin] == 123 and end - at <= 65536:
-                found = _line(data, begin, end, names, bounds, flat, table, themes, codes, used, hashes, row)
+                found = _line(data, begin, end, names, bounds, roles, flat, table, themes, codes, used, hashes, row)
             if found < 0:
                 out.state[line] = ODD
             else:

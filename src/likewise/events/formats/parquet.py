@@ -12,14 +12,14 @@ import pyarrow.parquet as pq
 from likewise.errors import InputError
 from likewise.events.arrow import columns_of_batch, holds_events
 from likewise.events.columns import EventColumns, TupleTable
-from likewise.events.mapping import RecordMapping, settle_mapping
+from likewise.events.guessing import SAMPLE, settle_mapping
+from likewise.events.mapping import RecordMapping
 from likewise.events.records import Flaw, OnMapping, RecordIntake
 from likewise.events.table_columns import CAPACITY, TableColumns
 
 __all__ = ["read_parquet"]
 
 ROWS: Final = 16_384
-_SAMPLE: Final = 20
 
 
 def read_parquet(
@@ -61,7 +61,7 @@ def _read_table(
         flat = _flat(batch)
         if reader is None:
             if mapping is None or not mapping.complete:
-                mapping = settle_mapping(mapping, flat.slice(0, _SAMPLE).to_pylist())
+                mapping = settle_mapping(mapping, flat.slice(0, SAMPLE).to_pylist())
                 if on_mapping is not None:
                     on_mapping(mapping)
             reader = TableColumns(mapping, flat.schema.names, source=intake.source)

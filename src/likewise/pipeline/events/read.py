@@ -31,6 +31,9 @@ FORMATS: Final = ("jsonl", "cloudevents", "json", "ntriples", "turtle", "parquet
 of a broker, a file or a PostgreSQL URL."""
 
 _LINES = ("jsonl", "cloudevents")
+_TABLES = ("csv", "parquet")
+_RECORDS = ("jsonl", "json")
+"""Formats of records that need not be in the form of events."""
 _SUFFIXES: Final = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
@@ -61,13 +64,16 @@ def read_events(
     """The events of a file or folder, with the columns of `EVENTS_SCHEMA`.
 
     The format is that of the suffix of the file, or of the files in the folder. `stream` watches a folder for new
-    files. `columns` says which columns of a CSV or Parquet table make an event, `keep` which of them stay beside it.
-    `stamp` gives an event without a time the time of its file. `options` go to Spark's reader.
+    files. `columns` says which columns of a table, or which fields of flat records, make an event; `keep` says which
+    columns of a table stay beside it. `stamp` gives an event without a time the time of its file. `options` go to
+    Spark's reader.
     """
     chosen = _guess(str(path)) if format == "auto" else format
     if chosen not in FORMATS:
         raise BuildError(f"unknown format {format!r}", hint=f"one of auto, {', '.join(FORMATS)}")
-    if (columns is not None or keep) and chosen not in ("csv", "parquet"):
+    if keep and chosen not in _TABLES:
+        raise BuildError(f"{chosen} records have no columns to keep", hint="leave out keep")
+    if columns is not None and chosen not in (*_TABLES, *_RECORDS):
         raise BuildError(f"{chosen} events name their own attributes", hint="leave out columns")
     if chosen == "broker":
         return _broker_log(spark, str(path), stream=stream, stamp=stamp, options=dict(options or {}))
@@ -81,7 +87,7 @@ def read_events(
             return reader.csv(columns, keep)
         if chosen == "parquet":
             return reader.parquet(columns, keep)
-        return decode_records(reader.records(chosen), format=chosen, stamp=stamp)
+        return decode_records(reader.records(chosen), format=chosen, stamp=stamp, mapping=columns)
     except AnalysisException as error:
         if error.getCondition() != "PATH_NOT_FOUND":
             raise
@@ -97,9 +103,13 @@ def _broker_log(spark: SparkSession, database: str, *, stream: bool, stamp: bool
     return decode_records(read_broker_log(spark, database, namespace=namespace, stream=stream), stamp=stamp)
 
 
-def decode_records(records: DataFrame, *, format: str = "jsonl", stamp: bool = False) -> DataFrame:
+def decode_records(
+    records: DataFrame, *, format: str = "jsonl", stamp: bool = False, mapping: RecordMapping | None = None
+) -> DataFrame:
     """Events from a DataFrame with the columns `record` (bytes), `source` and `received` (a timestamp)."""
-    rows, decoder = records.select("record", "source", "received"), Decoder(format, stamp)
+    if mapping is not None and not mapping.complete:
+        raise BuildError("a mapping is not guessed on Spark", hint="name the fields that it needs")
+    rows, decoder = records.select("record", "source", "received"), Decoder(format, stamp, mapping)
     return remember(rows.mapInArrow(decoder, EVENTS_SCHEMA), EventOrigin(lambda: (rows, decoder)))
 
 
@@ -169,10 +179,10 @@ class _Reader:
         """How workers read the table; nothing where only Spark's reader knows how."""
         options = {key.lower(): value for key, value in self.options.items() if key.lower() not in FILE_OPTIONS}
         separators = {options.pop(name) for name in SEPARATOR_OPTIONS if name in options} or {","}
-        zone = columns.zone or self.spark.conf.get("spark.sql.session.timeZone") or ""
+        zone = self.spark.conf.get("spark.sql.session.timeZone") or ""
         (separator,) = separators if len(separators) == 1 else ("",)
         single = len(separator) == 1 and separator.isascii() and separator not in '"\r\n'
-        if not single or options or not {*columns.used.values(), *columns.renamed(names)} <= {*names}:
+        if not single or options or not {*columns.taken, *columns.renamed(names)} <= {*names}:
             return None
         try:
             zone_of(zone)
@@ -180,7 +190,7 @@ class _Reader:
             # A zone that only Java knows, such as PST.
             return None
         constants = {name: text for name, text in columns.constants.items() if text}
-        return CsvTable(tuple(names), replace(columns, zone=zone, constants=constants), separator)
+        return CsvTable(tuple(names), replace(columns, zone=_zones(columns, zone), constants=constants), separator)
 
     def _header(self) -> list[str]:
         """The names in the first line, in the order of the file: CSV columns are found by place."""
@@ -221,6 +231,7 @@ class Decoder:
 
     format: str
     stamp: bool = False
+    mapping: RecordMapping | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -232,7 +243,7 @@ class Decoder:
         records = [record or b"" for record in batch.column("record").to_pylist()]
         sources = [source or "<record>" for source in batch.column("source").to_pylist()]
         if self.format == "jsonl" and not self.stamp:
-            return batch_of(_events_of_lines(records, sources, flaws.append), flaws)
+            return batch_of(self._lines(records, sources, flaws.append), flaws)
         events: list[Event] = []
         times = instants(batch.column("received")).to_pylist()
         for source, record, time in zip(sources, records, times, strict=True):
@@ -242,8 +253,23 @@ class Decoder:
 
     def _made(self, record: bytes, source: str, on_error: OnError) -> Iterable[Event]:
         if self.format == "jsonl":
-            return _events_of_lines([record], [source], on_error)
+            return self._lines([record], [source], on_error)
         return self._documents(record, source, on_error)
+
+    def _lines(self, lines: list[bytes], sources: list[str], on_error: OnError) -> Iterator[Event]:
+        """One event a line. Where a line stands in its file is not known here: flaws have no line, and an event
+        without an id gets a hash of what it says."""
+
+        def reject(flaw: BadRecord) -> None:
+            on_error(BadRecord(sources[flaw.line or 0], None, flaw.reason, flaw.raw, flaw.hint))
+
+        for event in decode_lines(lines, source=_NAMELESS, first=0, on_error=reject, mapping=self.mapping):
+            if event.id.startswith(_NAMELESS):
+                at = int(event.id.removeprefix(f"{_NAMELESS}:"))
+                named = row_id(sources[at], lines[at].strip().decode(errors="replace"))
+                yield Event(named, event.tuples, event.theme, event.start, event.end)
+            else:
+                yield event
 
     def _documents(self, record: bytes, source: str, on_error: OnError) -> list[Event]:
         try:
@@ -251,6 +277,7 @@ class Decoder:
                 io.BytesIO(record),
                 format=self.format,
                 name=source,
+                mapping=self.mapping,
                 on_error=on_error,
                 unique_ids=False,
                 allow_empty=True,
@@ -261,25 +288,9 @@ class Decoder:
             return []
 
 
-def _events_of_lines(lines: list[bytes], sources: list[str], on_error: OnError) -> Iterator[Event]:
-    """One event a line. Where a line stands in its file is not known here: flaws have no line, and an event
-    without an id gets a hash of what it says."""
-
-    def reject(flaw: BadRecord) -> None:
-        on_error(BadRecord(sources[flaw.line or 0], None, flaw.reason, flaw.raw, flaw.hint))
-
-    for event in decode_lines(lines, source=_NAMELESS, first=0, on_error=reject):
-        if event.id.startswith(_NAMELESS):
-            at = int(event.id.removeprefix(f"{_NAMELESS}:"))
-            yield Event(
-                row_id(sources[at], lines[at].strip().decode(errors="replace")),
-                event.tuples,
-                event.theme,
-                event.start,
-                event.end,
-            )
-        else:
-            yield event
+def _zones(columns: RecordMapping, session: str) -> str | dict[str, str]:
+    """The zones of times that name none: where the mapping gives none, that of the session."""
+    return {"*": session, **columns.zone} if isinstance(columns.zone, Mapping) else columns.zone or session
 
 
 def _fold(spark: SparkSession) -> Callable[[str], str]:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from likewise.errors import BuildError
@@ -44,10 +46,36 @@ def bound(mapping: RecordMapping, present: Sequence[str], fold: Callable[[str], 
         chosen = {spelt(name): called for name, called in chosen.items()}
     elif chosen is not None:
         chosen = [spelt(name) for name in chosen]
-    used: dict[str, Any] = {role: spelt(name) for role, name in mapping.used.items()}
     return replace(
-        mapping, **used, attributes=chosen, kinds={spelt(name): kind for name, kind in mapping.kinds.items()}
+        mapping,
+        **_roles(mapping, spelt),
+        attributes=chosen,
+        kinds={spelt(n): kind for n, kind in mapping.kinds.items()},
     )
+
+
+def _roles(mapping: RecordMapping, spelt: Callable[[str], str]) -> dict[str, Any]:
+    """The fields of each role that the table has: of several, one is enough."""
+    names: dict[str, str] = {}
+    missing: dict[str, BuildError] = {}
+    for name in mapping.taken:
+        try:
+            names[name] = spelt(name)
+        except BuildError as error:
+            missing[name] = error
+    found: dict[str, Any] = {}
+    for role, fields in mapping.used.items():
+        found[role] = [names[name] for name in fields if name in names]
+        if not found[role]:
+            raise missing[fields[0]]
+    if "theme" in found:
+        (found["theme"],) = found["theme"]
+    if isinstance(mapping.time_format, Mapping):
+        formats = mapping.time_format.items()
+        found["time_format"] = {names.get(name, name): told for name, told in formats if name not in missing}
+    if isinstance(mapping.zone, Mapping):
+        found["zone"] = {names.get(name, name): told for name, told in mapping.zone.items() if name not in missing}
+    return found
 
 
 def _spelt(name: str, present: Sequence[str], fold: Callable[[str], str]) -> str:
@@ -169,46 +197,53 @@ class _Plan(NamedTuple):
     """The columns of a mapping, resolved against a table."""
 
     mapping: RecordMapping
-    own: dict[str, TableCell]
+    own: dict[str, list[TableCell]]
     chosen: list[tuple[str, str, TableCell]]
 
     @classmethod
     def of(cls, table: DataFrame, mapping: RecordMapping, present: Sequence[str]) -> _Plan:
         wanted = mapping.renamed(present)
-        cells = iter(_resolved(table, [*mapping.used.values(), *wanted], present))
-        own = {role: next(cells) for role in mapping.used}
+        cells = iter(_resolved(table, [*mapping.taken, *wanted], present))
+        own = {role: [next(cells) for _ in names] for role, names in mapping.used.items()}
         chosen = [(called, name, cell) for (name, called), cell in zip(wanted.items(), cells, strict=True)]
         return cls(mapping, own, chosen)
 
     def id(self) -> Column:
         from pyspark.sql import functions as F
 
-        cell = self.own.get("id")
-        if cell is None:
-            return F.lit(None).cast("string")
-        if cell.kind.typeName() in ("array", "map", "struct", "binary", "variant"):
-            raise refusal(cell.label, cell.kind, "cannot be an id")
-        return cell.value.cast("string")
+        cells = self.own.get("id", [])
+        for cell in cells:
+            if cell.kind.typeName() in ("array", "map", "struct", "binary", "variant"):
+                raise refusal(cell.label, cell.kind, "cannot be an id")
+        texts = [cell.value.cast("string") for cell in cells]
+        # Of several the first that says something; a single one stays as it is.
+        texts = [F.when(text != "", text) for text in texts] if len(texts) > 1 else texts
+        return F.coalesce(*texts) if texts else F.lit(None).cast("string")
 
-    def moment(self, name: str) -> Column:
+    def moment(self, role: str) -> Column:
+        """The time of a role: of several columns the first that says something, though it may be no time."""
         from pyspark.sql import functions as F
 
-        cell = self.own.get(name)
-        if cell is None:
-            return F.lit(None).cast("timestamp")
-        return moment_of(cell.value, cell.kind, label=cell.label, format=self.mapping.time_format)
+        made = F.lit(None).cast("timestamp")
+        for cell in reversed(self.own.get(role, [])):
+            written = self.mapping.rule_of(cell.label).format
+            found = moment_of(cell.value, cell.kind, label=cell.label, format=written)
+            made = F.when(_says(cell), found).otherwise(made)
+        return made
 
     def unread(self) -> Column:
         """Which times are there and cannot be read: an array of whether, for time and end."""
         from pyspark.sql import functions as F
 
-        cells = [(self.own.get(name), self.moment(name)) for name in ("time", "end")]
-        return F.array(*(F.lit(False) if c is None else c.value.isNotNull() & made.isNull() for c, made in cells))
+        def there(role: str) -> Column:
+            return reduce(or_, (_says(cell) for cell in self.own.get(role, [])), F.lit(False))
+
+        return F.array(*(there(role) & self.moment(role).isNull() for role in ("time", "end")))
 
     def theme(self) -> Column:
         from pyspark.sql import functions as F
 
-        cell = self.own.get("theme")
+        cell = next(iter(self.own.get("theme", [])), None)
         if cell is None:
             return F.array(*(F.lit(tag) for tag in self.mapping.tags)).cast("array<string>")
         sort = cell.kind.typeName().partition("(")[0]
@@ -231,6 +266,15 @@ class _Plan(NamedTuple):
             F.array(tuple_of(F.lit(name), F.lit(text), F.lit("text"))) for name, text in self.mapping.constants.items()
         ]
         return sound(joined([*made, *fixed]).cast(ATTRIBUTES))
+
+
+def _says(cell: TableCell) -> Column:
+    """Whether a cell says something; an empty text says nothing."""
+    from pyspark.sql import functions as F
+
+    is_text = cell.kind.typeName().partition("(")[0] in ("string", "char", "varchar")
+    there = cell.value.isNotNull()
+    return there & (F.trim(cell.value) != "") if is_text else there
 
 
 def _resolved(table: DataFrame, names: Sequence[str], present: Sequence[str]) -> list[TableCell]:
@@ -286,8 +330,8 @@ def reasons(columns: RecordMapping) -> list[str]:
     """What a row can lack to be an event; the first that holds is reported."""
     told = [NO_ATTRIBUTES]
     if columns.id is not None:
-        told.append(f"no {columns.id}")
-    told += [f"{name} is not a time" for name in (columns.time, columns.end) if name is not None]
+        told.append(f"no {' or '.join(columns.used['id'])}")
+    told += [f"{' or '.join(columns.used[role])} is not a time" for role in ("time", "end") if role in columns.used]
     return [*told, "the event ends before it starts", INFINITE_NUMBER]
 
 
@@ -297,7 +341,7 @@ def _reason(columns: RecordMapping, broken: bool) -> Column:
     tests = [F.size(_ATTRIBUTES) == 0]
     if columns.id is not None:
         tests.append(F.coalesce(F.col(_ID), F.lit("")) == "")
-    tests += [F.get(_UNREAD, at) for at, name in enumerate((columns.time, columns.end)) if name is not None]
+    tests += [F.get(_UNREAD, at) for at, role in enumerate(("time", "end")) if role in columns.used]
     tests += [F.col(_END) < F.col(_TIME), infinite(F.col(_ATTRIBUTES))]
     told = [F.when(test, F.lit(text)) for test, text in zip(tests, reasons(columns), strict=True)]
     reason = F.coalesce(*told)

@@ -1,0 +1,202 @@
+"""What the names and values of some records suggest: which of their fields are id, time, end and theme.
+
+A feed may hold the records of several makers, each with a name of its own for the time. So a field of time is looked
+for until every record has one; a record of another shape that comes later is looked at in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from likewise.errors import InputError
+from likewise.events.instants import TimeRule
+from likewise.events.mapping import RecordMapping
+from likewise.events.values import parse_text
+
+__all__ = ["SAMPLE", "GrowingGuess", "guess_mapping", "settle_mapping"]
+
+SAMPLE: Final = 200
+"""So many records are looked at."""
+
+_IDS: Final = ("id", "eventid", "messageid", "msgid", "uuid", "guid", "ereignisid", "meldungsid")
+_TIMES: Final = (
+    *("time", "timestamp", "ts", "datetime", "eventtime", "eventtimestamp", "measuredat", "observedat"),
+    *("resulttime", "phenomenontime", "recordedat", "receivedat", "createdat", "created", "date", "at", "when"),
+    *("timestampms", "tsms", "timems", "epoch", "epochms", "unixtime", "occurredat", "sampledat", "sampletime"),
+    *("zeitpunkt", "zeitstempel", "zeit", "messzeit", "messzeitpunkt", "datum", "horodatage", "fecha", "tijdstip"),
+    *("starttime", "start", "beginn"),
+)
+_ENDS: Final = ("end", "endtime", "endtimestamp", "until", "stop", "stoptime", "finishedat", "ende")
+_THEMES: Final = ("theme", "themes", "tags")
+_DEPTH: Final = 3
+_SHAPES: Final = 1000
+"""So many shapes of records without a time are remembered."""
+
+Record = Mapping[str, object]
+_Fits = Callable[[str, list[object]], bool]
+"""Whether a field of this name with these values can have a role."""
+
+
+def settle_mapping(given: RecordMapping | None, records: Sequence[Record]) -> RecordMapping:
+    """The mapping that was given, with the roles that it leaves open filled by a guess.
+
+    >>> settle_mapping(RecordMapping(id="deviceId", complete=False), [{"deviceId": "t1", "ts": 1, "temp": 2}]).plain()
+    {'id': 'deviceId', 'time': 'ts'}
+    """
+    if given is None or given.complete:
+        return given or guess_mapping(records)
+    taken = {*given.taken, *(given.names or ())}
+    free = [{name: value for name, value in each.items() if name not in taken} for each in records]
+    guess = guess_mapping(free, given.rule_of)
+    found: dict[str, Any] = {role: getattr(guess, role) for role in guess.used if not getattr(given, role)}
+    return replace(given, **found, complete=True)
+
+
+def guess_mapping(records: Sequence[Record], rule_of: Callable[[str], TimeRule] | None = None) -> RecordMapping:
+    """The mapping that the names and values of some records suggest; one bad value does not spoil a field.
+
+    >>> guess_mapping([{"deviceId": "t1", "ts": 1700000000000, "temp": 21.5}]).plain()
+    {'time': 'ts'}
+    >>> guess_mapping([{"ts": 1700000000, "temp": 21.5}, {"zeitpunkt": "2026-03-01 09:00", "wert": 3}]).plain()
+    {'time': ['ts', 'zeitpunkt']}
+    """
+    fields, are_times = _Fields.of(records), _times_by(rule_of or RecordMapping().rule_of)
+
+    def time_in(left: _Fields, before: list[str]) -> str | None:
+        # A field of an unknown name must not be found beside another time.
+        beside = {name for record in fields.records if any(n in record for n in before) for name in record}
+        return left.find(_TIMES, are_times) or left.timestamps({*beside, *left.ends()})
+
+    times = fields.covering(time_in)
+    ends = fields.covering(lambda left, _: left.find(_ENDS, are_times)) if times else []
+    ids = fields.covering(lambda left, before: left.find(_IDS, lambda _, new: _are_ids([*fields.all(before), *new])))
+    theme = fields.find(_THEMES, lambda _, found: all(isinstance(value, str | list) for value in found))
+    return RecordMapping(id=_one(ids), time=_one(times), end=_one(ends), theme=theme or ())
+
+
+class GrowingGuess:
+    """A mapping that was guessed, and grows when a record comes that has none of its times but another.
+
+    >>> growing = GrowingGuess(RecordMapping(time="ts"), [{"ts": 1, "temp": 2}])
+    >>> growing.grown({"zeitpunkt": "2026-03-01T09:00:00Z", "wert": 3}).plain()
+    {'time': ['ts', 'zeitpunkt']}
+    >>> growing.grown({"wert": 3}) is None
+    True
+    """
+
+    def __init__(self, mapping: RecordMapping, records: Sequence[Record]) -> None:
+        self.mapping = mapping
+        self._known = {name for record in records for name, _ in _leaves(record)}
+        self._timeless: set[tuple[str, ...]] = set()
+
+    def grown(self, record: Record) -> RecordMapping | None:
+        """The mapping with the time of a record that has none by it; nothing if it has none at all."""
+        shape = tuple(record)
+        if shape in self._timeless:
+            return None
+        mapping = self.mapping
+        free = _Fields(
+            [{n: value for n, value in _leaves(record) if n not in {*mapping.taken, *(mapping.names or ())}}]
+        )
+        name = free.find(_TIMES, _times_by(mapping.rule_of)) or free.timestamps(self._known)
+        if name is None:
+            if len(self._timeless) < _SHAPES:
+                self._timeless.add(shape)
+            return None
+        self.mapping = replace(mapping, time=_one([*mapping.used.get("time", ()), name]))
+        return self.mapping
+
+
+class _Fields(NamedTuple):
+    """Some records, each as its fields by their paths, without those that say nothing."""
+
+    records: list[dict[str, object]]
+
+    @classmethod
+    def of(cls, records: Sequence[Record]) -> _Fields:
+        return cls([dict(_leaves(record)) for record in records])
+
+    def without(self, names: Collection[str]) -> _Fields:
+        """The records that have none of these fields."""
+        return _Fields([record for record in self.records if not any(name in record for name in names)])
+
+    def names(self) -> dict[str, None]:
+        """All fields, those of nested objects last."""
+        found = dict.fromkeys(name for record in self.records for name in record)
+        return dict.fromkeys(sorted(found, key=lambda name: "." in name))
+
+    def values(self, name: str) -> list[object]:
+        return [record[name] for record in self.records if name in record]
+
+    def all(self, names: Sequence[str]) -> list[object]:
+        return [value for name in names for value in self.values(name)]
+
+    def covering(self, find: Callable[[_Fields, list[str]], str | None]) -> list[str]:
+        """Fields until every record has one of them, or no more are found among the records that are left."""
+        found: list[str] = []
+        while (left := self.without(found)).records and (name := find(left, found)) is not None:
+            found.append(name)
+        return found
+
+    def find(self, known: Sequence[str], fits: _Fits) -> str | None:
+        """The field with the best known name whose values fit; a nested one only if it is a time."""
+        names = [name for name in self.names() if "." not in name or known is _TIMES]
+        plain = {name: _plain(name.rpartition(".")[2]) for name in names}
+        order = {word: place for place, word in enumerate(known)}
+        ranked = sorted((name for name in names if plain[name] in order), key=lambda n: ("." in n, order[plain[n]]))
+        return next((name for name in ranked if fits(name, self.values(name))), None)
+
+    def ends(self) -> list[str]:
+        return [name for name in self.names() if _plain(name) in _ENDS]
+
+    def timestamps(self, apart: Collection[str] = ()) -> str | None:
+        """The first field that holds nothing but whole timestamps and is not among some others."""
+        return next((n for n in self.names() if n not in apart and _are_timestamps(self.values(n))), None)
+
+
+def _one(names: list[str]) -> str | list[str] | None:
+    return None if not names else names[0] if len(names) == 1 else names
+
+
+def _leaves(record: Record, path: str = "", depth: int = 0) -> Iterator[tuple[str, object]]:
+    """The fields of a record that say something, those of nested objects by their path."""
+    for name, value in record.items():
+        if isinstance(value, dict) and depth < _DEPTH:
+            yield from _leaves(value, f"{path}{name}.", depth + 1)
+        elif value is not None and value != "":
+            yield f"{path}{name}", value
+
+
+def _plain(name: str) -> str:
+    return "".join(filter(str.isalnum, name)).lower()
+
+
+def _times_by(rule_of: Callable[[str], TimeRule]) -> _Fits:
+    def are_times(name: str, found: list[object]) -> bool:
+        good = sum(_is_time(rule_of(name), value) for value in found)
+        return good > 0 and good >= len(found) / 2
+
+    return are_times
+
+
+def _is_time(rule: TimeRule, value: object) -> bool:
+    try:
+        return rule.instant("time", value) is not None
+    except InputError:
+        return False
+
+
+def _are_timestamps(values: list[object]) -> bool:
+    return bool(values) and all(isinstance(value, datetime) or _is_timestamp(value) for value in values)
+
+
+def _is_timestamp(value: object) -> bool:
+    return isinstance(value, str) and not isinstance(parse_text(value), str)
+
+
+def _are_ids(values: list[object]) -> bool:
+    good = all(isinstance(value, str | int) and not isinstance(value, bool) for value in values)
+    return good and bool(values) and len({str(value) for value in values}) == len(values)
