@@ -53,3 +53,14 @@ def test_a_pattern_that_is_gone_cannot_tell_how_surely() -> None:
     made.remove("p")
     assert [line.probability for line in found.trace] == [None, None]
     assert [line.event for line in found.trace] == ["fumes", "warmth"]
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_time_beyond_the_calendar_is_told_by_its_number(compiled: bool) -> None:
+    pattern = "p: {k = A} as a then {k = B} as b within 1 hour where a.v < b.v"
+    far = 10**18
+    detector = Detector(parse(pattern), compiled=compiled)
+    for at, (kind, value) in enumerate((("A", 5), ("B", 1))):
+        detector.publish(Event(kind, (("k", kind), ("v", value)), (), far + at, far + at))
+    [state] = detector.state()
+    assert state.furthest == f"had a = A, b = B; at b: a condition failed ({far + 1})"

@@ -2,7 +2,7 @@
 
 from likewise.events.arrow import BatchColumns, columns_of_batch, instants, theme_numbers, value_of_text
 from likewise.events.columns import EventColumns, Renumbering, TupleTable, times_of
-from likewise.events.event import Event, Instant, Value, to_datetime, to_instant
+from likewise.events.event import Event, Instant, Value, clock_text, iso_text, to_datetime, to_instant
 from likewise.events.formats.csv import CsvColumns
 from likewise.events.formats.json_text import encode_line, written_moment
 from likewise.events.formats.jsonl import decode_line, decode_lines
@@ -32,12 +32,14 @@ __all__ = [
     "TimeRule",
     "TupleTable",
     "Value",
+    "clock_text",
     "columns_of_batch",
     "decode_line",
     "decode_lines",
     "encode_line",
     "guess_mapping",
     "instants",
+    "iso_text",
     "normalise",
     "parse_instant",
     "parse_text",

@@ -39,6 +39,30 @@ def to_datetime(instant: Instant) -> datetime:
     return _EPOCH + timedelta(microseconds=instant)
 
 
+def clock_text(instant: Instant) -> str:
+    """A moment as people read it, in UTC; beyond the calendar, its number.
+
+    >>> clock_text(1_500_000), clock_text(10**18)
+    ('1970-01-01 00:00:01.5', '1000000000000000000')
+    """
+    try:
+        return to_datetime(instant).strftime("%Y-%m-%d %H:%M:%S.%f").rstrip("0").rstrip(".")
+    except (OverflowError, ValueError):
+        return str(instant)
+
+
+def iso_text(instant: Instant) -> str:
+    """A moment as machines read it, ISO 8601; beyond the calendar, its number.
+
+    >>> iso_text(1_500_000)
+    '1970-01-01T00:00:01.500000Z'
+    """
+    try:
+        return to_datetime(instant).isoformat().replace("+00:00", "Z")
+    except (OverflowError, ValueError):
+        return str(instant)
+
+
 class Event(msgspec.Struct, frozen=True, gc=False):
     """One event; several values of one attribute are several tuples of the same name.
 

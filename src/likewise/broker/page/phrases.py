@@ -133,5 +133,5 @@ _JARGON: Final = (
     (re.compile(r"shared concepts(?: \d\.\d+)?"), "seldom in the same articles", "often in the same articles"),
     (re.compile(r"^prior: "), "to begin with: ", "to begin with: "),
     (re.compile(r"words agree(?: \d\.\d+)?"), "words do not agree", "words agree"),
-    (re.compile(r"the least agreeing word(?: \d\.\d+)?"), "the least agreeing word", "even the least agreeing word"),
+    (re.compile(r"the least agreeing word(?: \d\.\d+)?"), "one word does not agree", "every word agrees"),
 )

@@ -11,7 +11,7 @@ from likewise.composite.compiled.patterns import FlatPatterns
 from likewise.composite.detection import Line, partial_lines
 from likewise.composite.general.run import Run, Stop
 from likewise.composite.plan.nodes import PlanNode, SequenceNode
-from likewise.events import Event, Instant, to_datetime
+from likewise.events import Event, Instant, clock_text
 
 
 class PatternState(msgspec.Struct, frozen=True):
@@ -103,7 +103,7 @@ def _told(run: Run, stop: Stop) -> str:
 
 def _had(filled: Iterable[tuple[str, Event | None]], at: str, why: str, time: Instant) -> str:
     roles = ", ".join(f"{role} = {(event and event.id) or '?'}" for role, event in filled)
-    return f"had {roles or 'nothing'}; {at}{why} ({to_datetime(time).isoformat()})"
+    return f"had {roles or 'nothing'}; {at}{why} ({clock_text(time)})"
 
 
 def _waiting_for(node: PlanNode, level: int) -> str:

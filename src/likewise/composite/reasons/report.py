@@ -7,7 +7,7 @@ from typing import Any
 
 from likewise.composite.detection import Detection, Line
 from likewise.composite.reasons.explain import PatternState
-from likewise.events import Event, Instant, to_datetime
+from likewise.events import Event, clock_text, iso_text
 
 _WIDTH = 60
 """So much is shown of what an event says."""
@@ -15,33 +15,13 @@ _WIDTH = 60
 __all__ = ["detection_lines", "detection_plain", "state_lines", "state_plain"]
 
 
-def moment(instant: Instant) -> str:
-    """A moment as people read it; beyond the calendar, its number."""
-    try:
-        return to_datetime(instant).strftime("%Y-%m-%d %H:%M:%S.%f").rstrip("0").rstrip(".")
-    except (OverflowError, ValueError):
-        return str(instant)
-
-
-def stamp(instant: Instant) -> str:
-    """A moment as machines read it, ISO 8601; beyond the calendar, its number.
-
-    >>> stamp(1_500_000)
-    '1970-01-01T00:00:01.500000Z'
-    """
-    try:
-        return to_datetime(instant).isoformat().replace("+00:00", "Z")
-    except (OverflowError, ValueError):
-        return str(instant)
-
-
 def detection_plain(detection: Detection, *, trace: bool = False) -> dict[str, Any]:
     """A detection for JSON."""
     plain: dict[str, Any] = {
         "pattern": detection.pattern,
-        "time": stamp(detection.time),
-        "start": stamp(detection.start),
-        "end": stamp(detection.end),
+        "time": iso_text(detection.time),
+        "start": iso_text(detection.start),
+        "end": iso_text(detection.end),
         "probability": detection.probability,
         "events": {role: [event.id for event in events] for role, events in detection.events.items()},
     }
@@ -59,7 +39,7 @@ def _line_plain(line: Line) -> dict[str, Any]:
     for name in ("start", "time", "activated", "terminated"):
         value = getattr(line, name)
         if value is not None:
-            plain[name] = stamp(value)
+            plain[name] = iso_text(value)
     return plain
 
 
@@ -67,7 +47,7 @@ def detection_lines(detection: Detection, *, trace: bool = False) -> Iterator[st
     """A detection in words: one line, and with its trace one line per role."""
     roles = ", ".join(f"{role} = {' '.join(map(_name, events))}" for role, events in detection.events.items())
     sure = "" if detection.probability == 1.0 else f"  p = {detection.probability:.3f}"
-    yield f"{moment(detection.time)}  {detection.pattern}{sure}  {roles}".rstrip()
+    yield f"{clock_text(detection.time)}  {detection.pattern}{sure}  {roles}".rstrip()
     if trace:
         for line in detection.trace:
             yield f"    {_told(line)}"
@@ -76,7 +56,7 @@ def detection_lines(detection: Detection, *, trace: bool = False) -> Iterator[st
 def _name(event: Event) -> str:
     """A moment has no id: its time of day says which one it is."""
     if not event.id:
-        return moment(event.span[1])[11:] if event.start is not None and not event.tuples else "?"
+        return clock_text(event.span[1])[11:] if event.start is not None and not event.tuples else "?"
     return f"{event.id} ({_words(event)})" if event.tuples else event.id
 
 
@@ -91,12 +71,12 @@ def _told(line: Line) -> str:
     if line.what == "condition":
         return f"{line.role}{sure}"
     if line.what in ("absence", "missing"):
-        begin = moment(line.start if line.start is not None else line.time)
-        return f"no {line.role} from {begin} to {moment(line.time)}{sure}"
-    active = "from the start" if line.activated is None else f"from {moment(line.activated)}"
-    until = "" if line.terminated is None else f" to {moment(line.terminated)}"
+        begin = clock_text(line.start if line.start is not None else line.time)
+        return f"no {line.role} from {begin} to {clock_text(line.time)}{sure}"
+    active = "from the start" if line.activated is None else f"from {clock_text(line.activated)}"
+    until = "" if line.terminated is None else f" to {clock_text(line.terminated)}"
     name = "" if line.what == "time" else f" {line.event or '?'}"
-    return f"{line.role}:{name} at {moment(line.time)}{sure}  (active {active}{until})"
+    return f"{line.role}:{name} at {clock_text(line.time)}{sure}  (active {active}{until})"
 
 
 def state_plain(state: PatternState) -> dict[str, Any]:
@@ -106,7 +86,7 @@ def state_plain(state: PatternState) -> dict[str, Any]:
         "held": state.held,
         "detected": state.detected,
         "dropped": state.dropped,
-        "started": None if state.started is None else stamp(state.started),
+        "started": None if state.started is None else iso_text(state.started),
         "furthest": state.furthest,
         "stops": state.stops,
     }
