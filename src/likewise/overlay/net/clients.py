@@ -22,6 +22,10 @@ from likewise.overlay.cube.items import Id, Report
 from likewise.overlay.net.frames import dial, frame, read_frame, shut
 from likewise.overlay.net.identity import context_of
 
+WAIT: Final = 120.0
+"""Seconds without any answer after which a client gives up what it waits for."""
+BEAT: Final = 1.0
+"""Seconds between two looks at whether answers come."""
 REMEMBER: Final = 100_000
 """Reports of a subscription that are recognised when they come again."""
 
@@ -86,10 +90,11 @@ class Reported(msgspec.Struct, frozen=True, array_like=True, tag="told"):
 
 
 class Failed(msgspec.Struct, frozen=True, array_like=True, tag="failed"):
-    """A request that cannot be met."""
+    """A request that cannot be met: a subscription by its id, or a publication by its number."""
 
     id: str
     message: str
+    number: Id = b""
 
 
 class StatusReply(msgspec.Struct, frozen=True, array_like=True, tag="state"):
@@ -122,7 +127,7 @@ def _decoded(decode: Any, data: bytes) -> Any:
     try:
         return decode(data)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise InputError(f"not a request: {error}") from None
+        raise InputError(f"not a message between node and client: {error}") from None
 
 
 class BatchedFrames:
@@ -170,43 +175,56 @@ class FollowedPatterns:
     request: Subscribe
     reports: asyncio.Queue[Report] = field(default_factory=asyncio.Queue)
     ready: asyncio.Event = field(default_factory=asyncio.Event)
+    failure: LikewiseError | None = None
     had: dict[Id, None] = field(default_factory=dict)
 
 
 class OverlayClient:
-    """Publishes and subscribes through any of several nodes."""
+    """Publishes and subscribes through any of several nodes.
 
-    def __init__(self, addresses: Sequence[str], *, state: Path) -> None:
+    If something is waited for and nothing is answered for `timeout` seconds, the wait ends with a `MissingError`.
+    """
+
+    def __init__(self, addresses: Sequence[str], *, state: Path, timeout: float = WAIT) -> None:
         if not addresses:
             raise InputError("a client needs the address of a node", hint="give --node HOST:PORT")
         self._addresses = list(addresses)
         self._context = context_of(state, server=False)
+        self._timeout = timeout
+        self._silence = 0.0
         self._post: BatchedFrames | None = None
         self._waiting: dict[Id, tuple[Publish, asyncio.Future[None]]] = {}
         self._wanted: dict[str, FollowedPatterns] = {}
         self._status: asyncio.Future[str] | None = None
-        self._task: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
         self._connected = asyncio.Event()
         self._patience = 3.0
-        self.failure: LikewiseError | None = None
 
     async def __aenter__(self) -> OverlayClient:
-        self._task = asyncio.create_task(self._run())
+        self._tasks = [asyncio.create_task(self._run()), asyncio.create_task(self._watch())]
         waits = asyncio.create_task(self._connected.wait())
-        await asyncio.wait({self._task, waits}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({self._tasks[0], waits}, return_when=asyncio.FIRST_COMPLETED)
         waits.cancel()
-        if self._task.done():
-            self._task.result()
+        if self._tasks[0].done():
+            await self.__aexit__()
+            self._tasks[0].result()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     # the connection
 
     async def _run(self) -> None:
+        try:
+            await self._stay_connected()
+        except LikewiseError as error:
+            self._give_up(error)
+            raise
+
+    async def _stay_connected(self) -> None:
         failures = 0
         while True:
             address = self._addresses[0]
@@ -234,9 +252,8 @@ class OverlayClient:
                 self._send(request)
             self._connected.set()
             while True:
-                async with asyncio.timeout(None):
-                    for data in await read_frame(reader):
-                        self._hear(_answers.decode(data))
+                for data in await read_frame(reader):
+                    self._hear(_decoded(_answers.decode, data))
         finally:
             self._post = None
             await shut(writer)
@@ -246,10 +263,9 @@ class OverlayClient:
             self._post.put(pack(request))
 
     def _hear(self, answer: Any) -> None:
+        self._silence = 0.0
         if isinstance(answer, Published):
-            entry = self._waiting.pop(answer.number, None)
-            if entry is not None and not entry[1].done():
-                entry[1].set_result(None)
+            self._settle(answer.number)
         elif isinstance(answer, Reported):
             wanted = self._wanted.get(answer.id)
             if wanted is not None and answer.report.id not in wanted.had:
@@ -259,13 +275,60 @@ class OverlayClient:
                 wanted.reports.put_nowait(answer.report)
             self._send(Acknowledge(answer.parcel))
         elif isinstance(answer, Subscribed):
-            self._wanted[answer.id].ready.set()
+            if (wanted := self._wanted.get(answer.id)) is not None:
+                wanted.ready.set()
         elif isinstance(answer, Failed):
-            self.failure = InputError(answer.message)
-            if answer.id in self._wanted:
-                self._wanted[answer.id].ready.set()
-        elif self._status is not None:
+            error = InputError(answer.message)
+            self._refuse(answer.id, error)
+            self._settle(answer.number, error)
+        elif self._status is not None and not self._status.done():
             self._status.set_result(answer.text)
+
+    def _settle(self, number: Id, error: LikewiseError | None = None) -> None:
+        """A publication is acknowledged, or has failed."""
+        _, future = self._waiting.pop(number, (None, None))
+        if future is None or future.done():
+            return
+        if error is None:
+            future.set_result(None)
+        else:
+            future.set_exception(error)
+
+    def _refuse(self, id: str, error: LikewiseError) -> None:
+        """A subscription has failed."""
+        wanted = self._wanted.get(id)
+        if wanted is not None and not wanted.ready.is_set():
+            wanted.failure = error
+            wanted.ready.set()
+
+    # patience
+
+    async def _watch(self) -> None:
+        """Count the time without an answer; a pause of this process is not the fault of others."""
+        while True:
+            await asyncio.sleep(min(BEAT, self._timeout))
+            self._silence = self._silence + min(BEAT, self._timeout) if self._awaits else 0.0
+            if self._silence >= self._timeout:
+                self._give_up(
+                    MissingError(
+                        f"the node at {self._addresses[0]} gave no answer for {self._timeout:g} s",
+                        hint="see `likewise overlay status`; what was sent may still take effect",
+                    )
+                )
+
+    @property
+    def _awaits(self) -> bool:
+        asked = self._status is not None and not self._status.done()
+        return asked or bool(self._waiting) or not all(each.ready.is_set() for each in self._wanted.values())
+
+    def _give_up(self, error: LikewiseError) -> None:
+        """End all that is waited for."""
+        for number in list(self._waiting):
+            self._settle(number, error)
+        for name in list(self._wanted):
+            self._refuse(name, error)
+        if self._status is not None and not self._status.done():
+            self._status.set_exception(error)
 
     # what a user does
 
@@ -273,9 +336,14 @@ class OverlayClient:
         """Publish an event; the future is done when it is acknowledged. With the same `number` it is the same one."""
         request = Publish(number or uuid.uuid4().bytes, encode_line(event))
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._check_alive()
         self._waiting[request.number] = (request, future)
         self._send(request)
         return future
+
+    def _check_alive(self) -> None:
+        if self._tasks and self._tasks[0].done():
+            self._tasks[0].result()
 
     async def publish(self, event: Event) -> None:
         """Publish an event, and wait until it is acknowledged."""
@@ -283,25 +351,25 @@ class OverlayClient:
 
     async def publish_all(self, events: Sequence[tuple[Id, Event]]) -> None:
         """Publish events under their numbers, and wait until all are acknowledged, or no node answers any more."""
-        assert self._task is not None
         sent = asyncio.gather(*(self.send(event, number=number) for number, event in events))
-        either: set[asyncio.Future[Any]] = {sent, self._task}
         try:
-            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-            if not sent.done():
-                self._task.result()
             await sent
         finally:
             sent.cancel()
 
     async def subscribe(self, source: str, name: str, *, since: int = 0) -> str:
         """Subscribe, and wait until the subscription is in place; gives its id."""
+        self._check_alive()
         request = Subscribe(f"{uuid.uuid4().hex}-{name}", source, name, since)
         wanted = self._wanted[request.id] = FollowedPatterns(request)
         self._send(request)
-        await wanted.ready.wait()
-        if self.failure is not None:
-            raise self.failure
+        try:
+            await wanted.ready.wait()
+        finally:
+            if wanted.failure is not None or not wanted.ready.is_set():
+                await self.unsubscribe(request.id)
+        if wanted.failure is not None:
+            raise wanted.failure
         return request.id
 
     async def reports(self, id: str) -> AsyncIterator[Report]:
@@ -316,6 +384,7 @@ class OverlayClient:
 
     async def status(self) -> dict[str, Any]:
         """What the node knows and does."""
+        self._check_alive()
         self._status = asyncio.get_running_loop().create_future()
         self._send(AskStatus())
         out: dict[str, Any] = msgspec.json.decode(await self._status)

@@ -299,7 +299,7 @@ class NodeHost:
         try:
             self._answer(session, request)
         except LikewiseError as error:
-            session.send(c.Failed(getattr(request, "id", ""), str(error)))
+            session.send(c.Failed(getattr(request, "id", ""), str(error), getattr(request, "number", b"")))
 
     def _answer(self, session: c.Session, request: Any) -> None:
         moment = now()

@@ -22,12 +22,12 @@ TRIES: Final = 60
 """How often a node that lives is told before one gives it up; it will compare catalogues with its neighbours."""
 REMEMBER: Final = 10_000
 DOUBT: Final = 2_000_000
-"""Microseconds for which a node that slept waits for the catalogue of the node before it."""
+"""Microseconds after which a node begins when no neighbour knows more, although there may be nodes beyond them."""
 
 
 @dataclass(slots=True)
 class Told:
-    """A node that was told, and up to where it passes on."""
+    """A node that was told, and up to where it passes on; this node itself while it does not know whom to tell."""
 
     peer: Peer
     limit: Key
@@ -53,7 +53,8 @@ class TopicHerald:
         self.catalogue = catalogue
         self.retry = retry
         self.informed = True
-        self._doubts: int | None = None
+        self._doubts = 0
+        self._unsure: set[Key] = set()
         self.complete: list[Id] = []
         self._numbers = 0
         self._news: dict[int, News] = {}
@@ -82,12 +83,19 @@ class TopicHerald:
         """Divide a stretch of the ring among those who are known there."""
         if self.catalogue.common:
             return
+        if not self.ring.placed:
+            self._tell(news, Told(self.ring.me, limit, now))
+            return
         peers = list(self._between(after, limit))
         for peer, end in zip(peers, [*(each.id for each in peers[1:]), limit], strict=False):
-            self._numbers += 1
-            news.told[self._numbers] = Told(peer, end, now)
-            self._news[self._numbers] = news
-            self.ring.sends.append((peer, w.Topics(news.entries, end, self._numbers)))
+            self._tell(news, Told(peer, end, now))
+
+    def _tell(self, news: News, told: Told) -> None:
+        self._numbers += 1
+        news.told[self._numbers] = told
+        self._news[self._numbers] = news
+        if told.peer.id != self.ring.me.id:
+            self.ring.sends.append((told.peer, w.Topics(news.entries, told.limit, self._numbers)))
 
     def _between(self, after: Key, limit: Key) -> Iterator[Peer]:
         start = number_of(after)
@@ -108,6 +116,16 @@ class TopicHerald:
             self._had[peer.id, number] = True
             self.ring.sends.append((peer, w.TopicsKnown(number)))
 
+    def _divide(self, now: int) -> None:
+        """Divide the stretch of a dead node among others, and what waits for this node to find its place."""
+        if not self.ring.placed:
+            return
+        for number, news in list(self._news.items()):
+            told = news.told[number]
+            if told.peer.id == self.ring.me.id or self.ring.is_dead(told.peer.id):
+                self._share(now, news, told.peer.id, told.limit)
+                self._done(number)
+
     # hearing
 
     def topics_came(self, now: int, sender: Peer, message: w.Topics) -> None:
@@ -121,8 +139,8 @@ class TopicHerald:
             for peer in self.ring.leaves.beside(1):
                 if peer.id != sender.id:
                     self.ring.sends.append((peer, w.Topics(tuple(new))))
-        if message.answer and sender.id == getattr(self._before, "id", sender.id):
-            self.informed = True
+        if message.answer and not self.informed:
+            self._learn(now, sender, sure=message.sure)
 
     def _pass_on(self, now: int, sender: Peer, message: w.Topics) -> None:
         at = (sender.id, message.number)
@@ -152,10 +170,10 @@ class TopicHerald:
     # comparing
 
     def doubt(self, now: int) -> None:
-        """This node slept: what others began to want meanwhile, it may not know."""
-        if self.informed and len(self.ring.leaves):
-            self.informed = False
-            self._doubts = now
+        """This node is new, or slept: what others want, it may not know."""
+        if self.informed:
+            self.informed, self._doubts = False, now
+        self._unsure.clear()
 
     @property
     def _before(self) -> Peer | None:
@@ -163,21 +181,47 @@ class TopicHerald:
         leaves = self.ring.leaves
         return leaves.left[0] if leaves.left else leaves.right[-1] if leaves.right else None
 
-    def compare(self) -> None:
+    def neighbours_changed(self, now: int) -> None:
+        """Others are before this node and after it now."""
+        self._divide(now)
+        if not self.informed:
+            self.compare(now)
+
+    def compare(self, now: int) -> None:
         """Ask neighbours whose catalogue differs, or all of them if this node may have missed something."""
-        mine = self.catalogue.digest
-        if not self.informed and self.ring.joined and not len(self.ring.leaves):
-            self.informed = True
-        before = self._before
-        for peer in self.ring.leaves.beside(2):
-            missed = not self.informed and before is not None and peer.id == before.id
-            if missed or self.ring.digests.get(peer.id, mine) != mine:
-                self.ring.sends.append((peer, w.AskTopics(tuple(self.catalogue.buckets))))
+        if not self.informed:
+            self._begin_if_alone(now)
+        if self.informed:
+            mine = self.catalogue.digest
+            asked = [peer for peer in self.ring.leaves.beside(2) if self.ring.digests.get(peer.id, mine) != mine]
+        else:
+            asked = list(self.ring.leaves)
+        question = w.AskTopics(tuple(self.catalogue.buckets))
+        self.ring.sends += [(peer, question) for peer in asked]
 
     def ask_came(self, sender: Peer, message: w.AskTopics) -> None:
         """A neighbour compares."""
-        if self.informed:
-            self.ring.sends.append((sender, w.Topics(self.catalogue.differing(message.buckets), answer=True)))
+        missing = self.catalogue.differing(message.buckets)
+        self.ring.sends.append((sender, w.Topics(missing, answer=True, sure=self.informed)))
+
+    def _learn(self, now: int, sender: Peer, *, sure: bool) -> None:
+        """A neighbour has said what it knows: that is all if it is sure, and the node before this one."""
+        if not self.ring.placed:
+            return
+        if not sure:
+            self._unsure.add(sender.id)
+            self._begin_if_alone(now)
+        else:
+            self._unsure.discard(sender.id)
+            before = self._before
+            self.informed = before is None or sender.id == before.id
+
+    def _begin_if_alone(self, now: int) -> None:
+        """Where nobody is sure, as after all have slept or the first node is gone, someone must begin."""
+        if not self.ring.placed or any(peer.id not in self._unsure for peer in self.ring.leaves):
+            return
+        if self.ring.knows_all or self._doubts + DOUBT <= now:
+            self.informed = True
 
     @property
     def is_restless(self) -> bool:
@@ -185,20 +229,16 @@ class TopicHerald:
         return self.ring.settings.maintain or bool(self._news) or not self.informed
 
     def chores(self, now: int) -> None:
-        """Tell again who has not answered; divide the stretch of a dead node among others."""
-        if self._doubts is not None and self._doubts + DOUBT <= now:
-            # All may have slept, as on a machine that stood still: someone must begin.
-            self._doubts, self.informed = None, True
+        """Tell again who has not answered."""
+        self._divide(now)
         for number, news in list(self._news.items()):
             told = news.told[number]
-            if self.ring.is_dead(told.peer.id):
-                self._share(now, news, told.peer.id, told.limit)
+            if told.since + self.retry > now or told.peer.id == self.ring.me.id:
+                continue
+            told.since, told.tries = now, told.tries + 1
+            if told.tries > TRIES:
                 self._done(number)
-            elif told.since + self.retry <= now:
-                told.since, told.tries = now, told.tries + 1
-                if told.tries > TRIES:
-                    self._done(number)
-                else:
-                    self.ring.sends.append((told.peer, w.Topics(news.entries, told.limit, number)))
-        self.compare()
+            else:
+                self.ring.sends.append((told.peer, w.Topics(news.entries, told.limit, number)))
+        self.compare(now)
         self.ring.digest = self.catalogue.digest

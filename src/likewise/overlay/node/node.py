@@ -161,7 +161,8 @@ class OverlayNode:
         self._chores_at = now + SECOND
         self._warm_at = now + self.settings.warm if gates else now
         # A new node learns first what others want: else it would take their events for unwanted.
-        self.herald.informed = self.ring.joined
+        if not self.ring.joined:
+            self.herald.doubt(now)
 
     def warm_up(self) -> None:
         """Do once what takes long the first time: the matcher's compiled parts are loaded, the measure is read."""
@@ -478,8 +479,7 @@ class OverlayNode:
         ring, keeper = self.ring, self.keeper
         if ring.version != self._version:
             self._version = ring.version
-            if not self.ready:
-                self.herald.compare()
+            self.herald.neighbours_changed(now)
             keeper.review(now)
         if self._early and self.ready:
             self._offer_early(now)

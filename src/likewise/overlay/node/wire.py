@@ -155,12 +155,16 @@ class Listed(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Topics(msgspec.Struct, frozen=True, array_like=True, tag="topics"):
-    """Changes of the catalogue; with a `number`, to be passed on along the ring up to `limit`, and acknowledged."""
+    """Changes of the catalogue; with a `number`, to be passed on along the ring up to `limit`, and acknowledged.
+
+    An `answer` says what the asker lacks; the sender is `sure` unless it may have missed something itself.
+    """
 
     entries: tuple[Listed, ...]
     limit: Key = b""
     number: int = 0
     answer: bool = False
+    sure: bool = True
 
 
 class TopicsKnown(msgspec.Struct, frozen=True, array_like=True, tag="known"):

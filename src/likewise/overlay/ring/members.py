@@ -47,7 +47,10 @@ class RingSettings:
 
 @dataclass(slots=True)
 class Contact:
-    """How a peer behaves: round trips, and what it was last asked."""
+    """How a peer behaves: round trips, what it was last asked, and which version of the neighbours it has.
+
+    It has the version that went with a ping once it has answered that ping.
+    """
 
     peer: Peer
     heard: int = 0
@@ -56,6 +59,7 @@ class Contact:
     asked: int | None = None
     strikes: int = 0
     version: int = -1
+    offered: tuple[int, int] = (-1, -1)
     placed: int = -1
 
 
@@ -107,6 +111,7 @@ class Ring:
         self._gates: tuple[Peer, ...] = ()
         self._turn = 0
         self._suspects: set[Key] = set()
+        self._unplaced: set[Key] = set()
         self._vacancies = 0
 
     # life
@@ -137,8 +142,32 @@ class Ring:
         for peer in known:
             self._send(peer, m.Farewell(known))
 
+    @property
+    def placed(self) -> bool:
+        """Whether this node knows its neighbours: all of them have told it theirs since it joined or slept."""
+        return self.joined and not self._unplaced
+
+    def _find_place(self) -> None:
+        """Ask all neighbours for theirs: a node may have joined unseen."""
+        self._unplaced = {peer.id for peer in self.leaves}
+        for peer in self.leaves:
+            self._send(peer, m.Ask())
+
+    def _check_place(self) -> None:
+        """Wait only for neighbours, and for those who may be: they were asked whether they live."""
+        if self._unplaced:
+            self._unplaced = {key for key in self._unplaced if key in self.leaves or self._is_asked(key)}
+            # Others are to hear of it as of a change.
+            self.version += not self._unplaced
+
+    def _is_asked(self, id: Key) -> bool:
+        known = self._contacts.get(id)
+        return known is not None and known.asked is not None
+
     def _knock(self, now: int, attempt: int) -> None:
-        gate = self._gates[attempt % len(self._gates)]
+        # Who joins may have heard of others when its gate is gone.
+        gates = (*self._gates, *self.table.entries.values())
+        gate = gates[attempt % len(gates)]
         self._send(gate, m.Route(self.me.id, 0, self.me, m.Join(self.me)))
         self._wake(
             now + min(self.settings.most_timeout, self.settings.first_timeout << min(attempt, 4)), "knock", attempt
@@ -163,8 +192,7 @@ class Ring:
             self.counts["pauses"] += 1
             if self.joined:
                 # The others may have given this node up: only its own voice brings it back.
-                for peer in self.leaves:
-                    self._send(peer, m.Announce())
+                self._find_place()
         timers = self._timers
         while timers and timers[0][0] <= now:
             _, _, kind, item = heapq.heappop(timers)
@@ -230,7 +258,11 @@ class Ring:
             del self._dead[peer.id]
             self.counts["revived"] += 1
         if peer.id not in self.leaves and self.leaves.add(peer):
+            if self._unplaced:
+                self._unplaced.add(peer.id)
+                self._send(peer, m.Ask())
             self._changed(now)
+        self._check_place()
         self.table.add(peer)
         # There is no better place for this peer until someone else goes.
         known.peer, known.placed = peer, self._vacancies
@@ -242,6 +274,8 @@ class Ring:
                 continue
             if self.joined and self.leaves.fits(peer):
                 self._ping(now, peer)
+                if self._unplaced:
+                    self._unplaced.add(peer.id)
             elif self.table.has_room(peer):
                 self.table.add(peer)
 
@@ -258,14 +292,12 @@ class Ring:
         if known.asked is not None:
             return
         known.asked = now
+        known.offered = (now, self.version)
         self._send(peer, m.Ping(now, self._news(known), self.digest))
         self._wake(now + max(self.settings.patience, self.timeout(peer.id)), "answer", (peer, now))
 
     def _news(self, known: Contact) -> tuple[Peer, ...]:
-        if known.version == self.version:
-            return ()
-        known.version = self.version
-        return tuple(self.leaves)
+        return () if known.version == self.version else tuple(self.leaves)
 
     def _measure(self, known: Contact, took: int) -> None:
         if not known.trip:
@@ -308,6 +340,7 @@ class Ring:
                 if side:
                     self._send(side[-1], m.Ask())
             self._changed(now)
+        self._check_place()
         for number, hop in list(self._hops.items()):
             if hop.peer.id == peer.id:
                 del self._hops[number]
@@ -326,6 +359,9 @@ class Ring:
             asked.append(others[self._turn % len(others)])
         for peer in asked:
             self._ping(now, peer)
+        for peer in self.leaves:
+            if peer.id in self._unplaced:
+                self._send(peer, m.Ask())
         self._revisit(now)
 
     def _revisit(self, now: int) -> None:
@@ -371,8 +407,11 @@ class Ring:
 
     def _pong_came(self, now: int, sender: Peer, message: m.Pong) -> None:
         # A longer trip went through a pause of one of the two.
+        known = self.contact(sender)
         if 0 <= now - message.nonce <= self.settings.most_timeout:
-            self._measure(self.contact(sender), now - message.nonce)
+            self._measure(known, now - message.nonce)
+        if message.nonce == known.offered[0]:
+            known.version = known.offered[1]
         self.digests[sender.id] = message.digest
         self._hear_of(now, message.leaves)
 
@@ -391,15 +430,15 @@ class Ring:
         self.version += 1
         self._vacancies += 1
         known = tuple(self.leaves)
-        for peer in {peer.id: peer for peer in (*known, *self.table.entries.values())}.values():
-            self._send(peer, m.Announce(known))
+        for peer in self.table.entries.values():
+            if peer.id not in self.leaves:
+                self._send(peer, m.Announce(known))
+        self._find_place()
         for peer in known:
             self._ping(now, peer)
 
-    def _announce_came(self, now: int, sender: Peer, message: m.Announce) -> None:
+    def _announce_came(self, now: int, _sender: Peer, message: m.Announce) -> None:
         self._hear_of(now, message.leaves)
-        if sender.id in self.leaves:
-            self._send(sender, m.Leaves(tuple(self.leaves)))
 
     def _farewell_came(self, now: int, sender: Peer, message: m.Farewell) -> None:
         self._bury(now, sender)
@@ -408,8 +447,11 @@ class Ring:
     def _ask_came(self, _now: int, sender: Peer, _message: m.Ask) -> None:
         self._send(sender, m.Leaves(tuple(self.leaves)))
 
-    def _leaves_came(self, now: int, _sender: Peer, message: m.Leaves) -> None:
+    def _leaves_came(self, now: int, sender: Peer, message: m.Leaves) -> None:
         self._hear_of(now, message.leaves)
+        if sender.id in self._unplaced:
+            self._unplaced.remove(sender.id)
+            self.version += not self._unplaced
 
     def _suspect_came(self, now: int, _sender: Peer, message: m.Suspect) -> None:
         peer = message.peer
@@ -443,9 +485,12 @@ class Ring:
 
     def _covers(self, number: int) -> bool:
         """Whether the root of a key is this node or a neighbour."""
+        return self.leaves.covers(number) or self.knows_all
+
+    @property
+    def knows_all(self) -> bool:
+        """Whether all nodes that this one knows are its neighbours, as in a ring of few nodes."""
         leaves = self.leaves
-        if leaves.covers(number):
-            return True
         return leaves.short and all(peer.id in leaves for peer in self.table.entries.values())
 
     def replicas(self, key: Key, count: int) -> list[Peer]:

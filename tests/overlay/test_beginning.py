@@ -1,0 +1,122 @@
+"""Nodes that begin in the same moment: each gets ready, and a subscription is confirmed, whatever overtakes what."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from likewise.events import Event
+from likewise.language import parse_subscription
+from likewise.overlay import Peer, Simulation, Weather, key_of
+from likewise.overlay.node.catalogue import MatchingClassifier
+from likewise.overlay.node.node import OverlayNode
+from likewise.overlay.ring.members import SECOND, Ring
+
+PAIR = parse_subscription("pair: {kind = smoke} as a and {kind = heat} as b where a.room = b.room")
+
+
+class Race:
+    """Nodes that join through the first of them at once; at one someone subscribes, at others someone publishes."""
+
+    def __init__(self, seed: int, count: int) -> None:
+        self.random = random.Random(seed)
+        self.sim = Simulation(seed=seed, weather=_weather(self.random))
+        self.sim.after = self._collect
+        self.rooms: list[str] = []
+        self.confirmed: list[str] = []
+        self.acknowledged: set[bytes] = set()
+        classify = MatchingClassifier()
+        self.nodes = [OverlayNode(Peer(key_of(f"{seed} {n}"), f"n{n}"), classify=classify) for n in range(count)]
+        apart = self.random.choice((1_000, SECOND // 10, SECOND, 3 * SECOND))
+        for node in self.nodes:
+            first = node is self.nodes[0]
+            self.sim.at(
+                0 if first else self.random.randrange(apart), lambda node=node, first=first: self._start(node, first)
+            )
+        self.sim.run(apart)
+
+    def _start(self, node: OverlayNode, first: bool) -> None:
+        self.sim.add(node)
+        node.start(self.sim.now, () if first else [self.nodes[0].me])
+        self.sim.touch(node.me.id)
+
+    def _collect(self, node: object) -> None:
+        assert isinstance(node, OverlayNode)
+        for delivery in node.deliveries:
+            self.rooms.append(str(delivery.report.events[0].attributes["room"][0]))
+            node.acknowledge(delivery)
+        node.deliveries.clear()
+        self.confirmed += node.confirmed
+        node.confirmed.clear()
+        self.acknowledged.update(node.acknowledged)
+        node.acknowledged.clear()
+
+    def until(self, done: Callable[[], bool]) -> bool:
+        """Let up to two minutes pass; a machine that loses a third of all messages needs some of it."""
+        end = self.sim.now + 120 * SECOND
+        while not done() and self.sim.now < end:
+            self.sim.run(self.sim.now + SECOND // 100)
+        return done()
+
+    def subscribe(self, node: OverlayNode) -> None:
+        node.subscribe(self.sim.now, PAIR)
+        self.sim.touch(node.me.id)
+
+    def publish(self, nodes: Sequence[OverlayNode]) -> set[bytes]:
+        """Each node has the smoke of a room, and the next one its heat."""
+        numbers = set()
+        for room, smoke in enumerate(nodes):
+            for kind, node in (("smoke", smoke), ("heat", nodes[room - 1])):
+                event = Event(f"{kind}{room}", (("kind", kind), ("room", f"r{room}")))
+                numbers.add(node.publish(self.sim.now, event))
+                self.sim.touch(node.me.id)
+        return numbers
+
+
+def _weather(chance: random.Random) -> Weather:
+    loss = chance.choice((0, 0, 0.02, 0.1, 0.3))
+    rough = chance.choice((0, 0.1))
+    high = chance.choice((2_000, 40_000, 300_000))
+    return Weather(low=100, high=high, loss=loss, reordering=rough, duplication=rough, late=SECOND)
+
+
+def subscribe_and_publish(race: Race, nodes: Sequence[OverlayNode]) -> None:
+    """What is published at any node after the confirmation is acknowledged and reported, each once."""
+    assert race.until(lambda: nodes[0].ready), "never ready"
+    race.subscribe(nodes[0])
+    assert race.until(lambda: bool(race.confirmed)), "never confirmed"
+    numbers = race.publish(nodes)
+    assert race.until(lambda: numbers <= race.acknowledged), "never acknowledged"
+    assert race.until(lambda: len(race.rooms) >= len(nodes)), "never reported"
+    assert sorted(race.rooms) == sorted(f"r{room}" for room in range(len(nodes)))
+
+
+@pytest.mark.parametrize("count", [4, 5])
+def test_nodes_that_begin_together_confirm_the_first_subscription(count: int) -> None:
+    """Among the seeds are rings in which all others stand on one side of a node: it asks the farthest of them too."""
+    lopsided = 0
+    for seed in range(24):
+        race = Race(seed, count)
+        subscribe_and_publish(race, race.nodes[1:] + race.nodes[:1])
+        lopsided += any(_is_lopsided(node.ring) for node in race.nodes[1:])
+    assert lopsided > 3
+
+
+def _is_lopsided(ring: Ring) -> bool:
+    return not ring.leaves.left and len(ring.leaves) > 2
+
+
+def test_the_first_node_is_gone_before_the_others_know_what_it_knew() -> None:
+    """Nobody is sure to know all topics then: when each knows that of the others, someone begins."""
+    unsure = 0
+    for seed in range(24):
+        race = Race(seed, 4)
+        first, *others = race.nodes
+        # Who knows none but the first is alone without it.
+        race.until(lambda others=others: all(len(node.ring.leaves) > 1 for node in others))
+        race.sim.crash(first.me.id)
+        unsure += not any(node.ready for node in others)
+        subscribe_and_publish(race, others)
+    assert unsure
