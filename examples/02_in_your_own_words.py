@@ -8,14 +8,14 @@ from likewise.engine import Engine
 engine = Engine(spaces=["wordnet"])
 engine.subscribe(
     """
-    fridges: {type~ = energy consumption~, device~ = refrigerator~}
+    laptops: {type~ = energy consumption~, device~ = laptop~}
     parking: {empty parking slot~ > 0}
     """
 )
 events = [
-    {"type": "electricity usage", "appliance": "fridge", "office": "room 112"},
+    {"type": "electricity usage", "appliance": "notebook computer", "office": "room 112"},
     {"type": "temperature", "room": "kitchen"},
-    {"vacant parking spaces": 3},
+    {"parking vacancy": 3},
 ]
 for event in events:
     for told in engine.publish(event):

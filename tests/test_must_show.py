@@ -76,7 +76,7 @@ def test_a_vacancy_answers_a_wish_for_an_empty_slot(likewise: Any, tmp_path: Pat
         {"id": "free", "attributes": {"parking vacancy": 3}},
         {"id": "other", "attributes": {"temperature": 3}},
     ]
-    [match] = likewise("match", *written(tmp_path, events, "sarah: {empty parking slot~ > 0} threshold 0.4"))
+    [match] = likewise("match", *written(tmp_path, events, "sarah: {empty parking slot~ > 0}"))
     assert match["event"] == "free"
 
 

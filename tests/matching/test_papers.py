@@ -32,7 +32,7 @@ def test_energy_usage_is_mapped_as_in_thematic_event_processing(space):
 def test_a_vacancy_answers_an_empty_slot(space):
     """004 section 3."""
     engine = Engine(spaces=[space])
-    engine.subscribe("sarah: {empty parking slot~ > 0} threshold 0.4")
+    engine.subscribe("sarah: {empty parking slot~ > 0}")
     assert [told.subscription for told in engine.publish({"parking vacancy": 3, "colour": 7})] == ["sarah"]
     assert engine.publish({"parking vacancy": 0}) == []
     [told] = engine.publish({"parking vacancy": 3})

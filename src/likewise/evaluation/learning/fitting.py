@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 import numpy as np
@@ -39,6 +39,13 @@ POSITIVE: Final = 0.5
 
 BACKGROUNDS: Final = (60, 250, 1000)
 """How many words of a stream surround the made pairs, in turn."""
+
+PRIOR_STEP: Final = 0.05
+PRIOR_STEPS: Final = 20
+"""Priors are tried in such steps, so many up and down from the one that is calibrated."""
+
+PRIOR_BESIDE: Final = 4
+"""So many neighbours on either side of a prior are judged with it: one pair more or less must not decide."""
 
 TRUST: Final = {
     "glossary": 0.5,
@@ -181,9 +188,7 @@ def _weights(pairs: Sequence[Pair], labels: Floats) -> Floats:
     weights = np.array(
         [trust * (2.0 if _sees_wordnet(pair) else 1.0) for trust, pair in zip(trusted, pairs, strict=True)]
     )
-    right, wrong = float(weights @ labels), float(weights @ (1 - labels))
-    scale = POSITIVE * wrong / ((1 - POSITIVE) * right) if right else 1.0
-    return weights * (labels * scale + (1 - labels))
+    return _balanced(weights, labels)
 
 
 def _sees_wordnet(pair: Pair) -> bool:
@@ -241,6 +246,44 @@ def _described(sources: Sources) -> dict[str, Any]:
     }
 
 
+def settled(model: Model, found: MeasuredPairs, *, say: Callable[[str], None] = lambda _: None) -> Model:
+    """The model with the prior by which the default threshold divides the held-out concepts best.
+
+    Best is the greatest F1 where half of the pairs mean the same.
+    """
+    here, truth = _clear(found)
+    weights = _balanced(found.weights[here], truth.astype(np.float64))
+    bits = model.bits(found.features.take(here)) - np.float32(model.prior)
+    reach = PRIOR_STEPS + PRIOR_BESIDE
+    priors = np.arange(-reach, reach + 1) * PRIOR_STEP + model.prior
+    scores = [_f1(bits + prior >= 0, truth, weights) for prior in priors]
+    width = 2 * PRIOR_BESIDE + 1
+    smooth = np.convolve(scores, np.ones(width) / width, "valid")
+    best = float(priors[PRIOR_BESIDE + int(smooth.argmax())])
+    say(f"prior {best:.2f} instead of {model.prior:.2f}")
+    judged = f"F1 at 0.5 on {len(here):,} pairs of held-out concepts"
+    return replace(model, prior=best, provenance={**model.provenance, "prior": judged})
+
+
+def _clear(found: MeasuredPairs) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """The held-out pairs that surely mean the same or do not, and which do."""
+    held = np.array([pair.held_out for pair in found.pairs])
+    here = np.flatnonzero(held & ((found.labels >= 0.8) | (found.labels == 0)))
+    return here, found.labels[here] >= 0.8
+
+
+def _balanced(weights: Floats, labels: Floats) -> Floats:
+    """Weights under which the share of pairs that mean the same is `POSITIVE`."""
+    right, wrong = float(weights @ labels), float(weights @ (1 - labels))
+    scale = POSITIVE * wrong / ((1 - POSITIVE) * right) if right else 1.0
+    return np.asarray(weights * (labels * scale + (1 - labels)), np.float64)
+
+
+def _f1(taken: NDArray[np.bool_], truth: NDArray[np.bool_], weights: Floats) -> float:
+    right = float(weights[taken & truth].sum())
+    return 2 * right / (float(weights[taken].sum()) + float(weights[truth].sum()))
+
+
 def report(model: Model, found: MeasuredPairs) -> list[dict[str, str | float | int]]:
     """By source, on pairs of concepts that were not learned from: how well 0.5 divides them, and AUC."""
     scores = probability(model.bits(found.features))
@@ -271,4 +314,4 @@ def auc(scores: NDArray[np.floating], truth: NDArray[np.bool_]) -> float:
     return float(below.sum() / (2 * len(right) * len(wrong)))
 
 
-__all__ = ["MeasuredPairs", "auc", "learn", "measured", "report"]
+__all__ = ["MeasuredPairs", "auc", "learn", "measured", "report", "settled"]

@@ -28,8 +28,8 @@ def train(
 
     Pairs come from WordNet, EuroVoc, IPTC Media Topics, appliance types, the glossary and
     titles of Wikipedia. They are split by concept.
-    How sure scores are is fitted on the half of the hand-written pairs that is not held out; what an attribute tells
-    beside its value, on events made of EuroVoc.
+    How sure scores are is fitted on the half of the hand-written pairs that is not held out; the prior, on the concepts
+    that were not learned from; what an attribute tells beside its value, on events made of EuroVoc.
 
     `likewise relate --model` and `Evidence(model=…)` read the file.
 
@@ -37,7 +37,7 @@ def train(
     """
     from likewise.cli.commands.words.relate import shelved
     from likewise.evaluation.learning.combination import combined
-    from likewise.evaluation.learning.fitting import learn, report
+    from likewise.evaluation.learning.fitting import learn, report, settled
     from likewise.evaluation.learning.hand_pairs import calibrated
     from likewise.evaluation.learning.training_pairs import training_pairs
     from likewise.semantics import Evidence, Model
@@ -45,9 +45,9 @@ def train(
     sources = Evidence(shelved(space), model=Model.blank()).sources
     pairs = training_pairs(data=data, seed=seed, per_kind=per_kind)
     errors.print(f"{len(pairs):,} pairs", style="dim")
-    model, found = learn(pairs, sources, seed=seed, say=lambda message: errors.print(message, style="dim"))
-    model = calibrated(model, sources)
-    model = combined(model, sources, data=data, say=lambda message: errors.print(message, style="dim"))
+    model, found = learn(pairs, sources, seed=seed, say=_say)
+    model = settled(calibrated(model, sources), found, say=_say)
+    model = combined(model, sources, data=data, say=_say)
     out.write_text(model.to_text(), encoding="utf-8")
     rows = report(model, found)
     if as_json:
@@ -55,6 +55,10 @@ def train(
         return
     _show(rows)
     output.print(f"wrote {out}", soft_wrap=True)
+
+
+def _say(message: str) -> None:
+    errors.print(message, style="dim")
 
 
 def _show(rows: list[dict[str, str | float | int]]) -> None:
