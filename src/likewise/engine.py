@@ -33,7 +33,7 @@ from likewise.language import (
     parse_duration,
     parse_subscription,
 )
-from likewise.matching import Background, Explanation, Match, Matcher, StreamSample
+from likewise.matching import Background, Explanation, Match, Matcher, StreamLearner, StreamSample
 from likewise.semantics import Competitors, Measure, Space
 
 Clock: TypeAlias = Callable[[], Instant]
@@ -95,7 +95,7 @@ class Engine:
         measure: Measure | Mapping[str, Measure] | None = None,
         approach: str | None = None,
         threshold: float | None = None,
-        background: Competitors | Background | Literal["stream"] | None = None,
+        background: Competitors | Background | Literal["stream"] | None = "stream",
         lateness: Duration | str | timedelta = 0,
         limits: Limits | None = None,
         refuse: Callable[[Refused], None] | None = None,
@@ -108,8 +108,9 @@ class Engine:
         - `spaces`: what words mean, such as `"wordnet"` or `["wordnet", "wikipedia"]`.
         - `measure`: a measure of your own instead, one for all approaches or one for each by name.
         - `approach` and `threshold`: for subscriptions that choose none; each has a good default.
-        - `background`: what is known of the stream, `Background.of(events)` or only its words. With `"stream"` the
-          engine collects it from its first events: it learns after 64 of them, and for good after 256.
+        - `background`: what is known of the stream. By default the engine collects it from its first events: it learns
+          after 64 of them, and for good after 256. `Background.of(events)` is a sample that is known beforehand, and
+          None switches it off.
         - `lateness`: how far out of order events may come for patterns, such as `"5 minutes"`.
         - `limits`: how much patterns may hold. `refuse` takes the events that patterns refuse, such as late ones.
         - `clock`: the time of events without one.
@@ -117,11 +118,9 @@ class Engine:
 
         Other options are those of `Matcher`.
         """
-        self._sample = StreamSample() if background == "stream" else None
+        collects = background == "stream" and matcher is None and approach in (None, "evidence")
         if background == "stream":
             background = None
-            if matcher is None and approach not in (None, "evidence"):
-                raise BuildError(f"the approach {approach} knows no background", hint="choose evidence")
         given = {"measure": measure, "approach": approach, "threshold": threshold, "background": background}
         chosen = {name: value for name, value in given.items() if value is not None} | options
         if not isinstance(spaces, Sequence) or isinstance(spaces, str):
@@ -131,6 +130,7 @@ class Engine:
         if matcher is not None and chosen:
             raise BuildError(f"the matcher is already made, so {', '.join(chosen)} cannot be set", hint="drop one")
         self.matcher = matcher if matcher is not None else Matcher(**chosen)
+        self._learner = StreamLearner(self.matcher, StreamSample()) if collects else None
         self._clock = clock
         self._lateness = _length(lateness)
         self._limits = limits
@@ -140,7 +140,6 @@ class Engine:
         self._subscriptions: dict[str, Subscription] = {}
         self._detector: Detector | None = None
         self._nameless = 0
-        self._learned = ""
 
     @property
     def subscriptions(self) -> dict[str, Subscription]:
@@ -261,24 +260,20 @@ class Engine:
     def publish_batch(self, events: Sequence[Event | Mapping[str, Value | Iterable[Value]]]) -> list[Notification]:
         """Send many events through at once: what single events bring about, in their order, then what patterns find."""
         ready = events.stamped(self._clock) if isinstance(events, EventColumns) else list(map(self._stamp, events))
-        if self._sample is None:
+        if self._learner is None:
             return [told for part in self._publish(ready) for told in part]
         single: list[Notification] = []
         composed: list[Notification] = []
-        for part in self._sample.parts(list(ready)):
+        for part in self._learner.parts(ready):
             first, later = self._publish(part)
             single += first
             composed += later
-            self._learn()
         return single + composed
 
-    def _learn(self) -> None:
-        """Take what the stream said so far for its background, and stop collecting when that is enough."""
-        assert self._sample is not None
-        found = self._sample.learned
-        if found is not None and not self.matcher.is_indexed and found.version != self._learned:
-            self.matcher.learn(found)
-            self._learned = found.version
+    def foresee(self, events: Iterable[Event]) -> None:
+        """Take these, the first of them, for all that is known of the stream, before any is published."""
+        if self._learner is not None:
+            self._learner = StreamLearner(self.matcher, StreamSample(events, known=True))
 
     def _publish(self, ready: Sequence[Event]) -> tuple[list[Notification], list[Notification]]:
         """What single events bring about, and what patterns find."""
@@ -313,7 +308,8 @@ class Engine:
                 "nameless": self._nameless,
                 "subscriptions": [format_subscription(one) for one in self._subscriptions.values()],
                 "detector": None if self._detector is None else self._detector.snapshot(),
-                "sample": None if self._sample is None else [event.tuples for event in self._sample.events],
+                "sample": None if self._learner is None else [event.tuples for event in self._learner.sample.events],
+                "foreseen": self._learner is not None and self._learner.sample.known,
             }
         )
 
@@ -330,10 +326,8 @@ class Engine:
         state = _decoded(data)
         engine = cls(**options)
         engine._nameless = state["nameless"]
-        if state.get("sample") is not None:
-            said = (Event("", tuple((name, value) for name, value in tuples)) for tuples in state["sample"])
-            engine._sample = StreamSample(said)
-            engine._learn()
+        if engine._learner is not None:
+            engine._learner = _learner(engine.matcher, state)
         if state["detector"] is not None:
             engine._detector = Detector.restore(
                 state["detector"],
@@ -391,6 +385,14 @@ def _decoded(data: bytes) -> dict[str, Any]:
         raise InputError(f"this is not a snapshot of this version: {found}", hint="replay the events instead")
     assert isinstance(state, dict)
     return state
+
+
+def _learner(matcher: Matcher, state: Mapping[str, Any]) -> StreamLearner | None:
+    """What goes on learning from the sample in a snapshot; none where there was none."""
+    if state.get("sample") is None:
+        return None
+    said = (Event("", tuple((name, value) for name, value in tuples)) for tuples in state["sample"])
+    return StreamLearner(matcher, StreamSample(said, known=state.get("foreseen", False)))
 
 
 def _notification(found: Detection) -> Notification:

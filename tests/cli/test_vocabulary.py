@@ -79,3 +79,21 @@ def test_any_words_of_a_stream_read_back(tmp_path: Path) -> None:
     run("vocabulary", str(events), "--out", str(tmp_path / "words.txt"))
     read = read_background(tmp_path / "words.txt")
     assert {"#7", "line break", "two line"} <= {*read.terms}
+
+
+def test_the_first_events_of_a_file_are_its_background(tmp_path: Path) -> None:
+    path, wanted = tmp_path / "many.jsonl", tmp_path / "wanted.lw"
+    kinds, countries = ("automobile", "alarm", "rain"), ("Kingdom of Spain", "Spain")
+    said = [{"type": kinds[n % 3], "country": countries[n % 2], "n": n} for n in range(90)]
+    path.write_text("".join(json.dumps({"id": f"e{at}", "attributes": each}) + "\n" for at, each in enumerate(said)))
+    wanted.write_text("noise: {type~ = car~, country~ = Spain~} threshold 0.01\n")
+
+    def scores(*options: str) -> list[tuple[str, float]]:
+        found = map(json.loads, run("match", str(path), str(wanted), "--json", *options).output.splitlines())
+        return [(each["event"], each["score"]) for each in found]
+
+    assert scores() == scores("--background", str(path)) != scores("--no-background")
+    (tmp_path / "mine.toml").write_text('background = "none"\n')
+    assert scores("--settings", str(tmp_path / "mine.toml")) == scores("--no-background")
+    with pytest.raises(BuildError, match="none at all"):
+        scores("--no-background", "--background", str(path))

@@ -105,7 +105,13 @@ def test_what_is_missing_is_said_and_left_out() -> None:
 def test_themes_are_tried_only_where_events_have_some() -> None:
     names = [each.name for each in candidates(EVENTS, spaces=["wordnet"])]
     assert "thematic" not in names
-    assert {"exact", "contrast", "evidence", "evidence+background", "embedding+contrast"} <= set(names)
+    assert {"exact", "contrast", "evidence", "embedding+contrast"} <= set(names)
+
+
+def test_a_background_is_tried_where_there_are_events_enough() -> None:
+    few, many = ([each.name for each in candidates(EVENTS * times)] for times in (1, 64))
+    assert "evidence+background" not in few
+    assert "evidence+background" in many
 
 
 def test_charts_are_written_by_their_ending(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from likewise.engine import Engine
 from likewise.errors import BuildError, MissingError
 from likewise.events import Event
 from likewise.language import parse
-from likewise.matching import Background, Commonness, Matcher, joint
+from likewise.matching import LEARNED_AT, Background, Commonness, Matcher, joint
 from likewise.matching.commonness import least_product
 from likewise.semantics import Evidence, WordNet
 
@@ -154,5 +154,58 @@ def test_a_snapshot_keeps_what_was_learned(plain: Evidence) -> None:
 def test_only_an_engine_collects_by_itself(plain: Evidence) -> None:
     with pytest.raises(BuildError, match="no background"):
         Matcher(plain, background="stream")  # type: ignore[arg-type]
-    with pytest.raises(BuildError, match="knows no background"):
-        Engine(approach="exact", background="stream")
+
+
+def found(engine: Engine, events: list[Event]) -> list[tuple[str, str, float]]:
+    return [(told.subscription, told.event.id, told.score) for told in engine.publish_batch(events)]
+
+
+def test_an_engine_learns_unless_it_is_switched_off(plain: Evidence) -> None:
+    events = stream(300)
+    engines = {name: Engine(measure=plain, **given) for name, given in (  # type: ignore[arg-type]
+        ("default", {}), ("stream", {"background": "stream"}), ("none", {"background": None}))}  # fmt: skip
+    for engine in engines.values():
+        engine.subscribe(WISHES)
+    scores = {name: found(engine, events) for name, engine in engines.items()}
+    assert scores["default"] == scores["stream"] != scores["none"]
+    few = LEARNED_AT[0]
+    early = {name: [each for each in told if int(each[1][1:]) < few] for name, told in scores.items()}
+    assert early["default"] == early["none"] != []
+    assert Engine(approach="exact").matcher.settings(parse(WISHES)[0].body).approach.base == "exact"  # type: ignore[arg-type]
+
+
+def test_what_is_foreseen_counts_from_the_first_event_on(plain: Evidence) -> None:
+    events = stream(100)
+    fixed, foreseen = Engine(measure=plain, background=Background.of(events)), Engine(measure=plain)
+    for engine in (fixed, foreseen):
+        engine.subscribe(WISHES)
+    foreseen.foresee(events)
+    again = Engine.restore(foreseen.snapshot(), measure=plain)
+    assert found(fixed, events) == found(foreseen, events) == found(again, events)
+
+
+def test_a_snapshot_without_a_background_stays_without(plain: Evidence) -> None:
+    events = stream(300)
+    plainly = Engine(measure=plain, background=None)
+    plainly.subscribe(WISHES)
+    again = Engine.restore(plainly.snapshot(), measure=plain)
+    assert found(again, events) == found(plainly, events)
+
+
+def test_subscriptions_that_are_too_many_go_without_until_they_are_few_again(plain: Evidence) -> None:
+    events = stream(300)
+    some = "\n".join(f"room{n}: {{room~ = chamber {n}~, device~ = lamp {n}~}}" for n in range(6))
+    learned, without = Engine(measure=plain, dense=8), Engine(measure=plain, dense=8, background=None)
+    for engine in (learned, without):
+        engine.subscribe(WISHES)
+        engine.publish_batch(events)
+    assert found(learned, events) != found(without, events)
+    for engine in (learned, without):
+        engine.subscribe(some)
+    assert learned.matcher.is_crowded
+    assert found(learned, events) == found(without, events)
+    for n in range(6):
+        learned.unsubscribe(f"room{n}")
+    fresh = Engine(measure=plain, background=Background.of(events))
+    fresh.subscribe(WISHES)
+    assert found(learned, events) == found(fresh, events)

@@ -27,12 +27,17 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
     "glossary": (str,),
 }
 
+OFF = "none"
+"""The background of a settings file that wants none."""
+
 
 def settled(meaning: MeaningOptions) -> MeaningOptions:
     """The options with those of the settings file filled in where the command line says nothing."""
     if meaning.settings is None:
         return meaning
     found = read_settings(meaning.settings)
+    if meaning.background is not None or meaning.no_background:
+        found = {name: value for name, value in found.items() if "background" not in name}
     return replace(meaning, **{name: value for name, value in found.items() if not getattr(meaning, name)})
 
 
@@ -57,6 +62,9 @@ def read_settings(path: Path) -> dict[str, Any]:
     if "space" in found:
         given = [found["space"]] if isinstance(found["space"], str) else found["space"]
         found["space"] = [_beside(path, each) if "/" in str(each) else str(each) for each in given]
+    if found.get("background") == OFF:
+        del found["background"]
+        found["no_background"] = True
     for name in ("background", "glossary"):
         if name in found:
             found[name] = Path(_beside(path, found[name]))
@@ -86,15 +94,23 @@ def command_line(values: Mapping[str, Any]) -> str:
 
     >>> command_line({"approach": "tuned", "threshold": 0.37, "space": ["wordnet", "my space"]})
     "--approach tuned --threshold 0.37 --space wordnet --space 'my space'"
+    >>> command_line({"background": "none"})
+    '--no-background'
     """
     import shlex
 
     pairs = [(name, each) for name, value in values.items() for each in (value if isinstance(value, list) else [value])]
-    return " ".join(f"--{name} {shlex.quote(str(value))}" for name, value in pairs)
+    return " ".join(
+        "--no-background" if pair == ("background", OFF) else f"--{pair[0]} {shlex.quote(str(pair[1]))}"
+        for pair in pairs
+    )
 
 
 def engine_options(meaning: MeaningOptions, interests: Iterable[Subscription]) -> dict[str, Any]:
-    """Options for `Engine` and `Matcher`; without a space, the shelf's, if there is any `~`."""
+    """Options for `Engine` and `Matcher`; without a space, the shelf's, if there is any `~`.
+
+    They have a background only if one is given or switched off.
+    """
     from likewise.semantics import Glossary, measure, needs_space
 
     spaces = meaning.space or spaces_for(interests, meaning.approach)
@@ -115,6 +131,12 @@ def spark_options(meaning: MeaningOptions, *, on_spark: bool = True) -> dict[str
     """The same for Spark, which finds measure and spaces by their names."""
     if meaning.glossary is not None and on_spark:
         raise BuildError("a glossary is not for Spark yet", hint="leave out --spark, or the glossary")
-    background = None if meaning.background is None else read_background(meaning.background)
+    if meaning.no_background and meaning.background is not None:
+        raise BuildError("a background and none at all", hint="leave out --background or --no-background")
     names = {field.name: getattr(meaning, field.name) for field in fields(meaning)}
-    return {name: names[name] for name in ("approach", "measure", "threshold")} | {"background": background}
+    options = {name: names[name] for name in ("approach", "measure", "threshold")}
+    if meaning.background is not None:
+        options["background"] = read_background(meaning.background)
+    elif meaning.no_background:
+        options["background"] = None
+    return options

@@ -37,8 +37,11 @@ class MeaningOptions:
     threshold: Annotated[float | None, typer.Option(min=0, max=1, help="Lowest score of a match.")] = None
     space: Spaces = None
     background: Annotated[
-        Path | None, typer.Option(help="A sample of the stream: events (JSON lines), or the words of `vocabulary`.")
+        Path | None, typer.Option(help="A sample of the stream, instead of the first events: JSON lines, or words.")
     ] = None
+    no_background: Annotated[
+        bool, typer.Option("--no-background", help="Do not learn from the first events how common answers are.")
+    ] = False
     glossary: Annotated[Path | None, typer.Option(help="Your own abbreviations and synonyms.")] = None
     settings: Settings = None
 

@@ -1,6 +1,6 @@
 """Matching: one event against many subscriptions."""
 
-from likewise.matching.background import MOST_EVENTS, Background, StreamSample
+from likewise.matching.background import LEARNED_AT, MOST_EVENTS, Background, StreamLearner, StreamSample
 from likewise.matching.commonness import Commonness, joint
 from likewise.matching.encoding import Encoded, canonical
 from likewise.matching.explain import Explanation, PredicateStep
@@ -21,6 +21,7 @@ from likewise.matching.verdict import percent
 
 __all__ = [
     "APPROACHES",
+    "LEARNED_AT",
     "MOST_EVENTS",
     "Aggregation",
     "Approach",
@@ -36,6 +37,7 @@ __all__ = [
     "Match",
     "Matcher",
     "PredicateStep",
+    "StreamLearner",
     "StreamSample",
     "Taxonomy",
     "Topic",

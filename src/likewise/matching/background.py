@@ -6,10 +6,14 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from likewise.events import Event
+
+if TYPE_CHECKING:
+    from likewise.matching.matcher import Matcher
 
 MOST_EVENTS = 256
 """So many events are sample enough; each is compared with every subscription."""
@@ -48,38 +52,74 @@ class StreamSample:
     """Collects the first events of a stream, and says after which of them the background changes.
 
     That depends on nothing but the order of the events, so that the same stream gives the same scores however it is
-    cut into batches.
+    cut into batches. Events that are `known` beforehand, such as those of a file, are all there will be.
 
     >>> sample = StreamSample()
     >>> [len(part) for part in sample.parts([Event.of({"n": n}) for n in range(300)])]
     [64, 192, 44]
     """
 
-    def __init__(self, events: Iterable[Event] = ()) -> None:
-        self.events: list[Event] = list(events)
+    def __init__(self, events: Iterable[Event] = (), *, known: bool = False) -> None:
+        self.events: list[Event] = list(islice(events, MOST_EVENTS))
+        self.known = known
 
     @property
     def complete(self) -> bool:
         """Whether all was collected."""
-        return len(self.events) >= LEARNED_AT[-1]
+        return self.known or len(self.events) >= LEARNED_AT[-1]
 
     @property
-    def learned(self) -> Background | None:
-        """The background by now, if there were events enough."""
+    def size(self) -> int:
+        """Of how many events the background is by now; 0 if there were too few."""
         reached = [mark for mark in LEARNED_AT if mark <= len(self.events)]
-        return Background.of(self.events[: reached[-1]]) if reached else None
+        if not reached:
+            return 0
+        return len(self.events) if self.known else reached[-1]
+
+    def background(self) -> Background:
+        """The background by now."""
+        return Background.of(self.events[: self.size])
 
     def parts(self, events: Sequence[Event]) -> Iterator[Sequence[Event]]:
         """The events in parts: all of a part are scored with what is learned before it, and then is time to learn."""
         start = 0
-        while start < len(events):
-            marks = [mark for mark in LEARNED_AT if mark > len(self.events)]
-            end = min(len(events), start + marks[0] - len(self.events)) if marks else len(events)
-            part = events[start:end]
-            if marks:
-                self.events += part
+        while not self.complete and start < len(events):
+            mark = next(mark for mark in LEARNED_AT if mark > len(self.events))
+            part = events[start : start + mark - len(self.events)]
+            self.events += part
             yield part
-            start = end
+            start += len(part)
+        if start < len(events):
+            yield events[start:] if start else events
 
 
-__all__ = ["MOST_EVENTS", "Background", "StreamSample"]
+class StreamLearner:
+    """Keeps the background of a matcher at what its stream has said so far.
+
+    It is only for matchers that score all profiles for every event: the index knows no background, and profiles that
+    are so many go without.
+    """
+
+    def __init__(self, matcher: Matcher, sample: StreamSample) -> None:
+        self.sample = sample
+        self._matcher = matcher
+        self._learned = 0
+
+    def learn(self) -> None:
+        """Give the matcher the background of now, or take it away."""
+        size = self.sample.size
+        if size and self._matcher.is_crowded:
+            size = 0
+        if size != self._learned:
+            self._matcher.learn(self.sample.background() if size else None)
+            self._learned = size
+
+    def parts(self, events: Sequence[Event]) -> Iterator[Sequence[Event]]:
+        """The events in parts, each to be scored before the next is asked for."""
+        self.learn()
+        for part in self.sample.parts(events):
+            yield part
+            self.learn()
+
+
+__all__ = ["LEARNED_AT", "MOST_EVENTS", "Background", "StreamLearner", "StreamSample"]

@@ -200,7 +200,7 @@ class Matcher:
         if isinstance(given, str):
             raise BuildError(
                 f"{given!r} is no background",
-                hint='give Background.of(events); only Engine(background="stream") collects one by itself',
+                hint="give Background.of(events); only an engine collects one by itself",
             )
         if background is not None and chosen not in (None, EVIDENCE):
             raise BuildError(f"the approach {approach} knows no background", hint="leave it out, or choose evidence")
@@ -251,18 +251,24 @@ class Matcher:
         twin._set_sample(self._sample)
         return twin
 
-    def learn(self, background: Background) -> None:
-        """From now on, take such events for the stream: they say how common the answers to predicates are."""
+    def learn(self, background: Background | None) -> None:
+        """From now on, take such events for the stream, which say how common the answers to predicates are; or none."""
         with self._lock:
-            if background.events and self.is_indexed:
+            events = () if background is None else background.events
+            if events and self.is_indexed:
                 hint = "give the background before so many subscriptions"
                 raise BuildError("indexed subscriptions cannot learn a background", hint=hint)
-            self._set_sample(background.events)
+            self._set_sample(events)
 
     @property
     def is_indexed(self) -> bool:
         """Whether profiles are so many that they are indexed."""
-        return any(isinstance(group, SparseGroup) for group in self._groups)
+        return any(isinstance(group, SparseGroup) and group.conditions.used for group in self._groups)
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether profiles are so many that, without a sample of the stream, they would be indexed."""
+        return self.is_indexed or any(group.conditions.used > self._dense for group in self._groups)
 
     def _set_sample(self, events: tuple[Event, ...]) -> None:
         self._sample, self._sampled = events, None

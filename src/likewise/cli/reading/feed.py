@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -34,14 +35,28 @@ class Feed:
         self._follow = follow
         self._records = records or Records()
         self._ending = Ending(say=b"")
+        self._peeked: Iterator[Sequence[Event]] | None = None
 
     def batches(self, *, size: int | None = None) -> Iterator[Sequence[Event]]:
         """The good events; the bad ones are rejected."""
-        if not self.live:
+        if self._peeked is not None:
+            yield from self._peeked
+        elif not self.live:
             yield from event_batches(self.source, self._rejects, records=self._records, size=size)
-            return
-        with self._ending.heeded():
-            yield from arriving(self._events(), size=size or BATCH, stopped=self._stopped)
+        else:
+            with self._ending.heeded():
+                yield from arriving(self._events(), size=size or BATCH, stopped=self._stopped)
+
+    def first(self, count: int, *, size: int | None = None) -> list[Event]:
+        """The first events of a file, which come again in the batches; of what is live, none."""
+        if self.live:
+            return []
+        batches = self.batches(size=size)
+        kept: list[Sequence[Event]] = []
+        while sum(map(len, kept)) < count and (batch := next(batches, None)) is not None:
+            kept.append(batch)
+        self._peeked = chain(kept, batches)
+        return [event for batch in kept for event in batch][:count]
 
     def conclude(self) -> None:
         """The exit code of a command that was stopped, once all is written."""

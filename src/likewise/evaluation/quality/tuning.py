@@ -13,8 +13,8 @@ from likewise.evaluation.quality.labels import Labels
 from likewise.evaluation.quality.ranking import Curve, RankedScores, curve
 from likewise.events import Event
 from likewise.language import Profile, Subscription
-from likewise.matching import Matcher
-from likewise.semantics import Competitors, Embedding, Space
+from likewise.matching import LEARNED_AT, Background, Matcher
+from likewise.semantics import Embedding, Space
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,9 @@ class Candidate:
 def candidates(events: Sequence[Event], *, spaces: Sequence[Space | str | Path] = ()) -> list[Candidate]:
     """What can be tried: every approach over the spaces, and those of the embedding if it is there."""
     found = [Candidate("exact", lambda: Matcher(approach="exact")), _plain("concept", spaces)]
-    found += [_plain("evidence", spaces), _informed("evidence+background", events, spaces=spaces)]
+    found.append(_plain("evidence", spaces))
+    if len(events) >= LEARNED_AT[0]:
+        found.append(_informed("evidence+background", events, spaces=spaces))
     if spaces:
         found += [_plain(name, spaces) for name in ("approximate", "contrast", "clustered", "hybrid")]
         if any(event.theme for event in events):
@@ -135,8 +137,8 @@ def _plain(name: str, spaces: Sequence[Space | str | Path]) -> Candidate:
 
 
 def _informed(name: str, events: Sequence[Event], *, spaces: Sequence[Space | str | Path]) -> Candidate:
-    """The default with the events' own words as its background."""
-    return Candidate(name, lambda: Matcher(spaces=spaces, background=Competitors.from_events(events)))
+    """The default, which takes the first of so many events for its background."""
+    return Candidate(name, lambda: Matcher(spaces=spaces, background=Background.of(events)))
 
 
 def usage(name: str, threshold: float) -> str:
@@ -151,7 +153,7 @@ def usage(name: str, threshold: float) -> str:
     if measure + plain == name:
         return f"--approach {name} --threshold {threshold:.3g}"
     given = "measure=Embedding()" if "embedding" in name else "spaces=[…]"
-    words = ", background=Competitors.of(words)" if inner != plain else ""
+    words = ", background=Background.of(events)" if inner != plain else ""
     return f'Engine({given}{words}, approach="{plain}", threshold={threshold:.3g})'
 
 

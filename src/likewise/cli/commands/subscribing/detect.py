@@ -15,13 +15,14 @@ from likewise.cli.output import counted, errors, output, print_json
 from likewise.cli.reading.feed import Feed
 from likewise.cli.reading.input import Rejects, by_spaces, read_subscriptions, spaces_for
 from likewise.cli.reading.records import Records
+from likewise.cli.reading.unknown import report_unknown
 from likewise.errors import BuildError, InputError
 from likewise.files import write_whole
 
 if TYPE_CHECKING:
     from likewise.composite import Detection, Detector
     from likewise.language import Subscription
-    from likewise.matching import Matcher
+    from likewise.matching import Matcher, StreamLearner
 
 BATCH = 10_000
 SMALL = 1 << 22
@@ -84,9 +85,13 @@ def detect(
     _check_chart(chart)
     feed = Feed(events, rejects, follow=reading.follow, records=records)
     options = engine_options(meaning, interests)
-    detector = _detector(interests, timing, options, rejects, compiled=not _is_small(events, timing))
+    matcher = _matcher(options)
+    detector = _detector(interests, timing, matcher, rejects, compiled=not _is_small(events, timing))
+    report_unknown(interests, options["spaces"])
     last = None if timing.until is None else _instant(timing.until)
-    found = _detections(detector, feed, last, closes=timing.snapshot is None)
+    collects = "background" not in options and timing.snapshot is None and options["approach"] in (None, "evidence")
+    learner = _learner(matcher, feed) if collects else None
+    found = _detections(detector, feed, last, learner=learner, closes=timing.snapshot is None)
     shown = _show(found, rank=rank, explain=explain, as_json=as_json)
     if chart is not None:
         from likewise.charts import write_timeline
@@ -124,19 +129,28 @@ def _detect_on_spark(interests: list[Subscription], meaning: MeaningOptions, job
     detect_on_spark(SparkJob(**job), interests, spaces=spaces, **spark_options(meaning))
 
 
+def _matcher(options: dict[str, Any]) -> Matcher:
+    from likewise.matching import Matcher
+
+    return Matcher(**options)
+
+
+def _learner(matcher: Matcher, feed: Feed) -> StreamLearner:
+    """What learns the background: of the first events of a file beforehand, of what is live as it comes."""
+    from likewise.matching import MOST_EVENTS, StreamLearner, StreamSample
+
+    return StreamLearner(matcher, StreamSample(feed.first(MOST_EVENTS, size=BATCH), known=not feed.live))
+
+
 def _detector(
-    interests: list[Subscription], timing: Timing, options: dict[str, Any], rejects: Rejects, *, compiled: bool
+    interests: list[Subscription], timing: Timing, matcher: Matcher, rejects: Rejects, *, compiled: bool
 ) -> Detector:
-    from likewise.cli.reading.unknown import report_unknown
     from likewise.composite import Detector, Refused, reconcile
     from likewise.composite.two_step import TwoStepDetector
-    from likewise.matching import Matcher
 
     def refuse(refused: Refused) -> None:
         rejects.refuse(_bad_record(refused))
 
-    matcher = Matcher(**options)
-    report_unknown(interests, options["spaces"])
     kind = TwoStepDetector if timing.two_step else Detector
     if timing.snapshot is not None and timing.snapshot.exists():
         detector = _restored(kind, timing.snapshot, matcher=matcher, measure=matcher.measure, refuse=refuse)
@@ -172,10 +186,13 @@ def _bad_record(refused: Any) -> Any:
     return BadRecord(source="<detector>", line=None, reason=refused.reason, raw=raw)
 
 
-def _detections(detector: Detector, feed: Feed, until: int | None, *, closes: bool) -> Iterator[Detection]:
+def _detections(
+    detector: Detector, feed: Feed, until: int | None, *, learner: StreamLearner | None, closes: bool
+) -> Iterator[Detection]:
     """All that the events bring about; `closes` ends event time with the last of them, as nothing follows."""
     for batch in feed.batches(size=BATCH):
-        yield from detector.publish_batch(batch)
+        for part in (batch,) if learner is None else learner.parts(batch):
+            yield from detector.publish_batch(part)
     if closes:
         yield from detector.flush()
     if until is not None:

@@ -97,6 +97,10 @@ def match(
         return
     engine, spaces = _engine(interests, meaning, options)
     feed = Feed(events, rejects, follow=reading.follow, records=records)
+    if not feed.live:
+        from likewise.matching import MOST_EVENTS
+
+        engine.foresee(feed.first(MOST_EVENTS))
     if rank is not None:
         _show_ranks(engine, [event for batch in feed.batches() for event in batch], rank, as_json)
     else:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from likewise.cli.guard import guard
-from likewise.cli.meaning import command_line, settings_text
+from likewise.cli.meaning import OFF, command_line, settings_text
 from likewise.cli.options import DeadLetters, grouped
 from likewise.cli.output import errors, output, print_json
 from likewise.cli.reading.input import Rejects, event_batches, read_subscriptions
@@ -122,8 +122,10 @@ def recommended(name: str, threshold: float, spaces: list[str]) -> dict[str, Any
 
     >>> recommended("contrast", 0.25, ["wordnet"])
     {'approach': 'contrast', 'threshold': 0.25, 'space': ['wordnet']}
-    >>> recommended("embedding+tuned+background", 0.56789, [])
-    {'approach': 'tuned', 'threshold': 0.5678, 'measure': 'embedding', 'background': 'words.txt'}
+    >>> recommended("embedding+contrast", 0.56789, [])
+    {'approach': 'contrast', 'threshold': 0.5678, 'measure': 'embedding'}
+    >>> recommended("evidence", 0.5, []), recommended("evidence+background", 0.5, [])
+    ({'approach': 'evidence', 'threshold': 0.5, 'background': 'none'}, {'approach': 'evidence', 'threshold': 0.5})
     """
     parts = name.split("+")
     words = [part for part in parts if part not in ("embedding", "background")]
@@ -133,19 +135,18 @@ def recommended(name: str, threshold: float, spaces: list[str]) -> dict[str, Any
         found["measure"] = "embedding"
     elif spaces and found["approach"] != "exact":
         found["space"] = spaces
-    return found | ({"background": "words.txt"} if "background" in parts else {})
+    # The first events are the background unless it is switched off.
+    return found | ({"background": OFF} if name == "evidence" else {})
 
 
 def _usage(settings: dict[str, Any], events: str, subscriptions: str, saved: Path | None) -> Iterator[str]:
     """How to use what was found: as a command line, in Python and as a file."""
-    if "background" in settings:
-        yield f"first:        likewise vocabulary {shlex.quote(events)} --out words.txt"
     files = shlex.join([events, subscriptions])
     yield f"command line: likewise match {files} {command_line(settings)}"
     names = {"space": "spaces"}
     python = [f"{names.get(name, name)}={value!r}" for name, value in settings.items() if name in _PLAIN]
     python += ['measure=measure("embedding")'] if "measure" in settings else []
-    python += ['background=Competitors.from_text(open("words.txt").read())'] if "background" in settings else []
+    python += ["background=None"] if "background" in settings else []
     yield f"Python:       Engine({', '.join(python)})"
     yield f"settings:     --settings {saved}" if saved is not None else "settings:     --save FILE keeps them"
 
