@@ -76,3 +76,22 @@ def test_a_root_that_dies_while_it_tells_others_is_replaced() -> None:
     while name not in node.confirmed:
         world.run(1_000)
     assert all(len(each.catalogue) for each in world.living)
+
+
+@pytest.mark.parametrize("text", ["one: {kind = smoke}", "both: {kind = smoke} and {kind = heat}", PAIR])
+def test_a_pattern_can_be_subscribed_to_again(text: str) -> None:
+    world = Federation(12, seed=2, static=False)
+    told = []
+    for round_ in range(3):
+        [(node, name)] = world.subscribe(text)
+        world.run(5 * SECOND)
+        for subscribed in (True, False):
+            for kind in ("smoke", "heat"):
+                world.publish(Event(f"{kind}{round_}{subscribed}", (("kind", kind), ("room", "r"))))
+            world.run(5 * SECOND)
+            told.append(len(world.got))
+            if subscribed:
+                node.unsubscribe(world.sim.now, name)
+                world.sim.touch(node.me.id)
+                world.run(5 * SECOND)
+    assert told == [1, 1, 2, 2, 3, 3]

@@ -33,9 +33,9 @@ class Subscriber(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return self.id.startswith("ce:")
 
 
-def rendezvous(key: Key) -> Subscriber:
+def rendezvous(key: Key, version: int = 0) -> Subscriber:
     """The rendezvous of a composite as a subscriber to its members."""
-    return Subscriber(f"ce:{key.hex()}", key)
+    return Subscriber(f"ce:{key.hex()}", key, version)
 
 
 class PlaneValue:

@@ -14,7 +14,7 @@ from typing import Any
 
 from likewise.overlay.cube.items import Id
 from likewise.overlay.node.rendezvous import ActiveRendezvous, Output, Workbench
-from likewise.overlay.node.store import Store
+from likewise.overlay.node.store import Store, interest_key
 from likewise.overlay.node.wire import (
     Copy,
     Disinterest,
@@ -58,6 +58,7 @@ class Led:
     peers: dict[Key, Peer] = field(default_factory=dict)
     debts: dict[Id, Debt] = field(default_factory=dict)
     reminded: dict[Key, int] = field(default_factory=dict)
+    announced: bool = False
 
 
 class Keeper:
@@ -81,7 +82,7 @@ class Keeper:
         self.counts: Counter[str] = Counter()
         self._answers: dict[Key, tuple[Peer, dict[Key, tuple[Epoch, int]]]] = {}
         self._handing: dict[Key, int] = {}
-        self._children: dict[Id, tuple[Key, Id]] = {}
+        self._children: dict[Id, list[tuple[Key, Id]]] = {}
         self._timed: set[Key] = set()
         self._restless: set[Key] = set()
         self._owing: set[Key] = set()
@@ -126,18 +127,16 @@ class Keeper:
             return
         if not store.apply(operation):
             store.number -= 1
-            if not isinstance(operation, Interest) or (debt is not None and debt[1] in led.debts):
+            known = store.interests.get(interest_key(operation)) if isinstance(operation, Interest) else None
+            if known is None or (debt is not None and debt[1] in led.debts):
                 self._again(led, debt)
-                return
-            # Its receipt was lost, perhaps with the root that owed it: all are told once more.
-            children = set(self.publicise(now, led.rendezvous, True))
-            self._owe(now, led, debt, children)
+            else:
+                # Its receipt was lost, perhaps with the root that owed it: its members may not know of it.
+                self._owe(now, led, debt, self._act(now, led, known))
             return
         number = store.number
         self._restless.add(key)
-        children = set(self.emit(now, led.rendezvous, led.rendezvous.take(now, operation)))
-        if not isinstance(operation, Offer):
-            children.update(self.publicise(now, led.rendezvous, False))
+        children = self._act(now, led, operation)
         if led.peers:
             message = Replicate(key, store.epoch, number, operation)
             for peer in led.peers.values():
@@ -147,12 +146,21 @@ class Keeper:
         if not isinstance(operation, Offer):
             self._watch(key, led)
 
+    def _act(self, now: int, led: Led, operation: Operation) -> set[Id]:
+        """Do what follows from an operation; gives what is to be in other hands first."""
+        children = set(self.emit(now, led.rendezvous, led.rendezvous.take(now, operation)))
+        if not isinstance(operation, Offer):
+            # The root before this one may have told only some of a topic.
+            children.update(self.publicise(now, led.rendezvous, not led.announced))
+            led.announced = True
+        return children
+
     def _owe(self, now: int, led: Led, debt: tuple[Peer, Id] | None, children: set[Id]) -> None:
         """A receipt is due when the copies have what was done so far, and the children are in other hands."""
         if debt is not None:
             led.debts[debt[1]] = Debt(*debt, led.rendezvous.store.number, now, children)
             for child in children:
-                self._children[child] = (led.rendezvous.key, debt[1])
+                self._children.setdefault(child, []).append((led.rendezvous.key, debt[1]))
             self._settle(led)
             if led.debts:
                 self._owing.add(led.rendezvous.key)
@@ -169,11 +177,11 @@ class Keeper:
 
     def received(self, id: Id) -> None:
         """A parcel of some rendezvous is in other hands."""
-        key, parcel = self._children.pop(id, (b"", b""))
-        led = self.led.get(key)
-        if led is not None and parcel in led.debts:
-            led.debts[parcel].children.discard(id)
-            self._settle(led)
+        for key, parcel in self._children.pop(id, ()):
+            led = self.led.get(key)
+            if led is not None and parcel in led.debts:
+                led.debts[parcel].children.discard(id)
+                self._settle(led)
 
     def _settle(self, led: Led) -> None:
         reached = min(led.copies.values(), default=led.rendezvous.store.number)

@@ -62,6 +62,8 @@ class ActiveRendezvous:
         self.arrived: dict[tuple[Key, Id], int] = {}
         self.latest = 0
         self.quiet = 0
+        self.version = 0
+        """Of the interest in the members: the next one is later, also after an end of it."""
 
     @property
     def key(self) -> Key:
@@ -80,7 +82,7 @@ class ActiveRendezvous:
     def end(self) -> None:
         """Give the key up."""
         for interest in self.store.interests.values():
-            self._forget(interest)
+            self._forget(self.quiet, interest)
         self.regions.clear()
 
     def take(self, now: int, operation: Operation) -> list[Output]:
@@ -90,7 +92,7 @@ class ActiveRendezvous:
         if isinstance(operation, Interest):
             return self._interest(now, operation)
         if isinstance(operation, Disinterest):
-            return self._forget(operation)
+            return self._forget(now, operation)
         if isinstance(operation, Mark) and operation.relationship in self.regions:
             self.regions[operation.relationship].restore(operation)
         return []
@@ -114,9 +116,13 @@ class ActiveRendezvous:
         else:
             members = tuple(value_key(each.key, value if isinstance(each, Compound) else "") for each in node.members)
             new = self.bench.cube.index(self.key, members, node.join, subscriber)
-        if not new or node.split:
+        if node.split:
             return []
-        return [(member.key, Interest(member, rendezvous(self.key))) for member in dict.fromkeys(node.members)]
+        if new:
+            self.version = max(now, self.version + 1)
+        # To another subscriber too: what was sent before is known, and waited for if it has not arrived.
+        me = rendezvous(self.key, self.version)
+        return [(member.key, Interest(member, me)) for member in dict.fromkeys(node.members)]
 
     def _region(self, interest: Interest) -> None:
         subscriber = interest.subscriber
@@ -129,7 +135,7 @@ class ActiveRendezvous:
             region.restore(mark)
         self.regions[subscriber.id] = region
 
-    def _forget(self, operation: Interest | Disinterest) -> list[Output]:
+    def _forget(self, now: int, operation: Interest | Disinterest) -> list[Output]:
         node, subscriber = operation.node, operation.subscriber
         self.renewed.pop(subscriber.id, None)
         if isinstance(node, ProfileTopic):
@@ -144,7 +150,9 @@ class ActiveRendezvous:
             gone = self.bench.cube.remove(self.key, node.relationship, subscriber.id)
         if not gone or node.split:
             return []
-        return [(member.key, Disinterest(member, rendezvous(self.key))) for member in dict.fromkeys(node.members)]
+        self.version = max(now, self.version)
+        me = rendezvous(self.key, self.version)
+        return [(member.key, Disinterest(member, me)) for member in dict.fromkeys(node.members)]
 
     # publication
 

@@ -430,12 +430,13 @@ class Ring:
         self.version += 1
         self._vacancies += 1
         known = tuple(self.leaves)
-        for peer in self.table.entries.values():
-            if peer.id not in self.leaves:
-                self._send(peer, m.Announce(known))
         self._find_place()
         for peer in known:
             self._ping(now, peer)
+        others = [peer for peer in self.table.entries.values() if peer.id not in self.leaves]
+        self._hear_of(now, others)
+        for peer in others:
+            self._send(peer, m.Announce(known))
 
     def _announce_came(self, now: int, _sender: Peer, message: m.Announce) -> None:
         self._hear_of(now, message.leaves)
@@ -479,9 +480,8 @@ class Ring:
         return self.table.nearer(number, leaves, avoid)
 
     def is_root(self, key: Key) -> bool:
-        """Whether no living neighbour is nearer to a key."""
-        number = number_of(key)
-        return self._covers(number) and self.leaves.nearest(number) is None
+        """Whether what is sent to a key arrives here."""
+        return self.next_hop(key) is None
 
     def _covers(self, number: int) -> bool:
         """Whether the root of a key is this node or a neighbour."""
