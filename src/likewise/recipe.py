@@ -18,7 +18,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 from likewise.errors import BuildError
 from likewise.language import Composite, Options, Profile, Subscription, parse
 from likewise.matching import Matcher
-from likewise.semantics import Competitors, Space, measure, space_path
+from likewise.semantics import Competitors, Glossary, Space, measure, space_path
 
 Interests: TypeAlias = str | Path | Subscription | Mapping[str, str] | Iterable[Subscription | str]
 """Subscriptions: as text, as the path of a file, as texts by name, as a list of texts, or ready."""
@@ -122,9 +122,11 @@ class Recipe:
     def _empty_matcher(self, **more: Any) -> Matcher:
         spaces = [once(("space", path), partial(Space.open, path)) for path in self.spaces]
         options: dict[str, Any] = {**more, **dict(self.options), "spaces": spaces}
-        if self.measure is not None:
-            name = self.measure
-            options["measure"] = once((name, self.spaces), lambda: measure(name, spaces=spaces))
+        text = options.pop("glossary", None)
+        name = self.measure or ("evidence" if text else None)
+        if name is not None:
+            words: dict[str, Any] = {"glossary": Glossary.from_text(text)} if text else {}
+            options["measure"] = once((name, self.spaces, text), lambda: measure(name, spaces=spaces, **words))
         return Matcher(**options)
 
     def _all_profiles(self) -> Iterable[tuple[Profile, Options]]:

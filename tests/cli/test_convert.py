@@ -29,7 +29,11 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(*arguments: str) -> SimpleNamespace:
-    done = CliRunner().invoke(build(), ["convert", *arguments])
+    return call("convert", *arguments)
+
+
+def call(*arguments: str) -> SimpleNamespace:
+    done = CliRunner().invoke(build(), list(arguments))
     if isinstance(done.exception, LikewiseError):
         return SimpleNamespace(code=2, out=done.stdout, err=str(done.exception))
     return SimpleNamespace(code=done.exit_code, out=done.stdout, err=done.stderr)
@@ -133,3 +137,25 @@ def test_several_fields_of_time_and_their_clocks() -> None:
     assert Path("y.jsonl").read_bytes() == Path("x.jsonl").read_bytes()
     guessed = run("makers.jsonl", "--time-format", "zeitpunkt=%d.%m.%Y %H:%M", "--out", "z.jsonl").err
     assert "guessed mapping: time = ts or at or zeitpunkt," in guessed
+
+
+LOGS = {
+    "door.logfmt": 'ts=1772355600 room=2.14 msg="door open"\nno pair\nts=1772355660 room=2.14 msg="fire alarm"\n',
+    "door.syslog": "<34>1 2026-03-01T09:00:00Z - - - - - door open\n<x>\n<34>Mar  1 09:00:00 gate fire alarm\n",
+}
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_logs_go_through_every_command(name: str) -> None:
+    """Bad lines are dead letters with their numbers, and the exit code says so."""
+    Path(name).write_text(LOGS[name])
+    Path("s.lw").write_text('alarm: {msg~ = "fire alarm"~}\nsame: {message = "fire alarm"}\n')
+    Path("p.lw").write_text("two: {ts = 0} then {ts = 1} within 1 minute\n")
+    commands = (("convert", name, "--out", "x.jsonl"), ("match", name, "s.lw"), ("detect", name, "p.lw"))
+    for command in (*commands, ("vocabulary", name, "--out", "v.txt")):
+        told = call(*command)
+        assert (told.code, f"{name}:2: " in told.err) == (2, True), told
+        assert call(*command, "--dead-letters", "bad.jsonl").code == 0
+    assert len(lines("x.jsonl")) == 2
+    assert {letter["line"] for letter in lines("bad.jsonl")} == {2}
+    assert "fire alarm" in Path("v.txt").read_text()

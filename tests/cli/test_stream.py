@@ -105,3 +105,23 @@ def test_on_spark_a_bad_record_is_told_and_what_cannot_be_done_is_refused(spark:
 def test_stream_says_what_is_wrong(spark: Any, folder: Path, arguments: list[str], message: str) -> None:
     with pytest.raises(LikewiseError, match=message):
         run("stream", folder / "subscriptions.lw", "--checkpoint", folder / "state", *arguments)
+
+
+def test_meaning_and_records_are_told_to_every_command_alike(spark: Any, tmp_path: Path) -> None:
+    """A glossary, a settings file and a mapping mean the same to `match`, `match --spark` and `stream`."""
+    (tmp_path / "in").mkdir()
+    feed = tmp_path / "in" / "feed.jsonl"
+    feed.write_text('{"no": "a", "ts": 1, "kind": "FLRP"}\n{"no": "b", "zeitpunkt": "2026-03-01", "kind": "cloud"}\n')
+    (tmp_path / "s.lw").write_text("flow: {kind~ = flow rate of the pump~}\n")
+    (tmp_path / "terms.txt").write_text("FLRP = flow rate of the pump\n")
+    (tmp_path / "s.toml").write_text('glossary = "terms.txt"\nthreshold = 0.6\n')
+    told = ("--settings", tmp_path / "s.toml", "--id", "no", "--time", "ts", "--time", "zeitpunkt")
+    for where in ((), ("--spark",)):
+        done = run("match", feed, tmp_path / "s.lw", *told, *where, "--json")
+        assert [json.loads(line)["event"] for line in done.stdout.splitlines()] == ["a"], done.stderr
+    streamed = run(
+        *("stream", tmp_path / "s.lw", *told, "--from", f"path={tmp_path / 'in'}", "--checkpoint", tmp_path / "state"),
+        *("--sink", "files", "--to", f"path={tmp_path / 'out'}", "--once"),
+    )
+    assert streamed.exit_code == 0
+    assert [row.event_id for row in spark.read.parquet(str(tmp_path / "out")).collect()] == ["a"]

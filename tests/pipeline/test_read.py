@@ -10,7 +10,8 @@ import pytest
 pytest.importorskip("pyspark")
 
 from likewise.errors import BuildError, InputError
-from likewise.events import Event, RecordMapping
+from likewise.events import BadRecord, Event, RecordMapping
+from likewise.events import read_events as in_process
 from likewise.events.formats.ntriples import encode_ntriples
 from likewise.pipeline.events.frame import as_events, dead_letters, events_of
 from likewise.pipeline.events.read import read_events
@@ -190,3 +191,22 @@ def test_flat_records_of_several_makers(spark: Any, tmp_path: Path) -> None:
         events_from_columns(table, RecordMapping(time=["a", "b"]))
     with pytest.raises(BuildError, match="not guessed on Spark"):
         read_events(spark, tmp_path / "lines.jsonl", columns=RecordMapping(complete=False))
+
+
+def test_logs_are_read_as_one_process_reads_them(spark: Any, tmp_path: Path) -> None:
+    mapping = RecordMapping(time="ts", kinds={"room": "text"})
+    files = {
+        "a.logfmt": ('ts=1772355600 room=2.10 msg="door open"\n=7\nts=soon x=1\n', mapping),
+        "a.syslog": ("<34>1 2026-03-01T09:00:00Z gate su - - - failed\nwords\n<999>x\n", None),
+    }
+    for name, (text, columns) in files.items():
+        (tmp_path / name).write_text(text)
+        flaws: list[BadRecord] = []
+        [alone] = in_process(tmp_path / name, mapping=columns, on_error=flaws.append)
+        frame = read_events(spark, tmp_path / name, columns=columns)
+        [event] = events_in(frame)
+        assert (event.tuples, event.start) == (alone.tuples, alone.start)
+        assert sorted(row["reason"] for row in dead_letters(frame).collect()) == sorted(flaw.reason for flaw in flaws)
+        assert len(flaws) == 2
+    with pytest.raises(BuildError, match="logfmt records need to know"):
+        read_events(spark, tmp_path / "a.logfmt")

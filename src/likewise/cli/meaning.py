@@ -114,8 +114,8 @@ def engine_options(meaning: MeaningOptions, interests: Iterable[Subscription]) -
     from likewise.semantics import Glossary, measure, needs_space
 
     spaces = meaning.space or spaces_for(interests, meaning.approach)
-    options = spark_options(meaning, on_spark=False) | {"spaces": spaces}
-    del options["measure"]
+    options = spark_options(meaning) | {"spaces": spaces}
+    del options["measure"], options["glossary"]
     name = meaning.measure or ("evidence" if meaning.glossary is not None else None)
     if name is not None:
         given = meaning.glossary
@@ -127,14 +127,12 @@ def engine_options(meaning: MeaningOptions, interests: Iterable[Subscription]) -
     return options
 
 
-def spark_options(meaning: MeaningOptions, *, on_spark: bool = True) -> dict[str, Any]:
-    """The same for Spark, which finds measure and spaces by their names."""
-    if meaning.glossary is not None and on_spark:
-        raise BuildError("a glossary is not for Spark yet", hint="leave out --spark, or the glossary")
+def spark_options(meaning: MeaningOptions) -> dict[str, Any]:
+    """The same for Spark, which finds measure, spaces and glossary by their names."""
     if meaning.no_background and meaning.background is not None:
         raise BuildError("a background and none at all", hint="leave out --background or --no-background")
     names = {field.name: getattr(meaning, field.name) for field in fields(meaning)}
-    options = {name: names[name] for name in ("approach", "measure", "threshold")}
+    options = {name: names[name] for name in ("approach", "measure", "threshold", "glossary")}
     if meaning.background is not None:
         options["background"] = read_background(meaning.background)
     elif meaning.no_background:

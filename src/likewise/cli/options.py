@@ -130,7 +130,7 @@ def grouped(function: Callable[..., None]) -> Callable[..., None]:
     @wraps(function)
     def command(**given: Any) -> None:
         for name, kind in groups.items():
-            given[name] = kind(**{field.name: given.pop(field.name) for field in fields(kind)})
+            given[name] = _gathered(kind, given)
         function(**given)
 
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # what Typer looks at
@@ -138,10 +138,20 @@ def grouped(function: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
+def _gathered(kind: Any, given: dict[str, Any]) -> Any:
+    """A group of what was given, taken out of it; a group may hold others."""
+    hints = get_type_hints(kind)
+    inner = {field.name: hints[field.name] for field in fields(kind)}
+    return kind(**{n: _gathered(hint, given) if is_dataclass(hint) else given.pop(n) for n, hint in inner.items()})
+
+
 def _options(kind: Any) -> list[inspect.Parameter]:
     hints = get_type_hints(kind, include_extras=True)
-    out = []
+    out: list[inspect.Parameter] = []
     for field in fields(kind):
+        if is_dataclass(hints[field.name]):
+            out += _options(hints[field.name])
+            continue
         [option] = hints[field.name].__metadata__
         option.rich_help_panel = kind.panel
         default = inspect.Parameter.empty if field.default is MISSING else field.default

@@ -6,10 +6,11 @@ from likewise.events.event import Event, Instant, Value, clock_text, iso_text, t
 from likewise.events.formats.csv import CsvColumns
 from likewise.events.formats.json_text import encode_line, written_moment
 from likewise.events.formats.jsonl import decode_line, decode_lines
+from likewise.events.formats.logs.syslog import SYSLOG_MAPPING
 from likewise.events.guessing import guess_mapping
 from likewise.events.instants import NO_TIME, TimeRule, parse_instant, zone_of
 from likewise.events.mapping import RecordMapping
-from likewise.events.reading import read_batches, read_events
+from likewise.events.reading import SourceLook, look_at, read_batches, read_events
 from likewise.events.records import BadRecord, DeadLetters, OnError, RecordIntake
 from likewise.events.text.terms import normalise, words
 from likewise.events.text.wordlists import words_in
@@ -18,6 +19,7 @@ from likewise.events.writing import write_events
 
 __all__ = [
     "NO_TIME",
+    "SYSLOG_MAPPING",
     "BadRecord",
     "BatchColumns",
     "CsvColumns",
@@ -29,6 +31,7 @@ __all__ = [
     "RecordIntake",
     "RecordMapping",
     "Renumbering",
+    "SourceLook",
     "TimeRule",
     "TupleTable",
     "Value",
@@ -40,6 +43,7 @@ __all__ = [
     "guess_mapping",
     "instants",
     "iso_text",
+    "look_at",
     "normalise",
     "parse_instant",
     "parse_text",

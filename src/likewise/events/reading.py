@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final, NamedTuple
 
 import msgspec
 
@@ -14,8 +14,12 @@ from likewise.errors import BuildError, InputError
 from likewise.events.columns import default_id
 from likewise.events.event import Event
 from likewise.events.files import Source, head, line_blocks, open_source, source_name
+from likewise.events.formats.avro import MAGIC as AVRO
+from likewise.events.formats.avro import plain_record, read_avro_records
 from likewise.events.formats.cloudevents import event_of_cloudevent, unique_key
-from likewise.events.formats.jsonl import decode_batch, parse_json
+from likewise.events.formats.jsonl import ParseLine, decode_batch, parse_json, parser_of
+from likewise.events.formats.logs.logfmt import looks_like_logfmt
+from likewise.events.formats.logs.syslog import SYSLOG_MAPPING, looks_like_syslog
 from likewise.events.formats.ntriples import parse_statement, read_ntriples
 from likewise.events.formats.turtle import read_turtle
 from likewise.events.forms import EventForm, FlatForm, RecordForm, form_of
@@ -23,12 +27,15 @@ from likewise.events.guessing import SAMPLE, settle_mapping
 from likewise.events.mapping import RecordMapping, at_path
 from likewise.events.records import IdSet, OnError, OnMapping, RecordIntake
 
-__all__ = ["FORMATS", "read_batches", "read_events"]
+__all__ = ["FORMATS", "SourceLook", "look_at", "read_batches", "read_events"]
 
-FORMATS: Final = ("jsonl", "json", "csv", "parquet", "cloudevents", "ntriples", "turtle")
+FORMATS: Final = (
+    *("jsonl", "json", "csv", "parquet", "avro", "logfmt", "syslog"),
+    *("cloudevents", "ntriples", "turtle"),
+)
 """`json` is one document, a record or an array of records; `cloudevents` is a document or lines; `csv` is TSV too."""
 
-MAPPED: Final = ("jsonl", "json", "csv", "parquet")
+MAPPED: Final = FORMATS[:7]
 """Formats of records that need not be in the form of events."""
 SMALL: Final = 1 << 15
 """A block of fewer bytes is read before a kernel is loaded."""
@@ -42,9 +49,13 @@ _SUFFIXES = {
     ".csv": "csv",
     ".tsv": "csv",
     ".parquet": "parquet",
+    ".avro": "avro",
+    ".logfmt": "logfmt",
+    ".syslog": "syslog",
 }
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 _BATCH: Final = 1000
+_LOOKED_AT: Final = 200
 _decode_documents = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
@@ -109,6 +120,41 @@ def read_batches(
     return _read(source, format, reading, allow_empty)
 
 
+class SourceLook(NamedTuple):
+    """What is seen of a source: its format, its mapping if it holds flat records, and the separator of a table."""
+
+    format: str
+    mapping: RecordMapping | None
+    separator: str | None
+
+
+def look_at(
+    source: Path | str, *, format: str = "auto", mapping: RecordMapping | None = None, separator: str | None = None
+) -> SourceLook:
+    """What reading a file would find out from its first records, for those who read it elsewhere.
+
+    >>> _ = Path("makers.logfmt").write_text("ts=1 level=warn")
+    >>> look_at("makers.logfmt")
+    SourceLook(format='logfmt', mapping=RecordMapping(id=None, time='ts', ...), separator=None)
+    """
+    name = source_name(source)
+    with open_source(source, name=name) as stream:
+        start = head(stream)
+    chosen = _guess(name, start) if format == "auto" else format
+    if mapping is not None and mapping.complete:
+        found = [mapping]
+    else:
+        found = []
+        options: dict[str, Any] = {"mapping": mapping, "separator": separator, "on_mapping": found.append}
+        next(read_batches(source, format=chosen, on_error=lambda _: None, allow_empty=True, **options), None)
+    if chosen != "csv":
+        return SourceLook(chosen, found[-1] if found else None, None)
+    from likewise.events.formats.csv import header_of
+
+    _, between = header_of(_first_statement(start), separator, source=name)
+    return SourceLook(chosen, found[-1] if found else None, between)
+
+
 @dataclass(slots=True)
 class _Reading:
     """One source being read, and what is known of its records."""
@@ -124,16 +170,19 @@ class _Reading:
             if records and not form_of(records).flat and not any(map(self._has_fields, records)):
                 hint = "leave out the mapping and the options that name fields"
                 raise BuildError(f"{self.intake.source} has events already", hint=hint)
-            objects = [record for record in records if isinstance(record, dict)]
-            settled = settle_mapping(self.mapping, objects)
-            if settled != self.mapping and self.on_mapping is not None:
-                self.on_mapping(settled)
-            guessed = not self.mapping.complete and not self.mapping.time
-            return FlatForm(settled, records=objects if guessed else None, on_growth=self.on_mapping)
+            return self.flat_form([record for record in records if isinstance(record, dict)])
         form = form_of(records, self.on_mapping)
         if isinstance(form, FlatForm) and self.on_mapping is not None:
             self.on_mapping(form.mapping)
         return form
+
+    def flat_form(self, records: list[dict[str, object]]) -> FlatForm:
+        """The form of flat records of which these are the first."""
+        settled = settle_mapping(self.mapping, records)
+        if settled != self.mapping and self.on_mapping is not None:
+            self.on_mapping(settled)
+        guessed = self.mapping is None or not (self.mapping.complete or self.mapping.time)
+        return FlatForm(settled, records=records if guessed else None, on_growth=self.on_mapping)
 
     def _has_fields(self, record: object) -> bool:
         taken = self.mapping.taken if self.mapping is not None else ()
@@ -165,7 +214,9 @@ def _guess(name: str, start: bytes) -> str:
             return "cloudevents" if known == "jsonl" and _is_cloudevent(start) else known
     if name.endswith((".cloudevents.json", ".ce.json")):
         return "cloudevents"
-    return "parquet" if start.startswith(b"PAR1") else _sniff(start.lstrip())
+    if start.startswith((b"PAR1", AVRO)):
+        return "parquet" if start.startswith(b"PAR1") else "avro"
+    return _sniff(start.lstrip())
 
 
 def _sniff(start: bytes) -> str:
@@ -173,9 +224,15 @@ def _sniff(start: bytes) -> str:
         if _is_cloudevent(start):
             return "cloudevents"
         return "json" if start[:1] == b"[" or not _is_whole(start) else "jsonl"
+    if looks_like_syslog(start[:_LOOKED_AT]):
+        return "syslog"
     statement = _first_statement(start)
     if not statement.startswith((b"<", b"_:", b"@", b"PREFIX", b"BASE", b"prefix", b"base")):
-        return "csv" if _is_table(start) else "jsonl"
+        return "logfmt" if looks_like_logfmt(statement) else "csv" if _is_table(start) else "jsonl"
+    return _rdf_of(statement)
+
+
+def _rdf_of(statement: bytes) -> str:
     try:
         return "ntriples" if parse_statement(statement) else "turtle"
     except InputError:
@@ -222,12 +279,12 @@ def _read_jsonl(stream: BinaryIO, reading: _Reading) -> Iterator[Sequence[Event]
         yield from columns.read(block, first)
 
 
-def _first_records(start: bytes) -> list[object]:
-    """The first lines that are JSON."""
+def _first_records(start: bytes, parse: ParseLine = parse_json) -> list[object]:
+    """The first lines that are records."""
     found: list[object] = []
     for line in start.split(b"\n"):
         try:
-            found += [parse_json(line)] if line.strip() else []
+            found += [parse(line)] if line.strip() else []
         except InputError:
             continue
         if len(found) == SAMPLE:
@@ -344,10 +401,41 @@ def _parquet(place: Path | str | None, stream: BinaryIO, reading: _Reading) -> I
     return read_parquet(source, reading.intake, mapping=reading.mapping, on_mapping=reading.on_mapping)
 
 
+def _read_lines(stream: BinaryIO, reading: _Reading, format: str) -> Iterator[Sequence[Event]]:
+    """Lines of flat records that are not JSON."""
+    if format == "syslog" and reading.mapping is None:
+        reading.mapping = SYSLOG_MAPPING
+    parse = parser_of(format, reading.mapping)
+    form = reading.flat_form([record for record in _first_records(head(stream), parse) if isinstance(record, dict)])
+    for first, block in line_blocks(stream):
+        yield list(decode_batch(block.removesuffix(b"\n").split(b"\n"), first, reading.intake, form, parse))
+
+
+def _read_avro(stream: BinaryIO, reading: _Reading) -> Iterator[Sequence[Event]]:
+    records = read_avro_records(stream, source=reading.intake.source)
+    first = list(islice(records, SAMPLE))
+    form = reading.flat_form(first)
+    return _batches(_events_of_records(chain(first, records), reading.intake, form))
+
+
+def _events_of_records(records: Iterator[dict[str, Any]], intake: RecordIntake, form: RecordForm) -> Iterator[Event]:
+    for number, record in enumerate(records, 1):
+        try:
+            event = form.event(plain_record(record), default_id=default_id(intake.source, number))
+        except InputError as flaw:
+            intake.reject(flaw, line=number, raw=str(record).encode())
+            continue
+        if intake.is_new(event.id, line=number, raw=str(record).encode()):
+            yield event
+
+
 _READERS: dict[str, Callable[[BinaryIO, _Reading], Iterator[Sequence[Event]]]] = {
     "jsonl": _read_jsonl,
     "json": _read_json,
     "csv": _read_csv,
+    "avro": _read_avro,
+    "logfmt": lambda stream, reading: _read_lines(stream, reading, "logfmt"),
+    "syslog": lambda stream, reading: _read_lines(stream, reading, "syslog"),
     "cloudevents": _read_cloudevents,
     "ntriples": lambda stream, reading: _batches(read_ntriples(stream, reading.intake)),
     "turtle": lambda stream, reading: _batches(read_turtle(stream, reading.intake)),

@@ -17,7 +17,7 @@ from likewise.matching import EventScores, Match, Matcher
 from likewise.pipeline.events.frame import Keep, written
 from likewise.pipeline.events.keep import Kept, keeping
 from likewise.pipeline.events.transfer import Batches, over_events
-from likewise.pipeline.options import Subscriptions, interests, named_options
+from likewise.pipeline.options import Subscriptions, glossary_text, interests, named_options
 from likewise.recipe import Interests, Recipe
 
 if TYPE_CHECKING:
@@ -83,6 +83,7 @@ def match(
     distinct: bool | None = None,
     competitors: Any = None,
     background: Any = None,
+    glossary: str | Path | None = None,
     temperature: float | None = None,
     attribute_weight: float | None = None,
     taxonomy: Any = None,
@@ -92,7 +93,8 @@ def match(
     Subscriptions are text, the path of a file, a list of texts, a mapping from names to texts, a DataFrame (columns
     `name`, `subscription`), or ready ones. `spaces` are spaces by name or path: each worker maps them from that path.
     `with_explanation` adds the best mapping and its probability, which costs time for every match. `keep` are columns
-    of the input that the result has too (`"*"`: all that are not the event's). Other options are those of `Matcher`.
+    of the input that the result has too (`"*"`: all that are not the event's). `glossary` is a file of abbreviations
+    and synonyms. Other options are those of `Matcher`.
     """
     options = {
         "approach": approach,
@@ -106,7 +108,7 @@ def match(
         "attribute_weight": attribute_weight,
         "taxonomy": taxonomy,
     }
-    recipe = recipe_of(interests(subscriptions), spaces=spaces, measure=measure, **options)
+    recipe = recipe_of(interests(subscriptions), spaces=spaces, measure=measure, glossary=glossary, **options)
     return match_with(events, recipe, with_explanation=with_explanation, keep=keep)
 
 
@@ -115,9 +117,11 @@ def recipe_of(
     *,
     spaces: str | Path | Sequence[str | Path] = (),
     measure: str | None = None,
+    glossary: str | Path | None = None,
     **options: Any,
 ) -> Recipe:
     """The recipe of a matcher, checked."""
+    options["glossary"] = glossary_text(glossary, measure=measure)
     return _checked(Recipe.of(subscriptions, measure=measure, spaces=spaces, options=options))
 
 

@@ -7,11 +7,13 @@ from datetime import timedelta
 from difflib import get_close_matches
 from functools import wraps
 from inspect import signature
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
 
-from likewise.errors import BuildError, ParseError
+from likewise.errors import BuildError, InputError, ParseError
 from likewise.language import Negation, parse_pattern
 from likewise.recipe import Interests
+from likewise.semantics import Glossary
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -49,6 +51,22 @@ def named_options(function: Callable[P, R]) -> Callable[P, R]:
         return function(*arguments, **options)
 
     return checked
+
+
+def glossary_text(path: str | Path | None, *, measure: str | None = None) -> str | None:
+    """The text of a glossary, read and checked here, so that it goes to the workers with the recipe."""
+    if path is None:
+        return None
+    if measure not in (None, "evidence"):
+        raise BuildError(f"the measure {measure} takes no glossary", hint="choose the measure evidence")
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", source=str(path), hint="check the path") from None
+    except UnicodeDecodeError:
+        raise InputError("not valid UTF-8", source=str(path), hint="write the file as UTF-8") from None
+    Glossary.from_text(text, source=str(path))
+    return text
 
 
 def microseconds(duration: Span | None) -> int | None:

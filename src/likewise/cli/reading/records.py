@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
 
@@ -26,7 +26,9 @@ class Records:
     panel: ClassVar[str] = "Records that are not events yet"
     format: Annotated[
         str,
-        typer.Option(help="jsonl, json, csv, parquet, cloudevents, ntriples, turtle; default: by name and content."),
+        typer.Option(
+            help="jsonl, json, csv, parquet, avro, logfmt, syslog, cloudevents, ntriples, turtle; default: by content."
+        ),
     ] = "auto"
     id: Annotated[
         list[str] | None,
@@ -74,6 +76,29 @@ class Records:
         read = {"format": self.format, "mapping": mapping, "separator": self.separator}
         return read | {"on_mapping": self._guessed}
 
+    def on_spark(self, path: str) -> dict[str, Any]:
+        """What Spark's reader is to know: a guess is made here, by the first records of a file."""
+        from likewise.events import look_at
+
+        place, mapping = _first_file(path), self._mapping()
+        if place is None:
+            if mapping is not None and not mapping.complete:
+                raise BuildError("a mapping cannot be guessed for what Spark alone reads", hint="give --mapping FILE")
+            return {"format": self.format, "columns": mapping}
+        look = look_at(place, format=self.format, mapping=mapping, separator=self.separator)
+        found = look.mapping
+        if found is not None and (mapping is None or not mapping.complete):
+            self._guessed(found)
+        if found is not None and look.format == "csv" and found.zone is None:
+            found = replace(found, zone="UTC")  # as in one process, whatever the zone of the session
+        sep = {"options": {"sep": look.separator}} if look.separator not in (None, ",") else {}
+        return {"format": look.format, "columns": found, **sep}
+
+    def whole_mapping(self) -> RecordMapping | None:
+        """The mapping of records that nobody can look at beforehand: it says all, or what it leaves out is nowhere."""
+        mapping = self._mapping()
+        return None if mapping is None else replace(mapping, complete=True)
+
     def _mapping(self) -> RecordMapping | None:
         from likewise.events import RecordMapping
 
@@ -96,6 +121,15 @@ class Records:
             mapping.save(self.save_mapping)
         kept = f"saved in {self.save_mapping}" if self.save_mapping else "--save-mapping FILE keeps it"
         errors.print(f"guessed mapping: {mapping} ({kept})", markup=False, soft_wrap=True)
+
+
+def _first_file(path: str) -> Path | None:
+    """A file to look at: the path itself, or the first in a folder; none where only Spark can read."""
+    place = Path(path)
+    if place.is_dir():
+        files = (each for each in place.rglob("*") if each.is_file() and not each.name.startswith((".", "_")))
+        return min(files, default=None)
+    return place if place.is_file() and place.suffix != ".sqlite3" else None
 
 
 def _few(names: list[str] | None) -> str | list[str] | None:

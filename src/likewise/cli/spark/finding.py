@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
 
     from likewise.cli.reading.input import Rejects
+    from likewise.cli.reading.records import Records
     from likewise.composite import Detection
     from likewise.language import Subscription
     from likewise.recipe import Recipe
@@ -29,15 +30,16 @@ class SparkJob:
     remote: str | None = None
     out: str | None = None
     as_json: bool = False
+    records: Records
 
     def run(self, what: str, find: Callable[[DataFrame], tuple[int, DataFrame]]) -> None:
         """Find answers in the events: how many there are, and the records that could not be taken."""
         from likewise.pipeline import read_events
 
-        path = _path(self.events)
+        reading = self.records.on_spark(_path(self.events))
         refuse_taken(self.out)
         with session(self.master, self.remote) as spark, progress_of(spark):
-            count, letters = find(read_events(spark, path))
+            count, letters = find(read_events(spark, self.events, **reading))
             _reject(letters, self.rejects)
         if not self.as_json:
             errors.print(counted(count, what))
@@ -76,9 +78,6 @@ def _path(events: str) -> str:
 
     if events == "-":
         raise BuildError("Spark reads files, not stdin", hint="give a file or a folder, or leave out --spark")
-    if events.endswith((".csv", ".tsv")):
-        hint = f"make it events first: likewise convert {events} --time COLUMN --out events.jsonl"
-        raise BuildError(f"{events} is a table, not events", hint=hint)
     return events
 
 

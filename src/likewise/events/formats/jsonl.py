@@ -8,9 +8,10 @@ precisely what is wrong; so the usual line pays nothing for good messages.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
-from typing import Annotated, Any
+from functools import partial
+from typing import Annotated, Any, Final
 
 import msgspec
 
@@ -18,13 +19,19 @@ from likewise.errors import InputError
 from likewise.events.columns import default_id
 from likewise.events.event import Event, Instant, Value, to_instant
 from likewise.events.files import MAX_LINE
+from likewise.events.formats.logs.logfmt import parse_logfmt
+from likewise.events.formats.logs.syslog import parse_syslog
 from likewise.events.forms import EventForm, FlatForm, RecordForm
 from likewise.events.instants import FIRST, LAST, parse_instant
 from likewise.events.mapping import RecordMapping
 from likewise.events.records import IdSet, OnError, RecordIntake
 from likewise.events.values import MAX_INTEGER, MAX_TEXT, MIN_INTEGER, check_span, parse_text
 
-__all__ = ["decode_batch", "decode_line", "decode_lines", "decode_one", "parse_json"]
+__all__ = ["ParseLine", "decode_batch", "decode_line", "decode_lines", "decode_one", "parse_json", "parser_of"]
+
+ParseLine = Callable[[bytes], object]
+"""Makes a record of a line."""
+_PARSERS: Final = {"logfmt": parse_logfmt, "syslog": parse_syslog}
 
 
 _Integer = Annotated[int, msgspec.Meta(ge=MIN_INTEGER, le=MAX_INTEGER)]
@@ -68,25 +75,35 @@ def decode_lines(
     on_error: OnError | None = None,
     seen: set[str] | None = None,
     mapping: RecordMapping | None = None,
+    format: str = "jsonl",
 ) -> Iterator[Event]:
     """The events on many lines, as fast as may be; blank lines are skipped.
 
     `first` is the number of the first line. Ids are checked against `seen`, if given, and added to it. With a mapping,
-    the lines are flat records.
+    the lines are flat records, in JSON or in another format of lines.
+
+    >>> [event] = decode_lines([b"ts=1 level=warn"], mapping=RecordMapping(time="ts"), format="logfmt")
+    >>> event.tuples
+    (('level', 'warn'),)
     """
+    intake = RecordIntake(source, on_error, None if seen is None else IdSet(seen))
     form = None if mapping is None else FlatForm(mapping)
-    return decode_batch(lines, first, RecordIntake(source, on_error, None if seen is None else IdSet(seen)), form)
+    return decode_batch(lines, first, intake, form, parser_of(format, mapping))
 
 
 def decode_batch(
-    lines: Iterable[bytes], first: int, intake: RecordIntake, form: RecordForm | None = None
+    lines: Iterable[bytes],
+    first: int,
+    intake: RecordIntake,
+    form: RecordForm | None = None,
+    parse: ParseLine | None = None,
 ) -> Iterator[Event]:
     """The events on some of the lines of an intake, from line number `first` on."""
     form = _EVENTS if form is None else form
     seen = intake.seen
     for number, line in enumerate(lines, first):
         try:
-            event = decode_one(line, number, intake.source, form)
+            event = decode_one(line, number, intake.source, form, parse)
             if event is None:
                 continue
         except InputError as flaw:
@@ -97,7 +114,7 @@ def decode_batch(
         yield event
 
 
-def decode_one(line: bytes, number: int, source: str, form: RecordForm) -> Event | None:
+def decode_one(line: bytes, number: int, source: str, form: RecordForm, parse: ParseLine | None = None) -> Event | None:
     """The event on a line, None if it is blank."""
     try:
         if len(line) > MAX_TEXT or form.flat:
@@ -107,7 +124,7 @@ def decode_one(line: bytes, number: int, source: str, form: RecordForm) -> Event
     except _UNUSUAL:
         if not line.strip():
             return None
-        return form.event(parse_json(line), default_id=default_id(source, number))
+        return form.event((parse or parse_json)(line), default_id=default_id(source, number))
 
 
 def _event(record: _Line) -> Event:
@@ -145,6 +162,12 @@ def _instant(field: str, moment: datetime | float) -> Instant:
     if not FIRST <= instant <= LAST:
         raise ValueError  # the zone moved it out of the years 1 to 9999
     return instant
+
+
+def parser_of(format: str, mapping: RecordMapping | None) -> ParseLine:
+    """What makes records of the lines of a format."""
+    kinds = None if mapping is None else mapping.kinds
+    return partial(_PARSERS[format], kinds=kinds) if format in _PARSERS else parse_json
 
 
 def parse_json(data: bytes) -> object:

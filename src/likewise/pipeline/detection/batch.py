@@ -27,7 +27,7 @@ from likewise.pipeline.events.frame import FLAW, Keep
 from likewise.pipeline.events.keep import Kept, keeping
 from likewise.pipeline.events.refusals import refused
 from likewise.pipeline.events.transfer import over_events
-from likewise.pipeline.options import Span, Subscriptions, interests, microseconds, named_options
+from likewise.pipeline.options import Span, Subscriptions, glossary_text, interests, microseconds, named_options
 from likewise.pipeline.session import jvm_thread
 from likewise.pipeline.streaming.subscriptions import FixedRecipe, RecipeSource, SubscriptionTable
 from likewise.recipe import Recipe
@@ -76,6 +76,7 @@ def detect(
     keep: Keep = (),
     competitors: Any = None,
     background: Any = None,
+    glossary: str | Path | None = None,
     aggregation: str | None = None,
     temperature: float | None = None,
     attribute_weight: float | None = None,
@@ -102,6 +103,7 @@ def detect(
             "threshold": threshold,
             "competitors": competitors,
             "background": background,
+            "glossary": glossary_text(glossary, measure=measure),
             "aggregation": aggregation,
             "temperature": temperature,
             "attribute_weight": attribute_weight,

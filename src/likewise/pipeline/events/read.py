@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from likewise.errors import BuildError, InputError
-from likewise.events import BadRecord, Event, OnError, RecordMapping, decode_lines, instants, zone_of
+from likewise.events import SYSLOG_MAPPING, BadRecord, Event, OnError, RecordMapping, decode_lines, instants, zone_of
 from likewise.events import read_events as read_source
 from likewise.pipeline.events.csv_scan import CsvTable, csv_events, row_id
 from likewise.pipeline.events.frame import EVENTS_SCHEMA, Keep, as_events, batch_of
@@ -26,13 +26,17 @@ from likewise.pipeline.events.transfer import EventOrigin, remember
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-FORMATS: Final = ("jsonl", "cloudevents", "json", "ntriples", "turtle", "parquet", "csv", "broker")
+FORMATS: Final = (
+    *("jsonl", "cloudevents", "json", "ntriples", "turtle", "parquet", "csv", "avro", "logfmt", "syslog"),
+    "broker",
+)
 """`json` is whole documents, an event or an array of events a file; `cloudevents` is lines; `broker` is the database
 of a broker, a file or a PostgreSQL URL."""
 
-_LINES = ("jsonl", "cloudevents")
+_PARSED = ("jsonl", "logfmt", "syslog")
+_LINES = (*_PARSED, "cloudevents")
 _TABLES = ("csv", "parquet")
-_RECORDS = ("jsonl", "json")
+_RECORDS = (*_PARSED, "json", "avro")
 """Formats of records that need not be in the form of events."""
 _SUFFIXES: Final = {
     ".jsonl": "jsonl",
@@ -42,6 +46,9 @@ _SUFFIXES: Final = {
     ".ttl": "turtle",
     ".parquet": "parquet",
     ".csv": "csv",
+    ".avro": "avro",
+    ".logfmt": "logfmt",
+    ".syslog": "syslog",
     ".sqlite3": "broker",
 }
 _COMPRESSED = (".gz", ".bz2", ".zst")
@@ -75,6 +82,11 @@ def read_events(
         raise BuildError(f"{chosen} records have no columns to keep", hint="leave out keep")
     if columns is not None and chosen not in (*_TABLES, *_RECORDS):
         raise BuildError(f"{chosen} events name their own attributes", hint="leave out columns")
+    if columns is None and chosen in ("avro", "logfmt"):
+        hint = "give columns=RecordMapping(id=…, time=…, attributes=[…])"
+        raise BuildError(f"{chosen} records need to know which fields make an event", hint=hint)
+    if columns is None and chosen == "syslog":
+        columns = SYSLOG_MAPPING
     if chosen == "broker":
         return _broker_log(spark, str(path), stream=stream, stamp=stamp, options=dict(options or {}))
     # A relative path is meant from here, which need not be where Spark was started.
@@ -242,7 +254,7 @@ class Decoder:
         flaws: list[BadRecord] = []
         records = [record or b"" for record in batch.column("record").to_pylist()]
         sources = [source or "<record>" for source in batch.column("source").to_pylist()]
-        if self.format == "jsonl" and not self.stamp:
+        if self.format in _PARSED and not self.stamp:
             return batch_of(self._lines(records, sources, flaws.append), flaws)
         events: list[Event] = []
         times = instants(batch.column("received")).to_pylist()
@@ -252,7 +264,7 @@ class Decoder:
         return batch_of(events, flaws)
 
     def _made(self, record: bytes, source: str, on_error: OnError) -> Iterable[Event]:
-        if self.format == "jsonl":
+        if self.format in _PARSED:
             return self._lines([record], [source], on_error)
         return self._documents(record, source, on_error)
 
@@ -263,7 +275,10 @@ class Decoder:
         def reject(flaw: BadRecord) -> None:
             on_error(BadRecord(sources[flaw.line or 0], None, flaw.reason, flaw.raw, flaw.hint))
 
-        for event in decode_lines(lines, source=_NAMELESS, first=0, on_error=reject, mapping=self.mapping):
+        events = decode_lines(
+            lines, source=_NAMELESS, first=0, on_error=reject, mapping=self.mapping, format=self.format
+        )
+        for event in events:
             if event.id.startswith(_NAMELESS):
                 at = int(event.id.removeprefix(f"{_NAMELESS}:"))
                 named = row_id(sources[at], lines[at].strip().decode(errors="replace"))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from likewise.composite import BUCKETS
 from likewise.errors import BuildError
+from likewise.events import RecordMapping
 from likewise.pipeline.detection.batch import DetectOptions, detect_with
 from likewise.pipeline.events.frame import dead_letters
 from likewise.pipeline.events.read import decode_records, read_events
@@ -51,8 +52,15 @@ class Places:
         return f"{self.checkpoint}/spool"
 
 
-def read_stream(spark: SparkSession, source: str, options: Mapping[str, str], *, places: Places) -> DataFrame:
-    """Events from a source by its name.
+def read_stream(
+    spark: SparkSession,
+    source: str,
+    options: Mapping[str, str],
+    *,
+    places: Places,
+    mapping: RecordMapping | None = None,
+) -> DataFrame:
+    """Events from a source by its name; a `mapping` makes events of flat records.
 
     `files`: path, format, and Spark's own (maxFilesPerTrigger). `socket`: host, port; a JSON line each. `mqtt`:
     broker, topic. `rate`: path of an event file that is told over and over, rowsPerSecond. `broker`: the database of a
@@ -61,7 +69,9 @@ def read_stream(spark: SparkSession, source: str, options: Mapping[str, str], *,
     if source not in SOURCES:
         raise BuildError(f"no source {source!r}", hint=f"one of {', '.join(SOURCES)}")
     given = dict(options)
-    return _READERS[source](spark, given, places)
+    if source == "broker" and mapping is not None:
+        raise BuildError("a broker's log has events already", hint="leave out the mapping")
+    return _READERS[source](spark, given, places, mapping)
 
 
 def _need(options: dict[str, str], name: str, source: str) -> str:
@@ -70,24 +80,25 @@ def _need(options: dict[str, str], name: str, source: str) -> str:
     return options.pop(name)
 
 
-def _files(spark: SparkSession, options: dict[str, str], _places: Places) -> DataFrame:
+def _files(spark: SparkSession, options: dict[str, str], _places: Places, mapping: RecordMapping | None) -> DataFrame:
     path, written = _need(options, "path", "files"), options.pop("format", "jsonl")
     stamp = options.pop("stamp", "false").lower() == "true"
-    return read_events(spark, path, format=written, stream=True, stamp=stamp, options=options)
+    return read_events(spark, path, format=written, stream=True, stamp=stamp, columns=mapping, options=options)
 
 
-def _socket(spark: SparkSession, options: dict[str, str], _places: Places) -> DataFrame:
+def _socket(spark: SparkSession, options: dict[str, str], _places: Places, mapping: RecordMapping | None) -> DataFrame:
     from pyspark.sql import functions as F
 
     host, port = options.pop("host", "localhost"), _need(options, "port", "socket")
-    rows = spark.readStream.format("socket").option("host", host).option("port", port)
-    lines = rows.option("includeTimestamp", "true").load()
+    reader = spark.readStream.format("socket").option("host", host).option("port", port)
+    lines = reader.option("includeTimestamp", "true").load()
     record = F.col("value").cast("binary").alias("record")
     name = F.lit(f"{host}:{port}").alias("source")
-    return decode_records(lines.select(record, name, F.col("timestamp").alias("received")), stamp=True)
+    rows = lines.select(record, name, F.col("timestamp").alias("received"))
+    return decode_records(rows, format=options.pop("format", "jsonl"), stamp=True, mapping=mapping)
 
 
-def _mqtt(spark: SparkSession, options: dict[str, str], places: Places) -> DataFrame:
+def _mqtt(spark: SparkSession, options: dict[str, str], places: Places, mapping: RecordMapping | None) -> DataFrame:
     from likewise.delivery import name_of
     from likewise.pipeline.streaming.mqtt_source import read_mqtt
 
@@ -95,21 +106,21 @@ def _mqtt(spark: SparkSession, options: dict[str, str], places: Places) -> DataF
     broker, client = _need(options, "broker", "mqtt"), options.pop("client", name_of(places.spool))
     written = options.pop("format", "jsonl")
     rows = read_mqtt(spark, broker, topics=topics, spool=options.pop("spool", places.spool), client=client)
-    return decode_records(rows, format=written, stamp=True)
+    return decode_records(rows, format=written, stamp=True, mapping=mapping)
 
 
-def _broker(spark: SparkSession, options: dict[str, str], _places: Places) -> DataFrame:
+def _broker(spark: SparkSession, options: dict[str, str], _places: Places, _mapping: RecordMapping | None) -> DataFrame:
     database = _need(options, "database", "broker")
     return read_events(spark, database, format="broker", stream=True, options=options)
 
 
-def _rate(spark: SparkSession, options: dict[str, str], _places: Places) -> DataFrame:
+def _rate(spark: SparkSession, options: dict[str, str], _places: Places, mapping: RecordMapping | None) -> DataFrame:
     """The i-th row is the i-th event of a file, over and over, with a new id and the time of the row."""
     from pyspark.sql import functions as F
     from pyspark.sql.window import Window
 
     path = _need(options, "path", "rate")
-    told = read_events(spark, path, format=options.pop("format", "auto")).where("flaw is null")
+    told = read_events(spark, path, format=options.pop("format", "auto"), columns=mapping).where("flaw is null")
     numbered = told.select("*", (F.row_number().over(Window.orderBy("time", "id")) - 1).alias("number")).cache()
     count = numbered.count()
     if not count:
@@ -122,7 +133,7 @@ def _rate(spark: SparkSession, options: dict[str, str], _places: Places) -> Data
     )
 
 
-_READERS: dict[str, Callable[[Any, dict[str, str], Places], DataFrame]] = {
+_READERS: dict[str, Callable[[Any, dict[str, str], Places, RecordMapping | None], DataFrame]] = {
     "broker": _broker,
     "files": _files,
     "mqtt": _mqtt,

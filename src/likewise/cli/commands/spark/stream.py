@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,10 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from likewise.cli.guard import guard
+from likewise.cli.meaning import settled, spark_options
+from likewise.cli.options import MeaningOptions, grouped
 from likewise.cli.output import counted, errors, print_json
+from likewise.cli.reading.records import Records
 from likewise.errors import BuildError
 
 if TYPE_CHECKING:
+    from likewise.events import RecordMapping
     from likewise.pipeline import Sink
 
 
@@ -21,6 +26,7 @@ def register(app: typer.Typer) -> None:
     app.command("stream")(stream)
 
 
+@grouped
 def stream(
     subscriptions: Annotated[Path, typer.Argument(help="File or folder of subscriptions; read again for every batch.")],
     *,
@@ -30,9 +36,8 @@ def stream(
     sink: Annotated[str, typer.Option(help="files, console, mqtt or webhook.")] = "console",
     to: Annotated[list[str] | None, typer.Option("--to", metavar="KEY=VALUE", help="About the sink.")] = None,
     what: Annotated[str | None, typer.Option(help="matches or detections, if not told by the subscriptions.")] = None,
-    space: Annotated[list[str] | None, typer.Option(help="Space for `~`, by name or path; may be repeated.")] = None,
-    approach: Annotated[str | None, typer.Option(help="exact, approximate, thematic, …")] = None,
-    threshold: Annotated[float | None, typer.Option(min=0, max=1, help="Least score of a match.")] = None,
+    meaning: MeaningOptions,
+    records: Records,
     lateness: Annotated[
         str,
         typer.Option(
@@ -86,23 +91,32 @@ def stream(
     from likewise.pipeline import FileSink, Places, Stream, SubscriptionTable, read_stream
 
     asked, wanted = _pairs(given, "--from"), _pairs(to, "--to")
+    meaning = settled(meaning)
     guard(
-        reads={"SUBSCRIPTIONS": subscriptions, "--from path": asked.get("path")},
+        reads={
+            "SUBSCRIPTIONS": subscriptions,
+            "--from path": asked.get("path"),
+            "--background": meaning.background,
+            "--glossary": meaning.glossary,
+            "--mapping": records.mapping,
+        },
+        writes={"--save-mapping": records.save_mapping},
         makes={"--checkpoint": checkpoint, "--to path": wanted.get("path"), "--dead-letters": dead_letter},
     )
     _check(what, subscriptions)
     trigger = _trigger(every, once=once)
     places = Places(str(checkpoint.absolute()))
     target = _sink(sink, wanted, places.ledger)
-    arguments: dict[str, Any] = {"spaces": space or (), "options": {"approach": approach, "threshold": threshold}}
     _check_source(source, asked)
+    told_by = stream_arguments(meaning)
+    asked, mapping = _reading(source, asked, records)
     ending, told = Ending(), ReportedBatches(log=checkpoint / "failure.txt")
     with ending.heeded(), ending.without_jvm(), session(master, remote) as spark:
         ending.heed()
-        events = read_stream(spark, source, asked, places=places)
+        events = read_stream(spark, source, asked, places=places, mapping=mapping)
         job = Stream(
             events,
-            SubscriptionTable(str(subscriptions.absolute()), places.pins, arguments),
+            SubscriptionTable(str(subscriptions.absolute()), places.pins, told_by),
             target,
             places.checkpoint,
             what=what,  # type: ignore[arg-type]  # checked above
@@ -121,6 +135,30 @@ def stream(
         errors.print(
             f"stopped after {counted(told.events, 'event')}; with --checkpoint {checkpoint} it goes on where it is"
         )
+
+
+def stream_arguments(meaning: MeaningOptions) -> dict[str, Any]:
+    """How words are compared, as `Recipe.of` is told: workers read the subscriptions, and build from this."""
+    from likewise.pipeline.options import glossary_text
+
+    options = spark_options(meaning)
+    options["glossary"] = glossary_text(options["glossary"], measure=meaning.measure)
+    return {"spaces": meaning.space or (), "measure": options.pop("measure"), "options": options}
+
+
+def _reading(source: str, asked: dict[str, str], records: Records) -> tuple[dict[str, str], RecordMapping | None]:
+    """What the source is told of its records: files are looked at, what comes over the wire needs a whole mapping."""
+    if records.format != "auto" and "format" not in asked:
+        asked = {**asked, "format": records.format}
+    if source not in ("files", "rate"):
+        mapping = records.whole_mapping()
+        if mapping is not None and source == "broker":
+            raise BuildError("a broker's log has events already", hint="leave out the options that name fields")
+        return asked, mapping
+    told = replace(records, format=asked.get("format", "auto")).on_spark(asked["path"])
+    if told["format"] != "auto":
+        asked = {**asked, "format": told["format"]}
+    return asked | told.get("options", {}), told["columns"]
 
 
 def _check(what: str | None, subscriptions: Path) -> None:

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from likewise.cli.guard import guard
-from likewise.cli.meaning import engine_options, settled, spark_options
-from likewise.cli.options import Json, MeaningOptions, OnSpark, ReadingOptions, Timing, chosen, grouped
+from likewise.cli.finding import EventsSource, FindingOptions
+from likewise.cli.meaning import engine_options
+from likewise.cli.options import Json, Timing, chosen, grouped
 from likewise.cli.output import counted, errors, output, print_json
 from likewise.cli.reading.feed import Feed
-from likewise.cli.reading.input import Rejects, by_spaces, read_subscriptions, spaces_for
-from likewise.cli.reading.records import Records
+from likewise.cli.reading.input import Rejects, by_spaces, read_subscriptions
 from likewise.cli.reading.unknown import report_unknown
 from likewise.errors import BuildError, InputError
 from likewise.files import write_whole
@@ -37,14 +36,11 @@ def register(app: typer.Typer) -> None:
 
 @grouped
 def detect(
-    events: Annotated[str, typer.Argument(help="Events (JSON, CSV, Parquet, CloudEvents or RDF), or - for stdin.")],
+    events: EventsSource,
     patterns: Annotated[str, typer.Argument(help="File of patterns and of the subscriptions they refer to.")],
     *,
     timing: Timing,
-    meaning: MeaningOptions,
-    reading: ReadingOptions,
-    records: Records,
-    where: OnSpark,
+    given: FindingOptions,
     explain: Annotated[bool, typer.Option("--explain", help="Show the trace of each detection.")] = False,
     state: Annotated[bool, typer.Option("--state", help="Show what each pattern holds, and why it stopped.")] = False,
     rank: Annotated[bool, typer.Option("--rank", help="Print the surest detections first, at the end.")] = False,
@@ -56,35 +52,27 @@ def detect(
 
     Example: `likewise detect homes.jsonl examples/patterns/homes.lw --explain --state`
     """
-    meaning = settled(meaning)
-    guard(
-        reads={
-            "EVENTS": events,
-            "PATTERNS": patterns,
-            "--background": meaning.background,
-            "--mapping": records.mapping,
-        },
-        writes={
-            "--chart": chart,
-            "--snapshot": timing.snapshot,
-            "--dead-letters": reading.dead_letters,
-            "--save-mapping": records.save_mapping,
-        },
+    given = given.checked(
+        {"EVENTS": events, "PATTERNS": patterns},
+        writes={"--chart": chart, "--snapshot": timing.snapshot},
         makes={"--out": out},
     )
-    if out is not None and not where.wanted:
+    if out is not None and not given.where.wanted:
         raise BuildError("--out is for --spark", hint="without Spark, `--json > FILE` keeps the detections")
-    rejects = Rejects(reading.dead_letters)
+    rejects = Rejects(given.reading.dead_letters)
     interests = read_subscriptions(patterns, rejects)
-    if where.wanted:
-        asked = {"--explain": explain, "--state": state, "--rank": rank, "--chart": chart, "--follow": reading.follow}
-        _refuse_on_spark([*chosen(timing), *chosen(records), *(name for name, wanted in asked.items() if wanted)])
-        job = {"events": events, "master": where.master, "remote": where.remote, "out": out, "rejects": rejects}
-        _detect_on_spark(interests, meaning, job | {"as_json": as_json})
+    if given.where.wanted:
+        from likewise.cli.spark.finding import detect_on_spark
+
+        follow = given.reading.follow
+        asked = {"--explain": explain, "--state": state, "--rank": rank, "--chart": chart, "--follow": follow}
+        _refuse_on_spark([*chosen(timing), *(name for name, wanted in asked.items() if wanted)])
+        job = given.spark_job(events, rejects, out=out, as_json=as_json)
+        detect_on_spark(job, interests, **given.spark_meaning(interests))
         return
     _check_chart(chart)
-    feed = Feed(events, rejects, follow=reading.follow, records=records)
-    options = engine_options(meaning, interests)
+    feed = Feed(events, rejects, follow=given.reading.follow, records=given.records)
+    options = engine_options(given.meaning, interests)
     matcher = _matcher(options)
     detector = _detector(interests, timing, matcher, rejects, compiled=not _is_small(events, timing))
     report_unknown(interests, options["spaces"])
@@ -120,13 +108,6 @@ def _is_small(source: str, timing: Timing) -> bool:
 def _refuse_on_spark(asked: list[str]) -> None:
     if asked:
         raise BuildError(f"not on Spark: {', '.join(asked)}", hint="leave it out, or run without --spark")
-
-
-def _detect_on_spark(interests: list[Subscription], meaning: MeaningOptions, job: dict[str, Any]) -> None:
-    from likewise.cli.spark.finding import SparkJob, detect_on_spark
-
-    spaces = meaning.space or spaces_for(interests, meaning.approach)
-    detect_on_spark(SparkJob(**job), interests, spaces=spaces, **spark_options(meaning))
 
 
 def _matcher(options: dict[str, Any]) -> Matcher:

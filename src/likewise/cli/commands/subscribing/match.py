@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from likewise.cli.guard import guard
-from likewise.cli.meaning import engine_options, settled, spark_options
-from likewise.cli.options import Explaining, Json, Mappings, MeaningOptions, OnSpark, ReadingOptions, chosen, grouped
+from likewise.cli.finding import EventsSource, FindingOptions
+from likewise.cli.meaning import engine_options
+from likewise.cli.options import Explaining, Json, Mappings, MeaningOptions, OnSpark, grouped
 from likewise.cli.output import counted, errors, output, print_json
 from likewise.cli.reading.feed import Feed
-from likewise.cli.reading.input import Rejects, by_spaces, read_subscriptions, spaces_for
-from likewise.cli.reading.records import Records
+from likewise.cli.reading.input import Rejects, by_spaces, read_subscriptions
 from likewise.errors import BuildError
 
 if TYPE_CHECKING:
@@ -39,14 +38,11 @@ def register(app: typer.Typer) -> None:
 
 @grouped
 def match(
-    events: Annotated[str, typer.Argument(help="Events (JSON, CSV, Parquet, CloudEvents or RDF), or - for stdin.")],
+    events: EventsSource,
     subscriptions: Annotated[str, typer.Argument(help="File of subscriptions, or - for stdin.")],
     *,
-    meaning: MeaningOptions,
+    given: FindingOptions,
     mappings: Mappings,
-    reading: ReadingOptions,
-    records: Records,
-    where: OnSpark,
     explain: Annotated[
         bool, typer.Option("--explain", help="Say why, and for unmatched events why not; `--explain full` says more.")
     ] = False,
@@ -68,35 +64,25 @@ def match(
 
     Example: `likewise match events.jsonl subscriptions.lw --explain`
     """
-    meaning = settled(meaning)
-    guard(
-        reads={
-            "EVENTS": events,
-            "SUBSCRIPTIONS": subscriptions,
-            "--background": meaning.background,
-            "--mapping": records.mapping,
-        },
-        writes={
-            "--chart": chart,
-            "--dead-letters": reading.dead_letters,
-            "--save-mapping": records.save_mapping,
-            "--out": None if where.wanted else out,
-        },
-        makes={"--out": out if where.wanted else None},
+    on_spark = given.where.wanted
+    given = given.checked(
+        {"EVENTS": events, "SUBSCRIPTIONS": subscriptions},
+        writes={"--chart": chart, "--out": None if on_spark else out},
+        makes={"--out": out if on_spark else None},
     )
     shown = Shown(explain=explain or explain_full, full=explain_full, chart=chart, out=out, as_json=as_json)
-    _refuse_together(rank, shown, where)
-    if where.wanted and (named := chosen(records)):
-        raise BuildError(f"not on Spark: {', '.join(named)}", hint="convert the records first, or leave out --spark")
-    rejects = Rejects(reading.dead_letters)
+    _refuse_together(rank, shown, given.where)
+    rejects = Rejects(given.reading.dead_letters)
     interests = read_subscriptions(subscriptions, rejects)
     options = {"top_k": mappings.top, "aggregation": mappings.aggregation, "distinct": mappings.distinct}
-    if where.wanted:
-        job = {"events": events, "master": where.master, "remote": where.remote, "out": out, "rejects": rejects}
-        _match_on_spark(interests, meaning, job | {"as_json": as_json}, **options)
+    if on_spark:
+        from likewise.cli.spark.finding import match_on_spark
+
+        job = given.spark_job(events, rejects, out=out, as_json=as_json)
+        match_on_spark(job, interests, **given.spark_meaning(interests), **options)
         return
-    engine, spaces = _engine(interests, meaning, options)
-    feed = Feed(events, rejects, follow=reading.follow, records=records)
+    engine, spaces = _engine(interests, given.meaning, options)
+    feed = Feed(events, rejects, follow=given.reading.follow, records=given.records)
     if not feed.live:
         from likewise.matching import MOST_EVENTS
 
@@ -257,15 +243,6 @@ def _publish(engine: Engine, feed: Feed, shown: Shown, spaces: str) -> None:
     if not shown.as_json:
         those = f"{counted(read, 'event')} with {counted(len(engine.subscriptions), 'subscription')}"
         errors.print(f"{counted(found, 'match')} of {those}{spaces}", markup=False, soft_wrap=True)
-
-
-def _match_on_spark(
-    interests: list[Subscription], meaning: MeaningOptions, job: dict[str, Any], **options: Any
-) -> None:
-    from likewise.cli.spark.finding import SparkJob, match_on_spark
-
-    spaces = meaning.space or spaces_for(interests, meaning.approach)
-    match_on_spark(SparkJob(**job), interests, spaces=spaces, **spark_options(meaning), **options)
 
 
 def _show_ranks(engine: Engine, events: list[Event], limit: int, as_json: bool) -> None:
