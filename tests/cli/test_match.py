@@ -125,7 +125,13 @@ def test_bad_usage_exits_2_with_a_message(files, arguments, stdin, message):
 
 @pytest.mark.spark
 def test_the_same_on_spark(spark, files):
-    """The same lines, key by key, and the same words for people."""
+    """The same lines, key by key, and the same words for people; the first events are the background in both."""
+    kinds = ("automobile", "alarm", "rain")
+    more = ({"type": kinds[n % 3], "country": "Kingdom of Spain"} for n in range(70))
+    with Path(files[0]).open("a") as out:
+        out.writelines(json.dumps({"id": f"m{n}", "attributes": said}) + "\n" for n, said in enumerate(more))
+    with Path(files[1]).open("a") as out:
+        out.write("\nnoise: {type~ = car~, country~ = Spain~} threshold 0.01\n")
     for options in (("--json", "--top", "2"), ()):
         here, there = run(*files, *options), run(*files, "--spark", *options)
         assert there.returncode == 0, there.stderr

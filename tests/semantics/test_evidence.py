@@ -268,3 +268,12 @@ def test_sides_without_words_are_compared_too() -> None:
     sources = Sources(wordnet=None, encoder=None)
     side = TermSide([sources.reader.readings(term)[0] for term in ("", "!")], sources)
     assert len(list(features(side, side, Model.shipped().word_scores))) == 2
+
+
+def test_a_score_does_not_depend_on_other_forms_of_its_words_beside_it(plain: Evidence) -> None:
+    """Words of one stem are the same as each other, but not to the rest: an organ is not what an organisation is."""
+    mine = ["organ donor", "organisation chart", "car parking", "park bench", "universe", "university fee"]
+    theirs = ["organisations list", "organs bank", "parked car", "garden bench", "universal remote", "college fee"]
+    alone = [[float(plain.matrix([one], [other])[0, 0]) for other in theirs] for one in mine]
+    assert plain.matrix(mine, theirs).tolist() == alone
+    assert plain.matrix(mine[::-1], theirs[::-1])[::-1, ::-1].tolist() == alone

@@ -6,7 +6,7 @@ from likewise.matching.encoding import Encoded, canonical
 from likewise.matching.explain import Explanation, PredicateStep
 from likewise.matching.mapping import Correspondence, Mapping
 from likewise.matching.match import Match
-from likewise.matching.matcher import EventScores, Matcher
+from likewise.matching.matcher import DENSE, EventScores, Matcher
 from likewise.matching.settings import (
     APPROACHES,
     Aggregation,
@@ -21,6 +21,7 @@ from likewise.matching.verdict import percent
 
 __all__ = [
     "APPROACHES",
+    "DENSE",
     "LEARNED_AT",
     "MOST_EVENTS",
     "Aggregation",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import inf, prod, sqrt
 from typing import Final
 
@@ -124,6 +125,22 @@ def enough_jointly(others: Sequence[float], limit: float, *, commonness: Commonn
     return float(limit * (1 - meant) * doubts * (1 - chance) / rest) if rest > 0 else inf
 
 
+@lru_cache(maxsize=8192)
+def least_entries(limit: float, commonness: Commonness) -> tuple[float, ...]:
+    """What each predicate must have for `joint` to reach a limit, if all others were 1.
+
+    >>> [round(each, 3) for each in least_entries(0.5, Commonness.unknown([True, True, False]))]
+    [0.429, 0.429, 0.5]
+    """
+    told = [at for at, odds in enumerate(commonness.odds) if odds > 0]
+    ones = [1.0] * (len(told) - 1)
+    least = [limit] * len(commonness.odds)
+    for at in told:
+        order = [*(other for other in told if other != at), at]
+        least[at] = enough_jointly(ones, limit, commonness=commonness.some(order))
+    return tuple(least)
+
+
 def least_product(limit: float, commonness: Commonness) -> float:
     """A product of probabilities below which `joint` cannot reach a limit.
 
@@ -134,13 +151,10 @@ def least_product(limit: float, commonness: Commonness) -> float:
     >>> round(float(joint(np.array([least_product(0.5, three), 1.0, 1.0]), three)), 6)
     0.5
     """
-    told = [at for at, odds in enumerate(commonness.odds) if odds > 0]
-    if not told:
+    least = [each for each, odds in zip(least_entries(limit, commonness), commonness.odds, strict=True) if odds > 0]
+    if not least:
         return limit
-    orders = ([*(other for other in told if other != at), at] for at in told)
-    ones = [1.0] * (len(told) - 1)
-    least = [enough_jointly(ones, limit, commonness=commonness.some(order)) for order in orders]
     return prod(least) if commonness.known else least[0]
 
 
-__all__ = ["Commonness", "enough_jointly", "joint", "least_product"]
+__all__ = ["Commonness", "enough_jointly", "joint", "least_entries", "least_product"]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.language import Profile
-from likewise.matching.commonness import Commonness, least_product
+from likewise.matching.commonness import Commonness, least_entries, least_product
 from likewise.matching.encoding import Encoded, TupleVocabulary
 from likewise.matching.index.dense_kernel import RELATED, UNRELATED, Profiles, Said, fill_rows, score_dense
 from likewise.matching.index.group import CODES, TOLERANCE, Hits, ProfileGroup, bound_of, gather
@@ -43,6 +43,7 @@ class DenseGroup(ProfileGroup):
         self._common_version = -1
         self._joint: dict[int, None] = {}
         self._chance, self._odds = np.zeros(0), np.zeros(0)
+        self._least = np.zeros(0)
         self._forget()
 
     @property
@@ -109,7 +110,7 @@ class DenseGroup(ProfileGroup):
             self._common = Commonness.unknown(told.tolist())
         else:
             self._common = Commonness.seen(self._shares(sample).tolist(), told.tolist())
-            self._bound_jointly()
+        self._bound_jointly()
         self._chance, self._odds = np.array(self._common.chances), np.array(self._common.odds)
         self._common_version = self._version
 
@@ -124,10 +125,18 @@ class DenseGroup(ProfileGroup):
         return total / len(sample)
 
     def _bound_jointly(self) -> None:
-        """What the product of each profile's entries must reach, now that their commonness is known."""
+        """What each entry of a profile and their product must reach, now that their commonness is known."""
+        self._least = np.zeros(len(self._profiles.fields[0]))
+        # What rules a profile out soonest comes first: exact predicates, then those that few events answer.
+        rank = [(odds > 0, chance) for odds, chance in zip(self._common.odds, self._common.chances, strict=True)]
         for slot in self._joint:
-            mine = self._common.some(self._profiles[slot].tolist())
-            self._bound[slot] = least_product(float(self._limit[slot]), mine) * (1 - TOLERANCE)
+            ordered = sorted(self._profiles[slot].tolist(), key=rank.__getitem__)
+            self._profiles.set(slot, ordered)
+            mine, limit = self._common.some(ordered), float(self._limit[slot])
+            self._bound[slot] = least_product(limit, mine) * (1 - TOLERANCE)
+            begin = int(self._profiles.start[slot])
+            self._least[begin : begin + len(mine.odds)] = least_entries(limit, mine)
+        self._least *= 1 - TOLERANCE
 
     def _forget(self) -> None:
         super()._forget()
@@ -165,6 +174,7 @@ class DenseGroup(ProfileGroup):
             self._bound,
             self._aggregation,
             self._limit,
+            self._least,
             self._chance,
             self._odds,
             self._common.meant,

@@ -65,6 +65,8 @@ class Profiles(NamedTuple):
     bound: NDArray[np.float64]
     aggregation: NDArray[np.int8]
     limit: NDArray[np.float64]
+    least: NDArray[np.float64]
+    """What each entry of a joint profile must reach by itself, place by place."""
     chance: NDArray[np.float64]
     odds: NDArray[np.float64]
     meant: float
@@ -139,8 +141,9 @@ def _reached(best: NDArray[np.float32], profile: int, profiles: Profiles) -> flo
         return total if total >= bound else -1.0
     product = 1.0
     for place in range(begin, end):
-        product *= best[profiles.condition[place]]
-        if product < bound:
+        entry = best[profiles.condition[place]]
+        product *= entry
+        if product < bound or entry < profiles.least[place]:
             return -1.0
     return product
 

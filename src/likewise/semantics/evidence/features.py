@@ -168,23 +168,24 @@ class TermSide:
     def __init__(self, readings: Sequence[Reading], sources: Sources) -> None:
         self.readings = tuple(readings)
         self.sources = sources
+        # Words of one stem are the same, but each is compared with others as it is written.
         numbers: dict[str, int] = {}
-        words: list[str] = []
-        flat: list[int] = []
+        self.of_stem: dict[str, list[int]] = {}
         for reading in readings:
             for stemmed, word in zip(reading.stems, reading.words, strict=True):
-                if stemmed not in numbers:
-                    numbers[stemmed] = len(words)
-                    words.append(word)
-                flat.append(numbers[stemmed])
-        self.numbers, self.words = numbers, words
-        self.flat = np.array(flat, np.int64)
+                if word not in numbers:
+                    numbers[word] = len(numbers)
+                    self.of_stem.setdefault(stemmed, []).append(numbers[word])
+        self.words = list(numbers)
+        self.flat = np.array([numbers[word] for reading in readings for word in reading.words], np.int64)
         self.length = np.array([len(reading.stems) for reading in readings], np.int64)
         self.start = np.cumsum(self.length) - self.length
         self.filled = self.length > 0
-        self.head = np.array([numbers[each.head] if each.stems else 0 for each in readings], np.int64)
-        self.weight = np.array([LIGHT_WEIGHT if is_light(name) else 1.0 for name in numbers], np.float32)
-        self.is_code = np.array([any(map(str.isdigit, word)) for word in words], np.bool_)
+        heads = (each.words[each.stems.index(each.head)] if each.stems else "" for each in readings)
+        self.head = np.array([numbers.get(word, 0) for word in heads], np.int64)
+        self.weight = np.ones(len(numbers), np.float32)
+        self.weight[[at for name, places in self.of_stem.items() if is_light(name) for at in places]] = LIGHT_WEIGHT
+        self.is_code = np.array([any(map(str.isdigit, word)) for word in numbers], np.bool_)
         self.english = np.array([reading.english for reading in readings], np.bool_)
         self.foreign = np.array([reading.foreign for reading in readings], np.bool_)
         self.strange = np.array([reading.strange for reading in readings], np.bool_)
@@ -209,7 +210,8 @@ class TermSide:
     def vectors(self) -> Floats | None:
         """The embedding of each reading."""
         encoder = self.sources.encoder
-        return None if encoder is None else encoder.vectors(self.texts)
+        # Words that are new too are encoded together with the readings.
+        return None if encoder is None else encoder.vectors([*self.texts, *self.words])[: len(self.readings)]
 
     @cached_property
     def word_vectors(self) -> Floats | None:
@@ -277,25 +279,22 @@ class TermSide:
 
 def features(side: TermSide, events: TermSide, word_scores: WordScores) -> Iterator[Features]:
     """For each reading of the events' side, its evidence beside every reading of the subscriptions' side."""
-    rows = _Rows(side, events)
+    rows = _Rows(side, events, word_scores)
     for at, reading in enumerate(events.readings):
-        yield _row(side, events, at, reading, rows=rows, word_scores=word_scores)
+        yield _row(side, events, at, reading, rows=rows)
 
 
 class _Rows:
     """What is worked out for all event readings at once."""
 
-    def __init__(self, side: TermSide, events: TermSide) -> None:
+    def __init__(self, side: TermSide, events: TermSide, word_scores: WordScores) -> None:
         self.embedding = None if side.vectors is None else _cosines(events.vectors, side.vectors)
-        self.words = None if side.word_vectors is None else _cosines(events.word_vectors, side.word_vectors)
         self.esa = _roots(side.concepts, events.texts)
-        self.word_esa = None if self.words is not None else _roots(side.word_concepts, events.words)
         self.opposed = side.opposed.rows(events.texts) == 0
+        self.words = _words(side, events, word_scores)
 
 
-def _row(
-    side: TermSide, events: TermSide, at: int, reading: Reading, *, rows: _Rows, word_scores: WordScores
-) -> Features:
+def _row(side: TermSide, events: TermSide, at: int, reading: Reading, *, rows: _Rows) -> Features:
     out = Features.empty(len(side.readings))
     if rows.embedding is not None:
         out.embedding = rows.embedding[at].copy()
@@ -307,7 +306,7 @@ def _row(
     out.codes = _codes(side, reading)
     out.spelling[:] = _spelling(reading)
     np.maximum(out.spelling, side.spelling, out=out.spelling)
-    _compare_words(side, events, at, reading, out=out, rows=rows, word_scores=word_scores)
+    _compare_words(side, events, at, reading, out=out, rows=rows)
     _mark_initials(side, reading, out)
     return out
 
@@ -319,20 +318,13 @@ def _forget_phrases(side: TermSide, reading: Reading, relation: Codes) -> None:
     relation[(relation == WordRelation.STRANGERS) & (strange != 2)] = WordRelation.UNKNOWN
 
 
-def _compare_words(
-    side: TermSide, events: TermSide, at: int, reading: Reading, *, out: Features, rows: _Rows, word_scores: WordScores
-) -> None:
+def _compare_words(side: TermSide, events: TermSide, at: int, reading: Reading, *, out: Features, rows: _Rows) -> None:
     """PairShape, and how well the words in which two terms differ agree."""
     mine = events.flat[events.start[at] : events.start[at] + events.length[at]]
     names = reading.stems
     same = np.zeros(len(side.words), np.bool_)
-    same[[side.numbers[name] for name in names if name in side.numbers]] = True
-    scores = np.zeros((len(mine), max(1, len(side.words))), np.float32)
-    for row, number in enumerate(mine.tolist()):
-        if side.words:
-            scores[row] = _words(side, events, number, rows=rows, word_scores=word_scores)
-        if names[row] in side.numbers:
-            scores[row, side.numbers[names[row]]] = 1
+    same[[at for name in names for at in side.of_stem.get(name, ())]] = True
+    scores = rows.words[mine]
     common = side.sums(same.astype(np.float32)).astype(np.int64)
     out.shape = _shapes(side, reading, common)
     if len(names) > 1 and side.words:
@@ -343,13 +335,23 @@ def _compare_words(
     _parts(side, reading, out)
 
 
-def _words(side: TermSide, events: TermSide, number: int, *, rows: _Rows, word_scores: WordScores) -> Floats:
-    missing = np.full(len(side.words), np.nan, np.float32)
-    cosines = missing if rows.words is None else rows.words[number]
-    esa = missing if rows.word_esa is None else rows.word_esa[number]
-    scores = word_scores(cosines, esa, side.related_words.relations(events.words[number]))
+def _words(side: TermSide, events: TermSide, word_scores: WordScores) -> Floats:
+    """The probability that each word of the events (row) means the same as each of the other side's."""
+    if not (side.words and events.words):
+        return np.zeros((len(events.words), max(1, len(side.words))), np.float32)
+    missing = np.full((len(events.words), len(side.words)), np.nan, np.float32)
+    cosines, roots = missing, missing
+    if side.word_vectors is not None:
+        cosines = _cosines(events.word_vectors, side.word_vectors)
+    elif (found := _roots(side.word_concepts, events.words)) is not None:
+        roots = found
+    related = np.stack([side.related_words.relations(word) for word in events.words])
+    scores = word_scores(cosines.ravel(), roots.ravel(), related.ravel()).reshape(missing.shape)
     # Codes are the same or they are not.
-    scores[side.is_code | events.is_code[number]] = 0
+    scores[:, side.is_code] = 0
+    scores[events.is_code] = 0
+    for name in events.of_stem.keys() & side.of_stem.keys():
+        scores[np.ix_(events.of_stem[name], side.of_stem[name])] = 1
     return scores
 
 

@@ -27,8 +27,8 @@ from likewise.semantics.wordnet.wordnet import WordNet
 
 Role: TypeAlias = Literal["attribute", "value"]
 
-BLOCK = 4096
-"""Subscription readings that an event's reading is compared with at a time."""
+BLOCK = 1 << 17
+"""So many pairs of readings are weighed at a time: enough to be quick, and little memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,20 +151,30 @@ class PreparedEvidence:
         out = np.zeros((len(event_terms), len(self.terms)), np.float32)
         if not self.terms or not event_terms:
             return out
-        model = self._measure.model
         best = np.full(out.shape, -np.inf, np.float32)
-        _, owner = _flat(event_terms, self._measure.sources)
-        for row, (_, found) in zip(owner.tolist(), self.evidence(event_terms), strict=True):
-            bits = np.maximum.reduceat(model.bits(found), self._starts)
-            np.maximum(best[row], bits, out=best[row])
+        readings, owner = _flat(event_terms, self._measure.sources)
+        size = max(1, BLOCK // len(self.side.readings))
+        for start in range(0, len(readings), size):
+            bits = self._bits(readings[start : start + size])
+            for row, each in zip(owner[start : start + size].tolist(), bits, strict=True):
+                np.maximum(best[row], each, out=best[row])
         scores = probability(best)
         for row, term in enumerate(event_terms):
             scores[row, self._same.get(identity(term, self._measure.sources), [])] = 1
         return scores
 
+    def _bits(self, readings: Sequence[Reading]) -> NDArray[np.float32]:
+        """A row per reading of the events, a column per prepared term: the most that one of its readings has."""
+        whole = Features.concatenate([found for _, found in self._evidence(readings)])
+        bits = self._measure.model.bits(whole).reshape(len(readings), len(self.side.readings))
+        return np.asarray(np.maximum.reduceat(bits, self._starts, axis=1), np.float32)
+
     def evidence(self, event_terms: Sequence[str]) -> list[tuple[Reading, Features]]:
         """For each reading of each event term, its evidence beside every reading of the prepared terms."""
         readings, _ = _flat(event_terms, self._measure.sources)
+        return self._evidence(readings)
+
+    def _evidence(self, readings: Sequence[Reading]) -> list[tuple[Reading, Features]]:
         events = TermSide(readings, self._measure.sources)
         found = list(features(self.side, events, self._measure.model.word_scores))
         self._rank(events, found)

@@ -123,12 +123,14 @@ class WordNet:
 
     def pointers(self, number: int, symbols: Sequence[str] | None = None) -> list[int]:
         """The synsets that a synset points to, by all pointers or by some, such as `HYPERNYMS`."""
+        # Few pointers start at a synset: plain lists are quicker than arrays here.
         start, stop = self._tables.pointer_bounds[number], self._tables.pointer_bounds[number + 1]
-        targets = self._tables.pointer_target[start:stop]
-        if symbols is not None:
-            codes = [self._kinds[symbol] for symbol in symbols if symbol in self._kinds]
-            targets = targets[np.isin(self._tables.pointer_kind[start:stop], codes)]
-        return [int(target) for target in targets]
+        targets: list[int] = self._tables.pointer_target[start:stop].tolist()
+        if symbols is None:
+            return targets
+        codes = {self._kinds[symbol] for symbol in symbols if symbol in self._kinds}
+        kinds = self._tables.pointer_kind[start:stop].tolist()
+        return [target for target, kind in zip(targets, kinds, strict=True) if kind in codes]
 
     def edges(self, symbols: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """All pointers of some kinds at once: source and target synsets."""
