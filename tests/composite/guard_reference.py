@@ -488,18 +488,29 @@ class Running:
         following = next((part for part in node.parts[k + 1 :] if not absent(part)), None)
         if not isinstance(following, Member | TimeEvent | Negation | None):
             return min(ends)
+        since, waiting = way.active, list[int]()
         for j in range(k + 1, len(node.parts)):
             part = node.parts[j]
             if not isinstance(part, Negation):
                 break
-            limit = inf if part.within is None else way.active.moment + part.within + 1
-            if not self.placed.undecided(node, part, node.parts[j + 1 :]):
-                away = self.away(node, j, way.active, high=limit)
-                broken = [b for b in away if not any(self.unbroken(way.found, [b]))]
-                ends += [until(other.time) for other, _ in broken]
+            waiting.append(j)
             if part.within is not None:
-                break
+                # Its time ends what stood open before it; what follows begins there.
+                over = since.moment + part.within
+                ends += self.breaks(node, waiting[:-1], since, way, high=over)
+                ends += self.breaks(node, [j], since, way, high=over + 1)
+                since, waiting = self.world.after(over), []
+        ends += self.breaks(node, waiting, since, way, high=inf)
         return min(ends)
+
+    def breaks(self, node: Steps, parts: list[int], since: Active, way: Prefix, *, high: float) -> Iterator[Known]:
+        """The ends of the moments at which absences that began at some moment were surely broken."""
+        assert way.found is not None
+        for j in parts:
+            if not self.placed.undecided(node, node.parts[j], node.parts[j + 1 :]):
+                for happened in self.away(node, j, since, high=high):
+                    if not any(self.unbroken(way.found, [happened])):
+                        yield until(happened[0].time)
 
     def latest(self, node: Steps, k: int, group: list[tuple[Prefix, Found]], _: int) -> Iterator[Prefix]:
         """Each one, for as long as no other has come: what is of the same time as the other still continues it."""

@@ -28,6 +28,16 @@ CASES = {
     "a b that began before a and ends after it": (f"{A} then not {B} within 3 us", "A1 B0-2", []),
     "each a has its own window": (f"{A} then not {B} within 3 us", "A1 A3 B5", ["A1@4"]),
     "the first of duplicates holds its place": (f"first {A} then not {B} within 3 us", "A1 A2 A4 A5", ["A1@4", "A5@8"]),
+    "the second silence frees it too": (
+        f"first {A} then (not {A[:-1]}x for 5 us) then (not {B} for 5 us)",
+        "A1 B7 A8",
+        ["A8@18"],
+    ),
+    "what comes after the silence does not free it": (
+        f"first {A} then not {B} then (not {C} for 1 us) within 8 us",
+        "A1 B4 A5 A10",
+        ["A1@2", "A10@11"],
+    ),
     "no window at all": (f"{A} then not {B} within 0 us", "A1 B1 B2", ["A1@1"]),
     "after two": (f"{A} then {C} then not {B} within 5 us", "A1 C2 C3 B7", ["A1 C2@6", "A1 C3@6"]),
     "after two, broken for one": (f"{A} then {C} then not {B} within 5 us", "A1 C2 B3 C4", ["A1 C4@6"]),

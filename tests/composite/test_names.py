@@ -87,8 +87,8 @@ class TestNames:
         assert found("pair: a then b consume unique\np: pair then c", trace) == ["A1 B3 C4@4"]
 
     def test_conditions_of_a_name_do_not_tell_apart_what_it_finds(self) -> None:
-        """`either` joins by room what it never has together; to `p` the silence at 4 is a duplicate of A2."""
-        either = "quiet: not a as x for 2 us\neither: quiet as q or {kind = A} as y where q.room = y.room\n"
+        """`either` asks for a room; to `p` the silence at 4, which has none, is a duplicate of A2 all the same."""
+        either = "quiet: not a as x for 2 us\neither: quiet as q or {kind = A} as y where y.room = y.room\n"
         trace = events("A1 A2", room="x")
         assert found(either + "p: a then first either", trace) == ["A1 A2@2", "A2@4"]
         assert found(either + "p: a then either", trace) == ["A1 A2@2", "A1@4", "A2@4"]

@@ -49,6 +49,7 @@ def build(text: str) -> Detector:
         ("p: (a then not b then not c within 5 s) where b.x = c.x", "cannot be compared"),
         ("p: a then (not b for 5 s) then c where b.x = c.x", "comes only later"),
         ("p: not a then not b within 5 s", "needs a part that happens"),
+        ("q: not a for 5 s\np: q as n then b where n.x = b.x", "says only what does not happen"),
     ],
 )
 def test_refused_with_the_reason(text: str, why: str) -> None:

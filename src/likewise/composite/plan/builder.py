@@ -192,6 +192,11 @@ class Planner:
             close = get_close_matches(wanted.alias, self._scope, n=1)
             guess = f"did you mean {close[0]!r}?" if close else f"members: {', '.join(self._scope) or 'none'}"
             raise BuildError(f"no member is named {wanted.alias!r}", hint=guess)
+        if not roles:
+            raise BuildError(
+                f"{wanted.alias!r} has no attributes: its pattern says only what does not happen",
+                hint="compare other members",
+            )
         side = ConditionSide(frozenset(roles), normalise(wanted.attribute), wanted.offset)
         # The same object for the same side, so that comparing them costs nothing.
         return self._sides.setdefault(side, side)
