@@ -6,19 +6,19 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from federation import Federation, TableClassifier, moved, scaled, signature
+from equality import build, expected, tells_what_the_engine_tells, timed
+from federation import Federation, TableClassifier, signature
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 from worlds import SimpleMatcher, composites, match, traces
 
 from likewise.composite import Detector
 from likewise.engine import Engine
-from likewise.errors import BuildError
 from likewise.events import Event
-from likewise.language import Composite, Subscription, format_file, parse
+from likewise.language import Composite, parse
 from likewise.matching import Matcher
-from likewise.overlay import MatchingClassifier, Weather
-from likewise.overlay.cube.decompose import is_open
+from likewise.overlay import MatchingClassifier, Weather, decompose
+from likewise.overlay.cube.decompose import is_open, levels_of
 from likewise.overlay.ring.members import SECOND
 from likewise.testing import TableMeasure
 
@@ -27,42 +27,6 @@ QUIET: dict[str, Any] = {
     "phases": [p for p in Phase if p is not Phase.shrink],
     "suppress_health_check": list(HealthCheck),
 }
-
-
-def expected(subscriptions: list[Subscription], events: list[Event], *, since: int, until: int) -> Counter[Any]:
-    engine = Engine()
-    engine.subscribe(subscriptions)
-    engine.advance(since)
-    told = [notification for event in events for notification in engine.publish(event)]
-    return Counter(signature(each) for each in told + engine.advance(until))
-
-
-def build(composite: Composite, *others: Composite) -> list[Subscription]:
-    made = [Subscription(f"p{n}", scaled(each, SECOND)) for n, each in enumerate((composite, *others))]
-    try:
-        Engine().subscribe(made)
-        # Subscriptions travel as text.
-        assert [each.body for each in parse(format_file(made))] == [each.body for each in made]
-    except BuildError:
-        assume(False)
-    return made
-
-
-def timed(trace: list[Event], start: int) -> list[Event]:
-    return sorted((moved(event, factor=SECOND, by=start) for event in trace), key=lambda e: (e.end, e.start, e.id))
-
-
-def tells_what_the_engine_tells(patterns: list[Composite], trace: list[Event], nodes: int, seed: int) -> None:
-    subscriptions = build(*patterns)
-    world = Federation(nodes, seed=seed)
-    world.subscribe(subscriptions)
-    since = world.sim.now
-    world.run(5 * SECOND)
-    events = timed(trace, world.sim.now)
-    world.play(events, wait=20 * SECOND)
-    # The last moment of which the overlay can be sure.
-    until = world.sim.now - world.settings.slack
-    assert world.told() == expected(subscriptions, events, since=since, until=until)
 
 
 @settings(max_examples=25, **QUIET)
@@ -97,7 +61,7 @@ def test_probabilities_are_those_of_the_detector(composite: Composite, trace: li
     detector.add("p0", subscription.body, subscription.options)
     detector.advance(since)
     found = [found for event in events for found in detector.publish(event)]
-    found += detector.advance(world.sim.now - world.settings.slack)
+    found += detector.advance(world.sim.now - world.settings.slack * levels_of(decompose(subscription)))
     assert world.told() == Counter(each.signature for each in found)
 
 

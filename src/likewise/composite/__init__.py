@@ -19,7 +19,7 @@ from likewise.composite.hits import (
 )
 from likewise.composite.plan.builder import build_plan
 from likewise.composite.plan.catalogue import closure
-from likewise.composite.plan.nodes import LeafNode, Plan
+from likewise.composite.plan.nodes import NEAR, LeafNode, Plan
 from likewise.composite.reasons.explain import PatternState
 from likewise.composite.reasons.report import detection_lines, detection_plain, state_lines, state_plain
 from likewise.composite.reasons.why import PatternExplanation
@@ -29,6 +29,7 @@ from likewise.composite.routing import BUCKETS, Rendezvous, key_digest
 
 __all__ = [
     "BUCKETS",
+    "NEAR",
     "Changes",
     "Composer",
     "Detection",

@@ -3,27 +3,31 @@
 A primitive profile is a topic. A pattern of sequences, conjunctions, disjunctions and Allen's relations becomes a
 binary tree: CE = [op(E1, E2)], where E is a topic or again a composite. A composite is known by its members, without
 relationship and time, so equal ones share a rendezvous. Whatever else a pattern has (negation, exclusive or, the
-n-th, repetition, choice of duplicates, unique consumption, time events) can only be decided with all of its events
-in order: it stays in one piece, at the rendezvous of all its members.
+n-th, repetition, choice of duplicates, unique consumption, time events) can only be decided with its events in order:
+its root is one piece, at the rendezvous of all its members. Composites inside negations and exclusive ors still meet
+at rendezvous of their own, and only what came together there goes on to the root.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
 
-from likewise.composite import build_plan
+from likewise.composite import NEAR, build_plan
 from likewise.language import (
     Binding,
     Composite,
     Conjunction,
     Consumption,
     Disjunction,
+    ExclusiveOr,
     Field,
     Keep,
     Member,
+    Negation,
     Operator,
     Options,
     Pattern,
@@ -32,6 +36,7 @@ from likewise.language import (
     Relation,
     Sequence,
     Subscription,
+    TimeEvent,
     format_file,
     format_subscription,
     references,
@@ -81,7 +86,7 @@ class Pairing(msgspec.Struct, frozen=True, array_like=True):
 class Compound(msgspec.Struct, frozen=True, array_like=True, tag="compound"):
     """A composite event: its members in the order of their names, and how they are related.
 
-    Without a `join`, it stays in one piece. The root of a subscription has the `source` text of the whole pattern.
+    Without a `join`, the core decides in one piece. The root of a subscription has the `source` of the whole pattern.
     """
 
     members: tuple[ProfileTopic | Compound, ...]
@@ -98,7 +103,8 @@ class Compound(msgspec.Struct, frozen=True, array_like=True, tag="compound"):
     def key(self) -> Key:
         """Where its members meet; where it is split, the key of a value is derived from this one."""
         members = ", ".join(sorted(_identity(member) for member in self.members))
-        return key_of(f"[{members}]" + (f" by {self.split}" if self.split else ""))
+        whole = "in one piece " if self.join is None else ""
+        return key_of(f"{whole}[{members}]" + (f" by {self.split}" if self.split else ""))
 
     @property
     def relationship(self) -> str:
@@ -131,6 +137,27 @@ def compounds_of(node: ProfileTopic | Compound) -> Iterator[Compound]:
             yield from compounds_of(member)
 
 
+def levels_of(node: ProfileTopic | Compound) -> int:
+    """How many rendezvous of composites an event passes at most."""
+    return 0 if isinstance(node, ProfileTopic) else 1 + max(map(levels_of, node.members), default=0)
+
+
+def reach_of(node: ProfileTopic | Compound) -> int | None:
+    """The longest time from the first event of a composite to its last; None if there is no limit."""
+    if isinstance(node, ProfileTopic):
+        return 0
+    inner = [reach_of(member) for member in node.members]
+    known = [reach for reach in inner if reach is not None]
+    if len(known) < len(inner):
+        return None
+    longest = max(known, default=0)
+    if node.join is None or node.join.op == "or":
+        return longest
+    if node.join.within is None:
+        return None
+    return node.join.within if node.join.whole else node.join.within + longest
+
+
 def topic_of(profile: Profile, options: Options, *, split: str = "") -> ProfileTopic:
     """The topic of a profile with the options that decide what matches it."""
     return ProfileTopic(format_subscription(Subscription(NAME, profile, options)), split)
@@ -154,13 +181,14 @@ def decompose(
     plan = build_plan(subscription, known)
     source = _source(subscription, known)
     if not is_open(subscription, known):
-        seen = dict.fromkeys(topic_of(leaf.profile, leaf.options) for leaf in plan.leaves)
-        return Compound(tuple(sorted(seen, key=_identity)), None, source)
+        tree = Compound(tuple(_InOnePiece(known).members(subscription)), None, source)
+        assert set(topics_of(tree)) == {topic_of(leaf.profile, leaf.options) for leaf in plan.leaves}
+        return tree
     split = _common_attribute(subscription) if spread else ""
-    tree = _Tree(known, split).node(subscription.body.root, subscription.options)
-    if isinstance(tree, ProfileTopic):
-        return Compound((tree,), Pairing("or"), source, split)
-    return Compound(tree.members, tree.join, source, split)
+    root = _Tree(known, split).node(subscription.body.root, subscription.options)
+    if isinstance(root, ProfileTopic):
+        return Compound((root,), Pairing("or"), source, split)
+    return Compound(root.members, root.join, source, split)
 
 
 def _source(subscription: Subscription, known: Mapping[str, Subscription]) -> str:
@@ -193,7 +221,7 @@ def is_open(subscription: Subscription, known: Mapping[str, Subscription]) -> bo
 
 def _open(pattern: Pattern, known: Mapping[str, Subscription]) -> bool:
     if isinstance(pattern, Member | Reference):
-        if pattern.duplicates is not None and pattern.duplicates.keep is not Keep.ALL:
+        if not _keeps_all(pattern):
             return False
         return isinstance(pattern, Member) or is_open(known[pattern.name], known)
     if isinstance(pattern, Relation):
@@ -203,20 +231,28 @@ def _open(pattern: Pattern, known: Mapping[str, Subscription]) -> bool:
     return False
 
 
-class _Tree:
-    """Builds the binary tree of an open pattern."""
+def _keeps_all(pattern: Member | Reference) -> bool:
+    return pattern.duplicates is None or pattern.duplicates.keep is Keep.ALL
 
-    def __init__(self, known: Mapping[str, Subscription], split: str) -> None:
+
+class _Tree:
+    """Builds the binary tree of an open pattern; inside a negation, what is only `near` to a profile counts too."""
+
+    def __init__(self, known: Mapping[str, Subscription], split: str = "", *, near: bool = False) -> None:
         self.known = known
         self.split = split
+        self.near = near
+
+    def topic(self, profile: Profile, options: Options) -> ProfileTopic:
+        return topic_of(profile, replace(options, threshold=NEAR) if self.near else options, split=self.split)
 
     def node(self, pattern: Pattern, options: Options) -> ProfileTopic | Compound:
         if isinstance(pattern, Member):
-            return topic_of(pattern.profile, options, split=self.split)
+            return self.topic(pattern.profile, options)
         if isinstance(pattern, Reference):
             target = self.known[pattern.name]
             if isinstance(target.body, Profile):
-                return topic_of(target.body, target.options, split=self.split)
+                return self.topic(target.body, target.options)
             return self.node(target.body.root, target.options)
         if isinstance(pattern, Relation):
             left, right = self.node(pattern.left, options), self.node(pattern.right, options)
@@ -227,9 +263,13 @@ class _Tree:
     def _chain(self, pattern: Sequence | Conjunction | Disjunction, options: Options) -> ProfileTopic | Compound:
         """Several parts two by two, as and(E3, and(E1, E2)) [001 eq 1]: balanced, so that few levels are routed."""
         op = {Sequence: "then", Conjunction: "and", Disjunction: "or"}[type(pattern)]
-        within = None if isinstance(pattern, Disjunction) else pattern.within
-        whole = within is not None and all(isinstance(part, Member) for part in pattern.parts)
-        return self._halves([self.node(part, options) for part in pattern.parts], Pairing(op, within, False, whole))
+        return self.chain(op, pattern.parts, None if isinstance(pattern, Disjunction) else pattern.within, options)
+
+    def chain(self, op: str, parts: Iterable[Pattern], within: int | None, options: Options) -> ProfileTopic | Compound:
+        """Parts that are related by `op`, two by two."""
+        parts = tuple(parts)
+        whole = within is not None and all(isinstance(part, Member) for part in parts)
+        return self._halves([self.node(part, options) for part in parts], Pairing(op, within, False, whole))
 
     def _halves(self, parts: list[ProfileTopic | Compound], join: Pairing) -> ProfileTopic | Compound:
         if len(parts) == 1:
@@ -243,6 +283,91 @@ class _Tree:
         if join.op in ("and", "or"):
             swapped = False
         return Compound(members, Pairing(join.op, join.within, swapped, join.whole), "", self.split)
+
+
+class _InOnePiece:
+    """What a pattern that is decided in one piece needs: topics, and composites where that is enough.
+
+    A composite is enough if a detection depends only on which of its instances there are, not on its single events;
+    and if its window bounds how late its first event comes to the root, which cannot wait for ever.
+    """
+
+    def __init__(self, known: Mapping[str, Subscription], *, near: bool = False) -> None:
+        self.known = known
+        self.tree = _Tree(known, near=near)
+
+    def members(self, subscription: Subscription) -> list[ProfileTopic | Compound]:
+        """The members of the root, in the order of their names."""
+        return sorted(dict.fromkeys(self._body(subscription)), key=_identity)
+
+    def _body(self, subscription: Subscription) -> Iterator[ProfileTopic | Compound]:
+        body, options = subscription.body, subscription.options
+        if isinstance(body, Profile):
+            yield self.tree.topic(body, options)
+        elif body.consumption is Consumption.UNIQUE:
+            yield from self._topics(body.root, options)
+        else:
+            yield from self._of(body.root, options)
+
+    def _of(self, pattern: Pattern, options: Options) -> Iterator[ProfileTopic | Compound]:
+        if isinstance(pattern, Reference) and _keeps_all(pattern):
+            yield from self._body(self.known[pattern.name])
+        elif isinstance(pattern, Sequence):
+            yield from self._sequence(pattern, options)
+        elif isinstance(pattern, Conjunction | Relation) and _open(pattern, self.known):
+            yield from self._composite(self.tree.node(pattern, options), _parts(pattern), options)
+        elif isinstance(pattern, Negation):
+            yield from _InOnePiece(self.known, near=True)._of(pattern.part, options)
+        elif isinstance(pattern, Conjunction | Disjunction | ExclusiveOr | Relation):
+            for part in _parts(pattern):
+                yield from self._of(part, options)
+        else:
+            yield from self._topics(pattern, options)
+
+    def _sequence(self, pattern: Sequence, options: Options) -> Iterator[ProfileTopic | Compound]:
+        """The positive parts of a sequence meet; what must not come in between goes to the root."""
+        positive = [part for part in pattern.parts if not isinstance(part, Negation)]
+        if len(positive) > 1 and all(_open(part, self.known) for part in positive):
+            yield from self._composite(self.tree.chain("then", positive, pattern.within, options), positive, options)
+        else:
+            for part in positive:
+                yield from self._of(part, options)
+        for absent in pattern.parts:
+            if isinstance(absent, Negation):
+                yield from self._of(absent, options)
+
+    def _composite(
+        self, tree: ProfileTopic | Compound, parts: Iterable[Pattern], options: Options
+    ) -> Iterator[ProfileTopic | Compound]:
+        if reach_of(tree) is not None:
+            yield tree
+            return
+        for part in parts:
+            yield from self._of(part, options)
+
+    def _topics(self, pattern: Pattern, options: Options) -> Iterator[ProfileTopic]:
+        """All single events."""
+        if isinstance(pattern, Member):
+            yield self.tree.topic(pattern.profile, options)
+        elif isinstance(pattern, Reference):
+            target = self.known[pattern.name]
+            if isinstance(target.body, Profile):
+                yield self.tree.topic(target.body, target.options)
+            else:
+                yield from self._topics(target.body.root, target.options)
+        elif isinstance(pattern, Negation):
+            yield from _InOnePiece(self.known, near=True)._topics(pattern.part, options)
+        else:
+            for part in _parts(pattern):
+                yield from self._topics(part, options)
+
+
+def _parts(pattern: Pattern) -> tuple[Pattern, ...]:
+    if isinstance(pattern, Sequence | Conjunction | Disjunction | ExclusiveOr):
+        return pattern.parts
+    if isinstance(pattern, Relation):
+        return pattern.left, pattern.right
+    return () if isinstance(pattern, Member | Reference | TimeEvent) else (pattern.part,)
 
 
 def _common_attribute(subscription: Subscription) -> str:

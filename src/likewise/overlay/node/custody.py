@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+from likewise.overlay.cube.decompose import Compound
 from likewise.overlay.cube.items import Id, id_of
 from likewise.overlay.node.wire import Disinterest, Interest, Offer, Parcel, ReportNotice
 from likewise.overlay.ring.ids import Key
@@ -31,7 +32,8 @@ def parcel_id(to: Key, body: Any) -> Id:
     assert isinstance(body, Interest | Disinterest)
     subscriber = body.subscriber
     kind = "interest" if isinstance(body, Interest) else "disinterest"
-    return id_of(kind, to, subscriber.id, str(subscriber.version), subscriber.key)
+    relationship = body.node.relationship if isinstance(body.node, Compound) else ""
+    return id_of(kind, to, subscriber.id, str(subscriber.version), subscriber.key, relationship)
 
 
 class Outbox:

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, TypeAlias
 
 from likewise.composite import Detection
 from likewise.events import Event, Instant
 from likewise.overlay.cube.composing import PatternRun, report_of
-from likewise.overlay.cube.items import Carried, Id, Report
+from likewise.overlay.cube.items import Carried, Id, Item, Report
 from likewise.overlay.node.wire import Mark
 from likewise.semantics import Measure
+
+EventOrder: TypeAlias = tuple[Instant, Instant, str, Id]
+"""By what events are ordered: their end, start, name and publication."""
 
 LENGTH: Final = 400
 """Events after the last mark from which on half of them go into the next."""
@@ -25,17 +28,21 @@ LENGTH: Final = 400
 class Region:
     """One subscriber's pattern."""
 
-    def __init__(self, source: str, *, since: Instant, slack: int, measure: Measure | None = None) -> None:
+    def __init__(
+        self, source: str, *, since: Instant, slack: int, reach: int = 0, measure: Measure | None = None
+    ) -> None:
+        """`reach` is by how much an event that comes as part of a composite may be older than its last."""
         self.source = source
         self.slack = slack
+        self.reach = reach
         self.late = 0
         self._since = since
         self._measure = measure
         self._base: tuple[bytes, Instant] | None = None
         self._run = self._begin()
         self._clock: Instant = since
-        self._done: list[tuple[tuple[Instant, Instant, str, Id], Carried]] = []
-        self._waiting: list[tuple[int, tuple[Instant, Instant, str, Id], Carried]] = []
+        self._done: list[tuple[EventOrder, Carried]] = []
+        self._waiting: list[tuple[int, EventOrder, Carried]] = []
         self._known: dict[Id, None] = {}
         self._by_event: dict[tuple[str, Instant, Instant], Carried] = {}
 
@@ -52,15 +59,16 @@ class Region:
         self._run = self._begin()
         self._clock = mark.clock
 
-    def add(self, now: int, carried: Carried) -> None:
-        """An event, to be taken when its time has come."""
-        if carried.id in self._known or carried.end <= self._since:
-            return
-        self._known[carried.id] = None
-        ready = carried.end + self.slack
-        # Events of long ago, as of a replayed file, wait from their arrival.
-        entry = (ready if ready >= now else now + self.slack, carried.order, carried)
-        insort(self._waiting, entry, key=lambda entry: entry[:2])
+    def add(self, now: int, item: Item) -> None:
+        """Events that came together, to be taken when the time of the last has come."""
+        ready = item.end + self.slack
+        if ready < now:
+            # Events of long ago, as of a replayed file, wait from their arrival.
+            ready = now + self.slack
+        for carried in item.parts:
+            if carried.id not in self._known and carried.end > self._since:
+                self._known[carried.id] = None
+                insort(self._waiting, (ready, carried.order, carried), key=lambda entry: entry[:2])
 
     @property
     def due(self) -> int | None:
@@ -77,12 +85,10 @@ class Region:
         while self._waiting and self._waiting[0][0] <= now:
             ready.append(self._waiting.pop(0)[1:])
         ready.sort(key=lambda entry: entry[0])
-        found = []
-        for order, carried in ready:
-            if order[0] > self._clock and (not self._done or order > self._done[-1][0]):
-                found += self._take(order, carried)
-            else:
-                found += self._rewind(order, carried)
+        early = [entry for entry in ready if not self._is_next(entry[0])]
+        found = self._rewind(early) if early else []
+        for order, carried in ready[len(early) :]:
+            found += self._take(order, carried)
         # An event that waits may break a silence that ends at its time.
         moment = min((entry[1][0] - 1 for entry in self._waiting), default=now - self.slack)
         moment = min(moment, now - self.slack)
@@ -91,17 +97,26 @@ class Region:
             self._clock = max(self._clock, moment)
         return found
 
-    def _take(self, order: tuple[Instant, Instant, str, Id], carried: Carried) -> list[Report]:
+    def _is_next(self, order: EventOrder) -> bool:
+        """Whether an event comes after all that were taken, and after what time alone has decided."""
+        return order[0] > self._clock and (not self._done or order > self._done[-1][0])
+
+    def _insert(self, order: EventOrder, carried: Carried) -> None:
         insort(self._done, (order, carried), key=lambda entry: entry[0])
         self._by_event[carried.name, carried.start, carried.end] = carried
+
+    def _take(self, order: EventOrder, carried: Carried) -> list[Report]:
+        self._insert(order, carried)
         return self._reports(self._run.publish(carried))
 
-    def _rewind(self, order: tuple[Instant, Instant, str, Id], carried: Carried) -> list[Report]:
-        if self._base is not None and carried.end <= self._base[1]:
-            self.late += 1
+    def _rewind(self, early: list[tuple[EventOrder, Carried]]) -> list[Report]:
+        """Put events where they belong, and take all since the last mark again."""
+        usable = [entry for entry in early if self._base is None or entry[1].end > self._base[1]]
+        self.late += len(early) - len(usable)
+        if not usable:
             return []
-        insort(self._done, (order, carried), key=lambda entry: entry[0])
-        self._by_event[carried.name, carried.start, carried.end] = carried
+        for order, carried in usable:
+            self._insert(order, carried)
         self._run = self._begin()
         found = [report for _, event in self._done for report in self._reports(self._run.publish(event))]
         return found + self._reports(self._run.advance(self._clock)) if self._clock > self._since else found
@@ -110,8 +125,9 @@ class Region:
         """A mark that makes older events unnecessary, once there are many."""
         if len(self._done) < LENGTH:
             return None
-        middle = self._done[len(self._done) // 2][0][:1]
-        half = bisect_left(self._done, middle, key=lambda entry: entry[0][:1])
+        # What may still come as part of a composite is to find its place after the mark.
+        middle = min(self._done[len(self._done) // 2][0][0], self._done[-1][0][0] - self.reach - self.slack)
+        half = bisect_left(self._done, middle, key=lambda entry: entry[0][0])
         if half == 0:
             return None
         run = self._begin()

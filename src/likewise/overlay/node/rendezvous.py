@@ -14,7 +14,7 @@ from typing import Any
 from likewise.events import normalise, to_instant
 from likewise.overlay.cube.cells import Cube
 from likewise.overlay.cube.composing import report_of_event, verify
-from likewise.overlay.cube.decompose import Compound, ProfileTopic, compounds_of, topics_of
+from likewise.overlay.cube.decompose import Compound, ProfileTopic, compounds_of, levels_of, reach_of, topics_of
 from likewise.overlay.cube.items import Carried, Id, Item, Report
 from likewise.overlay.cube.plane import Plane, Subscriber, rendezvous
 from likewise.overlay.node.regions import Region
@@ -129,7 +129,14 @@ class ActiveRendezvous:
         if subscriber.id in self.regions:
             return
         bench = self.bench
-        region = Region(subscriber.source, since=subscriber.since, slack=bench.slack, measure=bench.measure)
+        # What comes through other rendezvous is on its way for longer, and its first events are older.
+        region = Region(
+            subscriber.source,
+            since=subscriber.since,
+            slack=bench.slack * levels_of(interest.node),
+            reach=reach_of(interest.node) or 0,
+            measure=bench.measure,
+        )
         mark = self.store.marks.get(subscriber.id)
         if mark is not None:
             region.restore(mark)
@@ -168,8 +175,7 @@ class ActiveRendezvous:
             self.store.interests.setdefault(interest_key(interest), interest)
             self._interest(now, interest, offer.value)
         for region in self.regions.values():
-            for carried in item.parts:
-                region.add(now, carried)
+            region.add(now, item)
         out: list[Output] = []
         for relationship, made in self.bench.cube.arrive(self.key, offer.member, item):
             for subscriber in self.bench.cube.subscribers(self.key, relationship):

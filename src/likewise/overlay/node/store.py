@@ -48,8 +48,15 @@ class Store:
             return self._disinterest(operation)
         if isinstance(operation, Mark):
             self.marks[operation.relationship] = operation
-        self._trim(operation.ids)
+            self._trim({*operation.ids, *self._composites_before(operation.clock)})
+        else:
+            self._trim(set(operation.ids))
         return True
+
+    def _composites_before(self, clock: int) -> Iterator[Id]:
+        """Items of several events, all of which a mark has."""
+        items = (offer.item for offer in self.log.values())
+        return (item.id for item in items if len(item.parts) > 1 and item.end <= clock)
 
     def _offer(self, offer: Offer) -> bool:
         at = (offer.member, offer.item.id)
@@ -79,8 +86,7 @@ class Store:
         del self.interests[at]
         return True
 
-    def _trim(self, ids: tuple[Id, ...]) -> None:
-        gone = set(ids)
+    def _trim(self, gone: set[Id]) -> None:
         for at in [at for at in self.log if at[1] in gone]:
             del self.log[at]
             self.seen[at[1]] = None

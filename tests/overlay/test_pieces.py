@@ -1,0 +1,147 @@
+"""Exclusive ors and negations spread over nodes: their composites meet elsewhere, and all is told as by one engine."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+from equality import tells_what_the_engine_tells
+from worlds import event, member
+
+from likewise.errors import BuildError
+from likewise.events import Event
+from likewise.language import (
+    Allen,
+    Composite,
+    Conjunction,
+    Disjunction,
+    ExclusiveOr,
+    Negation,
+    Pattern,
+    Relation,
+    Sequence,
+    Subscription,
+    parse_subscription,
+)
+from likewise.overlay import decompose
+from likewise.overlay.cube.decompose import Compound, reach_of
+from likewise.overlay.node import explain_tree
+
+
+class Patterns:
+    """Random patterns in which an exclusive or or a negation has composites for members."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.numbers = 0
+
+    def leaf(self) -> Pattern:
+        self.numbers += 1
+        return member(self.random.choice("ABC"), f"m{self.numbers}")
+
+    def pair(self) -> Pattern:
+        kind = self.random.choice((Sequence, Conjunction, Relation))
+        within = self.random.choice((3, 5, 8))
+        if kind is Relation:
+            return Relation(self.leaf(), self.random.choice((Allen.BEFORE, Allen.OVERLAPS)), self.leaf(), within)
+        parts = tuple(self.leaf() for _ in range(self.random.choice((2, 2, 3))))
+        return kind(parts, self.random.choice((within, within, within, None)))
+
+    def part(self) -> Pattern:
+        return self.random.choice((self.leaf, self.pair, self.pair))()
+
+    def root(self) -> Pattern:
+        within = self.random.choice((5, 8))
+        match self.random.randrange(5):
+            case 0:
+                return ExclusiveOr((self.pair(), self.part()), within)
+            case 1:
+                return Negation(self.pair(), within)
+            case 2:
+                return Sequence((self.part(), Negation(self.part()), self.part()), within)
+            case 3:
+                return Conjunction((self.part(), self.leaf(), Negation(self.part())), within)
+            case _:
+                return Disjunction((Sequence((self.leaf(), Negation(self.part())), within), self.pair()))
+
+    def __iter__(self) -> Iterator[Composite]:
+        while True:
+            made = Composite(self.root())
+            try:
+                decompose(Subscription("p", made))
+            except BuildError:
+                continue
+            yield made
+
+
+def trace(chance: random.Random) -> list[Event]:
+    """Events of three kinds, some of them long."""
+    out, time = [], 10
+    for number in range(10):
+        time += chance.choice((0, 1, 1, 2, 3))
+        begin = time - chance.choice((0, 0, 1, 2, 4))
+        out.append(event(chance.choice("ABC"), time, start=begin, id=f"e{number:02}"))
+    return out
+
+
+def _kinds(pattern: object) -> set[str]:
+    found = {type(pattern).__name__}
+    for name in getattr(pattern, "__dataclass_fields__", ()):
+        value = getattr(pattern, name)
+        for each in value if isinstance(value, tuple) else (value,):
+            found |= _kinds(each)
+    return found
+
+
+@pytest.mark.parametrize("count", [12, pytest.param(150, marks=pytest.mark.slow)])
+def test_exclusive_ors_and_negations_are_told_as_by_one_engine(count: int) -> None:
+    seen: Counter[str] = Counter()
+    patterns = iter(Patterns(count))
+    chance = random.Random(count)
+    for number in range(count):
+        made = [next(patterns), next(patterns)]
+        for each in made:
+            tree = decompose(Subscription("p", each))
+            assert isinstance(tree, Compound)
+            if any(isinstance(part, Compound) for part in tree.members):
+                seen.update(_kinds(each) & {"ExclusiveOr", "Negation"})
+        tells_what_the_engine_tells(made, trace(chance), chance.choice((1, 7, 30)), number)
+    assert seen["ExclusiveOr"] >= count // 6
+    assert seen["Negation"] >= count // 3
+
+
+@pytest.mark.parametrize(
+    ("text", "shared"),
+    [
+        # What might be the thing that must not happen counts against it.
+        ("not ({kind = a} then {kind = b} within 3 s) within 10 s", "{kind = a} then {kind = b} threshold 0.1"),
+        ("({kind = a} then {kind = b} within 3 s) xor {kind = c} within 10 s", "{kind = a} and {kind = b}"),
+        ("{kind = a} then not {kind = c} then {kind = b} within 3 s", "{kind = a} and {kind = b}"),
+    ],
+)
+def test_composites_of_a_closed_pattern_have_a_rendezvous_that_others_share(text: str, shared: str) -> None:
+    tree = decompose(parse_subscription(text))
+    assert isinstance(tree, Compound)
+    assert tree.join is None
+    [pair] = [part for part in tree.members if isinstance(part, Compound)]
+    assert pair.key == decompose(parse_subscription(shared)).key
+    assert reach_of(tree) == 3_000_000
+    assert any(" then " in line for line in explain_tree(tree))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "not ({kind = a} then {kind = b}) within 10 s",
+        "(first {kind = a} then {kind = b} within 3 s) xor {kind = c} within 10 s",
+        "2nd ({kind = a} then {kind = b} within 3 s) within 10 s",
+        "({kind = a} then {kind = b} within 3 s) xor {kind = c} within 10 s consume unique",
+    ],
+)
+def test_what_cannot_be_split_stays_in_one_piece(text: str) -> None:
+    """Without a window, with a choice among events, with counting, or with unique consumption."""
+    tree = decompose(parse_subscription(text))
+    assert isinstance(tree, Compound)
+    assert not any(isinstance(part, Compound) for part in tree.members)
