@@ -189,6 +189,8 @@ def join_by_meaning(
 ) -> DataFrame:
     """Join rows whose words mean nearly the same; adds `relatedness`, that of the terms of `on`.
 
+    With `evidence`, it is a probability that falls where another term of the right explains the left one better.
+
     `on` is a column of both sides, a pair (left, right), or several as a list or mapping: then each pair must reach
     the `threshold`, and `relatedness` is their geometric mean. Columns of `equal` must be equal besides. `best` keeps
     the so many nearest terms of the right for each term of the left; without a `threshold` any relatedness above 0
@@ -324,7 +326,7 @@ class MeaningJoin:
                 hint="filter it, or join each micro-batch in foreachBatch",
             )
         # The stubs want a kind of function that the call itself finds out.
-        near = arrow_udf(NearColumn(self.meaning, terms, self._near[0].bar).__call__, NEAR)  # type: ignore[call-overload]  # its stubs miss plain functions
+        near = arrow_udf(NearColumn(self.meaning, terms, self._near[0].bar, self.simple).__call__, NEAR)  # type: ignore[call-overload]  # its stubs miss plain functions
         left = self.left.keyed()
         if not left.isStreaming:
             left = self._near[0].spread_out(left)
@@ -345,7 +347,8 @@ class MeaningJoin:
             [side.keyed().select(key).where(f"{key} is not null") for key in side.keys]
             for side in (self.left, self.right)
         ]
-        return [TermPairs(mine, theirs, self.meaning, bar, self.margin) for mine, theirs in zip(*columns, strict=True)]
+        both = zip(*columns, strict=True)
+        return [TermPairs(mine, theirs, self.meaning, bar, self.margin, self.simple) for mine, theirs in both]
 
     def _pairs(self) -> DataFrame:
         """Pairs of keys with their score, and `why` if asked for: a row for each distinct combination."""

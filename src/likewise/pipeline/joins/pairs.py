@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from likewise.errors import BuildError
 from likewise.pipeline.joins.assignment import margins_of
+from likewise.pipeline.joins.rivals import scoring
 from likewise.pipeline.joins.sql import ARROW_WHY, Meaning, reasons
 from likewise.semantics import Measure
 from likewise.semantics.nearest import CHUNK, Bar, NearestTerms, split
@@ -35,15 +36,16 @@ TWO_BEST: Final = Bar(0.0, 2)
 KEPT_TERMS: Final = 100_000
 """Terms of a stream whose neighbours a worker remembers."""
 
-_last: list[tuple[str, Bar, NearestTerms]] = []
+_last: list[tuple[tuple[str, Bar, bool], NearestTerms]] = []
 
 
-def ready(meaning: Meaning, right: Sequence[str], bar: Bar) -> NearestTerms:
+def ready(meaning: Meaning, right: Sequence[str], bar: Bar, *, rivals: bool) -> NearestTerms:
     """A right side made ready; the last one of this process is kept, since tasks that follow ask for it again."""
-    if not (_last and _last[0][:2] == (meaning.key, bar) and _last[0][2].right == tuple(right)):
+    key = (meaning.key, bar, rivals)
+    if not (_last and _last[0][0] == key and _last[0][1].right == tuple(right)):
         _last.clear()
-        _last.append((meaning.key, bar, NearestTerms(meaning.measure(), right, bar)))
-    return _last[0][2]
+        _last.append((key, NearestTerms(scoring(meaning.measure(), rivals=rivals), right, bar)))
+    return _last[0][1]
 
 
 @dataclass(frozen=True)
@@ -54,15 +56,17 @@ class PairTask:
     right: tuple[str, ...]
     bar: Bar
     margin: bool = False
+    rivals: bool = True
 
     @property
     def __name__(self) -> str:
         return "LikewiseJoin"
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        near = ready(self.meaning, self.right, self.bar)
+        near = ready(self.meaning, self.right, self.bar, rivals=self.rivals)
         bar = replace(TWO_BEST, themed=self.bar.themed)
-        two_best = NearestTerms(self.meaning.measure(), self.right, bar) if self.margin else None
+        measure = scoring(self.meaning.measure(), rivals=self.rivals)
+        two_best = NearestTerms(measure, self.right, bar) if self.margin else None
         for batch in batches:
             yield from _table(batch.column(0), pa.array(self.right, pa.string()), near, two_best).to_batches()
 
@@ -79,7 +83,7 @@ class GridTask:
         if not len(mine) or not len(theirs):
             return _PAIRS.empty_table()
         theirs = theirs.take(pc.sort_indices(theirs))
-        return _table(mine, theirs, ready(self.meaning, theirs.to_pylist(), self.bar))
+        return _table(mine, theirs, ready(self.meaning, theirs.to_pylist(), self.bar, rivals=False))
 
 
 def _table(left: pa.Array, right: pa.Array, near: NearestTerms, two_best: NearestTerms | None = None) -> pa.Table:
@@ -103,9 +107,10 @@ class NearColumn:
     meaning: Meaning
     right: tuple[str, ...]
     bar: Bar
+    rivals: bool = True
 
     def __call__(self, column: pa.Array) -> pa.Array:
-        near = ready(self.meaning, self.right, self.bar)
+        near = ready(self.meaning, self.right, self.bar, rivals=self.rivals)
         told = pc.dictionary_encode(column)
         terms = told.dictionary.to_pylist()
         self._look_up(near, terms)
@@ -170,6 +175,7 @@ class TermPairs:
     meaning: Meaning
     bar: Bar
     margin: bool = False
+    rivals: bool = True
 
     @cached_property
     def small(self) -> tuple[str, ...] | None:
@@ -195,7 +201,7 @@ class TermPairs:
     def _with_task(self, terms: tuple[str, ...]) -> DataFrame:
         # Few terms are little data but much work: left alone, Spark would put them all into one partition.
         spread = self.left.distinct().repartition(self._partitions)
-        task = PairTask(self.meaning, terms, self.bar, self.margin)
+        task = PairTask(self.meaning, terms, self.bar, self.margin, self.rivals)
         return spread.mapInArrow(task, MARGINS_SCHEMA if self.margin else PAIRS_SCHEMA)
 
     def spread_out(self, rows: DataFrame) -> DataFrame:

@@ -13,9 +13,10 @@ from likewise.errors import BuildError
 from likewise.pipeline.joins.assignment import margins
 from likewise.pipeline.joins.assignment import one_to_one as settle
 from likewise.pipeline.joins.join import how_of, new_names
+from likewise.pipeline.joins.rivals import scoring
 from likewise.pipeline.joins.sql import ARROW_WHY, reasons
 from likewise.semantics import Measure
-from likewise.semantics.nearest import Bar, Pairs, near_pairs
+from likewise.semantics.nearest import CHUNK, Bar, Pairs, near_pairs
 
 Rows = NDArray[np.int64]
 
@@ -40,7 +41,8 @@ def join_tables(
     (mine, a), (theirs, b) = (_terms(table, name) for table, name in zip((left, right), on, strict=True))
     if one_to_one and best is not None:
         raise BuildError("one_to_one chooses the partners by itself", hint="leave out best, give a threshold")
-    pairs = near_pairs(measure, mine, theirs, bar)
+    scored = scoring(measure, rivals=len(theirs) <= CHUNK)
+    pairs = near_pairs(scored, mine, theirs, bar)
     if one_to_one:
         pairs = settle(pairs)
     if how in ("left_semi", "left_anti"):
@@ -53,7 +55,7 @@ def join_tables(
     columns |= {renamed[name]: right[name].take(joined.right) for name in right.schema.names}
     columns[score] = pa.array(pairs.relatedness.astype(np.float64)).take(joined.pair)
     if with_margin:
-        sure = margins(pairs, near_pairs(measure, mine, theirs, Bar(0.0, 2)))
+        sure = margins(pairs, near_pairs(scored, mine, theirs, Bar(0.0, 2)))
         columns["margin"] = pa.array(sure).take(joined.pair)
     if with_explanation:
         why = [reasons(measure, theirs[j], mine[i]) for i, j in zip(pairs.left, pairs.right, strict=True)]

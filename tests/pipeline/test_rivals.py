@@ -1,0 +1,99 @@
+"""The score of a join: evidence for a pair, weighed against what else the right side has."""
+
+from __future__ import annotations
+
+from math import log2
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from likewise.pipeline import join_by_meaning, join_tables
+from likewise.pipeline.joins.rivals import GAIN, MARGIN, RIVALS, SLOPE, AmongRivals, scoring
+from likewise.semantics import Evidence, measure
+from likewise.testing import TableMeasure
+
+TOP = log2(0.9999 / 0.0001)
+
+
+def bits(score: float) -> float:
+    return float(np.clip(log2(score / (1 - score)), -TOP, TOP)) if 0 < score < 1 else (TOP if score else -TOP)
+
+
+def by_hand(scores: list[float], same: dict[tuple[int, int], float], at: int) -> float:
+    """The definition, for one left term and the right term at a place."""
+    if scores[at] in (0.0, 1.0):
+        return scores[at]
+    order = sorted(range(len(scores)), key=lambda place: (-scores[place], place))
+    best = order[:RIVALS]
+    if at not in best:
+        rival = bits(scores[best[0]])
+    else:
+        near = [(other, same.get((min(at, other), max(at, other)), 0.0)) for other in best if other != at]
+        weak = {other for other, _ in near if min(bits(scores[other]), bits(scores[at])) <= -4}
+        rival = max(bits(scores[o]) + (0 if o in weak else log2(max(1 - s, 1e-4))) for o, s in near)
+    found = bits(scores[at]) + GAIN - SLOPE * max(0, rival - bits(scores[at]) + MARGIN)
+    return 1 / (1 + 2**-found)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_pair_loses_by_its_best_rival(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    right = [f"r{place}" for place in range(7)]
+    scores = rng.choice([0.0, 0.03, 0.2, 0.5, 0.6, 0.9, 0.97, 1.0], 7).tolist()
+    alike = {(a, b): float(rng.choice([0, 0.5, 0.9])) for a in range(7) for b in range(a + 1, 7)}
+    table = {(term, "left"): score for term, score in zip(right, scores, strict=True)}
+    table |= {(right[a], right[b]): score for (a, b), score in alike.items()}
+    table |= {(right[b], right[a]): score for (a, b), score in alike.items()}
+    found = AmongRivals(TableMeasure(table)).matrix(right, ["left"])[:, 0]
+    kept = [float(score) for score in TableMeasure(table).matrix(right, ["left"])[:, 0]]
+    expected = [by_hand(kept, alike, at) for at in range(7)]
+    assert found.tolist() == pytest.approx(expected, abs=1e-5)
+
+
+def test_terms_that_mean_the_same_are_no_rivals() -> None:
+    table = {("laptop", "notebook 14"): 0.8, ("notebook computer", "notebook 14"): 0.8}
+    alone = AmongRivals(TableMeasure(table)).matrix(["laptop", "notebook computer"], ["notebook 14"])
+    assert alone.max() < 0.5
+    both = {("laptop", "notebook computer"): 0.97, ("notebook computer", "laptop"): 0.97}
+    together = AmongRivals(TableMeasure(table | both)).matrix(["laptop", "notebook computer"], ["notebook 14"])
+    assert together.min() > 0.8
+
+
+def test_a_single_right_term_has_no_rival_and_an_empty_side_no_score() -> None:
+    ranged = AmongRivals(TableMeasure({("a", "b"): 0.5}))
+    assert float(ranged.matrix(["a"], ["b"])[0, 0]) == pytest.approx(1 / (1 + 2**-GAIN))
+    assert ranged.matrix([], ["b"]).shape == (0, 1)
+    assert ranged.matrix(["a"], []).shape == (1, 0)
+
+
+def test_only_evidence_is_weighed_among_rivals() -> None:
+    table = TableMeasure({})
+    assert scoring(table, rivals=True) is table
+    made = Evidence(wordnet=False, encoder=False)
+    assert isinstance(scoring(made, rivals=True), AmongRivals)
+    assert scoring(made, rivals=False) is made
+
+
+NAMES = ["espresso machine", "industrial washing machine W9", "lobby lift", "X-17"]
+KINDS = ["coffee machine", "elevator", "washing machine"]
+
+
+@pytest.mark.spark
+def test_spark_scores_as_one_process(spark: Any) -> None:
+    """One shared head word does not carry a pair, and every place gives the same scores and margins."""
+    options: dict[str, Any] = {"on": ("name", "kind"), "with_margin": True}
+    tables = pa.table({"name": NAMES}), pa.table({"kind": KINDS})
+    frames = [spark.createDataFrame(table.to_pylist()) for table in tables]
+    for bar in ({"best": 2}, {"threshold": 0.5}):
+        alone = join_tables(*tables, measure=measure("evidence"), **options, **bar).to_pylist()
+        found = [row.asDict() for row in join_by_meaning(*frames, **options, **bar).collect()]
+        listed = [
+            sorted((r["name"], r["kind"], r["relatedness"], r["margin"]) for r in rows) for rows in (alone, found)
+        ]
+        assert [row[:2] for row in listed[0]] == [row[:2] for row in listed[1]]
+        for mine, theirs in zip(*listed, strict=True):
+            assert mine[2:] == pytest.approx(theirs[2:], abs=1e-6)
+    assert ("industrial washing machine W9", "coffee machine") not in {row[:2] for row in listed[0]}
+    assert ("industrial washing machine W9", "washing machine") in {row[:2] for row in listed[0]}
