@@ -97,7 +97,7 @@ class StreamLearner:
     """Keeps the background of a matcher at what its stream has said so far.
 
     It is only for matchers that score all profiles for every event: the index knows no background, and profiles that
-    are so many go without.
+    are so many go without from then on.
     """
 
     def __init__(self, matcher: Matcher, sample: StreamSample) -> None:
@@ -106,12 +106,10 @@ class StreamLearner:
         self._learned = 0
 
     def learn(self) -> None:
-        """Give the matcher the background of now, or take it away."""
+        """Give the matcher the background of now; it forgets it by itself when its profiles are too many."""
         size = self.sample.size
-        if size and self._matcher.is_crowded:
-            size = 0
-        if size != self._learned:
-            self._matcher.learn(self.sample.background() if size else None)
+        if size != self._learned and not self._matcher.is_indexed:
+            self._matcher.learn(self.sample.background(), yielding=True)
             self._learned = size
 
     def parts(self, events: Sequence[Event]) -> Iterator[Sequence[Event]]:

@@ -251,28 +251,26 @@ class Matcher:
         twin._set_sample(self._sample)
         return twin
 
-    def learn(self, background: Background | None) -> None:
-        """From now on, take such events for the stream, which say how common the answers to predicates are; or none."""
+    def learn(self, background: Background | None, *, yielding: bool = False) -> None:
+        """From now on, take such events for the stream, which say how common the answers to predicates are; or none.
+
+        Nothing is indexed then, unless it is `yielding`: then it is forgotten as soon as profiles are so many.
+        """
         with self._lock:
             events = () if background is None else background.events
             if events and self.is_indexed:
                 hint = "give the background before so many subscriptions"
                 raise BuildError("indexed subscriptions cannot learn a background", hint=hint)
-            self._set_sample(events)
+            self._set_sample(events, yielding=yielding)
 
     @property
     def is_indexed(self) -> bool:
         """Whether profiles are so many that they are indexed."""
         return any(isinstance(group, SparseGroup) and group.conditions.used for group in self._groups)
 
-    @property
-    def is_crowded(self) -> bool:
-        """Whether profiles are so many that, without a sample of the stream, they would be indexed."""
-        return self.is_indexed or any(group.conditions.used > self._dense for group in self._groups)
-
-    def _set_sample(self, events: tuple[Event, ...]) -> None:
+    def _set_sample(self, events: tuple[Event, ...], *, yielding: bool = False) -> None:
         self._sample, self._sampled = events, None
-        self._groups.dense = sys.maxsize if events else self._dense
+        self._groups.dense = sys.maxsize if events and not yielding else self._dense
         for group in self._groups:
             group.know(None)
 
@@ -303,6 +301,8 @@ class Matcher:
             named = handle if key is None else key
             self._registrations[handle] = Registration(named, profile, settings, group, slot)
             if isinstance(group, SparseGroup):
+                if self._sample:
+                    self._set_sample(())
                 self._move(self._groups.moving(profile, settings))
             return handle
 
