@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import resource
 import socket
@@ -176,7 +177,7 @@ def _repair(quick: bool) -> Rows:
     from likewise.overlay.simulation.world import Weather
 
     took = []
-    for seed in range(5 if quick else 40):
+    for seed in range(5 if quick else 200):
         sim = Simulation(seed=seed, weather=Weather(low=100, high=2_000))
         rings: list[Ring] = []
         for number in range(8):
@@ -194,6 +195,6 @@ def _repair(quick: bool) -> Rows:
             sim.run(sim.now + 10_000)
         took.append((sim.now - began) / SECOND)
     took.sort()
-    return [
-        {"what": "repair after silence, p99", "value": took[-1], "unit": "s", "target": 2, "note": "simulated time"}
-    ]
+    p99 = took[math.ceil(0.99 * len(took)) - 1]
+    note = f"{len(took)} crashes in simulated time, the slowest {took[-1]:.2f} s"
+    return [{"what": "repair after silence, p99", "value": p99, "unit": "s", "target": 2, "note": note}]
