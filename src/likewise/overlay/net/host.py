@@ -71,6 +71,9 @@ class Link:
                 try:
                     await self._pump(writer, ended)
                 finally:
+                    if ended.done():
+                        # There is nobody to say farewell to, and others wait to hear whether the peer is gone.
+                        writer.transport.abort()
                     ended.cancel()
                     await shut(writer)
         except ConnectionRefusedError:
