@@ -76,7 +76,20 @@ BYTES = [
     b"\n\n",
     b"\xef\xbb\xbf",
 ]
+LOGFMT = ["=x", 'a="b', 'a=b"c', '"a"=1', "   = ", "words only", 'a="\\', 'k="v"x']
+SYSLOG = """
+<>x|<999>x|<1|<34>1|<34>1 x y z|<34>1 - - - - - [a|<34>1 - - - - - [a b=c] x|<34>1 2026-99-01T00:00:00Z h a - - - m
+Foo 10 10:00:00 h a: m|Feb 31 10:00:00 h a: m|<34>Mar  1 25:00:00 h a: m|<-1>1 - - - - - -
+"""
+MAPPINGS = """
+time: {a: b}|time: [1]|zone: [UTC]|time_format: 7|{time: [a, b], zone: {c: UTC}}|time: ''|attributes: [1]
+constants: {a: {b: 1}}|kinds: {a: colour}|id: [[a]]|theme: 7
+"""
 COMMANDS = """
+match e.jsonl s.lw --time ts --time zeit|match flat.jsonl s.lw --time ts --zone at=UTC|match flat.jsonl s.lw --zone =UTC
+match flat.jsonl s.lw --format logfmt|match flat.jsonl s.lw --format syslog|convert t.csv --out o --time x --time y
+stream s.lw --checkpoint c --from path=flat.jsonl --glossary missing.txt
+stream s.lw --checkpoint c --source broker --from database=x --time ts
 match|match e.jsonl|match missing.jsonl s.lw|match e.jsonl missing.lw|match folder s.lw|match e.jsonl folder
 match e.jsonl s.lw --threshold 2|match e.jsonl s.lw --threshold x|match e.jsonl s.lw --top 0
 match e.jsonl s.lw --rank 0
@@ -172,6 +185,14 @@ def cases(folder: Path) -> Iterator[list[str]]:
         name = f"bad-{number}.jsonl"
         (folder / name).write_bytes(line)
         yield ["match", name, "s.lw"]
+    for kind, records in (("logfmt", LOGFMT), ("syslog", cells(SYSLOG))):
+        for number, text in enumerate(records):
+            (folder / f"bad-{number}.{kind}").write_text(f"{text}\n")
+            yield ["match", f"bad-{number}.{kind}", "s.lw"]
+    (folder / "flat.jsonl").write_text('{"ts": 1, "x": 2}\n')
+    for number, text in enumerate(cells(MAPPINGS)):
+        (folder / f"bad-{number}.yaml").write_text(text)
+        yield ["match", "flat.jsonl", "s.lw", "--mapping", f"bad-{number}.yaml"]
     yield from (shlex.split(line) for line in cells(COMMANDS))
 
 

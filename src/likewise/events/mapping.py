@@ -63,6 +63,8 @@ class RecordMapping:
         for column, kind in self.kinds.items():
             if kind not in KINDS:
                 raise BuildError(f"column {column!r} cannot be of kind {kind!r}", hint=f"one of {', '.join(KINDS)}")
+        if any(not name for role in _ROLES for name in _listed(getattr(self, role))):
+            raise BuildError("a field of the mapping has no name", hint="leave the role out, or name its field")
         if isinstance(self.attributes, str):
             raise BuildError("attributes are a list of fields", hint=f"write [{self.attributes!r}]")
         for told, what in ((self.time_format, "a time format"), (self.zone, "a zone")):

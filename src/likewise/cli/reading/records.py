@@ -121,6 +121,8 @@ class Records:
             mapping.save(self.save_mapping)
         kept = f"saved in {self.save_mapping}" if self.save_mapping else "--save-mapping FILE keeps it"
         errors.print(f"guessed mapping: {mapping} ({kept})", markup=False, soft_wrap=True)
+        if "time" not in mapping.used:
+            errors.print("no time was found: --time names it, --time-format reads it", soft_wrap=True)
 
 
 def _first_file(path: str) -> Path | None:
