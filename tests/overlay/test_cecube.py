@@ -196,9 +196,9 @@ def test_a_flag_goes_up_again_when_what_came_is_too_old() -> None:
     cube, composite, first, second = Cube(), key_of("CE"), key_of("a"), key_of("b")
     cube.index(composite, (first, second), Pairing("and", within=10), Subscriber("fan", key_of("N")))
     assert list(cube.arrive(composite, first, item("x", 0, 0))) == []
-    assert cube.vector(composite) == {"E1 and E2 within 10 us": 1}
+    assert cube.vector(composite) == {"E1 and E2 within 10 microseconds": 1}
     assert len(cube.expire(composite, 11, grace=0)) == 1
-    assert cube.vector(composite) == {"E1 and E2 within 10 us": 2}
+    assert cube.vector(composite) == {"E1 and E2 within 10 microseconds": 2}
 
 
 def test_subscribers_of_the_same_split_pattern_are_all_told() -> None:

@@ -40,6 +40,7 @@ from likewise.language import (
     format_file,
     format_subscription,
     references,
+    write_duration,
 )
 from likewise.overlay.ring.ids import Key, key_of
 
@@ -79,7 +80,9 @@ class Pairing(msgspec.Struct, frozen=True, array_like=True):
     def text(self) -> str:
         """The relationship as it stands in a map of subscribers."""
         sides = "E2 {} E1" if self.swapped else "E1 {} E2"
-        window = "" if self.within is None else f" within {self.within} us{' in all' if self.whole else ''}"
+        window = (
+            "" if self.within is None else f" within {write_duration(self.within)}{' in all' if self.whole else ''}"
+        )
         return sides.format(self.op) + window
 
 
