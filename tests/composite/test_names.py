@@ -159,3 +159,12 @@ class TestLoneDuplicates:
 
     def test_first_in_xor_is_sought_again_when_its_time_is_over(self) -> None:
         assert found("p: first a xor b within 5 us", events("A1 A2 A7"), until=50) == ["A1@6", "A7@12"]
+
+
+def test_ticks_of_a_name_in_branches_are_counted_one_by_one() -> None:
+    """A tick has no event of its own: what was known at another moment is another instance all the same."""
+    text = "tick: every 2 us as t\np: 1 to 2 times (tick as x or tick as y) within 2 us where x.room = x.room"
+    detector = Detector(parse(text), compiled=False)
+    told = [*detector.publish(*events("A3")), *detector.advance(8)]
+    spans = [(one.start, one.time) for one in told if one.pattern == "p"]
+    assert spans == [(4, 4), (4, 6), (6, 6), (6, 8), (8, 8)]

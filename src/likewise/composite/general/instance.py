@@ -18,11 +18,7 @@ class Alternatives(Protocol):
     """An `or` whose branches stay apart."""
 
     roles: frozenset[str]
-
-    @property
-    def makers(self) -> frozenset[int]:
-        """The nodes whose instances may stand for one of this."""
-        ...
+    makers: frozenset[int]
 
 
 class RoleToken:

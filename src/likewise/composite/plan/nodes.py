@@ -127,20 +127,19 @@ class JointNode(PlanNode):
 
 @dataclass(slots=True, kw_only=True)
 class DisjunctionNode(PlanNode):
-    """Any of several; up to `apart`, conditions may tell its branches apart."""
+    """Any of several; up to `apart`, conditions may tell its branches apart.
+
+    `makers` are the nodes whose instances may stand for one of this, since it hands on what one branch found as it is:
+    all in it.
+    """
 
     parts: tuple[PlanNode, ...]
     apart: PlanNode | None = field(default=None, repr=False, compare=False)
+    makers: frozenset[int] = field(default=frozenset(), repr=False, compare=False)
 
     @property
     def children(self) -> tuple[PlanNode, ...]:
         return self.parts
-
-    @property
-    def makers(self) -> frozenset[int]:
-        """The nodes whose instances may stand for one of this: it hands on what a single branch found as it is."""
-        below = [part.makers if isinstance(part, DisjunctionNode) else frozenset({part.id}) for part in self.parts]
-        return frozenset({self.id}).union(*below)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from likewise.composite.plan import nodes as plan
 from likewise.composite.plan.conditions import Condition, ConditionSide
@@ -55,11 +55,18 @@ def settle(node: plan.PlanNode) -> list[plan.DisjunctionNode]:
         if not (isinstance(child, plan.GateNode) and child.named):
             pending += settle(child)
     if isinstance(node, plan.DisjunctionNode) and node.apart is not None:
+        node.makers = frozenset(_ids(node))
         pending.append(node)
     if isinstance(node, plan.SelectionNode | plan.RepetitionNode):
         node.ways = _largest(pending)
     node.merges = _largest([one for one in pending if one.apart is node])
     return [one for one in pending if one.apart is not node]
+
+
+def _ids(node: plan.PlanNode) -> Iterator[int]:
+    yield node.id
+    for child in node.children:
+        yield from _ids(child)
 
 
 def _largest(found: list[plan.DisjunctionNode]) -> tuple[plan.DisjunctionNode, ...]:
