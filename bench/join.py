@@ -2,8 +2,8 @@
 
 Rows are told as they come. Each part on Spark is a process of its own; seconds are those of its processors, driver, JVM
 and workers together, which a busy machine does not spoil. A part that fails says so in its row, and the others go on.
-`LIKEWISE_BENCH_ONLY=terms` runs one part alone: quality, terms, rows, pairs or peers. The whole is meant for eight
-minutes on two cores, `--quick` for two; `LIKEWISE_BENCH_ROWS` and `LIKEWISE_BENCH_TERMS` choose other sizes.
+`LIKEWISE_BENCH_ONLY=terms` runs one part alone: devices, quality, terms, rows, pairs or peers. The whole is meant for
+eight minutes on two cores, `--quick` for two; `LIKEWISE_BENCH_ROWS` and `LIKEWISE_BENCH_TERMS` choose other sizes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def run(*, quick: bool = False) -> list[Row]:
     from _spark_run import say
     from likewise.errors import LikewiseError
 
-    parts = {"quality": _quality, "terms": _terms, "rows": _rows, "pairs": _pairs, "peers": _peers}
+    parts = {"devices": _devices, "quality": _quality, "terms": _terms, "rows": _rows, "pairs": _pairs, "peers": _peers}
     found: list[Row] = []
     with tempfile.TemporaryDirectory(prefix="likewise-bench-") as folder:
         for name, part in parts.items():
@@ -113,6 +113,36 @@ def _quality(_: Path, quick: bool) -> Iterator[Row]:
             "precision of the surest third": rightly[surest].mean(),
             "note": f"{len(left):,} x {len(right):,} terms, {spent:.1f} s of a processor, new words read",
         }
+
+
+def _devices(_: Path, quick: bool) -> Iterator[Row]:
+    """Names of devices joined with their kinds, by evidence without a space and over WordNet."""
+    import pyarrow as pa
+
+    from _join_devices import NameList, judged, name_lists
+    from likewise.errors import LikewiseError
+    from likewise.pipeline import join_tables
+    from likewise.semantics import measure
+
+    lists = list(name_lists(DATA))
+    for spaces in ([],) if quick else ([], ["wordnet"]):
+        beside = f"over {', '.join(spaces)}" if spaces else "without a space"
+        try:
+            made = measure("evidence", spaces=spaces)
+        except LikewiseError as error:
+            yield {"what": f"devices, {beside}", "value": None, "unit": "", "note": f"skipped: {error.message}"}
+            continue
+
+        def join(one: NameList, how: dict[str, Any], made: Any = made) -> list[tuple[str, str]]:
+            names = pa.table({"name": one.names, "truth": one.truth})
+            found = join_tables(names, pa.table({"kind": one.kinds}), on=("name", "kind"), measure=made, **how)
+            return [(row["kind"], row["truth"]) for row in found.to_pylist()]
+
+        for what in dict.fromkeys(one.what for one in lists):
+            some = [one for one in lists if one.what == what]
+            names = sum(len(one.names) for one in some)
+            note = f"{names:,} names, best=1 right; precision and recall at 0.5"
+            yield {"what": f"devices, {what}, {beside}", "unit": "of 1", "note": note, **judged(some, join)}
 
 
 def _terms(folder: Path, quick: bool) -> Iterator[Row]:

@@ -1,0 +1,169 @@
+"""Names of devices against kinds of them: how often a join finds the right kind.
+
+Three lists are made, from WordNet and from a list of appliances; the numbers of the join's formula were chosen on lists
+made in this way. The fourth, `devices.csv`, was written by hand, and no number was chosen on it.
+"""
+
+from __future__ import annotations
+
+import csv
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from likewise.semantics.wordnet.wordnet import WordNet
+
+MODIFIERS = """lobby; second floor; north; old; wireless; spare; rooftop; kitchen; cellar; portable; large; small;
+industrial; workshop; guest room; blue; main; auxiliary; Acme; Nordwind"""
+KINDS = 40
+SEEDS = 4
+
+
+@dataclass(frozen=True)
+class NameList:
+    """Kinds, and names of which each has one of them."""
+
+    what: str
+    kinds: list[str]
+    names: list[str]
+    truth: list[str]
+
+
+def name_lists(data: Path) -> Iterator[NameList]:
+    """All of them; the made ones with several seeds."""
+    wordnet = WordNet.load()
+    for seed in range(SEEDS):
+        yield _listed("WordNet", list(_hyponyms(wordnet, random.Random(seed))), random.Random(seed))
+        yield _listed("shared head words", list(_same_heads(wordnet, random.Random(seed))), random.Random(seed))
+    appliances = _appliances(data)
+    for seed in range(2):
+        chosen = random.Random(seed).sample(appliances, min(KINDS, len(appliances)))
+        yield _listed("appliances", chosen, random.Random(seed))
+    yield _by_hand()
+
+
+def _listed(what: str, kinds: Sequence[tuple[str, list[str]]], chance: random.Random) -> NameList:
+    """The names of each kind and the kind itself, most of them with a modifier or a number."""
+    modifiers = [word.strip() for word in MODIFIERS.split(";")]
+    names, truth = list[str](), list[str]()
+    for kind, terms in kinds:
+        for term in (*terms, kind):
+            dice = chance.random()
+            if dice < 0.45 and term != kind:
+                name = term
+            elif dice < 0.8:
+                name = f"{chance.choice(modifiers)} {term}"
+            else:
+                name = f"{term} {chance.choice('ABCDEF')}{chance.randint(1, 99)}"
+            names.append(name)
+            truth.append(kind)
+    return NameList(what, [kind for kind, _ in kinds], names, truth)
+
+
+def _instruments(wordnet: WordNet) -> list[int]:
+    """Everything below `instrumentality`, wider before narrower."""
+    senses = wordnet.senses("instrumentality", part="noun")
+    found = {next(sense.synset for sense in senses if "instrumentation" in wordnet.words(sense.synset)): None}
+    order = list(found)
+    for synset in order:
+        for below in wordnet.pointers(synset, ["~"]):
+            if below not in found:
+                found[below] = None
+                order.append(below)
+    return order
+
+
+def _below(wordnet: WordNet, synset: int) -> set[int]:
+    found, pending = {synset}, [synset]
+    while pending:
+        for one in wordnet.pointers(pending.pop(), ["~"]):
+            if one not in found:
+                found.add(one)
+                pending.append(one)
+    return found
+
+
+def _plain(word: str) -> bool:
+    return word.isascii() and word.islower() and len(word.split()) <= 2
+
+
+def _hyponyms(wordnet: WordNet, chance: random.Random) -> Iterator[tuple[str, list[str]]]:
+    """Kinds of which none contains another, in the first sense of their word, with synonyms and narrower terms."""
+    pool = [one for one in _instruments(wordnet) if 3 <= len(wordnet.pointers(one, ["~"])) <= 25]
+    pool = [one for one in pool if _plain(wordnet.words(one)[0])]
+    chance.shuffle(pool)
+    covered: set[int] = set()
+    made = 0
+    for synset in pool:
+        [kind, *synonyms] = wordnet.words(synset)
+        senses = wordnet.senses(kind, part="noun")
+        below = _below(wordnet, synset)
+        if below & covered or not senses or senses[0].synset != synset:
+            continue
+        covered |= below
+        narrower = [wordnet.words(one)[0] for one in wordnet.pointers(synset, ["~"])]
+        headed = [word for word in narrower if word.split()[-1] == kind.split()[-1]]
+        others = [word for word in narrower if word not in headed]
+        some = chance.sample(headed, min(2, len(headed))) + chance.sample(others, 1 if others else 0)
+        yield kind, [*chance.sample(synonyms, 1 if synonyms else 0), *some]
+        made += 1
+        if made == KINDS:
+            return
+
+
+def _same_heads(wordnet: WordNet, chance: random.Random) -> Iterator[tuple[str, list[str]]]:
+    """Kinds of two words, of which several have the second in common: machines, lamps, pumps."""
+    by_head: dict[str, list[int]] = {}
+    for synset in _instruments(wordnet):
+        words = wordnet.words(synset)
+        parts = words[0].split()
+        if len(parts) == 2 and _plain(words[0]) and (len(words) > 1 or wordnet.pointers(synset, ["~"])):
+            by_head.setdefault(parts[1], []).append(synset)
+    heads = [head for head in sorted(by_head) if len(by_head[head]) >= 4]
+    chosen: list[int] = []
+    for head in chance.sample(heads, 8):
+        for synset in chance.sample(by_head[head], min(5, len(by_head[head]))):
+            if not set(wordnet.pointers(synset, ["~", "@"])) & set(chosen):
+                chosen.append(synset)
+    for synset in chosen:
+        [kind, *synonyms] = wordnet.words(synset)
+        narrower = [wordnet.words(one)[0] for one in wordnet.pointers(synset, ["~"])]
+        yield kind, [*synonyms[:2], *narrower[:2]]
+
+
+def _appliances(data: Path) -> list[tuple[str, list[str]]]:
+    """The types of the list that have synonyms, each with up to three."""
+    import yaml
+
+    found: dict[str, list[str]] = {}
+    for file in sorted((data / "appliances").glob("*.yaml")):
+        for name, about in (yaml.safe_load(file.read_text(encoding="utf-8")) or {}).items():
+            synonyms = about.get("synonyms") if isinstance(about, dict) else None
+            if isinstance(synonyms, list):
+                found[name] = [one for one in synonyms if isinstance(one, str)]
+    return [(name, [one for one in some if one not in found][:3]) for name, some in sorted(found.items())]
+
+
+def _by_hand() -> NameList:
+    with (Path(__file__).parent / "devices.csv").open(encoding="utf-8", newline="") as file:
+        rows = [(row["name"], row["kind"]) for row in csv.DictReader(file)]
+    named = [(name, kind) for name, kind in rows if name]
+    return NameList(
+        "by hand", sorted({kind for _, kind in rows}), [name for name, _ in named], [kind for _, kind in named]
+    )
+
+
+def judged(
+    lists: Sequence[NameList], join: Callable[[NameList, dict[str, object]], list[tuple[str, str]]]
+) -> dict[str, float]:
+    """How often the best kind is right; and, at 0.5, precision and recall."""
+    names = sum(len(one.names) for one in lists)
+    best = [pair for one in lists for pair in join(one, {"best": 1})]
+    above = [pair for one in lists for pair in join(one, {"threshold": 0.5})]
+    right = sum(kind == truth for kind, truth in above)
+    return {
+        "value": sum(kind == truth for kind, truth in best) / names,
+        "precision": right / max(1, len(above)),
+        "recall": right / names,
+    }
