@@ -10,12 +10,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 pytest.importorskip("pyspark")
 
 from likewise.errors import BuildError
-from likewise.pipeline import join_by_meaning
+from likewise.pipeline import join_by_meaning, join_tables
 from likewise.pipeline.joins import pairs as join_pairs
 from likewise.semantics import Space, measure, write_space
 
@@ -255,7 +256,6 @@ def test_each_row_has_its_own_theme(spark: Any, space: Path, way: str) -> None:
 @pytest.mark.parametrize(
     ("name", "options"),
     [
-        ("evidence", {}),
         ("esa-euclidean", {}),
         ("combined", {}),
         ("jiang-conrath", {}),
@@ -269,6 +269,21 @@ def test_each_row_has_its_own_theme(spark: Any, space: Path, way: str) -> None:
 def test_every_measure(left: Any, right: Any, space: Path, name: str, options: dict[str, Any]) -> None:
     found = join_by_meaning(left, right, on=("word", "term"), threshold=0.05, spaces=space, measure=name, **options)
     assert pairs(found) == over(space, 0.05, name=name, **options)
+
+
+def test_evidence_as_in_process(left: Any, right: Any, space: Path) -> None:
+    """The calibrated score weighs a pair against the rivals on the right: on Spark as in process."""
+    found = join_by_meaning(left, right, on=("word", "term"), threshold=0.05, spaces=space)
+    tables = [
+        pa.Table.from_pylist([{"id": key, name: said} for key, said in rows])
+        for rows, name in ((LEFT, "word"), (RIGHT, "term"))
+    ]
+    wanted = join_tables(
+        *tables, on=("word", "term"), threshold=0.05, measure=measure("evidence", spaces=[Space.open(space)])
+    )
+    by_pair = {(row["id"], row["id_right"]): row["relatedness"] for row in wanted.to_pylist()}
+    assert len(by_pair) >= 5
+    assert pairs(found) == {pair: pytest.approx(score, abs=1e-6) for pair, score in by_pair.items()}
 
 
 def test_one_partner_for_each_term_and_how_sure_it_is(left: Any, right: Any, space: Path) -> None:

@@ -134,7 +134,7 @@ def look_at(
     """What reading a file would find out from its first records, for those who read it elsewhere.
 
     >>> _ = Path("makers.logfmt").write_text("ts=1 level=warn")
-    >>> look_at("makers.logfmt")
+    >>> look_at("makers.logfmt")  # doctest: +ELLIPSIS
     SourceLook(format='logfmt', mapping=RecordMapping(id=None, time='ts', ...), separator=None)
     """
     name = source_name(source)
