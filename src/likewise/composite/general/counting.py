@@ -202,10 +202,11 @@ class CountedRow:
 class Counted:
     """An instance in a row, with all ways to read its events."""
 
-    __slots__ = ("number", "owner", "row", "ways")
+    __slots__ = ("number", "owner", "row", "time", "ways")
 
     def __init__(self, owner: RepetitionProcess, row: CountedRow, ways: list[Instance]) -> None:
         self.owner = owner
+        self.time = ways[0].time
         self.number = owner.run.ticket()
         self.row = row
         self.ways = ways
@@ -239,22 +240,20 @@ class RepetitionProcess(Process):
         if not node.ways:
             for _, instance in inbox:
                 keys = _keys(instance, node.key)
-                self._several(len(keys))
+                if len(keys) > 1:
+                    self.several = True
                 for key in keys:
                     self._take(key, [instance])
         else:
             for keyed in _by_key(inbox, node):
-                self._several(len(keyed))
+                if len(keyed) > 1:
+                    self.several = True
                 for key, mine in keyed:
                     self._take(key, mine)
 
-    def _several(self, keys: int) -> None:
-        if keys > 1:
-            self.several = True
-
     def _take(self, key: Any, ways: list[Instance]) -> None:
         row = self.rows.pop(key, None)
-        if row is not None and row.items and row.items[-1].ways[0].time >= ways[0].first:
+        if row is not None and row.items and row.items[-1].time >= ways[0].first:
             # It does not come after the last one: here the row ends.
             self._over(row, self.run.phase)
             row = None
@@ -273,15 +272,17 @@ class RepetitionProcess(Process):
 
     def _slide(self, row: CountedRow, ways: list[Instance]) -> None:
         """All rows that end with this instance; then it waits for the next."""
-        most, within, now, items = self.node.most, self.node.within, ways[0].time, row.items
-        if within is not None and items and now - items[0].ways[0].time > within:
-            self._cut(row, sum([now - item.ways[0].time > within for item in items]))
-        for size in range(self.node.least, len(items) + 2):
-            before = items[len(items) + 1 - size :]
-            if self.node.ways:
-                self._found([*[item.ways for item in before], ways], now, ways[0].phase)
+        node, items, last = self.node, row.items, ways[0]
+        most, within, now = node.most, node.within, last.time
+        if within is not None and items and now - items[0].time > within:
+            self._cut(row, sum([now - item.time > within for item in items]))
+        held = len(items)
+        for size in range(node.least, held + 2):
+            before = items[held + 1 - size :]
+            if node.ways:
+                self._found([*[item.ways for item in before], ways], now, last.phase)
             else:
-                self._tell((*[item.ways[0] for item in before], ways[0]), now, ways[0].phase)
+                self._tell((*[item.ways[0] for item in before], last), now, last.phase)
         # One more reaches back to all but one of the largest row.
         if most is not None and len(items) + 2 > most:
             self._cut(row, len(items) + 2 - most)
@@ -298,7 +299,10 @@ class RepetitionProcess(Process):
 
     def _cut(self, row: CountedRow, count: int) -> None:
         """Let go of the first of a row."""
-        if count > 0:
+        if count == 1 and row.items:
+            # By far the most frequent: one comes, one goes.
+            self.run.let_go(row.items.pop(0))
+        elif count > 0:
             for counted in row.items[:count]:
                 self.run.let_go(counted)
             del row.items[:count]
@@ -308,7 +312,7 @@ class RepetitionProcess(Process):
         within = self.node.within
         while self.rows:
             oldest = next(iter(self.rows.values()))
-            if oldest.items and (within is None or now - oldest.items[-1].ways[0].time <= within):
+            if oldest.items and (within is None or now - oldest.items[-1].time <= within):
                 break
             self._cut(oldest, len(oldest.items))
             del self.rows[oldest.key]
