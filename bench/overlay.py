@@ -21,7 +21,7 @@ from likewise.overlay import Peer, Report, Ring, RingSettings, Simulation, key_o
 from likewise.overlay.net.clients import OverlayClient
 from likewise.overlay.net.frames import address_of
 from likewise.overlay.net.identity import init_authority, init_node
-from likewise.overlay.ring.members import SECOND
+from likewise.overlay.ring.contacts import SECOND
 from likewise.overlay.simulation.trial import OverlayTrial, run_trial
 
 Rows = list[dict[str, Any]]

@@ -14,7 +14,7 @@ from likewise.events import Event
 from likewise.language import Composite, Subscription, format_file, parse
 from likewise.overlay import decompose
 from likewise.overlay.cube.decompose import levels_of
-from likewise.overlay.ring.members import SECOND
+from likewise.overlay.ring.contacts import SECOND
 
 
 def expected(subscriptions: list[Subscription], events: list[Event], *, since: int, until: int) -> Counter[Any]:

@@ -14,7 +14,7 @@ from likewise.overlay import Peer, RingSettings, Simulation, Weather, key_of
 from likewise.overlay.cube.items import Report, TopicHit
 from likewise.overlay.node.catalogue import MatchingClassifier, TopicCatalogue
 from likewise.overlay.node.node import NodeSettings, OverlayNode
-from likewise.overlay.ring.members import SECOND
+from likewise.overlay.ring.contacts import SECOND
 from likewise.overlay.simulation.world import static_ring
 
 

@@ -12,7 +12,8 @@ from likewise.language import parse_subscription
 from likewise.overlay import Peer, Simulation, Weather, key_of
 from likewise.overlay.node.catalogue import MatchingClassifier
 from likewise.overlay.node.node import OverlayNode
-from likewise.overlay.ring.members import SECOND, Ring
+from likewise.overlay.ring.contacts import SECOND
+from likewise.overlay.ring.members import Ring
 
 PAIR = parse_subscription("pair: {kind = smoke} as a and {kind = heat} as b where a.room = b.room")
 

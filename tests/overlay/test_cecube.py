@@ -12,8 +12,8 @@ from likewise.overlay.cube.decompose import Compound, Pairing, ProfileTopic, dec
 from likewise.overlay.cube.items import Carried, Item
 from likewise.overlay.cube.plane import ANY, Plane, Subscriber
 from likewise.overlay.node.node import OverlayNode
+from likewise.overlay.ring.contacts import SECOND
 from likewise.overlay.ring.ids import Key, key_of
-from likewise.overlay.ring.members import SECOND
 
 TEXT = """
 e1: {topic = football match}

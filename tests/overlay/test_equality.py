@@ -19,7 +19,7 @@ from likewise.language import Composite, parse
 from likewise.matching import Matcher
 from likewise.overlay import MatchingClassifier, Weather, decompose
 from likewise.overlay.cube.decompose import is_open, levels_of
-from likewise.overlay.ring.members import SECOND
+from likewise.overlay.ring.contacts import SECOND
 from likewise.testing import TableMeasure
 
 QUIET: dict[str, Any] = {

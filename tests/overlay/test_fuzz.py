@@ -17,7 +17,7 @@ from likewise.overlay.cube.items import Carried, Item, Report, TopicHit, id_of
 from likewise.overlay.cube.plane import Subscriber
 from likewise.overlay.node import wire as w
 from likewise.overlay.ring import messages as m
-from likewise.overlay.ring.members import SECOND
+from likewise.overlay.ring.contacts import SECOND
 
 KEY, ID, PEER = key_of("key"), id_of("id"), Peer(key_of("peer"), "127.0.0.1:1")
 ITEM = Item.of(Carried.of(ID, Event("e", (("kind", "a"),), (), 1, 2), (TopicHit(KEY, 0.5, (("kind", 0, 1.0),)),)))

@@ -7,7 +7,7 @@ from federation import Federation
 
 from likewise.events import Event
 from likewise.overlay import Weather
-from likewise.overlay.ring.members import SECOND
+from likewise.overlay.ring.contacts import SECOND
 
 PAIR = "pair: {kind = smoke} as a and {kind = heat} as b where a.room = b.room"
 ROUGH = Weather(loss=0.1, duplication=0.1, reordering=0.3)

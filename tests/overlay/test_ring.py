@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from likewise.overlay import LeafSet, Peer, Ring, RingSettings, RoutingTable, Weather, key_of
 from likewise.overlay.ring import messages as m
+from likewise.overlay.ring.contacts import SECOND
 from likewise.overlay.ring.ids import SPAN, distance, key_from, nearness, number_of, shared_digits
-from likewise.overlay.ring.members import SECOND
 from likewise.overlay.simulation.world import static_ring
 
 sys.path.insert(0, str(Path(__file__).parent))

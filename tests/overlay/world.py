@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 
 from likewise.overlay import Peer, Ring, RingSettings, Simulation, Weather, key_of
+from likewise.overlay.ring.contacts import SECOND, RingArrival
 from likewise.overlay.ring.ids import nearness, number_of
-from likewise.overlay.ring.members import SECOND, RingArrival
 
 
 class RingWorld:

@@ -25,8 +25,9 @@ from likewise.overlay.node.custody import Outbox, parcel_id
 from likewise.overlay.node.herald import TopicHerald
 from likewise.overlay.node.keeper import Keeper
 from likewise.overlay.node.rendezvous import ActiveRendezvous, Output, Workbench, split_offers
+from likewise.overlay.ring.contacts import SECOND, RingArrival, RingSettings
 from likewise.overlay.ring.ids import Key
-from likewise.overlay.ring.members import SECOND, Ring, RingArrival, RingSettings
+from likewise.overlay.ring.members import Ring
 from likewise.overlay.ring.tables import Peer
 from likewise.semantics import Measure
 

@@ -1,7 +1,8 @@
 """Who is there, and the way to the root of a key, in the manner of Pastry."""
 
+from likewise.overlay.ring.contacts import RingSettings
 from likewise.overlay.ring.ids import Key, key_of, short
-from likewise.overlay.ring.members import Ring, RingSettings
+from likewise.overlay.ring.members import Ring
 from likewise.overlay.ring.tables import LeafSet, Peer, RoutingTable
 
 __all__ = [

@@ -24,8 +24,8 @@ from likewise.overlay.cube.decompose import topic_of
 from likewise.overlay.cube.items import Id, TopicHit
 from likewise.overlay.node.catalogue import TopicCatalogue
 from likewise.overlay.node.node import NodeSettings, OverlayNode
+from likewise.overlay.ring.contacts import SECOND, RingSettings
 from likewise.overlay.ring.ids import Key, key_of
-from likewise.overlay.ring.members import SECOND, RingSettings
 from likewise.overlay.ring.tables import HALF, Peer
 from likewise.overlay.simulation.world import Host, Simulation, Weather, static_ring
 
