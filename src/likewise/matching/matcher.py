@@ -143,7 +143,7 @@ class EventScores(NamedTuple):
     score: NDArray[np.float32]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Registration:
     """A profile as the matcher holds it; without a group it is exact."""
 
@@ -153,6 +153,16 @@ class Registration:
     group: MatchGroup | None
     slot: int = -1
     """Its number in the group; numbers of removed profiles are given again, handles never."""
+
+    _conditions: NDArray[np.intp] | None = None
+
+    @property
+    def conditions(self) -> NDArray[np.intp]:
+        """The numbers of its predicates in the group: looked up with the first match, the same ever after."""
+        if self._conditions is None:
+            assert self.group is not None
+            self._conditions = np.array(self.group.conditions.numbers(self.profile.predicates), np.intp)
+        return self._conditions
 
 
 class Matcher:
@@ -411,7 +421,7 @@ class Matcher:
 
     def _match(self, encoded: Encoded, at: int, handle: int, score: float) -> Match | None:
         entry = self._registrations[handle]
-        matrix = None if entry.group is None else entry.group.matrix(encoded, at, entry.profile)
+        matrix = None if entry.group is None else entry.group.matrix(encoded, at, entry.conditions)
         if self._distinct:
             # The kernel's score is the best without that condition, so nothing can be missed.
             score = self._distinct_score(entry, encoded.events[at], matrix)

@@ -85,7 +85,7 @@ class EngineHost:
         self.lock = threading.RLock()
         """Held while a block is taken; whoever looks at an engine from another thread takes it too."""
         self.block = 0
-        self.backlog = 0
+        self._stored = self._taken = 0
         self.failed: str | None = None
         self._since_snapshot = 0
         self._queue: queue.SimpleQueue[Block | bool] = queue.SimpleQueue()
@@ -130,9 +130,14 @@ class EngineHost:
 
     # from other threads
 
+    @property
+    def backlog(self) -> int:
+        """Records stored and not taken yet; each thread counts for itself, so that no count is lost between them."""
+        return self._stored - self._taken
+
     def committed(self, block: Block) -> None:
         """A block is on disk."""
-        self.backlog += len(block.records)
+        self._stored += len(block.records)
         self._queue.put(block)
 
     def request_snapshot(self) -> None:
@@ -181,7 +186,7 @@ class EngineHost:
                 self.failed = traceback.format_exc(limit=-3)
                 effects = self._broken(block, self.failed)
             self.block = block.number  # also of a block that failed
-            self.backlog -= len(block.records)
+            self._taken += len(block.records)
             self._deliver(effects.notices)
             self._settle(effects)
             self._since_snapshot += len(block.records)

@@ -86,11 +86,11 @@ class DenseGroup(ProfileGroup):
         self._bound[slot] = sqrt(bound) if settings.aggregation is Aggregation.CAUTIOUS else bound
         self._aggregation[slot] = CODES[settings.aggregation]
 
-    def matrix(self, encoded: Encoded, event: int, profile: Profile) -> NDArray[np.float32]:
-        """The combined matrix of a registered profile with one event of the batch that was matched last."""
+    def matrix(self, encoded: Encoded, event: int, conditions: NDArray[np.intp]) -> NDArray[np.float32]:
+        """The combined matrix of some conditions with one event of the batch that was matched last."""
         ids = encoded.ids[encoded.starts[event] : encoded.starts[event + 1]]
         slots = self._slots[self._context_of(encoded, event)][ids]
-        return np.ascontiguousarray(self._rows[slots][:, self.conditions.numbers(profile.predicates)].T)
+        return self._rows[slots, conditions[:, None]]
 
     def commonness(self, profile: Profile) -> Commonness:
         """How common the answers to a registered profile's predicates are in the stream that is known."""

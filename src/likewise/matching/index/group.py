@@ -150,8 +150,8 @@ class ProfileGroup(ABC):
         return parts[0] if len(parts) == 1 else Hits(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
     @abstractmethod
-    def matrix(self, encoded: Encoded, event: int, profile: Profile) -> NDArray[np.float32]:
-        """The combined matrix of a registered profile with one event of the batch that was matched last."""
+    def matrix(self, encoded: Encoded, event: int, conditions: NDArray[np.intp]) -> NDArray[np.float32]:
+        """The combined matrix of some conditions with one event of the batch that was matched last."""
 
     @property
     @abstractmethod

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.language import Profile
 from likewise.matching.encoding import TEXT, Encoded, TupleVocabulary
 from likewise.matching.index.dense_kernel import RELATED
 from likewise.matching.index.exact_kernel import EQUAL, EventTuples
@@ -147,13 +146,12 @@ class SparseGroup(ProfileGroup):
                 attribute = postings.fields[0]
                 attribute[:] = np.where(attribute >= 0, move.table[np.maximum(attribute, 0)], attribute)
 
-    def matrix(self, encoded: Encoded, event: int, profile: Profile) -> NDArray[np.float32]:
-        """The combined matrix of a registered profile with one event of the batch that was matched last."""
+    def matrix(self, encoded: Encoded, event: int, conditions: NDArray[np.intp]) -> NDArray[np.float32]:
+        """The combined matrix of some conditions with one event of the batch that was matched last."""
         ids = encoded.ids[encoded.starts[event] : encoded.starts[event + 1]]
         world = self._worlds[self._context_of(encoded, event)]
-        order = self.conditions.numbers(profile.predicates)
-        out = np.zeros((len(order), len(ids)), dtype=np.float32)
-        fill_matrix(out, np.array(order, dtype=np.int32), ids, world)
+        out = np.zeros((len(conditions), len(ids)), dtype=np.float32)
+        fill_matrix(out, conditions.astype(np.int32), ids, world)
         return out
 
     def _place(self, number: int) -> tuple[Lists, int, int]:
