@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from _composite_world import Row, row
 from likewise.composite import Detector
-from likewise.composite.two_step import TwoStepDetector
 from likewise.evaluation.experiments.composite import METHODS, PatternWorld, grouped, measure, profile
 from likewise.evaluation.experiments.composite_clock import best, response
+from likewise.evaluation.two_step import TwoStepDetector
 from likewise.events import Event
 
 

@@ -77,7 +77,7 @@ def test_packages_meet_at_their_facades() -> None:
 
     `evaluation` has one public module per experiment; the command and the experiments may use an adapter's modules.
     """
-    public = {"likewise.semantics.nearest", "likewise.composite.two_step"}
+    public = {"likewise.semantics.nearest"}
     adapters = {"broker", "overlay", "pipeline"}
     reached = []
     for path in sorted(SOURCE.rglob("*.py")):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from pathlib import Path
 
 import pytest
+from numba.core.dispatcher import Dispatcher
 
 from likewise import _kernel_cache
 from likewise._kernel_cache import fingerprint, keep_kernels
@@ -44,6 +46,21 @@ def test_a_change_elsewhere_keeps_the_folder(package: Path) -> None:
     before = chosen(package)
     (package / "other.py").write_text("x = 2\n")
     assert chosen(package) == before
+
+
+def test_every_compiled_function_stands_in_a_file_of_the_hash() -> None:
+    """Also those whose decorator is our own; one that is not seen would run old machine code after an update."""
+    import likewise.composite  # noqa: F401 - its kernels use decorators of their own
+
+    modules = [module for name, module in sys.modules.items() if name.startswith("likewise.")]
+    compiled = {
+        Path(one.py_func.__code__.co_filename)
+        for module in modules
+        for one in vars(module).values()
+        if isinstance(one, Dispatcher)
+    }
+    assert {"kernel.py", "store.py", "verdict.py"} <= {path.name for path in compiled}
+    assert [path for path in compiled if b"njit" not in path.read_bytes()] == []
 
 
 def test_the_folder_that_a_user_names_holds_ours(

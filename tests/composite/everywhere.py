@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from likewise.composite import Detection, Detector, Limits
-from likewise.composite.two_step import TwoStepDetector
+from likewise.evaluation.two_step import TwoStepDetector
 from likewise.events import Event
 from likewise.language import Subscription, parse
 

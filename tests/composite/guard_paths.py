@@ -11,7 +11,7 @@ from random import Random
 from guard_worlds import SECOND, Case
 
 from likewise.composite import Detection, Detector, Limits
-from likewise.composite.two_step import TwoStepDetector
+from likewise.evaluation.two_step import TwoStepDetector
 from likewise.events import Event
 from likewise.language import Composite
 

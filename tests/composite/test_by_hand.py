@@ -10,7 +10,7 @@ import re
 import pytest
 
 from likewise.composite import Detector
-from likewise.composite.two_step import TwoStepDetector
+from likewise.evaluation.two_step import TwoStepDetector
 from likewise.events import Event
 from likewise.language import parse
 

@@ -267,7 +267,7 @@ class TestProbability:
 
     def test_mapped_names_are_used_by_conditions(self) -> None:
         """An event that says `zone` for `room` can still be joined on `room`."""
-        from likewise.composite.general.instance import Filled, RoleToken
+        from likewise.composite.instance import Filled, RoleToken
         from likewise.composite.plan.conditions import values_of
 
         token = RoleToken(Event("1", (("zone", "kitchen"),), (), 1, 1), 0, 1)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from worlds import SimpleMatcher, composites, gappy, match, relate, traces
 
 from likewise.composite import Detector
-from likewise.composite.two_step import TwoStepDetector
 from likewise.errors import BuildError
+from likewise.evaluation.two_step import TwoStepDetector
 from likewise.events import Event
 from likewise.language import Composite, Options
 from likewise.semantics import Measure

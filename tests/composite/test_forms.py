@@ -9,8 +9,7 @@ import pytest
 from guard_worlds import make
 
 from likewise.composite import Composer, Detector
-from likewise.composite.compiled.forms import Forms
-from likewise.composite.compiled.shape import Shape, shape_of
+from likewise.composite.compiled.shape import Forms, Shape, shape_of
 from likewise.composite.plan.builder import build_plan
 from likewise.errors import BuildError
 from likewise.language import Composite, Member, Negation, Pattern, Predicate, Profile, Sequence, Subscription, parse

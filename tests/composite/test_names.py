@@ -9,8 +9,8 @@ from test_equality import EXAMPLES, Rooms, detected
 from worlds import SimpleMatcher, event, events, families, match, pairs, relate, traces
 
 from likewise.composite import Detector
-from likewise.composite.two_step import TwoStepDetector
 from likewise.errors import BuildError
+from likewise.evaluation.two_step import TwoStepDetector
 from likewise.events import Event
 from likewise.language import Composite, Subscription, parse
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from worlds import event, member
 
 from likewise.composite import Detector, relation_of
-from likewise.composite.relations import INVERSE, NEEDS_DISTANCE, NEEDS_LENGTH_LEFT, NEEDS_LENGTH_RIGHT
+from likewise.composite.plan.conditions import INVERSE, NEEDS_DISTANCE, NEEDS_LENGTH_LEFT, NEEDS_LENGTH_RIGHT
 from likewise.language import Allen, Composite, Relation
 
 intervals = st.tuples(st.integers(0, 5), st.integers(0, 5)).map(lambda pair: (min(pair), max(pair)))

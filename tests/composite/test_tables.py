@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from worlds import Hit, SimpleMatcher, event, events, member
 
 from likewise.composite import Detector
-from likewise.composite.two_step import TwoStepDetector
+from likewise.evaluation.two_step import TwoStepDetector
 from likewise.events import Event
 from likewise.language import (
     Composite,

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from likewise.composite import Detection, Detector
-from likewise.composite.two_step import TwoStepDetector
 from likewise.evaluation.datasets.streams import aarhus_events, home_events
+from likewise.evaluation.two_step import TwoStepDetector
 from likewise.events import Event
 from likewise.language import Allen, parse
 

@@ -1,11 +1,12 @@
 """Composite events: patterns over events, detected in event time."""
 
+from likewise.composite.catalogue import Changes, closure, reconcile
 from likewise.composite.compiled.kernel import kernel_is_cached
-from likewise.composite.compiled.rows import uncollected
+from likewise.composite.compiled.patterns import uncollected
 from likewise.composite.composer import Composer, Refused
 from likewise.composite.detection import Detection, Line, ranked
 from likewise.composite.detector import Detector
-from likewise.composite.general.pool import ProfileMatcher, mapped_values
+from likewise.composite.general.pools import ProfileMatcher, mapped_values
 from likewise.composite.general.run import Limits
 from likewise.composite.hits import (
     Hit,
@@ -18,13 +19,16 @@ from likewise.composite.hits import (
     hit_text,
 )
 from likewise.composite.plan.builder import build_plan
-from likewise.composite.plan.catalogue import closure
+from likewise.composite.plan.conditions import relation_of
 from likewise.composite.plan.nodes import NEAR, LeafNode, Plan
-from likewise.composite.reasons.explain import PatternState
-from likewise.composite.reasons.report import detection_lines, detection_plain, state_lines, state_plain
-from likewise.composite.reasons.why import PatternExplanation
-from likewise.composite.reconcile import Changes, reconcile
-from likewise.composite.relations import relation_of
+from likewise.composite.reasons import (
+    PatternExplanation,
+    PatternState,
+    detection_lines,
+    detection_plain,
+    state_lines,
+    state_plain,
+)
 from likewise.composite.routing import BUCKETS, Rendezvous, key_digest
 
 __all__ = [

@@ -12,24 +12,22 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.composite.batch import take_batch
-from likewise.composite.compiled.forms import Forms
-from likewise.composite.compiled.patterns import FlatPatterns
-from likewise.composite.compiled.shape import Shape
+from likewise.composite.catalogue import Catalogue
+from likewise.composite.compiled.patterns import FlatPatterns, uncollected
+from likewise.composite.compiled.registry import EventsByPlace
+from likewise.composite.compiled.resume import run_general
+from likewise.composite.compiled.shape import Forms, Shape
 from likewise.composite.detection import Detection
 from likewise.composite.encoding import Columns
-from likewise.composite.general.pool import Pool
+from likewise.composite.general.pools import Answer, Pool, Timers
 from likewise.composite.general.process import TERMINATORS
-from likewise.composite.general.run import Limits, Run
-from likewise.composite.general.timers import Timers
-from likewise.composite.hits import Hit, HitBook, HitColumns, Wanted, by_event
+from likewise.composite.general.run import Limits, Run, deliver
+from likewise.composite.hits import GivenHits, Hit, HitBook, HitColumns, HitSource, Wanted, by_event
 from likewise.composite.intake import YEAR, Arrived, Intake, Refused
 from likewise.composite.plan.builder import build_plan
-from likewise.composite.plan.catalogue import Catalogue
 from likewise.composite.plan.conditions import ConditionSide, relate_by, usual_relatedness
 from likewise.composite.plan.nodes import Plan
-from likewise.composite.reasons.explain import PatternState, flat_state, run_state
-from likewise.composite.sources import GivenHits, HitSource
+from likewise.composite.reasons import PatternState, flat_state, run_state
 from likewise.errors import BuildError
 from likewise.events import Event, EventColumns, Instant
 from likewise.language import Composite, Options, Profile, Subscription
@@ -250,7 +248,7 @@ class Composer:
             # Some were refused: the others keep their hits under their new places.
             places = {id(event): at for at, event in enumerate(accepted)}
             hits = hits.moved(np.array([places.get(id(event), -1) for event in events]))
-        return take_batch(self, accepted, times, self._source(hits)) if len(accepted) else []
+        return self._take_batch(accepted, times, self._source(hits)) if len(accepted) else []
 
     def _source(self, hits: HitColumns) -> HitSource:
         return GivenHits(self._pool, self._columns, hits)
@@ -280,7 +278,86 @@ class Composer:
         if not arrived:
             return []
         source = self._source(HitColumns.of([hits or () for _, hits in arrived]))
-        return take_batch(self, [event for event, _ in arrived], times, source)
+        return self._take_batch([event for event, _ in arrived], times, source)
+
+    # the way of a batch: hits at once, plain patterns compiled, the others event by event where something matches
+
+    def _take_batch(
+        self, events: Sequence[Event], times: NDArray[np.int64] | None, source: HitSource
+    ) -> list[Detection]:
+        """Ordered and accepted events through all patterns; the source says what they hit."""
+        if times is None:
+            times = np.fromiter((event.span[1] for event in events), np.int64, count=len(events))
+        first = int(times[0])
+        rung = self._ring(first - 1) if first - 1 > self._timers.clock else []
+        self._start(first)
+        base = self._ranks
+        self._ranks += len(events)
+        flat = self._flat
+        if not flat:
+            found = self._through_runs(events, times, base, source.answers(events, source.encode(events), None))
+            return rung + self._finish(times, [row[2] for row in found])
+        flat.tidy()
+        encoded = source.encode(events)
+        unfit = flat.unfit(encoded)
+        if unfit:
+            # What is due before these events is due on the path on which it waits.
+            rung += flat.sweep(first, self._catalogue)
+            for name in unfit:
+                self._demote(flat, name)
+            encoded = source.encode(events)
+        scored = source.scored(events, encoded)
+        hits = flat.hits(*scored[:3]) if flat.asks_matcher and scored is not None else None
+        plain, places, numbers = flat.process(encoded, events, times, hits, base=base, catalogue=self._catalogue)
+        if not self._runs:
+            return self._finish(times, plain)
+        found = [(-0.5, self._number_of(one), one) for one in rung]
+        found += self._through_runs(events, times, base, source.answers(events, encoded, scored))
+        found += zip(places.tolist(), numbers.tolist(), plain, strict=True)
+        found.sort(key=_place)
+        return self._finish(times, [row[2] for row in found])
+
+    def _finish(self, times: NDArray[np.int64], found: list[Detection]) -> list[Detection]:
+        last = int(times[-1])
+        self._now = last if self._now is None else max(self._now, last)
+        self._timers.clock = max(self._timers.clock, last - 1)
+        return found
+
+    def _through_runs(
+        self,
+        events: EventsByPlace,
+        times: NDArray[np.int64],
+        base: int,
+        answers: Iterable[tuple[int, list[Answer]]],
+    ) -> list[tuple[float, int, Detection]]:
+        """Detections of the general path, with their place among the events and their pattern's number."""
+        out: list[tuple[float, int, Detection]] = []
+        timers, number, ends = self._timers, self._number_of, times.tolist()
+
+        def ring(limit: Instant) -> None:
+            if limit > timers.clock and (rung := self._ring(limit)):
+                places = np.searchsorted(times, [found.time for found in rung], side="right")
+                out.extend((place - 0.5, number(one), one) for place, one in zip(places.tolist(), rung, strict=True))
+
+        with uncollected():
+            matched = list(answers)
+            if isinstance(events, EventColumns):
+                events = events.some(np.fromiter((at for at, _ in matched), np.int64, count=len(matched)))
+            for at, hits in matched:
+                if not timers.idle(ends[at] - 1):
+                    ring(ends[at] - 1)
+                found = deliver(hits, events[at], base + at)
+                if found:
+                    out.extend((at, number(one), one) for one in found)
+            ring(ends[-1] - 1)
+        return out
+
+    def _demote(self, flat: FlatPatterns, name: str) -> None:
+        """Take a pattern from the compiled path to the general one, with all that it holds."""
+        facts, kept, number = flat.facts(name), flat.kept(name), flat.number(name)
+        # First there, then away from here: a profile that both want keeps its number.
+        run_general(self, name, number=number, facts=facts, kept=kept, shape=flat.shape(name))
+        flat.remove(name)
 
     @property
     def lateness(self) -> int:
@@ -419,3 +496,9 @@ class Composer:
         from likewise.composite.snapshot import read
 
         return read(cls, data, measure=measure, compiled=compiled, refuse=refuse, **options)
+
+
+def _place(row: tuple[float, int, Detection]) -> tuple[float, Instant, int]:
+    """Timers ring in order of time before the event that comes next; then patterns stand in their order."""
+    place, number, found = row
+    return place, found.time, number

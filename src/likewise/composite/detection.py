@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from likewise.composite.general.instance import Filled, Instance, RoleToken
+from likewise.composite.instance import Filled, Instance, RoleToken
 from likewise.composite.plan.conditions import Condition
 from likewise.composite.plan.nodes import (
     Absence,

@@ -8,16 +8,14 @@ from typing import Any, ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.composite.batch import take_batch
 from likewise.composite.compiled.shape import Shape
 from likewise.composite.composer import Composer
 from likewise.composite.detection import Detection
-from likewise.composite.general.pool import Pool, ProfileMatcher
+from likewise.composite.general.pools import Pool, ProfileMatcher
 from likewise.composite.general.run import deliver
-from likewise.composite.hits import HitColumns
+from likewise.composite.hits import HitColumns, HitSource, MatchedHits
 from likewise.composite.intake import Arrived
 from likewise.composite.plan.nodes import Plan
-from likewise.composite.sources import HitSource, MatchedHits
 from likewise.events import Event, Instant
 from likewise.language import Composite, Options, Profile, Subscription
 from likewise.matching import Matcher
@@ -121,7 +119,7 @@ class Detector(Composer):
     def _take_events(self, events: Sequence[Event], times: NDArray[np.int64] | None = None) -> list[Detection]:
         """Events that are in order and accepted."""
         if self._batch_matcher is not None and len(events) > _FEW:
-            return take_batch(self, events, times, self._source(None))
+            return self._take_batch(events, times, self._source(None))
         return [found for event in events for found in self._process(event, event.span[1])]
 
     def _process(self, event: Event, end: Instant) -> list[Detection]:
@@ -132,7 +130,7 @@ class Detector(Composer):
         if self._flat:
             plain = self._flat.one(event, end, rank=self._ranks, catalogue=self._catalogue)
             if plain is None:
-                return self._in_order(out + take_batch(self, [event], None, self._source(None)))
+                return self._in_order(out + self._take_batch([event], None, self._source(None)))
             found = plain
         self._ranks += 1
         if self._runs:

@@ -2,8 +2,6 @@
 
 Each event meets the places that its profiles lead to. A sequence goes on from what waits at the place before, a
 conjunction combines with what waits at the other places, and the heap of timers takes out what is over.
-Numba's cache notices changes in a function's own file only: whoever changes the store, the guard or the verdict must
-touch this file too.
 """
 
 # ruff: noqa: PLR0917  (compiled functions are not called by keyword)
@@ -14,9 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from likewise.composite.compiled.guard import expire, silence, tell, watch
-from likewise.composite.compiled.store import enter, find, hold, inner, outer
-from likewise.composite.compiled.tables import (
+from likewise.composite.compiled.store import (
     BUCKETS,
     EVENT,
     FIRST,
@@ -34,12 +30,17 @@ from likewise.composite.compiled.tables import (
     ZERO,
     Batch,
     Tables,
+    enter,
+    find,
+    hold,
+    njit_inner,
+    njit_outer,
     wide,
 )
-from likewise.composite.compiled.verdict import decide, write
+from likewise.composite.compiled.verdict import decide, expire, silence, tell, watch, write
 
 
-@inner
+@njit_inner
 def _unfollowed(t: Any, bucket: int) -> int:
     """The oldest entry of a bucket that nothing followed yet; those before it were all followed."""
     entry, oldest = wide(t.buckets[bucket].tail), wide(-1)
@@ -49,7 +50,7 @@ def _unfollowed(t: Any, bucket: int) -> int:
     return int(oldest)
 
 
-@inner
+@njit_inner
 def _follow(t: Any, hit: Any, event: int, now: int, rank: int, limit: int) -> bool:
     """A later step of a sequence: go on from what waits before it; True if someone waits since."""
     pattern = t.places[hit.place].pattern
@@ -92,7 +93,7 @@ def _follow(t: Any, hit: Any, event: int, now: int, rank: int, limit: int) -> bo
     return waits
 
 
-@inner
+@njit_inner
 def _combine(t: Any, hit: Any, event: int, now: int, rank: int, most: int) -> None:
     """Every combination of an event with one of each other member of a conjunction, up to `most` rows."""
     pattern = t.places[hit.place].pattern
@@ -139,7 +140,7 @@ def _combine(t: Any, hit: Any, event: int, now: int, rank: int, most: int) -> No
 # the way of an event
 
 
-@inner
+@njit_inner
 def _key(b: Any, event: int, attribute: int) -> int:
     """The key of the event's value of an attribute; -1 if it has none, 0 if there is nothing to ask for."""
     if attribute < 0:
@@ -150,7 +151,7 @@ def _key(b: Any, event: int, attribute: int) -> int:
     return -1
 
 
-@inner
+@njit_inner
 def _hit(t: Any, b: Any, event: int, predicate: int, sure: float, count: int, mark: int) -> int:
     """The places that a predicate leads to."""
     if predicate < 0 or t.predicates[predicate].seen == mark:
@@ -173,7 +174,7 @@ def _hit(t: Any, b: Any, event: int, predicate: int, sure: float, count: int, ma
     return count
 
 
-@inner
+@njit_inner
 def _gather(t: Any, b: Any, event: int, mark: int) -> int:
     """All places that an event can fill, the last of each pattern first; gives their number."""
     count = ZERO
@@ -188,7 +189,7 @@ def _gather(t: Any, b: Any, event: int, mark: int) -> int:
     return int(count)
 
 
-@inner
+@njit_inner
 def _sort(hits: Any, count: int) -> None:
     """By place, the last first; in Shell's way, which is short."""
     gap = 1
@@ -208,7 +209,7 @@ def _sort(hits: Any, count: int) -> None:
         gap //= 3
 
 
-@inner
+@njit_inner
 def _room(t: Any, low: int, high: int, limit: int) -> bool:
     """Whether all that the hits of one pattern may bring has room; if not, how much it may be."""
     entries, found = 0, 0
@@ -240,7 +241,7 @@ def _room(t: Any, low: int, high: int, limit: int) -> bool:
     )
 
 
-@inner
+@njit_inner
 def _step(t: Any, low: int, high: int, event: int, now: int, rank: int, limit: int) -> bool:
     """One event in one pattern; True if someone keeps the event."""
     begin = t.scalars[FOUND]
@@ -269,7 +270,7 @@ def _step(t: Any, low: int, high: int, event: int, now: int, rank: int, limit: i
     return kept
 
 
-@outer
+@njit_outer
 def detect(
     starts: Any,
     ids: Any,
@@ -333,7 +334,7 @@ def detect(
     return int(scalars[FOUND])
 
 
-@outer
+@njit_outer
 def repeated(starts: Any, ids: Any, attribute_of: Any, attributes: int) -> Any:
     """Which join attributes have several values in one event: their patterns need the general path."""
     seen = np.full(attributes, -1, np.int64)

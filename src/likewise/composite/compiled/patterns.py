@@ -1,32 +1,141 @@
-"""Plain patterns on the compiled path: their state, and the way of a batch or of one event through them."""
+"""Plain patterns on the compiled path: the way of a batch or of one event through them, from tuples to detections."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
+import gc
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property, partial
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.composite.compiled.guard import expire
+from likewise.composite.catalogue import Catalogue
 from likewise.composite.compiled.kernel import detect, repeated
-from likewise.composite.compiled.registry import FlatStock
-from likewise.composite.compiled.rows import EventsByPlace, Origin, Rows, RowSource, detections
+from likewise.composite.compiled.registry import EventsByPlace, FlatStock, Past
 from likewise.composite.compiled.shape import Shape
-from likewise.composite.compiled.store import next_timer, remove
-from likewise.composite.compiled.tables import (
-    FOUND,
-    NEVER,
-    WHY,
-)
+from likewise.composite.compiled.store import FOUND, NEVER, WHY, next_timer, remove
+from likewise.composite.compiled.verdict import expire
 from likewise.composite.detection import Detection
 from likewise.composite.encoding import Columns, EncodedTuples
 from likewise.composite.hits import HitBook
-from likewise.composite.plan.catalogue import Catalogue
+from likewise.composite.plan.builder import build_plan
+from likewise.composite.plan.nodes import Plan
 from likewise.events import Event, EventColumns, Instant
+from likewise.language import Subscription
 from likewise.matching import Matcher
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Many objects and no garbage: looking for some in between would only cost time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+class RowSource:
+    """Where a detection of the compiled path comes from; what it does not hold is worked out only when asked for."""
+
+    def __init__(
+        self,
+        subscription: Subscription,
+        known: Mapping[str, Subscription],
+        sure: Callable[[str, Event], float | None],
+    ) -> None:
+        """`sure` tells how surely an event fills a role."""
+        self._subscription = subscription
+        self._known = known
+        self.sure = sure
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The plan of the pattern."""
+        return build_plan(self._subscription, self._known)
+
+
+class Origin(NamedTuple):
+    """What all detections of one pattern share."""
+
+    name: str
+    roles: tuple[str, ...]
+    source: tuple[RowSource, None]
+
+
+class Rows(NamedTuple):
+    """Detections in columns: event, pattern, probability, time, whether a timer made them, and the members' ranks."""
+
+    event: NDArray[Any]
+    pattern: NDArray[Any]
+    probability: NDArray[Any]
+    time: NDArray[np.int64]
+    rung: NDArray[Any]
+    ranks: NDArray[np.int64]
+
+    def ordered(self, numbers: NDArray[np.int64], members: NDArray[Any] | None) -> Rows:
+        """By event, what timers made first, and pattern; with the counts of members also by their events."""
+        keys: tuple[NDArray[Any], ...] = (numbers, self.time, -self.rung, self.event)
+        if members is not None:
+            columns = np.arange(self.ranks.shape[1])
+            ranks = np.where(columns < members[:, None], self.ranks, NEVER)
+            keys = (*ranks.T[::-1], *np.sort(ranks, axis=1).T[::-1], *keys)
+        order = np.lexsort(keys)
+        return Rows(*(column[order] for column in self))
+
+
+def detections(
+    rows: Rows, events: EventsByPlace, *, base: int, past: Past, origins: Mapping[int, Origin]
+) -> list[Detection]:
+    """Detections in the order of the rows."""
+    sizes = np.array([len(origins[index].roles) if index in origins else 0 for index in range(max(origins) + 1)])
+    mine = sizes[rows.pattern]
+    with uncollected():
+        if mine.min() == mine.max():
+            return _of_one_size(rows, int(mine[0]), events, base=base, past=past, origins=origins)
+        out: list[Any] = [None] * len(mine)
+        for size in np.unique(mine).tolist():
+            where = np.flatnonzero(mine == size)
+            some = Rows(*(column[where] for column in rows))
+            made = _of_one_size(some, size, events, base=base, past=past, origins=origins)
+            for at, found in zip(where.tolist(), made, strict=True):
+                out[at] = found
+        return out
+
+
+def _of_one_size(
+    rows: Rows, size: int, events: EventsByPlace, *, base: int, past: Past, origins: Mapping[int, Origin]
+) -> list[Detection]:
+    columns = [past.all_of(events, base, rows.ranks[:, k]) for k in range(size)]
+    starts = [map(_start_of, column) for column in columns]
+    times = rows.time.tolist()
+    ends = times
+    if rows.rung.any():
+        # A timer completes a sequence later than its last event ends.
+        ends = [
+            last.span[1] if rung else time
+            for last, rung, time in zip(columns[-1], rows.rung.tolist(), times, strict=True)
+        ]
+    which = list(map(origins.__getitem__, rows.pattern.tolist()))
+    return list(
+        map(
+            Detection,
+            (origin.name for origin in which),
+            times,
+            map(min, *starts) if size > 1 else starts[0],
+            ends,
+            rows.probability.tolist(),
+            (origin.roles for origin in which),
+            zip(*columns, strict=True),
+            (origin.source for origin in which),
+        )
+    )
+
 
 _start_of = attrgetter("start")
 _FORGET: Final = 1 << 14

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.composite.compiled.rows import Past
 from likewise.composite.compiled.shape import Shape, ShapeRole, anchor_of
-from likewise.composite.compiled.store import hold, join, push, rehash
-from likewise.composite.compiled.tables import (
+from likewise.composite.compiled.store import (
     BROKEN,
     BUCKETS,
     FOUND,
@@ -26,19 +24,27 @@ from likewise.composite.compiled.tables import (
     USED,
     Tables,
     free_entries,
+    hold,
+    join,
     new_buckets,
     new_predicates,
     new_tables,
+    push,
+    rehash,
     widened,
 )
 from likewise.composite.encoding import Columns
-from likewise.composite.general.pool import is_simple
+from likewise.composite.general.pools import is_simple
 from likewise.composite.hits import HitBook
 from likewise.events import Event, Instant, Value
 from likewise.language import Options, Profile
 from likewise.matching import Aggregation, Matcher
 
 _NO_KEYS: Final = (-1,) * MOST_KEYS
+
+
+EventsByPlace: TypeAlias = Sequence[Event] | Mapping[int, Event]
+"""The events of a batch, or those of them that are needed, by their places."""
 
 
 class Facts(NamedTuple):
@@ -309,6 +315,32 @@ class KeptPattern(NamedTuple):
     until: Instant | None
     blocker: int
     quiet: float = 1.0
+
+
+class Past:
+    """Events of earlier batches that someone still waits with, by rank."""
+
+    def __init__(self) -> None:
+        self.events: dict[int, Event] = {}
+
+    def all_of(self, events: EventsByPlace, base: int, ranks: NDArray[np.int64]) -> list[Event]:
+        """The events of these ranks: of this batch, which begins at `base`, or from before."""
+        places = (ranks - base).tolist()
+        if not len(ranks) or ranks.min() >= base:
+            return list(map(events.__getitem__, places))
+        past = self.events
+        return [events[place] if place >= 0 else past[base + place] for place in places]
+
+    def keep(self, events: EventsByPlace, base: int, kept: NDArray[np.bool_]) -> None:
+        """Remember those of a batch that someone waits with."""
+        past = self.events
+        for at in np.flatnonzero(kept).tolist():
+            past[base + at] = events[at]
+
+    def retain(self, ranks: NDArray[np.int64]) -> None:
+        """Forget all but these."""
+        past = self.events
+        self.events = {rank: past[rank] for rank in np.unique(ranks).tolist() if rank in past}
 
 
 class FlatStock(FlatBook):

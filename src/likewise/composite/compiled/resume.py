@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from likewise.composite.compiled.registry import Facts, KeptPattern
 from likewise.composite.compiled.shape import Shape
-from likewise.composite.compiled.tables import BROKEN, REPLACED, SPENT
+from likewise.composite.compiled.store import BROKEN, REPLACED, SPENT
 from likewise.composite.general.absence import Blockers
 from likewise.composite.general.choice import Chooser
 from likewise.composite.general.conjunction import Held, JointProcess
-from likewise.composite.general.instance import Filled, Instance, RoleToken
 from likewise.composite.general.prefix import Prefix
 from likewise.composite.general.run import Run
 from likewise.composite.general.sequence import SequenceProcess
+from likewise.composite.instance import Filled, Instance, RoleToken
 from likewise.composite.plan.builder import build_plan
 from likewise.composite.plan.conditions import key_of, values_of
 from likewise.composite.plan.nodes import LeafNode, Part, PlanNode

@@ -1,32 +1,229 @@
-"""What waits on the compiled path: entries in buckets and by age, and the heap of their terminators [003 sec 4]."""
+"""What waits on the compiled path: instances in buckets by place and join key, and the heap of their terminators.
+
+A *place* is one member of one pattern. In a sequence the instances that wait at a place have its member and all before
+it; in a conjunction they have that member only. The members of a compiled pattern are joined by a key that each event
+tells on its own, so all that can ever meet is in the buckets of one key. All tables are arrays of records, and compiled
+functions walk them [003 sec 4].
+"""
 
 # ruff: noqa: PLR0917  (compiled functions are not called by keyword)
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
-from likewise.composite.compiled.tables import (
-    BLOCKED,
-    BROKEN,
-    BUCKETS,
-    FIRST,
-    FREE,
-    HEAP,
-    LAST,
-    LIMIT,
-    NEVER,
-    NONE,
-    REPLACED,
-    SERIAL,
-    SPENT,
-    USED,
-    ZERO,
-    wide,
+ALL: Final = 0
+FIRST: Final = 1
+LAST: Final = 2
+
+SPENT: Final = 1
+REPLACED: Final = 2
+BROKEN: Final = 4
+"""What an entry may be: followed by another, or to go when the moment is over, as a later duplicate came or as what
+must not happen did."""
+
+NONE: Final[Any] = np.int64(-1)
+ZERO: Final[Any] = np.int64(0)
+ONE: Final[Any] = np.int64(1)
+OVER: Final[Any] = np.int64(0)
+LATER: Final[Any] = np.int64(1)
+CONSUMED: Final[Any] = np.int64(2)
+LIMIT: Final[Any] = np.int64(3)
+UNSURE: Final[Any] = np.int64(4)
+BLOCKED: Final[Any] = np.int64(5)
+"""No plain integers: a compiled function is compiled anew for each plain constant that another one gives it."""
+WHY: Final = (
+    "the window was over",
+    "replaced by a later duplicate",
+    "consumed by a detection",
+    "the limit was reached",
+    "below the threshold",
+    "{guard} happened",
 )
+
+wide: Final[Any] = np.int64
+"""Makes a field of a record a number of the width that compiled functions take."""
+
+NEVER: Final = np.iinfo(np.int64).max
+MOST_KEYS: Final = 3
+MOST_MEMBERS: Final = 8
+BEYOND: Final[Any] = np.int64(1 << 16)
+"""Further than any member."""
+
+FREE: Final = 0
+USED: Final = 1
+SERIAL: Final = 2
+HEAP: Final = 3
+BUCKETS: Final = 4
+FOUND: Final = 5
+EVENT: Final = 6
+GROUP: Final = 7
+NEED_ENTRIES: Final = 8
+NEED_FOUND: Final = 9
+PAUSED: Final = 10
+NOTES: Final = 11
+SCALARS: Final = NOTES + 3 * MOST_MEMBERS
+"""Places in the array of scalars: first free entry, entries in use, number of the next, timers, buckets in use, rows
+found, where to go on after a pause, how much room was missing, whether there is a pause, and notes while one event is
+looked at."""
+
+ENTRY: Final = np.dtype(
+    [
+        ("time", "i8"),
+        ("until", "i8"),
+        ("deadline", "i8"),
+        ("serial", "i8"),
+        ("blocker", "i8"),
+        ("probability", "f8"),
+        ("quiet", "f8"),
+        ("place", "i4"),
+        ("bucket", "i4"),
+        ("next", "i4"),
+        ("prev", "i4"),
+        ("newer", "i4"),
+        ("older", "i4"),
+        ("flag", "i4"),
+    ],
+    align=True,
+)
+"""An instance: when its last part came, until when it waits, which event keeps others from following it (`first`),
+how sure it is, and that what must not happen between its parts did not, and its neighbours in its bucket and in its
+pattern by age."""
+
+BUCKET: Final = np.dtype(
+    [("place", "i4"), ("k0", "i4"), ("k1", "i4"), ("k2", "i4"), ("head", "i4"), ("tail", "i4"), ("size", "i4")],
+    align=True,
+)
+TIMER: Final = np.dtype([("until", "i8"), ("serial", "i8"), ("ticket", "i8"), ("entry", "i4")], align=True)
+PLACE: Final = np.dtype(
+    [("pattern", "i4"), ("keep", "i4"), ("a0", "i4"), ("a1", "i4"), ("a2", "i4")],
+    align=True,
+)
+PATTERN: Final = np.dtype(
+    [
+        ("within", "i8"),
+        ("started", "i8"),
+        ("threshold", "f8"),
+        ("held", "i8"),
+        ("detected", "i8"),
+        ("dropped", "i8"),
+        ("time", "i8"),
+        ("first", "i4"),
+        ("members", "i4"),
+        ("joint", "i4"),
+        ("unique", "i4"),
+        ("oldest", "i4"),
+        ("newest", "i4"),
+        ("roles", "i4"),
+        ("level", "i4"),
+        ("why", "i4"),
+        ("member", "i4"),
+        ("guard", "i4"),
+        ("after", "i4"),
+        ("spread", "i4"),
+    ],
+    align=True,
+)
+"""What a pattern asks for, what became of it, and how far its furthest came: with so many `roles`, the last of them
+`member`, waiting at `level` till `time`. `guard` is the place of what must not happen after member `after`, or -1;
+`spread` says that an event may wait under different keys in different places."""
+
+PREDICATE: Final = np.dtype([("seen", "i8"), ("head", "i4")], align=True)
+POSTING: Final = np.dtype([("place", "i4"), ("next", "i4")], align=True)
+HIT: Final = np.dtype([("sure", "f8"), ("place", "i4"), ("k0", "i4"), ("k1", "i4"), ("k2", "i4")], align=True)
+ROW: Final = np.dtype(
+    [("probability", "f8"), ("time", "i8"), ("event", "i4"), ("pattern", "i4"), ("rung", "i4")], align=True
+)
+"""A whole instance: how sure, known when, at or (`rung` by a timer) before which event of the batch."""
+
+
+class Batch(NamedTuple):
+    """Events as numbers: tuples, what they answer, and the hits of profiles that a dictionary cannot answer."""
+
+    starts: Any
+    ids: Any
+    time: Any
+    hit_starts: Any
+    hit: Any
+    score: Any
+    predicate_of: Any
+    attribute_of: Any
+    key_of: Any
+
+
+class Tables(NamedTuple):
+    """All that the kernel reads and writes; `ranks` are the events of each entry, by member."""
+
+    entries: Any
+    ranks: Any
+    buckets: Any
+    timers: Any
+    places: Any
+    patterns: Any
+    stops: Any
+    furthest: Any
+    predicates: Any
+    postings: Any
+    hits: Any
+    found: Any
+    found_ranks: Any
+    scalars: Any
+
+
+def new_tables(*, width: int = 2, size: int = 64) -> Tables:
+    """Empty tables."""
+    scalars = np.zeros(SCALARS, np.int64)
+    return Tables(
+        free_entries(size, 0, -1),
+        np.full((size, width), -1, np.int64),
+        new_buckets(2 * size),
+        np.zeros(size, TIMER),
+        np.zeros(16, PLACE),
+        np.zeros(16, PATTERN),
+        np.zeros((16, len(WHY)), np.int64),
+        np.full((16, width), -1, np.int64),
+        new_predicates(16),
+        np.zeros(16, POSTING),
+        np.zeros(16, HIT),
+        np.zeros(size, ROW),
+        np.full((size, width), NEVER, np.int64),
+        scalars,
+    )
+
+
+def free_entries(size: int, start: int, last: int) -> NDArray[Any]:
+    """Entries `start` and on, all of them in the free list, which ends in `last`."""
+    out = np.zeros(size, ENTRY)
+    out["serial"] = -1
+    out["next"] = np.arange(start + 1, start + size + 1)
+    out["next"][-1] = last
+    return out
+
+
+def new_buckets(size: int) -> NDArray[Any]:
+    """An empty table; the size is a power of two."""
+    out = np.zeros(size, BUCKET)
+    out["place"] = out["head"] = out["tail"] = -1
+    return out
+
+
+def new_predicates(size: int) -> NDArray[Any]:
+    """Predicates that lead nowhere yet."""
+    out = np.zeros(size, PREDICATE)
+    out["seen"] = out["head"] = -1
+    return out
+
+
+def widened(rows: NDArray[Any], width: int, fill: int) -> NDArray[Any]:
+    """The same rows with room for more members."""
+    out = np.full((len(rows), width), fill, np.int64)
+    out[:, : rows.shape[1]] = rows
+    return out
+
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -34,24 +231,25 @@ _OUTER: Final[dict[str, Any]] = {"error_model": "numpy", "no_cfunc_wrapper": Tru
 _INNER: Final[dict[str, Any]] = {**_OUTER, "no_cpython_wrapper": True}
 
 
-def inner(function: Function) -> Function:
+def njit_inner(function: Function) -> Function:
     """For what only other compiled functions call: no way in from Python, and no cache of its own.
 
     Whoever compiles for the first time waits for it, so each is compiled once: all numbers between these functions
     are 64 bits wide (but for keys and patterns), constants are no plain integers, and copies are loops, as slices and
-    sorts of NumPy bring much code with them.
+    sorts of NumPy bring much code with them. Its name has `njit` in it, by which the cache of kernels knows all files
+    that are compiled.
     """
     compiled: Function = njit(**_INNER)(function)
     return compiled
 
 
-def outer(function: Function) -> Function:
+def njit_outer(function: Function) -> Function:
     """For what Python calls too."""
     compiled: Function = njit(cache=True, **_OUTER)(function)
     return compiled
 
 
-@inner
+@njit_inner
 def find(buckets: Any, place: int, k0: int, k1: int, k2: int) -> int:
     """The bucket of a place and a key, or the hole where it would go."""
     mask = len(buckets) - 1
@@ -67,7 +265,7 @@ def find(buckets: Any, place: int, k0: int, k1: int, k2: int) -> int:
         at = (at + 1) & mask
 
 
-@outer
+@njit_outer
 def rehash(buckets: Any, fresh: Any, entries: Any) -> int:
     """Put the buckets that are not empty into a new table, and say how many."""
     used = 0
@@ -86,13 +284,13 @@ def rehash(buckets: Any, fresh: Any, entries: Any) -> int:
 # timers
 
 
-@inner
+@njit_inner
 def _sooner(timers: Any, one: int, other: int) -> bool:
     a, b = timers[one], timers[other]
     return bool(a.until < b.until or (a.until == b.until and a.ticket < b.ticket))
 
 
-@inner
+@njit_inner
 def _swap(timers: Any, one: int, other: int) -> None:
     a, b = timers[one], timers[other]
     a.until, b.until = b.until, a.until
@@ -101,7 +299,7 @@ def _swap(timers: Any, one: int, other: int) -> None:
     a.entry, b.entry = b.entry, a.entry
 
 
-@outer
+@njit_outer
 def push(t: Any, entry: int, until: int) -> None:
     """A terminator for an entry."""
     if until == NEVER:
@@ -117,7 +315,7 @@ def push(t: Any, entry: int, until: int) -> None:
         at = (at - 1) >> 1
 
 
-@inner
+@njit_inner
 def pop(t: Any) -> None:
     t.scalars[HEAP] -= 1
     size = t.scalars[HEAP]
@@ -133,7 +331,7 @@ def pop(t: Any) -> None:
         at = least
 
 
-@outer
+@njit_outer
 def next_timer(t: Any) -> int:
     """When the first of all that still wait is over."""
     while t.scalars[HEAP] > 0 and t.entries[t.timers[0].entry].serial != t.timers[0].serial:
@@ -144,7 +342,7 @@ def next_timer(t: Any) -> int:
 # entries
 
 
-@inner
+@njit_inner
 def filled(t: Any, entry: int) -> int:
     """How many members an entry has."""
     place = wide(t.entries[entry].place)
@@ -152,7 +350,7 @@ def filled(t: Any, entry: int) -> int:
     return 1 if pattern.joint else place - pattern.first + 1
 
 
-@inner
+@njit_inner
 def note(t: Any, place: int, roles: int, level: int, why: int, now: int) -> bool:
     """Count a stop; True if nobody came further."""
     t.stops[place, why] += 1
@@ -163,7 +361,7 @@ def note(t: Any, place: int, roles: int, level: int, why: int, now: int) -> bool
     return True
 
 
-@outer
+@njit_outer
 def remove(t: Any, entry: int, why: int, now: int) -> None:
     """An entry waits no longer; one that nothing followed is counted, with the reason (none if negative)."""
     e = t.entries[entry]
@@ -189,7 +387,7 @@ def remove(t: Any, entry: int, why: int, now: int) -> None:
     _leave(t, entry)
 
 
-@inner
+@njit_inner
 def _leave(t: Any, entry: int) -> None:
     """Out of its bucket, and free."""
     e = t.entries[entry]
@@ -209,7 +407,7 @@ def _leave(t: Any, entry: int) -> None:
     t.scalars[USED] -= 1
 
 
-@outer
+@njit_outer
 def join(t: Any, hit: Any, now: int, probability: float, deadline: int) -> int:
     """A new entry at the end of the bucket of a hit, with its terminator."""
     entry = t.scalars[FREE]
@@ -235,7 +433,7 @@ def join(t: Any, hit: Any, now: int, probability: float, deadline: int) -> int:
     return int(entry)
 
 
-@inner
+@njit_inner
 def _unblock(t: Any, entry: int, roles: int) -> None:
     """The one that this entry followed may be followed by another."""
     b = t.buckets[t.entries[entry].bucket]
@@ -251,7 +449,7 @@ def _unblock(t: Any, entry: int, roles: int) -> None:
         owner = t.entries[owner].next
 
 
-@outer
+@njit_outer
 def hold(t: Any, hit: Any, parent: int, now: int, rank: int, probability: float, deadline: int, limit: int) -> int:
     """Let an instance wait: that of `parent` (-1: none) with one more event; -1 if there is no room for it.
 
@@ -282,7 +480,7 @@ def hold(t: Any, hit: Any, parent: int, now: int, rank: int, probability: float,
     return int(entry)
 
 
-@inner
+@njit_inner
 def enter(t: Any, hit: Any, now: int, rank: int, limit: int) -> bool:
     """An event that needs nobody before it begins to wait, by the rule for duplicates."""
     p = t.patterns[t.places[hit.place].pattern]

@@ -6,14 +6,14 @@ from collections import deque
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from likewise.composite.general.instance import Filled, Instance
 from likewise.composite.general.process import TIMERS, LeafProcess, Process
+from likewise.composite.instance import Filled, Instance
 from likewise.composite.plan.conditions import UNFILLED, is_plain, keys_of
 from likewise.composite.plan.nodes import Absence, SilenceNode
 from likewise.events import Instant
 
 if TYPE_CHECKING:
-    from likewise.composite.state import Dump, Load
+    from likewise.composite.snapshot import Dump, Load
 
 
 class Guarded(Process):

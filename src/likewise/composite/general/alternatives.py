@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from likewise.composite.general.instance import Instance, changed, merged
 from likewise.composite.general.process import TIMERS, Process
+from likewise.composite.instance import Instance, changed, merged
 from likewise.composite.plan.nodes import DisjunctionNode, ExclusiveNode
 from likewise.events import Instant
 
 if TYPE_CHECKING:
-    from likewise.composite.state import Dump, Load
+    from likewise.composite.snapshot import Dump, Load
 
 
 class DisjunctionProcess(Process):

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from likewise.composite.general.absence import Blockers, Guarded
 from likewise.composite.general.choice import Chooser
-from likewise.composite.general.instance import Instance, joined, roles_of
 from likewise.composite.general.process import TERMINATORS, TIMERS, lacks, needed
-from likewise.composite.plan.conditions import UNFILLED, ConditionSide, keys_of
+from likewise.composite.instance import Instance, joined, roles_of
+from likewise.composite.plan.conditions import UNFILLED, ConditionSide, keys_of, relation_of
 from likewise.composite.plan.nodes import JointNode
-from likewise.composite.relations import relation_of
 from likewise.events import Instant
 
 if TYPE_CHECKING:
-    from likewise.composite.state import Dump, Load
+    from likewise.composite.snapshot import Dump, Load
 
 
 HeldIndex: TypeAlias = "dict[Any, dict[Held, None]]"

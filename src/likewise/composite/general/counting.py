@@ -7,14 +7,14 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, Final
 from zlib import crc32
 
-from likewise.composite.general.instance import Instance, joined, readings
 from likewise.composite.general.process import TIMERS, Process
+from likewise.composite.instance import Instance, joined, readings
 from likewise.composite.plan.conditions import ConditionSide
 from likewise.composite.plan.nodes import RepetitionNode, SelectionNode
 from likewise.events import Instant
 
 if TYPE_CHECKING:
-    from likewise.composite.state import Dump, Load
+    from likewise.composite.snapshot import Dump, Load
 
 _SLOTS: Final = 1024
 _FOREVER: Final = 1 << 62

@@ -1,4 +1,4 @@
-"""Prefixes: sequences of which the first steps are filled."""
+"""Prefixes: sequences of which the first steps are filled, as they wait and as a snapshot keeps them."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from likewise.composite.general.absence import Blockers
 from likewise.composite.general.choice import Chooser
-from likewise.composite.general.instance import Filled, Instance, roles_of
 from likewise.composite.general.process import TERMINATORS, Process
+from likewise.composite.instance import Filled, Instance, roles_of
+from likewise.composite.plan.nodes import Absence, Part
 from likewise.events import Instant
 
 if TYPE_CHECKING:
     from likewise.composite.general.sequence import SequenceProcess
+    from likewise.composite.snapshot import Dump, Load
 
 
 class Prefix:
@@ -89,3 +91,108 @@ class Prefix:
     def consume(self) -> None:
         """One of the events was taken by a detection."""
         self.owner.drop(self, "consumed by a detection")
+
+
+# A sequence in a snapshot: its prefixes with all that they share.
+
+
+def dump_sequence(process: SequenceProcess, dump: Dump) -> Any:
+    """Prefixes, duplicates, what must not happen, and the first step."""
+    prefixes = [prefix for level in process.held for prefix in level]
+    return {
+        "prefixes": [_dump_prefix(process, prefix, dump) for prefix in prefixes],
+        "chooser": [dump.chooser(process.chooser), process.chooser.dump(dump)],
+        "first": process.children[0].dump(dump),
+        "shared": {k: b.dump(dump) for k, b in sorted(process.blockers.items()) if b.needed},
+    }
+
+
+def _dump_prefix(process: SequenceProcess, prefix: Prefix, dump: Dump) -> Any:
+    return {
+        "id": dump.waiting(prefix),
+        "number": prefix.number,
+        "broken": prefix.broken,
+        "chosen": dump.instance(prefix.chosen),
+        "home": dump.chooser(prefix.home),
+        "parts": [dump.instance(part) for part in prefix.parts],
+        "p": prefix.probability,
+        "deadline": prefix.deadline,
+        "until": prefix.until,
+        "child": None if prefix.child is None else prefix.child.dump(dump),
+        "chooser": [dump.chooser(prefix.chooser), None if prefix.chooser is None else prefix.chooser.dump(dump)],
+        "absent": {
+            k: [dump.blockers(b), None if b is process.blockers.get(k) else b.dump(dump)]
+            for k, b in sorted(prefix.absent.items())
+        },
+    }
+
+
+def load_sequence(process: SequenceProcess, state: Any, load: Load) -> None:
+    """Take a dumped state."""
+    number, entries = state["chooser"]
+    load.define_chooser_as(number, process.chooser)
+    for k, blockers in state["shared"].items():
+        _load_shared(process, int(k), blockers, load)
+    choosers: list[tuple[Chooser, Any]] = [(process.chooser, entries)]
+    for entry in state["prefixes"]:
+        _load_prefix(process, entry, load, choosers)
+    # Entries name the prefixes that wait, so those come first.
+    for chooser, entries in choosers:
+        chooser.load(entries, load)
+    process.children[0].load(state["first"], load)
+
+
+def _load_shared(process: SequenceProcess, k: int, state: Any, load: Load) -> None:
+    absence = process.node.guards[k] if k >= 0 else process.node.steps[-1 - k]
+    assert isinstance(absence, Absence)
+    if k not in process.blockers:
+        process.blockers[k] = Blockers(process, absence, k, window=process._window(absence))
+    process.blockers[k].load(state, load)
+
+
+def _load_prefix(process: SequenceProcess, entry: Any, load: Load, choosers: list[tuple[Chooser, Any]]) -> None:
+    parts = tuple(load.known(part) for part in entry["parts"])
+    prefix = Prefix(process, parts=parts, probability=entry["p"], deadline=entry["deadline"])
+    prefix.number = entry["number"]
+    prefix.chosen = load.known(entry["chosen"])
+    load.define_waiting(entry["id"], prefix)
+    number, entries = entry["chooser"]
+    step = process._next(prefix)
+    if number is not None and isinstance(step, Part):
+        prefix.chooser = load.define_chooser_as(number, Chooser(step))
+        choosers.append((prefix.chooser, entries))
+    prefix.home = load.chooser(entry["home"])
+    process.held[prefix.level][prefix] = None
+    process._enter(prefix)
+    process.consumption.keep(prefix, prefix.roles, free=process.node.lasting)
+    process.run.hold(prefix)
+    process._activate(prefix, fresh=False)
+    if entry["until"] is not None:
+        prefix.broken = entry["broken"]
+        prefix.replace(entry["until"])
+    for k, (number, blockers) in entry["absent"].items():
+        _load_absent(int(k), prefix, number, blockers, load)
+    if prefix.child is not None:
+        prefix.child.load(entry["child"], load)
+
+
+def _load_absent(k: int, prefix: Prefix, number: int, state: Any, load: Load) -> None:
+    """Blockers may be shared with a shorter prefix that was loaded before."""
+    process = prefix.owner
+    known = load.blockers(number)
+    mine = prefix.absent.get(k)
+    if state is None:
+        if mine is None:
+            prefix.absent[k] = process.blockers[k].shared()
+    elif known is not None:
+        if mine is not None:
+            mine.release()
+        prefix.absent[k] = known.shared()
+    else:
+        if mine is None:
+            absence = process.node.guards[k] if k >= 0 else process.node.steps[-1 - k]
+            assert isinstance(absence, Absence)
+            moment = prefix.parts[absence.after].time
+            mine = prefix.absent[k] = Blockers(process, absence, k, after=moment, fresh=False).shared()
+        mine.load(state, load)
+        load.define_blockers(number, mine)

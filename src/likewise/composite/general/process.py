@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from likewise.composite.general.instance import Filled, Instance, RoleToken, Weighted, merged, readings
+from likewise.composite.instance import Filled, Instance, RoleToken, Weighted, merged, readings
 from likewise.composite.plan.conditions import Condition, ConditionSide
 from likewise.composite.plan.nodes import JointNode, LeafNode, Part, PlanNode, SequenceNode, TimeNode
 from likewise.events import Event, Instant
 
 if TYPE_CHECKING:
     from likewise.composite.general.run import Run
-    from likewise.composite.state import Dump, Load
+    from likewise.composite.snapshot import Dump, Load
 
 
 EVENTS: Final = 0

@@ -10,22 +10,21 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol, TypeA
 from likewise.composite.detection import Detection
 from likewise.composite.general.absence import SilenceProcess
 from likewise.composite.general.alternatives import DisjunctionProcess, ExclusiveProcess
-from likewise.composite.general.choice import Chooser
+from likewise.composite.general.choice import Chooser, GateProcess
 from likewise.composite.general.conjunction import Held, JointProcess
 from likewise.composite.general.counting import RepetitionProcess, SelectionProcess
-from likewise.composite.general.gate import GateProcess
-from likewise.composite.general.instance import Filled, Instance, RoleToken, Weighted
+from likewise.composite.general.pools import Timers, new_lanes
 from likewise.composite.general.prefix import Prefix
 from likewise.composite.general.process import EVENTS, ConsumptionScope, LeafProcess, Parent, Process, TimeProcess
 from likewise.composite.general.sequence import SequenceProcess
-from likewise.composite.general.timers import Timers, new_lanes
+from likewise.composite.instance import Filled, Instance, RoleToken, Weighted
 from likewise.composite.plan.conditions import Relate
 from likewise.composite.plan.nodes import Plan, PlanNode
 from likewise.events import Event, Instant
 from likewise.language import Consumption as Consume
 
 if TYPE_CHECKING:
-    from likewise.composite.general.pool import Answer, Pool
+    from likewise.composite.general.pools import Answer, Pool
 
 PROCESSES: Final[dict[str, type[Process]]] = {
     "LeafNode": LeafProcess,

@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from likewise.composite.general.absence import Blockers, Guarded
 from likewise.composite.general.choice import Chooser, chooser_for
-from likewise.composite.general.instance import Filled, Instance, joined, roles_of
-from likewise.composite.general.prefix import Prefix
+from likewise.composite.general.prefix import Prefix, dump_sequence, load_sequence
 from likewise.composite.general.process import TERMINATORS, TIMERS, LeafProcess, lacks, needed
-from likewise.composite.general.sequence_state import dump_sequence, load_sequence
+from likewise.composite.instance import Filled, Instance, joined, roles_of
 from likewise.composite.plan.conditions import UNFILLED, is_plain, keys_of
 from likewise.composite.plan.nodes import Absence, LeafNode, Part, SequenceNode, TimeNode, takes
 from likewise.events import Instant
 from likewise.language import Keep
 
 if TYPE_CHECKING:
-    from likewise.composite.state import Dump, Load
+    from likewise.composite.snapshot import Dump, Load
 
 
 class SequenceProcess(Guarded):

@@ -10,9 +10,14 @@ from difflib import get_close_matches
 from typing import Any, Final
 
 from likewise.composite.plan import nodes as plan
-from likewise.composite.plan.conditions import Condition, ConditionSide
+from likewise.composite.plan.conditions import (
+    NEEDS_DISTANCE,
+    NEEDS_LENGTH_LEFT,
+    NEEDS_LENGTH_RIGHT,
+    Condition,
+    ConditionSide,
+)
 from likewise.composite.plan.placing import complete, place, settle
-from likewise.composite.relations import NEEDS_DISTANCE, NEEDS_LENGTH_LEFT, NEEDS_LENGTH_RIGHT
 from likewise.errors import BuildError
 from likewise.events import normalise
 from likewise.language import (

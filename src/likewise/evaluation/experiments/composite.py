@@ -14,10 +14,10 @@ from typing import Final
 
 from likewise.charts import Spec, save
 from likewise.composite import Detector
-from likewise.composite.two_step import TwoStepDetector
 from likewise.errors import BuildError
 from likewise.evaluation.experiment import Cell, Experiment, ExperimentReport, ExperimentSettings
 from likewise.evaluation.experiments.composite_clock import Spent, Stopwatch, best, response
+from likewise.evaluation.two_step import TwoStepDetector
 from likewise.events import Event
 from likewise.language import Composite, Consumption, Duplicates, Keep, Member, Operator, Predicate, Profile
 from likewise.language import Sequence as Then

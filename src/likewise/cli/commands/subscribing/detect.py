@@ -123,16 +123,25 @@ def _learner(matcher: Matcher, feed: Feed) -> StreamLearner:
     return StreamLearner(matcher, StreamSample(feed.first(MOST_EVENTS, size=BATCH), known=not feed.live))
 
 
+def _kind(*, two_step: bool) -> type[Detector]:
+    if two_step:
+        from likewise.evaluation.two_step import TwoStepDetector
+
+        return TwoStepDetector
+    from likewise.composite import Detector
+
+    return Detector
+
+
 def _detector(
     interests: list[Subscription], timing: Timing, matcher: Matcher, rejects: Rejects, *, compiled: bool
 ) -> Detector:
-    from likewise.composite import Detector, Refused, reconcile
-    from likewise.composite.two_step import TwoStepDetector
+    from likewise.composite import Refused, reconcile
 
     def refuse(refused: Refused) -> None:
         rejects.refuse(_bad_record(refused))
 
-    kind = TwoStepDetector if timing.two_step else Detector
+    kind = _kind(two_step=timing.two_step)
     if timing.snapshot is not None and timing.snapshot.exists():
         detector = _restored(kind, timing.snapshot, matcher=matcher, measure=matcher.measure, refuse=refuse)
         if any(changes := reconcile(detector, interests)):

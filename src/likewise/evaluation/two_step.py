@@ -10,15 +10,18 @@ from __future__ import annotations
 from collections import deque
 from typing import Any, ClassVar, Final
 
-from likewise.composite.detector import Detector
-from likewise.composite.general.instance import Filled, Instance
-from likewise.composite.general.prefix import Prefix
-from likewise.composite.general.process import LeafProcess, Process
-from likewise.composite.general.run import PROCESSES, Run
-from likewise.composite.general.sequence import SequenceProcess
-from likewise.composite.plan.nodes import LeafNode, Part
-
-__all__ = ["TwoStepDetector"]
+from likewise.composite import Detector
+from likewise.composite.general import (
+    PROCESSES,
+    Filled,
+    Instance,
+    LeafProcess,
+    Prefix,
+    Process,
+    Run,
+    SequenceProcess,
+)
+from likewise.composite.plan import LeafNode, Part
 
 _KEPT: Final = 1000
 
