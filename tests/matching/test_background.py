@@ -12,7 +12,7 @@ from likewise.errors import BuildError, MissingError
 from likewise.events import Event
 from likewise.language import parse
 from likewise.matching import LEARNED_AT, Background, Commonness, Matcher, joint
-from likewise.matching.commonness import least_product
+from likewise.matching.background import least_product
 from likewise.semantics import Evidence, WordNet
 
 WISHES = """\

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise.language import Operator, Predicate
-from likewise.matching.mapping import best_assignments, mappings_of, row_probabilities, total_weight
+from likewise.matching.match import best_assignments, mappings_of, row_probabilities, total_weight
 
 ENTRIES = st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.9, 1.0])
 

@@ -1,11 +1,17 @@
 """Matching: one event against many subscriptions."""
 
-from likewise.matching.background import LEARNED_AT, MOST_EVENTS, Background, StreamLearner, StreamSample
-from likewise.matching.commonness import Commonness, joint
+from likewise.matching.background import (
+    LEARNED_AT,
+    MOST_EVENTS,
+    Background,
+    Commonness,
+    StreamLearner,
+    StreamSample,
+    joint,
+)
 from likewise.matching.encoding import Encoded, canonical
-from likewise.matching.explain import Explanation, PredicateStep
-from likewise.matching.mapping import Correspondence, Mapping
-from likewise.matching.match import Match
+from likewise.matching.explain import Explanation, PredicateStep, percent
+from likewise.matching.match import Correspondence, Mapping, Match
 from likewise.matching.matcher import DENSE, EventScores, Matcher
 from likewise.matching.settings import (
     APPROACHES,
@@ -17,7 +23,6 @@ from likewise.matching.settings import (
     tells,
 )
 from likewise.matching.topics import Classifier, Clusters, Taxonomy, Topic
-from likewise.matching.verdict import percent
 
 __all__ = [
     "APPROACHES",

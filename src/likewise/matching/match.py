@@ -1,21 +1,152 @@
-"""A match: a subscription, an event, a score, and the mappings that explain it."""
+"""A match: a subscription, an event, a score, and the k best mappings that explain it, each with a probability."""
 
 from __future__ import annotations
 
+import heapq
 import html
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likewise.errors import BuildError
-from likewise.events import Event
-from likewise.language import Profile
+from likewise.events import Event, Value
+from likewise.language import Predicate, Profile
 from likewise.matching.definition import combined_matrix
-from likewise.matching.explain import Explanation
-from likewise.matching.mapping import Mapping, mappings_of
 from likewise.matching.settings import Aggregation, Approach
+
+if TYPE_CHECKING:
+    from likewise.matching.explain import Explanation
+
+
+_MOST_STATES = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Correspondence:
+    """One predicate answered by one tuple; the probability is among the tuples of the event."""
+
+    predicate: Predicate
+    tuple: tuple[str, Value]
+    similarity: float
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping:
+    """A correspondence for every predicate; the probability is among all valid mappings."""
+
+    correspondences: tuple[Correspondence, ...]
+    probability: float
+
+
+def row_probabilities(matrix: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Similarities of one predicate divided by their sum; a row of zeros stays zero.
+
+    >>> row_probabilities(np.array([[0.5, 0.125], [0.0, 0.0]])).tolist()
+    [[0.8, 0.2], [0.0, 0.0]]
+    """
+    rows = np.asarray(matrix, dtype=np.float64)
+    sums = rows.sum(axis=1, keepdims=True)
+    shares: NDArray[np.float64] = np.divide(rows, sums, out=np.zeros_like(rows), where=sums > 0)
+    return shares
+
+
+def best_assignments(
+    matrix: NDArray[np.floating], k: int, *, distinct: bool = False
+) -> list[tuple[tuple[int, ...], float]]:
+    """The k choices of one column per row with the largest products, best first [004 Alg 4].
+
+    Best-first search over prefixes of rows: what a prefix may still reach is bounded by the largest
+    entries of the rows below, so the first k complete ones are the k best. Zero products are not
+    valid; `distinct` lets a column answer one row only.
+
+    >>> best_assignments(np.array([[0.9, 0.5], [0.8, 0.4]]), 2)
+    [((0, 0), 0.72...), ((1, 0), 0.4)]
+    >>> best_assignments(np.array([[0.9, 0.5], [0.8, 0.4]]), 2, distinct=True)
+    [((1, 0), 0.4), ((0, 1), 0.36...)]
+    """
+    rows = np.asarray(matrix, dtype=np.float64)
+    if not rows.size:
+        return []
+    # What the rows from i on can at most contribute.
+    rest = np.append(np.cumprod(rows.max(axis=1)[::-1])[::-1], 1.0)
+    ticket = count()
+    # Among equals the longest prefix comes first: ties then cost no more than one descent each.
+    heap: list[tuple[float, int, int, tuple[int, ...], float]] = [(-rest[0], 0, next(ticket), (), 1.0)]
+    found: list[tuple[tuple[int, ...], float]] = []
+    while heap and len(found) < k:
+        _, _, _, chosen, product = heapq.heappop(heap)
+        if len(chosen) == len(rows):
+            found.append((chosen, product))
+            continue
+        for column in np.flatnonzero(rows[len(chosen)]):
+            if not (distinct and column in chosen):
+                reached = product * float(rows[len(chosen), column])
+                bound = reached * float(rest[len(chosen) + 1])
+                if bound > 0:
+                    longer = (*chosen, int(column))
+                    heapq.heappush(heap, (-bound, -len(longer), next(ticket), longer, reached))
+    return found
+
+
+def total_weight(matrix: NDArray[np.floating], *, distinct: bool = False) -> float:
+    """The sum of the products of all valid mappings, by which one becomes a probability.
+
+    Without `distinct` it is the product of the row sums. With it, a sum over sets of used columns;
+    events with very many tuples are summed over their best mappings only.
+
+    >>> total_weight(np.array([[0.9, 0.5], [0.8, 0.4]]), distinct=True)
+    0.76
+    """
+    rows = np.asarray(matrix, dtype=np.float64)
+    if not distinct:
+        return float(np.prod(rows.sum(axis=1)))
+    sums: dict[int, float] = {0: 1.0}
+    for row in rows:
+        step: dict[int, float] = {}
+        for used, weight in sums.items():
+            for column in np.flatnonzero(row).tolist():
+                if not used >> column & 1:
+                    key = used | 1 << column
+                    step[key] = step.get(key, 0.0) + weight * float(row[column])
+        sums = step
+        if len(sums) > _MOST_STATES:
+            return sum(weight for _, weight in best_assignments(rows, 1000, distinct=True))
+    return sum(sums.values())
+
+
+def mappings_of(
+    predicates: tuple[Predicate, ...],
+    tuples: tuple[tuple[str, Value], ...],
+    matrix: NDArray[np.floating],
+    *,
+    k: int = 1,
+    distinct: bool = False,
+) -> tuple[Mapping, ...]:
+    """The k most probable mappings, with the probability spaces of [000 sec 3.5].
+
+    A predicate that no tuple answers (a mean may forgive one) has no correspondence.
+    """
+    answered = np.flatnonzero(np.asarray(matrix).any(axis=1)).tolist() if len(tuples) else []
+    rows = np.asarray(matrix)[answered]
+    shares = row_probabilities(rows)
+    total = total_weight(rows, distinct=distinct)
+    out = []
+    for columns, weight in best_assignments(rows, k, distinct=distinct):
+        correspondences = tuple(
+            Correspondence(predicates[answered[i]], tuples[j], float(rows[i, j]), float(shares[i, j]))
+            for i, j in enumerate(columns)
+        )
+        out.append(Mapping(correspondences, weight / total))
+    return tuple(out)
+
+
+# The match itself.
 
 
 class Match:

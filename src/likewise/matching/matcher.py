@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from likewise.errors import BuildError
 from likewise.events import Event
 from likewise.language import Operator, Options, Profile
-from likewise.matching.background import Background
-from likewise.matching.commonness import Commonness
+from likewise.matching.background import Background, Commonness
 from likewise.matching.competition import Competition
 from likewise.matching.definition import MatrixParts, parts_of
 from likewise.matching.encoding import Encoded, TupleVocabulary, term_of
@@ -25,8 +24,7 @@ from likewise.matching.index.exact import ExactIndex
 from likewise.matching.index.groups import GroupKey, Groups, MatchGroup
 from likewise.matching.index.lists import grown
 from likewise.matching.index.sparse import SparseGroup
-from likewise.matching.mapping import best_assignments
-from likewise.matching.match import Match
+from likewise.matching.match import Match, best_assignments
 from likewise.matching.settings import (
     EVIDENCE,
     Aggregation,

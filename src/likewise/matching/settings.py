@@ -14,7 +14,7 @@ import numpy as np
 
 from likewise.errors import BuildError, LikewiseError, MissingError
 from likewise.language import Operator, Options, Predicate, Profile
-from likewise.matching.commonness import Commonness, joint
+from likewise.matching.background import Commonness, joint
 from likewise.semantics import Combined, Competitors, Esa, Evidence, Measure, Space, Thematic, measure
 
 # How the best entries of a profile's predicates become one score.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.language import Profile
-from likewise.matching.commonness import Commonness, least_entries, least_product
+from likewise.matching.background import Commonness, least_entries, least_product
 from likewise.matching.encoding import Encoded, TupleVocabulary
 from likewise.matching.index.dense_kernel import RELATED, UNRELATED, Profiles, Said, fill_rows, score_dense
 from likewise.matching.index.group import CODES, TOLERANCE, Hits, ProfileGroup, bound_of, gather

@@ -1,16 +1,197 @@
-"""Groups: which profiles are matched together, and whether they are all scored or indexed."""
+"""Groups: which profiles are matched together, and whether they are all scored or indexed.
+
+Two approaches have groups of their own, as they look at more than one tuple or one term at a time.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import islice
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
+from likewise.errors import BuildError
 from likewise.language import Profile
+from likewise.matching.encoding import TEXT, Encoded, TupleVocabulary
 from likewise.matching.index.dense import DenseGroup
+from likewise.matching.index.dense_kernel import RELATED
+from likewise.matching.index.group import Hits, ProfileGroup
 from likewise.matching.index.sparse import SparseGroup
-from likewise.matching.index.variants import ClusteredGroup, ClusteredIndex, HybridGroup, HybridIndex
+from likewise.matching.index.terms import TermColumns
 from likewise.matching.settings import Approach, Settings
+from likewise.matching.topics import Clusters
+from likewise.semantics import Hybrid, Measure, contrasted
+
+# Ranks: attributes among those of their event [002 eq 14, 15].
+
+
+MOST = 4096
+"""Sets of attributes that are kept before all are forgotten."""
+
+
+class Ranks:
+    """How well an event's attributes answer subscribed ones depends on all of them: equal sets form a context."""
+
+    def __init__(self, vocabulary: TupleVocabulary, measure: Measure) -> None:
+        if not isinstance(measure, Hybrid):
+            raise BuildError(
+                f"the approach hybrid ranks attributes, and {measure.name} does not", hint="give a Hybrid measure"
+            )
+        self._vocabulary = vocabulary
+        self._measure = measure
+        self.forget()
+
+    def forget(self) -> None:
+        """Drop all contexts."""
+        self._contexts: dict[bytes, int] = {}
+        self.members: list[NDArray[np.int32]] = []
+        self._rows: dict[int, tuple[int, NDArray[np.float32]]] = {}
+
+    @property
+    def crowded(self) -> bool:
+        """Whether there are more contexts than are worth keeping."""
+        return len(self.members) > MOST
+
+    def context_of(self, encoded: Encoded, event: int) -> int:
+        """The number of an event's set of attributes."""
+        ids = encoded.ids[encoded.starts[event] : encoded.starts[event + 1]]
+        members = np.unique(self._vocabulary.attribute[ids])
+        context = self._contexts.setdefault(members.tobytes(), len(self.members))
+        if context == len(self.members):
+            self.members.append(members)
+        return context
+
+    def contexts(self, encoded: Encoded) -> Iterator[tuple[int, NDArray[np.int64]]]:
+        """Every context of a batch with its events."""
+        of = np.array([self.context_of(encoded, event) for event in range(len(encoded))], dtype=np.int64)
+        for context in np.unique(of).tolist():
+            yield context, np.flatnonzero(of == context)
+
+    def rows(self, context: int, columns: TermColumns) -> NDArray[np.float32]:
+        """A row per attribute of the context, in the order of their numbers, and a column per subscribed attribute."""
+        version, rows = self._rows.get(context, (-1, np.zeros((0, 0), dtype=np.float32)))
+        if version != columns.version:
+            said = [self._vocabulary.attribute_terms[number] for number in self.members[context].tolist()]
+            lifted = self._measure.property_matrix(columns.terms, said)
+            rows = np.ascontiguousarray(np.nan_to_num(lifted).T)
+            self._rows[context] = columns.version, rows
+        return rows
+
+
+class _RankedNames(ProfileGroup):
+    """Attributes are ranked among those of the event [002 eq 14, 15], so a row depends on all of them."""
+
+    def __init__(self, vocabulary: TupleVocabulary, measure: Measure, **options: Any) -> None:
+        self._ranks = Ranks(vocabulary, measure)
+        super().__init__(vocabulary, measure, **options)
+
+    def match(self, encoded: Encoded) -> Hits:
+        """Every match of a batch."""
+        if self._ranks.crowded:
+            self._forget()
+        return super().match(encoded)
+
+    def _forget(self) -> None:
+        self._ranks.forget()
+        super()._forget()
+
+    def _context_of(self, encoded: Encoded, event: int) -> int:
+        return self._ranks.context_of(encoded, event)
+
+    def _contexts(self, encoded: Encoded) -> Iterator[tuple[int, NDArray[np.int64]]]:
+        return self._ranks.contexts(encoded)
+
+
+class HybridGroup(_RankedNames, DenseGroup):
+    """Profiles of the hybrid approach, all scored for every event."""
+
+    def _relate(
+        self, side: int, numbers: NDArray[np.int32], terms: list[str], context: int, theme: Sequence[str]
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        columns = self._attributes.columns
+        if side == 1 or not len(columns):
+            # Values know no rank: they are the same in every context.
+            return super()._relate(side, numbers, terms, 0, theme)
+        rows = self._ranks.rows(context, columns)
+        if self._temperature is not None:
+            rows = contrasted(rows, rows[:, self._rivals.competing(0)].max(axis=1, initial=0.0), self._temperature)
+        return np.searchsorted(self._ranks.members[context], numbers).astype(np.int64), rows
+
+
+class HybridIndex(_RankedNames, SparseGroup):
+    """The same for very many profiles: found by their values, then verified with ranks."""
+
+    def _name_rows(
+        self, names: Sequence[int], terms: Sequence[str], *, context: int, theme: Sequence[str]
+    ) -> NDArray[np.int64]:
+        if not len(self._names.columns):
+            return super()._name_rows(names, terms, context=0, theme=theme)
+        return self._names.put(names, self._ranks.rows(context, self._names.columns), context=context)
+
+
+# Clusters: terms that share a topic.
+
+
+class ClusteredGroup(DenseGroup):
+    """A profile is compared only with events in whose topics all its values find their own [004 sec 7.2-7.4]."""
+
+    def __init__(self, vocabulary: TupleVocabulary, measure: Measure, *, clusters: Clusters, **options: Any) -> None:
+        self._clusters = clusters
+        super().__init__(vocabulary, measure, **options)
+
+    def _refine(self, ids: NDArray[np.int32], places: NDArray[np.int64]) -> None:
+        if self._meeting.shape != self._rows.shape:
+            room = np.zeros(self._rows.shape, dtype=np.uint8)
+            if self._meeting.shape[1] == room.shape[1]:
+                room[: len(self._meeting)] = self._meeting
+            self._meeting = room
+        records = self.conditions.records[: len(self.conditions)]
+        terms = self._values.columns.terms
+        self._meeting[places, : len(records)] = topics_met(records, ids, self._vocabulary, terms, self._clusters)
+
+
+class ClusteredIndex(SparseGroup):
+    """The same for very many profiles: near words lead to few of them, and of those the topics must meet."""
+
+    def __init__(self, vocabulary: TupleVocabulary, measure: Measure, *, clusters: Clusters, **options: Any) -> None:
+        self._clusters = clusters
+        super().__init__(vocabulary, measure, **options)
+
+    def match(self, encoded: Encoded) -> Hits:
+        """Every match of a batch."""
+        found = super().match(encoded)
+        pairs = zip(found.event.tolist(), found.profile.tolist(), strict=True)
+        kept = np.array([self._meets(encoded, *pair) for pair in pairs], dtype=np.bool_)
+        return Hits(found.event[kept], found.profile[kept], found.score[kept])
+
+    def _meets(self, encoded: Encoded, event: int, profile: int) -> bool:
+        records = self.conditions.records[self._profiles[profile]]
+        ids = encoded.ids[encoded.starts[event] : encoded.starts[event + 1]]
+        met = topics_met(records, ids, self._vocabulary, self._near.columns.terms, self._clusters)
+        return bool(met.any(axis=0).all())
+
+
+def topics_met(
+    records: NDArray[Any], ids: NDArray[np.int32], words: TupleVocabulary, terms: Sequence[str], clusters: Clusters
+) -> NDArray[np.uint8]:
+    """A row per tuple, a column per condition: whether they are in one cluster; numbers are in the one of their own."""
+    out = np.ones((len(ids), len(records)), dtype=np.uint8)
+    asked = np.flatnonzero((records["operator"] == RELATED) & (records["value_column"] >= 0))
+    if not len(asked):
+        return out
+    out[:, asked] = words.value[ids][:, None] == records["value"][asked][None, :]
+    said = np.flatnonzero(words.kind[ids] == TEXT)
+    if len(said):
+        subscribed = [terms[column] for column in records["value_column"][asked].tolist()]
+        published = [words.value_terms[number] for number in words.value[ids[said]].tolist()]
+        out[np.ix_(said, asked)] = clusters.meet(subscribed, published)
+    return out
+
+
+# Which profiles form a group.
+
 
 IDLE = 16
 """So many groups without any profile are kept, with what they know of events' words."""
