@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from likewise.errors import MissingError
-from likewise.semantics.text.words import raw_words
+from likewise.semantics.text import raw_words
 from likewise.semantics.wordnet.corpus import MOST_DEFINED, WORDS, defined_with, documents, text_of
 from likewise.semantics.wordnet.wordnet import WordNet
 

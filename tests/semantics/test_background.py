@@ -7,7 +7,7 @@ import pytest
 
 from likewise.errors import BuildError
 from likewise.semantics import Competitors, Measure
-from likewise.semantics.adjust.rank import Ranked, nearer
+from likewise.semantics.adjust.beside import Ranked, nearer
 from likewise.testing import TableMeasure
 
 WORDS = ("Ireland", "Eire", "Spain", "Kingdom of Spain")

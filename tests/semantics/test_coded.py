@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from likewise.semantics import Measure
-from likewise.semantics.adjust.codes import Coded, codes
+from likewise.semantics.adjust.apart import Coded, codes
 from likewise.testing import TableMeasure
 
 BASE = TableMeasure(

@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 from likewise.errors import BuildError
 from likewise.events import Event
 from likewise.semantics import Competitors, Contrast, Esa, Space
-from likewise.semantics.adjust.contrast import contrasted
+from likewise.semantics.adjust.beside import contrasted
 
 UNIT = st.floats(0, 1, width=32)
 

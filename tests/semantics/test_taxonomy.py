@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from likewise.semantics import InformationContent, WordNet
-from likewise.semantics.wordnet.distances import SynsetTaxonomy
+from likewise.semantics.wordnet.information import SynsetTaxonomy
 
 
 def test_distances_by_hand(small: WordNet) -> None:

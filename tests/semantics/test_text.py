@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from likewise.semantics import tokens
 from likewise.semantics.space.format import VERSION
-from likewise.semantics.text.words import LONGEST_WORD, STOP_WORDS, is_word, raw_words, stem
+from likewise.semantics.text import LONGEST_WORD, STOP_WORDS, is_word, raw_words, stem
 
 
 @pytest.mark.parametrize(

@@ -9,22 +9,16 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from likewise.errors import BuildError
-from likewise.semantics.adjust.codes import Coded
-from likewise.semantics.adjust.contrast import Competitors, Contrast
+from likewise.semantics.adjust.apart import Coded, Opposed
+from likewise.semantics.adjust.beside import Competitors, Contrast, Ranked
 from likewise.semantics.adjust.differences import Differing
-from likewise.semantics.adjust.opposites import Opposed
-from likewise.semantics.adjust.rank import Ranked
 from likewise.semantics.measures.base import Measure
-from likewise.semantics.measures.combined import Combined
-from likewise.semantics.measures.concept import Concept
+from likewise.semantics.measures.combined import TOP, Combined, Hybrid
+from likewise.semantics.measures.concept import Concept, Thesaurus
 from likewise.semantics.measures.esa import Esa, EsaEuclidean
-from likewise.semantics.measures.hybrid import TOP, Hybrid
 from likewise.semantics.measures.jiang_conrath import JiangConrath
-from likewise.semantics.measures.thematic import Thematic
-from likewise.semantics.measures.thematic_euclidean import ThematicEuclidean
-from likewise.semantics.space.shelf import find_space
-from likewise.semantics.space.space import Space
-from likewise.semantics.wordnet.thesaurus import Thesaurus
+from likewise.semantics.measures.thematic import Thematic, ThematicEuclidean
+from likewise.semantics.space.space import Space, find_space
 
 
 def measure_names() -> tuple[str, ...]:
@@ -128,7 +122,7 @@ def _embedding(_spaces: Sequence[Space], **options: Any) -> Measure:
 
 
 def _sentence(_spaces: Sequence[Space], **options: Any) -> Measure:
-    from likewise.semantics.measures.sentence import Sentence
+    from likewise.semantics.measures.embedding import Sentence
 
     return Sentence(**options)
 

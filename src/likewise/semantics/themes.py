@@ -14,7 +14,7 @@ from likewise.semantics.measures.esa import STRONGEST, Esa
 from likewise.semantics.space.space import Space
 from likewise.semantics.space.vectors import Vectors, unit
 from likewise.semantics.space.vocabulary import Vocabulary
-from likewise.semantics.text.words import tokens
+from likewise.semantics.text import tokens
 
 CANDIDATES = 400
 MOST_TERMS = 500

@@ -1,14 +1,12 @@
-"""Measures that scale another measure's scores, such as by how they stand beside those of other terms."""
+"""Measures that adjust the scores of another: scale them, or hold some terms apart."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar
 
 import numpy as np
 
-from likewise.semantics.competitors import Competitors
 from likewise.semantics.measures.base import Measure, Prepared, Scores, Shared, Themes
 
 
@@ -40,25 +38,6 @@ class Rescaled(Adjusted):
         before, after = self._measure._score(mine, theirs, themes), self._score(mine, theirs, themes)
         shared = self._measure._reasons(mine, theirs, themes, limit)
         return [Shared(one.concept, one.weight * after / before) for one in shared] if before > 0 else []
-
-
-class Beside(Rescaled):
-    """Another measure, and the terms that its scores are seen beside."""
-
-    suffix: ClassVar[str]
-    """What the name of the measure inside gets."""
-
-    def __init__(self, measure: Measure, others: Competitors) -> None:
-        super().__init__(measure)
-        self.name = f"{measure.name}+{self.suffix}"
-        self._others = others
-        self._prepared: dict[tuple[str, ...], Prepared] = {}
-
-    def _beside(self, theme: tuple[str, ...]) -> Prepared:
-        """The other terms within a theme, made ready once."""
-        if theme not in self._prepared:
-            self._prepared[theme] = self._measure.prepare(self._others.terms, subscription_theme=theme)
-        return self._prepared[theme]
 
 
 # Measures that hold some terms apart, however related another measure finds them.

@@ -13,8 +13,7 @@ from likewise.errors import BuildError
 from likewise.events import normalise
 from likewise.semantics.adjust.base import Rescaled
 from likewise.semantics.measures.base import Matrix, Measure, Prepared
-from likewise.semantics.text.phrase import key
-from likewise.semantics.text.words import tokens
+from likewise.semantics.text import key, tokens
 
 POWERS: Final = {"combined": 0.5, "embedding": 0.75, "esa": 0.25, "thematic": 0.25}
 """How much the differing words count, on the scale of each measure: cosines of sparse rows are often near 0."""

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.semantics.adjust.opposites import Opposed
+from likewise.semantics.adjust.apart import Opposed
 from likewise.semantics.evidence.encoder import SentenceEncoder
 from likewise.semantics.evidence.glossary import Glossary
 from likewise.semantics.evidence.lexical import RelatedWords, WordLexicon, WordRelation, initials
@@ -18,7 +18,7 @@ from likewise.semantics.evidence.terms import Reader, Reading, extra_kind, is_li
 from likewise.semantics.measures.base import Measure, Prepared
 from likewise.semantics.measures.esa import Esa
 from likewise.semantics.space.space import Space
-from likewise.semantics.text.words import tokens
+from likewise.semantics.text import tokens
 from likewise.semantics.wordnet.opposites import Opposites
 from likewise.semantics.wordnet.wordnet import WordNet
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.errors import MissingError
-from likewise.semantics.competitors import Competitors
+from likewise.semantics.adjust.beside import Competitors
 from likewise.semantics.evidence.background import Surroundings, nearer
 from likewise.semantics.evidence.encoder import SentenceEncoder
 from likewise.semantics.evidence.features import EXTRAS, Features, PairShape, Sources, Spelling, TermSide, features
@@ -21,8 +21,7 @@ from likewise.semantics.evidence.lexical import SAID, WordRelation
 from likewise.semantics.evidence.model import MOST_BITS, Model, probability
 from likewise.semantics.evidence.terms import Reading
 from likewise.semantics.measures.base import Matrix, Measure, Shared, Themes
-from likewise.semantics.space.shelf import find_space
-from likewise.semantics.space.space import Space
+from likewise.semantics.space.space import Space, find_space
 from likewise.semantics.wordnet.wordnet import WordNet
 
 Role: TypeAlias = Literal["attribute", "value"]

@@ -10,7 +10,7 @@ from functools import lru_cache
 from likewise.events import normalise, words_in
 from likewise.events import words as split_term
 from likewise.semantics.evidence.glossary import Glossary, extra_words
-from likewise.semantics.text.words import STOP_WORDS, fold, stem
+from likewise.semantics.text import STOP_WORDS, fold, stem
 from likewise.semantics.wordnet.opposites import NEGATIONS, STATES
 from likewise.semantics.wordnet.wordnet import WordNet
 

@@ -1,4 +1,4 @@
-"""Sentence embeddings of terms: MiniLM on ONNX Runtime (extra `likewise[embedding]`)."""
+"""Embeddings of terms: MiniLM on ONNX Runtime (extra `likewise[embedding]`), or the encoder that evidence uses."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from likewise.errors import MissingError
 from likewise.events import normalise
-from likewise.semantics.measures.base import Matrix, Measure, Scores, Themes
-from likewise.semantics.measures.pairs import same_marked
-from likewise.semantics.text.phrase import TermPlaces
+from likewise.semantics.evidence.encoder import SentenceEncoder
+from likewise.semantics.measures.base import Matrix, Measure, Scores, Themes, same_marked
+from likewise.semantics.text import TermPlaces
 
 BATCH = 16
 KEPT_TERMS = 100_000
@@ -118,3 +118,16 @@ def _load(model: Path, tokenizer: Path) -> tuple[Any, Any]:
     reader.enable_truncation(LONGEST)
     reader.enable_padding()
     return onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"]), reader
+
+
+class Sentence(Embedding):
+    """Cosine of multilingual sentence embeddings, negative values taken as 0. Themes are not used."""
+
+    name = "sentence"
+
+    def __init__(self, *, encoder: SentenceEncoder | None = None) -> None:
+        self._encoder = encoder or SentenceEncoder.shared()
+
+    def vectors(self, terms: Sequence[str]) -> NDArray[np.float32]:
+        """A unit row per term; zeros for a term without a letter or digit."""
+        return self._encoder.vectors([normalise(term) for term in terms])

@@ -8,12 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from likewise.semantics.measures.base import Matrix, Measure, Scores, Shared, Themes
-from likewise.semantics.measures.pairs import cosines
-from likewise.semantics.space.space import Space
+from likewise.semantics.measures.base import Matrix, Measure, Scores, Shared, Themes, cosines
+from likewise.semantics.space.space import Space, Weighting
 from likewise.semantics.space.vectors import Vectors, dense_product, norms, unit
-from likewise.semantics.space.weighting import Weighting
-from likewise.semantics.text.phrase import TermPlaces
+from likewise.semantics.text import TermPlaces
 
 STRONGEST = 1000
 """Postings kept of each word: enough for the quality of all, and a tenth of the work."""

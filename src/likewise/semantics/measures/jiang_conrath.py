@@ -12,11 +12,9 @@ from numpy.typing import NDArray
 
 from likewise.events import words
 from likewise.semantics.measures.base import Matrix, Measure, Shared, Themes
-from likewise.semantics.text.phrase import TermPlaces, best_of, key, mean_of_best
-from likewise.semantics.text.words import is_word, raw_words
-from likewise.semantics.wordnet.distances import SynsetGroup, SynsetTaxonomy
+from likewise.semantics.text import TermPlaces, best_of, is_word, key, mean_of_best, raw_words
 from likewise.semantics.wordnet.files import PARTS
-from likewise.semantics.wordnet.information import InformationContent
+from likewise.semantics.wordnet.information import InformationContent, SynsetGroup, SynsetTaxonomy
 from likewise.semantics.wordnet.wordnet import WordNet
 
 

@@ -1,10 +1,18 @@
 """Spaces: terms by concepts, built from a corpus, mapped from a folder."""
 
-from likewise.semantics.space.assembly import BuildSummary, IndexRows, Progress, SpaceOptions, assemble, by_kind
+from likewise.semantics.space.assembly import (
+    BuildSummary,
+    IndexRows,
+    Progress,
+    SpaceOptions,
+    assemble,
+    build_local,
+    by_kind,
+    write_space,
+)
 from likewise.semantics.space.inversion import POSTINGS, Inversion
 from likewise.semantics.space.inversion import SCHEMA as INDEX_SCHEMA
 from likewise.semantics.space.inversion import SPARK_SCHEMA as SPARK_INDEX_SCHEMA
-from likewise.semantics.space.local import build_local, write_space
 from likewise.semantics.space.space import Space
 from likewise.semantics.space.writer import SpaceWriter
 

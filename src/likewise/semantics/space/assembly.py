@@ -1,13 +1,15 @@
 """Puts the rows of an inverted index together into the files of a space, chunk by chunk.
 
-The rows come from one process or from the workers of a Spark job: the same articles give the same bytes.
+The rows come from one process or from the workers of a Spark job: the same articles give the same bytes. Corpora that
+one core reads in a minute are built in this process.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -20,9 +22,8 @@ from numpy.typing import NDArray
 from likewise.errors import BuildError, InputError, SpaceError
 from likewise.semantics.space.format import REJECTED as REJECTED_FILE
 from likewise.semantics.space.format import Manifest
-from likewise.semantics.space.inversion import CONCEPT, REJECTED, SCHEMA, TALLY, WORD
-from likewise.semantics.space.space import strongest
-from likewise.semantics.space.weighting import DEFAULT_WEIGHTING, WEIGHTINGS, Weighting, term_frequency
+from likewise.semantics.space.inversion import ARTICLES, CONCEPT, POSTINGS, REJECTED, SCHEMA, TALLY, WORD, Inversion
+from likewise.semantics.space.space import DEFAULT_WEIGHTING, WEIGHTINGS, Weighting, strongest, term_frequency
 from likewise.semantics.space.writer import SpaceWriter
 
 _POSTINGS_A_CHUNK = 4_000_000
@@ -338,3 +339,81 @@ def _check_corpus(corpus: str, concepts: Concepts, *, dropped: dict[str, int], r
             source=corpus,
             hint="check --format, --title-field and --text-field",
         )
+
+
+# In this process.
+
+
+_BATCH = 2_000
+
+
+def build_local(
+    documents: Iterable[tuple[str, str]],
+    path: str | Path,
+    *,
+    corpus: str,
+    format: str,
+    options: SpaceOptions | None = None,
+    overwrite: bool = False,
+    report: Progress = lambda _: None,
+    allow_empty: bool = False,
+) -> BuildSummary:
+    """Build the space of (title, text) pairs, whole or not at all, with the bytes that Spark would give."""
+    options = options or SpaceOptions()
+    options = replace(options, min_words=options.min_words or 1)
+    started = time.monotonic()
+    with SpaceWriter(path, overwrite=overwrite) as writer:
+        report("reading")
+        batches = Inversion(options.min_words or 1)(_batches(documents))
+        rows = _LocalRows(pa.Table.from_batches(batches, SCHEMA))
+        summary = assemble(
+            rows, writer, corpus=corpus, format=format, options=options, report=report, allow_empty=allow_empty
+        )
+        return replace(summary, seconds=time.monotonic() - started)
+
+
+def write_space(
+    path: str | Path,
+    documents: Iterable[tuple[str, str]],
+    *,
+    weighting: Weighting = DEFAULT_WEIGHTING,
+    overwrite: bool = False,
+) -> Manifest:
+    """Build a space from (title, text) pairs; for tests and small vocabularies.
+
+    Large corpora go through `likewise space build`, which gives the same space on Spark.
+    """
+    options = SpaceOptions(weighting=weighting)
+    made = build_local(
+        documents,
+        path,
+        corpus="documents",
+        format="documents",
+        options=options,
+        overwrite=overwrite,
+        allow_empty=True,
+    )
+    return made.manifest
+
+
+@dataclass(frozen=True, slots=True)
+class _LocalRows:
+    """The rows of an index in memory."""
+
+    table: pa.Table
+
+    def facts(self) -> dict[int, list[pa.Table]]:
+        return by_kind([self.table.filter(pc.field("kind") != POSTINGS)])
+
+    def postings(self, chunks: int) -> Iterator[pa.Table]:
+        rows = self.table.filter(pc.field("kind") == POSTINGS).sort_by("name")
+        size = max(1, -(-len(rows) // chunks))
+        return (rows.slice(start, size).combine_chunks() for start in range(0, len(rows), size))
+
+
+def _batches(documents: Iterable[tuple[str, str]]) -> Iterator[pa.RecordBatch]:
+    rest = iter(documents)
+    while some := list(islice(rest, _BATCH)):
+        titles, texts = zip(*some, strict=True)
+        nothing = pa.nulls(len(some), pa.string())
+        yield pa.record_batch([pa.array(titles), pa.array(texts), nothing, nothing], schema=ARTICLES)

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from likewise.semantics.text.words import is_word, raw_words, stem
+from likewise.semantics.text import is_word, raw_words, stem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import html
 import mmap
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -16,10 +17,54 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from likewise.errors import SpaceError
-from likewise.semantics.space.format import ARRAYS, HINT_REBUILD, Manifest, check_files, read_manifest
-from likewise.semantics.space.weighting import Weighting, inverse_document_frequency, term_frequency
-from likewise.semantics.text.words import tokens
+from likewise.errors import BuildError, LikewiseError, SpaceError
+from likewise.semantics.space.format import ARRAYS, HINT_REBUILD, MANIFEST, Manifest, check_files, read_manifest
+from likewise.semantics.text import tokens
+
+# How raw frequencies become weights; chosen when rows are read, so one space serves all weightings.
+
+
+Weighting: TypeAlias = Literal["augmented", "log"]
+WEIGHTINGS: tuple[Weighting, ...] = get_args(Weighting)
+DEFAULT_WEIGHTING: Weighting = "log"
+
+LENGTH_POWER = 0.25
+"""How strongly long concepts are damped: chosen on the human judgements of docs/spaces.md."""
+
+
+def term_frequency(
+    freq: NDArray[np.uint16],
+    *,
+    weighting: Weighting,
+    max_freq: NDArray[np.uint16],
+    length: NDArray[np.uint32],
+) -> NDArray[np.float32]:
+    """Weights of postings, before idf; `max_freq` and `length` are those of each posting's concept.
+
+    `augmented` is 0.5 + 0.5 f / maxf [000 eq 2]; `log` is (1 + log f) / length^p, which damps long concepts.
+
+    >>> one = np.array([1, 3], np.uint16)
+    >>> top, words = np.array([4, 4], np.uint16), np.array([16, 16], np.uint32)
+    >>> term_frequency(one, weighting="augmented", max_freq=top, length=words).tolist()
+    [0.625, 0.875]
+    """
+    f = freq.astype(np.float32)
+    if weighting == "augmented":
+        return (0.5 + 0.5 * f / max_freq).astype(np.float32)
+    if weighting == "log":
+        damped = np.power(length, -LENGTH_POWER, dtype=np.float32)
+        return ((1 + np.log(f)) * damped).astype(np.float32)
+    raise BuildError(f"no weighting {weighting!r}", hint=f"one of: {', '.join(WEIGHTINGS)}")
+
+
+def inverse_document_frequency(df: NDArray[np.integer], concepts: int) -> NDArray[np.float32]:
+    """log(N / df) [000 eq 3]; 0 for a term of no concept.
+
+    >>> inverse_document_frequency(np.array([1, 4, 0]), 4)
+    array([1.3862944, 0.       , 0.       ], dtype=float32)
+    """
+    return np.where(df > 0, np.log(concepts / np.maximum(df, 1)), 0).astype(np.float32)
+
 
 # Strings: many sorted strings in one mapped file, cut by offsets.
 
@@ -346,3 +391,52 @@ def _map(path: Path, dtype: str) -> NDArray[Any]:
         raise SpaceError(f"{path} holds {array.dtype}{array.shape}, expected {dtype} in a row", hint=HINT_REBUILD)
     # A plain view: np.memmap itself is slow to slice.
     return array.view(np.ndarray)
+
+
+# The shelf: the folder where spaces stand under their names.
+
+
+def spaces_folder(environment: Mapping[str, str] = os.environ) -> Path:
+    """`LIKEWISE_SPACES`, or `likewise/spaces` in the user's cache folder."""
+    if chosen := environment.get("LIKEWISE_SPACES"):
+        return Path(chosen)
+    cache = environment.get("XDG_CACHE_HOME")
+    return (Path(cache) if cache else Path.home() / ".cache") / "likewise" / "spaces"
+
+
+def space_path(name_or_path: str | Path) -> Path:
+    """The folder of a space: a bare word is a name on the shelf, anything with a separator or a dot is a path."""
+    text = os.fspath(name_or_path)
+    bare = isinstance(name_or_path, str) and Path(text).name == text and text not in {".", ".."}
+    return spaces_folder() / text if bare else Path(text)
+
+
+def find_space(name_or_path: str | Path, *, verify: bool = False) -> Space:
+    """Open a space by its name on the shelf or by its path; a folder of that name here also counts."""
+    path = space_path(name_or_path)
+    here = Path(name_or_path)
+    if not path.is_dir() and (here / MANIFEST).is_file():
+        path = here
+    if not path.is_dir():
+        raise SpaceError(f"no space {str(name_or_path)!r}", hint=_suggest(path))
+    return Space.open(path, verify=verify)
+
+
+def list_spaces(folder: Path | None = None) -> list[tuple[Path, Manifest | LikewiseError]]:
+    """Every space of a folder (the shelf by default) with its manifest, or with what is wrong with it."""
+    root = folder or spaces_folder()
+    found: list[tuple[Path, Manifest | LikewiseError]] = []
+    for path in sorted(root.iterdir()) if root.is_dir() else []:
+        if path.is_dir() and not path.name.startswith("."):
+            try:
+                found.append((path, read_manifest(path)))
+            except SpaceError as error:
+                found.append((path, error))
+    return found
+
+
+def _suggest(path: Path) -> str:
+    names = [found.name for found, manifest in list_spaces(path.parent) if isinstance(manifest, Manifest)]
+    if names:
+        return f"there are: {', '.join(names)}"
+    return f"build one: `likewise space build --corpus wordnet --out {path.name}`"

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from likewise.semantics.measures.base import Matrix
-from likewise.semantics.space.space import Space
-from likewise.semantics.space.weighting import Weighting
+from likewise.semantics.space.space import Space, Weighting
 
 Row = tuple[NDArray[np.int32], NDArray[np.float32]]
 """Concepts and weights of one word."""

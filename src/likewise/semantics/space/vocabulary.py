@@ -1,18 +1,19 @@
-"""Vocabulary: all words of a space at once, for what is nearest to a term and what tells a text apart."""
+"""Vocabulary: all words of a space at once, for what is nearest to a term, tells a text apart, or is not known."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise.events import words as split_term
 from likewise.semantics.measures.esa import STRONGEST, Esa
-from likewise.semantics.space.space import Space
+from likewise.semantics.space.space import Space, term_frequency
 from likewise.semantics.space.vectors import Vectors
-from likewise.semantics.space.weighting import term_frequency
-from likewise.semantics.text.words import stem
+from likewise.semantics.text import is_word, raw_words, stem
 
 CHUNK = 2_000_000
 """Postings that are looked at together."""
@@ -111,3 +112,31 @@ def _largest(values: NDArray[np.float64], count: int) -> NDArray[np.int64]:
     if len(found) > count:
         found = found[np.argpartition(-values[found], count)[:count]]
     return found[np.lexsort((found, -values[found]))]
+
+
+# Words that no space knows, with the known ones that look most like them.
+
+
+def unknown_words(terms: Iterable[str], spaces: Sequence[Space], *, near: int = 2) -> dict[str, list[str]]:
+    """Each word of the terms that none of the spaces knows, as it was written, with its nearest known words.
+
+    Numbers and codes are no words to know.
+    """
+    found: dict[str, list[str]] = {}
+    for term in terms:
+        for part in split_term(term):
+            for word in filter(_is_name, raw_words(part)):
+                written = part if part.lower() == word else word
+                if written not in found and all(space.index([stem(word)])[0] < 0 for space in spaces):
+                    found[written] = _similar(word, spaces, near) if near else []
+    return found
+
+
+def _is_name(word: str) -> bool:
+    return word.isalpha() and is_word(word)
+
+
+def _similar(word: str, spaces: Sequence[Space], count: int) -> list[str]:
+    beginning = word[:1]
+    known = {other for space in spaces for other in space.word_counts if other[:1] == beginning}
+    return get_close_matches(word, sorted(known), n=count, cutoff=0.8)

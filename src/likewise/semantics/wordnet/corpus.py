@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from likewise.semantics.space.assembly import BuildSummary, Progress, SpaceOptions
-from likewise.semantics.space.local import build_local
-from likewise.semantics.text.words import is_word, raw_words
+from likewise.semantics.space.assembly import BuildSummary, Progress, SpaceOptions, build_local
+from likewise.semantics.text import is_word, raw_words
 from likewise.semantics.wordnet.wordnet import WordNet
 
 WORDS, DEFINITION, EXAMPLES = 8, 2, 1

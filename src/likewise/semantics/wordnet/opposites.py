@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from likewise.errors import MissingError
 from likewise.events import normalise, words_in
-from likewise.semantics.text.words import STOP_WORDS
+from likewise.semantics.text import STOP_WORDS
 from likewise.semantics.wordnet import files
 from likewise.semantics.wordnet.wordnet import WordNet
 

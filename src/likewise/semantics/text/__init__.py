@@ -1,1 +1,0 @@
-"""From text to terms: words, stems and phrases."""
