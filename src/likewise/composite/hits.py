@@ -85,12 +85,6 @@ class HitBook:
             self.wanted[number], self._users[number] = profile, 0
             self._next = max(self._next, number + 1)
 
-    def activate(self, handle: int) -> None:
-        """All are active: whoever matches does not know who waits."""
-
-    def deactivate(self, handle: int) -> None:
-        """See `activate`."""
-
     def match(self, event: Event) -> Iterable[Any]:
         """It cannot match."""
         raise BuildError(f"a composer does not match events ({event.id!r})", hint="give it hits, or use a Detector")

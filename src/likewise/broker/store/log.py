@@ -155,13 +155,11 @@ class Log:
         self._queue.put(job)
         return job.done
 
-    def blocks(self, *, after: int, up_to: int | None = None, page: int = 5_000) -> Iterator[Block]:
+    def blocks(self, *, after: int, page: int = 5_000) -> Iterator[Block]:
         """The blocks of the log beyond a block number, in order."""
         columns, position, pending = schema.records.c, 0, Block(0, [])
         while True:
             query = select(schema.records).where(columns.block > after, columns.position > position)
-            if up_to is not None:
-                query = query.where(columns.block <= up_to)
             with self.database.reader() as connection:
                 rows = connection.execute(query.order_by(columns.position).limit(page)).all()
             for row in rows:

@@ -38,14 +38,6 @@ class TimedMatcher:
         """Out of it."""
         self._matcher.remove(handle)
 
-    def activate(self, handle: int) -> None:
-        """Mark."""
-        self._matcher.activate(handle)
-
-    def deactivate(self, handle: int) -> None:
-        """Unmark."""
-        self._matcher.deactivate(handle)
-
     def match(self, event: Event) -> Iterable[Any]:
         """Which profiles the event matches."""
         begin = time.process_time()

@@ -64,10 +64,6 @@ class ConditionTable:
         """How many predicates are in use."""
         return len(self._numbers)
 
-    def uses(self, number: int) -> int:
-        """How many profiles have this predicate."""
-        return int(self._uses[number])
-
     def add(self, predicate: Predicate) -> int:
         """The number of a predicate, counted as used once more."""
         number = self._numbers.get(predicate)

@@ -8,7 +8,7 @@ is behind in epochs is refused, by the copies and by all that receive from the r
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -471,7 +471,3 @@ class Keeper:
             due = rendezvous.due
             if due is not None and due <= now:
                 self.emit(now, rendezvous, rendezvous.step(now))
-
-    def epochs(self) -> Iterable[tuple[Key, Epoch]]:
-        """The epochs in which this node leads."""
-        return [(key, led.rendezvous.store.epoch) for key, led in self.led.items()]
