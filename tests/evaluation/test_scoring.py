@@ -1,73 +1,66 @@
-"""Whole-matrix scores: by hand on one event, and equal to the matcher on many."""
+"""The matcher's scores over a whole data set: by hand on one event, and as a plain NumPy definition has them."""
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
+from tests.evaluation.scorer import Choice, defined
 from tests.evaluation.tiny import knowing, laboratory, tiny
 
 from likewise.evaluation.quality.approaches import APPROACHES, Trial
-from likewise.evaluation.quality.scoring import Scorer
-from likewise.evaluation.quality.tuning import score_all
+from likewise.evaluation.quality.scoring import Tabled, TermsOfData, score_all, score_each
 from likewise.events import Event
-from likewise.language import Operator, Predicate, Profile
-from likewise.matching import Background, Matcher
+from likewise.language import Operator, Predicate, Profile, Subscription
+from likewise.matching import MOST_EVENTS, Matcher
 from likewise.semantics import Evidence
+from likewise.testing import TableMeasure
 
 EVENT = Event.of({"device": "computer", "office": "room 112"}, id="e1")
-LAPTOP = Predicate("device", Operator.EQ, "laptop", True, True)
-ROOM = Predicate("office", Operator.EQ, "room 112")
+LAPTOP = Subscription("laptop", Profile((Predicate("device", Operator.EQ, "laptop", True, True),)))
+BOTH = Subscription("both", Profile((*LAPTOP.body.predicates, Predicate("office", Operator.EQ, "room 112"))))
 
 
 def test_a_score_is_the_geometric_mean_of_the_best_tuples() -> None:
     """Device is device (1), a laptop is a computer to 0.25, the office is exact: (1 * 0.25 * 1) ** (1 / 2)."""
-    scorer = Scorer([EVENT], [Profile((LAPTOP, ROOM))])
-    values = np.array([[0.25, 0.1], [0.0, 1.0]], np.float32)
-    assert scorer.score(scorer.attributes.exact, values).tolist() == [[0.5]]
-    assert scorer.score(scorer.attributes.exact, values, mean="mean")[0, 0] == pytest.approx((0.25 + 1) / 2)
+    matcher = Matcher(TableMeasure({("laptop", "computer"): 0.25}), approach="approximate")
+    assert score_all(matcher, [EVENT, EVENT], [LAPTOP, BOTH]).tolist() == [[0.25, 0.25], [0.5, 0.5]]
+    assert score_all(matcher, [EVENT], [BOTH]).tolist() == [[0.5]], "the others are gone by now"
 
 
-def test_light_attributes_count_less() -> None:
-    scorer = Scorer([EVENT], [Profile((LAPTOP,))])
-    attributes, values = np.array([[0.0, 0.25]], np.float32), np.array([[0.0, 1.0]], np.float32)
-    assert scorer.score(attributes, values)[0, 0] == pytest.approx(0.25)
-    assert scorer.score(attributes, values, attribute_weight=0.5)[0, 0] == pytest.approx(0.5)
+def test_alone_nobody_elses_terms_compete() -> None:
+    """A tablet is nearer to the computer, which counts against the laptop where both are registered."""
+    tablet = Subscription("tablet", Profile((Predicate("device", Operator.EQ, "tablet", True, True),)))
+    measure = TableMeasure({("laptop", "computer"): 0.25, ("tablet", "computer"): 0.5})
+    matcher = Matcher(measure, approach="approximate+contrast", temperature=0.25)
+    together = score_all(matcher, [EVENT], [LAPTOP, tablet])
+    assert together.tolist() == [[pytest.approx(0.25 / 2.718281828)], [0.5]]
+    assert score_each(matcher, [EVENT], [LAPTOP, tablet]).tolist() == [[0.25], [0.5]]
 
 
-def test_an_exact_part_is_compared_exactly_whatever_the_measure_says() -> None:
-    scorer = Scorer([EVENT], [Profile((Predicate("device", Operator.EQ, "laptop", True, False),))])
-    everything = np.ones((1, 2), np.float32)
-    assert scorer.score(everything, everything).tolist() == [[0.0]]
-
-
-def test_alone_only_a_profiles_own_terms_are_adjusted() -> None:
-    scorer = Scorer([EVENT], [Profile((LAPTOP,)), Profile((ROOM,))])
-    seen = []
-
-    def adjust(matrix: np.ndarray) -> np.ndarray:
-        seen.append(matrix.shape)
-        return matrix
-
-    scorer.score_alone(scorer.attributes.exact, scorer.values.exact, adjust)
-    assert seen == [(1, 2)] * 4
-
-
-@pytest.mark.parametrize("degree", [1.0, 0.5])
-def test_the_matcher_gives_the_same_scores(degree: float) -> None:
-    data = tiny().approximated(degree)
+def test_a_table_scores_as_the_measure_does() -> None:
+    data = tiny().approximated(0.5)
     measure = knowing(data)
-    scorer = Scorer(data.events, data.profiles)
-    sides = [measure.matrix(side.wanted, side.said) for side in (scorer.attributes, scorer.values)]
-    expected = scorer.score(sides[0], sides[1])
-    found = score_all(Matcher(measure, approach="approximate"), data.events, data.subscriptions)
-    assert found == pytest.approx(expected, abs=1e-5)
+    table = Tabled(measure, TermsOfData.of(data.events, data.profiles))
+    told, known = (
+        score_all(Matcher(each, approach="approximate"), data.events, data.subscriptions) for each in (table, measure)
+    )
+    assert told.tolist() == known.tolist()
 
 
-@pytest.mark.parametrize("name", ["default (glossary only)", "default + background (glossary only)"])
-def test_the_rows_called_default_are_what_a_matcher_does_by_default(name: str) -> None:
+EVIDENCE = Evidence(encoder=False, wordnet=False)
+LEARNED = EVIDENCE.model
+ROWS = {
+    "approximate (both)": Choice(),
+    "contrast (both)": Choice(temperature=0.005),
+    "default (glossary only)": Choice(True, LEARNED.temperature, LEARNED.attribute_bits),
+    "default + background (glossary only)": Choice(True, LEARNED.temperature, LEARNED.attribute_bits, MOST_EVENTS),
+}
+
+
+@pytest.mark.parametrize("alone", [False, True], ids=["together", "alone"])
+@pytest.mark.parametrize("name", ROWS)
+def test_rows_are_scored_as_defined(name: str, *, alone: bool) -> None:
     data = tiny()
-    trial = Trial(data, laboratory(data))
     [approach] = [each for each in APPROACHES if each.name == name]
-    background = Background.of(data.events) if "background" in name else None
-    matcher = Matcher(Evidence(encoder=False, wordnet=False), background=background)
-    assert score_all(matcher, data.events, data.subscriptions) == pytest.approx(trial.scores(approach), abs=1e-5)
+    measure = EVIDENCE if ROWS[name].joint else knowing(data)
+    expected = defined(data.events, data.profiles, measure, ROWS[name], alone=alone)
+    assert Trial(data, laboratory(data)).scores(approach, alone=alone) == pytest.approx(expected, abs=1e-5)

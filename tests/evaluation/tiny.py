@@ -8,7 +8,7 @@ from likewise.evaluation.datasets.eurovoc import Eurovoc
 from likewise.evaluation.datasets.expansion import slots
 from likewise.evaluation.datasets.thematic import DatasetRecipe, ThematicDataset, generate
 from likewise.evaluation.quality.approaches import Laboratory
-from likewise.matching import Classifier, Clusters, Taxonomy, Topic
+from likewise.matching import Taxonomy, Topic
 from likewise.semantics import Evidence
 from likewise.testing import TableMeasure
 
@@ -51,6 +51,5 @@ def laboratory(data: ThematicDataset) -> Laboratory:
     )
     # Evidence is what it is, without the spaces, which need not be there.
     evidence = {f"evidence {known}": Evidence([], encoder=known == "all") for known in ("wordnet", "both", "all")}
-    made = Laboratory(thesaurus=SMALL, _made={**dict.fromkeys(names, knowing(data)), **evidence})
-    made.__dict__["clusters"] = Clusters(Classifier(knowing(data), Taxonomy((Topic("Galway"), Topic("Spain")))))
-    return made
+    taxonomy = Taxonomy((Topic("Galway"), Topic("Spain")))
+    return Laboratory(thesaurus=SMALL, taxonomy=taxonomy, _made={**dict.fromkeys(names, knowing(data)), **evidence})

@@ -17,7 +17,8 @@ from likewise.evaluation.experiment import Experiment, ExperimentReport, Experim
 from likewise.evaluation.experiments.matching import make_laboratory
 from likewise.evaluation.quality.approaches import Laboratory
 from likewise.evaluation.quality.ranking import max_f1
-from likewise.evaluation.quality.scoring import Scorer
+from likewise.evaluation.quality.scoring import Tabled, TermsOfData, batches_of, scores_of
+from likewise.matching import Matcher
 from likewise.semantics import Measure, measure
 
 SIZES = (1, 2, 3, 5, 7, 10, 15, 30)
@@ -106,7 +107,9 @@ class Bench:
     def __init__(self, data: ThematicDataset, measures: Mapping[str, Measure], esa: Measure) -> None:
         self.data = data
         self.measures = measures
-        self._scorer = Scorer(data.events, data.profiles)
+        self._terms = TermsOfData.of(data.events, data.profiles)
+        encoder = Matcher()
+        self._vocabulary, self._encoded = encoder.vocabulary, list(batches_of(encoder, data.events))
         self.plain = {name: self.try_out(each).f1 for name, each in measures.items()}
         """F1 of each measure without themes."""
         # The first run loads the space; rates are compared when it is there.
@@ -117,12 +120,10 @@ class Bench:
     def try_out(self, one: Measure, *, mine: Sequence[str] = (), theirs: Sequence[str] = ()) -> ThemedRun:
         """Mean maximal F1 with these themes of subscriptions and of events, and what it costs."""
         begin = time.process_time()
-        attributes, values = (
-            one.matrix(side.wanted, side.said, subscription_theme=mine, event_theme=theirs)
-            for side in (self._scorer.attributes, self._scorer.values)
-        )
+        table = Tabled(one, self._terms, subscription_theme=mine, event_theme=theirs)
         related = time.process_time()
-        scores = self._scorer.score(attributes, values)
+        matcher = Matcher(table, approach="approximate", vocabulary=self._vocabulary)
+        scores = scores_of(matcher, self._encoded, self.data.subscriptions, count=len(self.data.events))
         rate = len(self.data.events) / max(1e-9, time.process_time() - begin)
         f1 = float(np.mean([max_f1(*row) for row in zip(scores, self.data.truth, strict=True)]))
         return ThemedRun(f1, related - begin, rate)

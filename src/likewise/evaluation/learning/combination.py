@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from likewise.evaluation.datasets.eurovoc import DOMAINS, read_eurovoc
 from likewise.evaluation.datasets.skos import ALL_DOMAINS
 from likewise.evaluation.datasets.thematic import DatasetRecipe, ThematicDataset, data_folder, generate
-from likewise.evaluation.quality.scoring import Scorer
-from likewise.semantics import Evidence, Matrix, Model, contrasted
+from likewise.evaluation.quality.scoring import Tabled, TermsOfData, score_all, score_each
+from likewise.matching import Matcher
+from likewise.semantics import Evidence, Measure, Model
 from likewise.semantics.evidence import Sources
 
 BITS: Final = tuple(float(bits) for bits in range(9))
@@ -33,26 +34,24 @@ class MadeEvents:
     """Events with the scores of their terms."""
 
     data: ThematicDataset
-    scorer: Scorer
-    attributes: Matrix
-    values: Matrix
+    table: Measure
 
     @classmethod
     def of(cls, data: ThematicDataset, measure: Evidence) -> MadeEvents:
         """All terms of a data set, scored."""
-        scorer = Scorer(data.events, data.profiles)
-        sides = [measure.matrix(side.wanted, side.said) for side in (scorer.attributes, scorer.values)]
-        return cls(data, scorer, *sides)
+        return cls(data, Tabled(measure, TermsOfData.of(data.events, data.profiles)))
 
     def loss(self, bits: float, temperature: float) -> float:
         """How unlikely the truth is, in nats for each right answer: together and alone in the mean."""
-
-        def adjust(matrix: Matrix) -> Matrix:
-            return np.ascontiguousarray(contrasted(matrix.T, matrix.max(axis=0, initial=0), temperature).T)
-
-        together = self.scorer.score(adjust(self.attributes), adjust(self.values), bits=bits, mean="product")
-        alone = self.scorer.score_alone(self.attributes, self.values, adjust, bits=bits, mean="product")
-        return (surprise(together, self.data.truth) + surprise(alone, self.data.truth)) / 2
+        matcher = Matcher(
+            {"approximate": self.table},
+            approach="approximate+contrast",
+            aggregation="product",
+            attribute_bits=bits,
+            temperature=temperature,
+        )
+        both = (score(matcher, self.data.events, self.data.subscriptions) for score in (score_all, score_each))
+        return sum(surprise(scores, self.data.truth) for scores in both) / 2
 
 
 def surprise(scores: NDArray[np.floating], truth: NDArray[np.bool_]) -> float:

@@ -15,30 +15,20 @@ from likewise.evaluation.datasets.eurovoc import Eurovoc
 from likewise.evaluation.datasets.expansion import phrases
 from likewise.evaluation.datasets.thematic import ThematicDataset
 from likewise.evaluation.quality.ranking import RankedScores
-from likewise.evaluation.quality.scoring import Mean, Scorer, Side, value_of
+from likewise.evaluation.quality.scoring import Tabled, TermsOfData, score_all, score_each
 from likewise.events import normalise
-from likewise.matching import (
-    MOST_EVENTS,
-    Approach,
-    Classifier,
-    Clusters,
-    Taxonomy,
-    default_threshold,
-)
+from likewise.matching import Approach, Background, Matcher, Taxonomy, default_threshold
 from likewise.semantics import (
-    Coded,
     Combined,
     Competitors,
-    Differing,
     Embedding,
     Evidence,
+    Hybrid,
     Matrix,
     Measure,
     Model,
-    Opposed,
     Ranked,
     Space,
-    contrasted,
     find_space,
     measure,
 )
@@ -55,42 +45,21 @@ words for one thing must not be set against each other."""
 SAMPLE = 1000
 """The background is the words of so many events, the first of the stream."""
 
-ATTRIBUTES = 0.2
-"""The weight of attributes in the rows that damp them: a tuple's score is attribute^weight * value."""
-
 
 @dataclass(frozen=True, slots=True)
 class ComparedApproach:
-    """One row of the table: a measure, what is put around it, and the weight of attributes."""
+    """One row of the table: a measure, and what is put around it."""
 
     name: str
     measure: str
     wrap: Wrap = ""
-    attribute_weight: float = 1.0
     target: float | None = None
     """What the issue asks for at full approximation, all subscriptions together."""
     alone: float | None = None
     """What it asks for when each subscription is alone."""
-    temperature: float | None = None
-    """That of contrast, where it is not the usual one of the measure."""
     chosen: str = ""
     """What a user would choose to have it, if it can be had by name; that has a usual threshold."""
 
-    @property
-    def mean(self) -> Mean:
-        """How predicates become one score."""
-        if self.measure.startswith("evidence"):
-            return "joint"
-        return "cautious" if "differing" in self.measure else "geometric"
-
-
-_DEFAULTS = (
-    ("WordNet", "wordnet", 0.90),
-    ("both", "both", 0.90),
-    ("embedding", "embedding", 0.95),
-    ("all", "all", 0.95),
-)
-"""What the previous default is measured over, and the aim for it."""
 
 _KNOWN = (
     ("glossary only", "nothing"),
@@ -100,6 +69,9 @@ _KNOWN = (
     ("all", "all"),
 )
 """What the default may have: only its glossary, WordNet with its space, Wikipedia too, the encoder, or all."""
+
+PARTS = {"exact": (), "clustered": ("wikipedia",), "hybrid": ("wikipedia", "jiang-conrath")}
+"""What approaches are made of that are not one measure."""
 
 APPROACHES = (
     ComparedApproach("exact", "exact", chosen="exact"),
@@ -124,20 +96,6 @@ APPROACHES = (
     ComparedApproach("rank + contrast (both)", "both", "rank contrast", target=0.90, alone=0.80),
     ComparedApproach("rank + contrast (embedding)", "embedding", "rank contrast", target=0.95, alone=0.80),
     ComparedApproach("rank + contrast (all)", "all", "rank contrast", target=0.95, alone=0.80),
-    ComparedApproach("approximate (both), tuned", "both apart", "", ATTRIBUTES),
-    ComparedApproach("embedding, tuned", "embedding apart", "", ATTRIBUTES),
-    ComparedApproach("contrast (both), tuned", "both apart", "contrast", ATTRIBUTES, target=0.90),
-    ComparedApproach("contrast (embedding), tuned", "embedding apart", "contrast", ATTRIBUTES, target=0.95),
-    ComparedApproach("contrast (all), tuned", "all apart", "contrast", ATTRIBUTES, target=0.95),
-    ComparedApproach("default (both), opposites kept", "both coded differing", "contrast", ATTRIBUTES,
-             temperature=RANKED),
-    ComparedApproach("default (embedding), opposites kept", "embedding coded differing", "contrast", ATTRIBUTES,
-             temperature=RANKED),
-    *(ComparedApproach(f"previous default ({name})", f"{inner} differing", "contrast", ATTRIBUTES, aim, 0.80, RANKED)
-      for name, inner, aim in _DEFAULTS),
-    *(ComparedApproach(f"previous default + background ({name})", f"{inner} differing", "rank contrast",
-                       ATTRIBUTES, aim, 0.80)
-      for name, inner, aim in _DEFAULTS),
     *(ComparedApproach(f"default ({name})", f"evidence {inner}", "contrast", target=0.93, alone=0.88,
                chosen="evidence")
       for name, inner in _KNOWN),
@@ -145,9 +103,7 @@ APPROACHES = (
                chosen="evidence")
       for name, inner in _KNOWN),
 )  # fmt: skip
-"""`both` is Wikipedia and WordNet, `all` these and the embedding; `tuned` has light attributes, and codes and opposites
-apart; `previous default` is that with soft contrast, phrases compared by what differs and the cautious mean, and over
-ranks if it has a background; `default` adds up evidence."""
+"""`both` is Wikipedia and WordNet, `all` these and the embedding; `default` adds up evidence."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +113,7 @@ class Laboratory:
     wordnet: str | Path | Space = "wordnet"
     wikipedia: str | Path | Space = "wikipedia"
     thesaurus: Eurovoc | None = None
-    taxonomy: Path | None = None
+    taxonomy: Taxonomy | Path | None = None
     _made: dict[str, Measure] = field(default_factory=dict, repr=False)
 
     def measure(self, name: str) -> Measure:
@@ -173,22 +129,13 @@ class Laboratory:
         return {name: at if isinstance(at, Space) else find_space(at) for name, at in both.items()}
 
     @cached_property
-    def clusters(self) -> Clusters:
-        """The topics of terms, by Wikipedia's measure."""
-        taxonomy = Taxonomy.from_file(self.taxonomy) if self.taxonomy else Taxonomy.default()
-        return Clusters(Classifier(self.measure("wikipedia"), taxonomy))
+    def clustered(self) -> Matcher:
+        """A matcher that knows the topics of terms, by Wikipedia's measure."""
+        return Matcher(self.measure("wikipedia"), approach="clustered", taxonomy=self.taxonomy)
 
     def _make(self, name: str) -> Measure:
         if name.startswith("evidence "):
             return self._evidence(name.removeprefix("evidence "))
-        if name.endswith(" coded differing"):
-            return Differing(self.measure(name.removesuffix(" differing")))
-        if name.endswith(" differing"):
-            return Differing(self.measure(name.removesuffix(" differing") + " apart"))
-        if name.endswith(" coded"):
-            return Coded(self.measure(name.removesuffix(" coded")))
-        if name.endswith(" apart"):
-            return Opposed(self.measure(name.removesuffix(" apart") + " coded"))
         builders: dict[str, Callable[[], Measure]] = {
             "concept": lambda: measure("concept"),
             "wordnet": lambda: measure("esa", spaces=[self.spaces["wordnet"]]),
@@ -200,6 +147,7 @@ class Laboratory:
             "embedding": Embedding,
             "sentence": lambda: measure("sentence"),
             "all": lambda: Combined([self.measure(part) for part in ("wikipedia", "wordnet", "embedding")]),
+            "eurovoc": lambda: Phrases(self.thesaurus),
         }
         return builders[name]()
 
@@ -222,131 +170,80 @@ class Laboratory:
     def missing(self, approach: ComparedApproach) -> str | None:
         """Why an approach cannot be run here; None if it can."""
         try:
-            if approach.measure == "hybrid":
-                self.measure("jiang-conrath")
-                self.measure("wikipedia")
-            elif approach.measure == "clustered":
-                _ = self.clusters
-            elif approach.measure not in ("exact", "eurovoc"):
-                self.measure(approach.measure)
+            for name in PARTS.get(approach.measure, (approach.measure,)):
+                self.measure(name)
+            if approach.measure == "clustered" and self.taxonomy is None:
+                Taxonomy.default()
         except LikewiseError as error:
             return error.message
         return None
 
 
 class Trial:
-    """One data set and the measures: scores of any approach, together and alone."""
+    """One data set and the measures: the scores of a matcher under any approach, together and alone."""
 
     def __init__(self, data: ThematicDataset, laboratory: Laboratory) -> None:
         self.data = data
         self.laboratory = laboratory
-        self.scorer = Scorer(data.events, data.profiles)
-        self._known: dict[tuple[str, int], Matrix] = {}
+        self._terms = TermsOfData.of(data.events, data.profiles)
+        self._known: dict[str, Measure] = {}
+        self._compared: dict[ComparedApproach, float] = {}
 
     def scores(self, approach: ComparedApproach, *, alone: bool = False) -> RankedScores:
         """Scores of all events for all subscriptions, registered together or each in an empty system."""
-        if approach.measure == "hybrid":
-            return self._hybrid()
-        if approach.measure == "clustered":
-            return self.scorer.score(self._side("wikipedia", 0), self._side("wikipedia", 1)) * self._meeting
-        of = self._ranked if "rank" in approach.wrap else self._side
-        attributes, values = of(approach.measure, 0), of(approach.measure, 1)
-        weight = approach.attribute_weight
+        matcher, wanted = self._matcher(approach), self.data.subscriptions
+        if alone and "contrast" in approach.wrap:
+            return score_each(matcher, self.data.events, wanted)
+        before = matcher.compared
+        found = score_all(matcher, self.data.events, wanted)
+        self._compared[approach] = (matcher.compared - before) / found.size
+        return found
+
+    def compared(self, approach: ComparedApproach) -> float:
+        """The share of pairs of subscription and event whose words are compared at all."""
+        if approach.measure != "clustered":
+            return 1.0
+        if approach not in self._compared:
+            self.scores(approach)
+        return self._compared[approach]
+
+    def _matcher(self, approach: ComparedApproach) -> Matcher:
+        name, ranked, contrast = approach.measure, "rank" in approach.wrap, "contrast" in approach.wrap
+        if name == "exact":
+            return Matcher(approach="exact")
+        if name == "clustered":
+            return self.laboratory.clustered
+        if name == "hybrid":
+            return Matcher(Hybrid(self._table("wikipedia"), self._table("jiang-conrath")), approach=name)
         learned = self._learned(approach)
-        bits = 0.0 if learned is None else learned.attribute_bits
-        sample = MOST_EVENTS if learned is not None and "rank" in approach.wrap else 0
-        if "contrast" not in approach.wrap:
-            return self.scorer.score(
-                attributes, values, attribute_weight=weight, bits=bits, mean=approach.mean, sample=sample
+        if learned is not None:
+            return Matcher(
+                {"evidence": self._table(name)},
+                approach="evidence",
+                temperature=learned.temperature,
+                attribute_bits=learned.attribute_bits,
+                background=Background.of(self.data.events) if ranked else None,
             )
-        tau = approach.temperature or (self._usual(approach) if learned is None else learned.temperature)
-
-        def adjust(matrix: Matrix) -> Matrix:
-            return np.ascontiguousarray(contrasted(matrix.T, matrix.max(axis=0, initial=0), tau).T)
-
-        if alone:
-            return self.scorer.score_alone(
-                attributes, values, adjust, attribute_weight=weight, bits=bits, mean=approach.mean, sample=sample
-            )
-        return self.scorer.score(
-            adjust(attributes),
-            adjust(values),
-            attribute_weight=weight,
-            bits=bits,
-            mean=approach.mean,
-            sample=sample,
-        )
+        sharp = RANKED if ranked else SHARP.get(name, USUAL)
+        base = "approximate+contrast" if contrast else "approximate"
+        return Matcher(self._table(name, ranked=ranked), approach=base, temperature=sharp)
 
     def _learned(self, approach: ComparedApproach) -> Model | None:
         """What evidence has learned; None for other measures."""
         found = self.laboratory.measure(approach.measure) if approach.chosen == "evidence" else None
         return found.model if isinstance(found, Evidence) else None
 
-    @staticmethod
-    def _usual(approach: ComparedApproach) -> float:
-        return RANKED if "rank" in approach.wrap else SHARP.get(approach.measure.split()[0], USUAL)
-
-    def compared(self, approach: ComparedApproach) -> float:
-        """The share of pairs of subscription and event whose words are compared at all."""
-        return float(self._meeting.mean()) if approach.measure == "clustered" else 1.0
-
-    @cached_property
-    def _meeting(self) -> RankedScores:
-        """1 where every value of the subscription shares a topic with some value of the event [004 sec 7.4]."""
-        values, scorer = self.scorer.values, self.scorer
-        shared = self.laboratory.clusters.meet(values.wanted, values.said)
-        padded = np.vstack([scorer.tuples, [[0, 0]]])[scorer.tuples_of][:, :, 1]
-        meets = (shared[padded] & (scorer.tuples_of >= 0)[:, :, None]).any(axis=1)
-        rows = [[values.row[value_of(p)] for p in profile.predicates] for profile in scorer.profiles]
-        return np.stack([meets[:, row].all(axis=1) for row in rows]).astype(np.float32)
-
-    def _terms(self, side: int) -> Side:
-        return (self.scorer.attributes, self.scorer.values)[side]
-
-    def _side(self, name: str, side: int) -> Matrix:
-        if (name, side) not in self._known:
-            terms = self._terms(side)
-            if name == "exact":
-                made = terms.exact
-            elif name == "eurovoc":
-                made = _by_thesaurus(terms, self.laboratory.thesaurus)
-            else:
-                made = self.laboratory.measure(name).matrix(terms.wanted, terms.said)
-            self._known[name, side] = made
-        return self._known[name, side]
-
-    def _ranked(self, name: str, side: int) -> Matrix:
-        terms = self._terms(side)
-        if ("+" + name, side) not in self._known:
+    def _table(self, name: str, *, ranked: bool = False) -> Measure:
+        """A measure over the terms of the data set, worked out once for all approaches."""
+        key = f"{name}+rank" if ranked else name
+        if key not in self._known:
             inner = self.laboratory.measure(name)
-            # Of a stream, evidence knows how common answers are, which is not a matter of terms.
-            beside = inner if isinstance(inner, Evidence) else Ranked(inner, self._background)
-            self._known["+" + name, side] = beside.matrix(terms.wanted, terms.said)
-        return self._known["+" + name, side]
+            self._known[key] = Tabled(Ranked(inner, self._background) if ranked else inner, self._terms)
+        return self._known[key]
 
     @cached_property
     def _background(self) -> Competitors:
         return Competitors.from_events(self.data.events[:SAMPLE])
-
-    def _hybrid(self) -> RankedScores:
-        """Rank of a property among those of its own event, by Jiang-Conrath [002 eq 14, 15, 22]."""
-        esa = [self._side("wikipedia", side) for side in (0, 1)]
-        similar = self._side("jiang-conrath", 0)
-        scorer = self.scorer
-        padded = np.vstack([scorer.tuples, [[0, 0]]])[scorer.tuples_of]
-        real = scorer.tuples_of >= 0
-        best = {}
-        for p in dict.fromkeys(p for profile in scorer.profiles for p in profile.predicates):
-            row, value = scorer.attributes.row[normalise(p.attribute)], scorer.values.row[normalise(str(p.value))]
-            near = np.where(real, similar[row][padded[:, :, 0]], -1)
-            rank = 1 + (near[:, None, :] > near[:, :, None]).sum(axis=2)
-            lift = np.minimum(1, np.maximum(0, 5 - rank + 1) * esa[0][row][padded[:, :, 0]])
-            if not p.attribute_approximate:
-                lift = scorer.attributes.exact[row][padded[:, :, 0]]
-            values = esa[1] if p.value_approximate else scorer.values.exact
-            best[p] = np.where(real, lift * values[value][padded[:, :, 1]], 0).max(axis=1)
-        rows = [np.mean([best[p] for p in profile.predicates], axis=0) for profile in scorer.profiles]
-        return np.stack(rows).astype(np.float32)
 
 
 def choose(names: Sequence[str]) -> tuple[ComparedApproach, ...]:
@@ -359,13 +256,29 @@ def choose(names: Sequence[str]) -> tuple[ComparedApproach, ...]:
     return found
 
 
-def _by_thesaurus(side: Side, thesaurus: Eurovoc | None) -> Matrix:
+class Phrases(Measure):
     """1 where the thesaurus of the expansion itself says that a term may stand for another."""
-    if thesaurus is None:
-        raise MissingError("the thesaurus of the data set is not given", hint="set LIKEWISE_DATA")
-    made = side.exact.copy()
-    for term, row in side.row.items():
-        for phrase in map(normalise, phrases(term, thesaurus)):
-            if phrase in side.column:
-                made[row, side.column[phrase]] = 1
-    return made
+
+    name = "phrases"
+    symmetric = False
+
+    def __init__(self, thesaurus: Eurovoc | None) -> None:
+        if thesaurus is None:
+            raise MissingError("the thesaurus of the data set is not given", hint="set LIKEWISE_DATA")
+        self._thesaurus = thesaurus
+
+    def matrix(
+        self,
+        subscription_terms: Sequence[str],
+        event_terms: Sequence[str],
+        *,
+        subscription_theme: Sequence[str] = (),  # noqa: ARG002 - not needed by this kind
+        event_theme: Sequence[str] = (),  # noqa: ARG002 - not needed by this kind
+    ) -> Matrix:
+        said = {term: column for column, term in enumerate(event_terms)}
+        made = np.zeros((len(subscription_terms), len(said)), np.float32)
+        for row, term in enumerate(subscription_terms):
+            for phrase in (term, *map(normalise, phrases(term, self._thesaurus))):
+                if phrase in said:
+                    made[row, said[phrase]] = 1
+        return made

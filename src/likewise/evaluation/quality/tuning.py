@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from likewise.errors import BuildError, LikewiseError, MissingError
 from likewise.evaluation.quality.labels import Labels
 from likewise.evaluation.quality.ranking import Curve, RankedScores, curve
+from likewise.evaluation.quality.scoring import score_all
 from likewise.events import Event
 from likewise.language import Profile, Subscription
 from likewise.matching import LEARNED_AT, Background, Matcher
@@ -90,18 +91,6 @@ def _usual(matcher: Matcher, subscriptions: Sequence[Subscription]) -> float:
     return matcher.settings(profile).threshold
 
 
-def score_all(matcher: Matcher, events: Sequence[Event], subscriptions: Sequence[Subscription]) -> RankedScores:
-    """The matcher's scores for all pairs: its threshold is put to 0 for that."""
-    for one in subscriptions:
-        assert isinstance(one.body, Profile)
-        matcher.add(one.body, options=replace(one.options, threshold=0.0, approach=None), key=one.name)
-    scores = np.zeros((len(subscriptions), len(events)), np.float32)
-    for begin in range(0, len(events), 1000):
-        found = matcher.score_batch(matcher.encode(events[begin : begin + 1000]))
-        scores[found.handle, found.event + begin] = found.score
-    return scores
-
-
 def _tuned(
     name: str, scores: RankedScores, relevant: np.ndarray, judged: np.ndarray, names: Sequence[str], *, usual: float
 ) -> Tuned:
@@ -157,4 +146,4 @@ def usage(name: str, threshold: float) -> str:
     return f'Engine({given}{words}, approach="{plain}", threshold={threshold:.3g})'
 
 
-__all__ = ["Candidate", "Tuned", "candidates", "score_all", "tune", "usage"]
+__all__ = ["Candidate", "Tuned", "candidates", "tune", "usage"]
