@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
+import shlex
 import signal
 import socket
 import ssl
@@ -248,3 +250,76 @@ def test_a_client_does_not_wait_for_ever(tmp_path: Path) -> None:
                     await wait
 
     asyncio.run(scenario())
+
+
+def test_a_client_waits_for_a_node_that_is_starting(tmp_path: Path) -> None:
+    init_authority(tmp_path / "fed")
+    for name in ("node", "client"):
+        init_node(tmp_path / name, tmp_path / "fed")
+    listen, said = f"127.0.0.1:{free_port()}", list[str]()
+
+    async def scenario() -> None:
+        host, seen = NodeHost(tmp_path / "node", listen=listen), asyncio.Event()
+
+        def on_wait(text: str) -> None:
+            said.append(text)
+            seen.set()
+
+        async def later() -> None:
+            await seen.wait()
+            await host.start()
+
+        starting = asyncio.create_task(later())
+        try:
+            async with OverlayClient([listen], state=tmp_path / "client", on_wait=on_wait) as client:
+                await client.publish(Event.of({"kind": "smoke"}))
+        finally:
+            await starting
+            await host.stop()
+
+    asyncio.run(scenario())
+    assert said == [f"no node answers yet at {listen}"]
+
+
+def test_a_client_gives_up_where_no_node_is(tmp_path: Path) -> None:
+    init_authority(tmp_path / "fed")
+    init_node(tmp_path / "client", tmp_path / "fed")
+
+    async def scenario() -> None:
+        async with OverlayClient([f"127.0.0.1:{free_port()}"], state=tmp_path / "client", timeout=0.5):
+            raise AssertionError("there is no node")
+
+    with pytest.raises(MissingError, match="no node answers"):
+        asyncio.run(scenario())
+
+
+@pytest.mark.slow
+def test_eight_nodes_as_the_readme_shows_them(tmp_path: Path) -> None:
+    """Word for word, but for the ports, in an empty folder."""
+    text = (Path(__file__).parents[2] / "README.md").read_text()
+    blocks = [block for _, block in re.findall(r"^```(\w*)\n(.*?)^```$", text, flags=re.S | re.M)]
+    start = next(number for number, block in enumerate(blocks) if "likewise node init" in block)
+    nodes, publish, shown = blocks[start : start + 3]
+    ports = [free_port() for _ in range(8)]
+    script = nodes.replace("127.0.0.1:700$n", "127.0.0.1:${port[n]}").replace("127.0.0.1:7001", f"127.0.0.1:{ports[0]}")
+    script = f"port=(0 {' '.join(map(str, ports))})\n{script}"
+    for number in (3, 5, 8):
+        script = script.replace(f"127.0.0.1:700{number}", f"127.0.0.1:{ports[number - 1]}")
+        publish = publish.replace(f"127.0.0.1:700{number}", f"127.0.0.1:{ports[number - 1]}")
+    program = f'likewise() {{ {shlex.quote(sys.executable)} -m likewise "$@"; }}\n'
+    with subprocess.Popen(
+        ["bash", "-c", program + script],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as first:
+        assert first.stdout is not None
+        assert first.stderr is not None
+        try:
+            assert any(line == "following alarm\n" for line in first.stderr)
+            subprocess.run(["bash", "-c", program + publish], cwd=tmp_path, check=True, timeout=LONG)
+            assert next(line for line in first.stdout if line.startswith("alarm")) == shown
+        finally:
+            os.killpg(first.pid, signal.SIGKILL)

@@ -122,7 +122,15 @@ def _plainly(name: str, ctx: object) -> list[str]:  # noqa: ARG001  # in the pla
     return [name]
 
 
-_METAVARS = {"str": "TEXT", "list[str]": "TEXT", "int": "N", "float": "NUMBER", "path": "PATH", "Path": "PATH"}
+_METAVARS = {
+    "str": "TEXT",
+    "list[str]": "TEXT",
+    "int": "N",
+    "float": "NUMBER",
+    "path": "PATH",
+    "Path": "PATH",
+    "list[Path]": "PATH",
+}
 """How values are called in help."""
 
 

@@ -45,13 +45,17 @@ def folder_of(state: Path | None) -> Path:
     return state
 
 
+def _say(text: str) -> None:
+    errors.print(text, style="dim", markup=False)
+
+
 async def publish_lines(lines: Iterable[bytes], addresses: list[str], *, state: Path | None, restamp: bool) -> int:
     """Publish events; gives how many there were when all are acknowledged."""
     from likewise.events import Event, decode_line
     from likewise.overlay.net import OverlayClient
 
     count = 0
-    async with OverlayClient(addresses, state=folder_of(state)) as client:
+    async with OverlayClient(addresses, state=folder_of(state), on_wait=_say) as client:
         waiting: list[asyncio.Future[None]] = []
         for line in lines:
             event = decode_line(line)
@@ -75,7 +79,7 @@ async def follow(
     names = [each.name for each in parse(source)]
     show = _as_json if as_json else _as_text
     queue: asyncio.Queue[tuple[str, Report]] = asyncio.Queue()
-    async with OverlayClient(addresses, state=folder_of(state)) as client:
+    async with OverlayClient(addresses, state=folder_of(state), on_wait=_say) as client:
         ids = {name: await client.subscribe(source, name) for name in names}
         errors.print(f"following {', '.join(ids)}", markup=False)
         tasks = [asyncio.create_task(_collect(client.reports(number), name, queue)) for name, number in ids.items()]

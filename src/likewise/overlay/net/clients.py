@@ -7,8 +7,10 @@ connects to the next address with the same ids, so that nothing is lost and noth
 from __future__ import annotations
 
 import asyncio
+import ssl
+import time
 import uuid
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -24,6 +26,10 @@ from likewise.overlay.net.identity import context_of
 
 WAIT: Final = 120.0
 """Seconds without any answer after which a client gives up what it waits for."""
+STARTING: Final = 30.0
+"""Seconds that a client waits for a node that does not listen yet."""
+REFUSED: Final = 2.0
+"""Seconds that it waits when its certificate is refused."""
 BEAT: Final = 1.0
 """Seconds between two looks at whether answers come."""
 REMEMBER: Final = 100_000
@@ -185,12 +191,21 @@ class OverlayClient:
     If something is waited for and nothing is answered for `timeout` seconds, the wait ends with a `MissingError`.
     """
 
-    def __init__(self, addresses: Sequence[str], *, state: Path, timeout: float = WAIT) -> None:
+    def __init__(
+        self,
+        addresses: Sequence[str],
+        *,
+        state: Path,
+        timeout: float = WAIT,
+        on_wait: Callable[[str], object] | None = None,
+    ) -> None:
+        """`on_wait` is told once, in words, that no node answers yet."""
         if not addresses:
             raise InputError("a client needs the address of a node", hint="give --node HOST:PORT")
         self._addresses = list(addresses)
         self._context = context_of(state, server=False)
         self._timeout = timeout
+        self._on_wait = on_wait
         self._silence = 0.0
         self._post: BatchedFrames | None = None
         self._waiting: dict[Id, tuple[Publish, asyncio.Future[None]]] = {}
@@ -225,19 +240,27 @@ class OverlayClient:
             raise
 
     async def _stay_connected(self) -> None:
-        failures = 0
+        failures, alone = 0, time.monotonic()
         while True:
             address = self._addresses[0]
             try:
                 await self._talk(address)
             except (OSError, TimeoutError, asyncio.IncompleteReadError) as error:
-                failures = 0 if self._connected.is_set() else failures + 1
+                if self._connected.is_set():
+                    failures, alone = 0, time.monotonic()
+                else:
+                    failures += 1
                 # A node that does not answer soon may be frozen, or the machine slow: try others, then wait longer.
                 self._patience = min(30.0, 3.0 * (1 + failures))
                 self._connected.clear()
-                if failures >= 5 * len(self._addresses):
+                where = ", ".join(sorted(self._addresses))
+                # A node may be starting, but a certificate that is refused stays refused.
+                patience = REFUSED if isinstance(error, ssl.SSLError) else min(STARTING, self._timeout)
+                if failures >= 5 * len(self._addresses) and time.monotonic() - alone >= patience:
                     hint = "is it running, and is the client's certificate of its federation?"
-                    raise MissingError(f"no node answers at {', '.join(self._addresses)}: {error}", hint=hint) from None
+                    raise MissingError(f"no node answers at {where}: {error}", hint=hint) from None
+                if failures == len(self._addresses) and self._on_wait is not None:
+                    self._on_wait(f"no node answers yet at {where}")
                 await asyncio.sleep(0.1 if failures < len(self._addresses) else 0.5)
             self._addresses = [*self._addresses[1:], address]
 

@@ -17,7 +17,7 @@ from likewise.errors import BuildError
 
 def register(app: typer.Typer) -> None:
     """Add the `node` commands."""
-    group = typer.Typer(help="Run a broker of a federation; `publish` and `subscribe` with --node go through it.")
+    group = typer.Typer()
     group.callback(invoke_without_command=True)(node)
     group.command("init")(init)
     app.add_typer(group, name="node")
@@ -35,7 +35,7 @@ def node(
     state: Annotated[Path, typer.Option(help="Folder with the node's certificate.")] = Path("node"),
     copies: Annotated[int, typer.Option(min=0, help="Neighbours that hold copies of what this node holds.")] = 2,
 ) -> None:
-    """Run a node until it is stopped.
+    """Run a broker of a federation; `publish` and `subscribe` with --node go through it.
 
     All nodes of a federation need the same options of meaning: the node at which an event enters decides what it is.
 
