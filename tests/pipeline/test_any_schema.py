@@ -91,8 +91,33 @@ def test_columns_are_found_as_spark_finds_them(spark: Any) -> None:
     mapping = RecordMapping(id="ID", attributes=["Device.Name", "RAW"])
     assert tuples(events_from_columns(table, mapping)) == [[("Device.Name", "x"), ("raw", 7)]]
     renamed = RecordMapping(id="id", attributes={"device.name": "device", "double": "double"})
-    doubled = table.withColumn("double", F.col("raw") * 2)
-    assert tuples(events_from_columns(doubled, renamed)) == [[("device", "x"), ("double", 14)]]
+    doubled = events_from_columns(table, renamed, computed={"double": F.col("raw") * 2})
+    assert tuples(doubled) == [[("device", "x"), ("double", 14)]]
+
+
+def test_columns_are_computed_while_files_are_read(spark: Any, tmp_path: Path) -> None:
+    """Of Parquet and of CSV; what cannot be computed is refused when the plan is built."""
+    (tmp_path / "t.csv").write_text("id,a,b\n1,3,4\n")
+    spark.sql("select '1' as id, 3 as a, 4 as b").write.parquet(str(tmp_path / "t.parquet"))
+    mapping = RecordMapping(id="key", attributes=["sum"])
+    computed = {"sum": F.expr("int(a) + int(b)"), "key": F.concat("id", F.lit("-k"))}
+    for name in ("t.csv", "t.parquet"):
+        events = read_events(spark, tmp_path / name, columns=mapping, computed=computed)
+        assert [row.id for row in events.collect()] == ["1-k"]
+        assert tuples(events) == [[("sum", 7)]]
+    for wrong, told in (({"sum": F.col("c")}, "cannot be made"), ({"sum": "a + b"}, "is no Column")):
+        with pytest.raises(BuildError, match=told):
+            read_events(spark, tmp_path / "t.parquet", columns=RecordMapping(id="id"), computed=wrong)
+    with pytest.raises(BuildError, match="computed from those of a table"):
+        read_events(spark, tmp_path / "t.parquet", computed=computed)
+
+
+def test_nested_fields_of_id_and_time_are_no_attributes(spark: Any) -> None:
+    """As in one process."""
+    table = spark.sql("""select named_struct('ts', 1767261600, 'room', 'r') as Meta, map('key', 'e', 'k', 'v') as m""")
+    events = events_from_columns(table, RecordMapping(id="m.key", time="meta.TS"))
+    assert [(row.id, row.time.year) for row in events.collect()] == [("e", 2026)]
+    assert tuples(events) == [[("Meta.room", "r"), ("m.k", "v")]]
 
 
 @pytest.mark.parametrize(
@@ -101,6 +126,10 @@ def test_columns_are_found_as_spark_finds_them(spark: Any) -> None:
         ("1767261600", {}),
         ("1767261600000", {}),
         ("1767261600000000", {}),
+        ("1767261600000L", {"time_format": "ms"}),
+        ("'1767261600000000'", {"time_format": "us"}),
+        ("1767261600.0D", {"time_format": "s"}),
+        ("'2026-01-01T10:00:00Z'", {"time_format": "s"}),
         ("cast(1767261600.0 as double)", {}),
         ("cast(1767261600 as decimal(12,0))", {}),
         ("'1767261600'", {}),
@@ -140,6 +169,18 @@ def test_times_as_text_are_read_as_in_one_process(spark: Any) -> None:
     assert read == wanted
 
 
+def test_a_unit_is_given_where_the_size_of_numbers_misleads(spark: Any) -> None:
+    """Early milliseconds look like seconds."""
+    table = spark.sql("select 'e' as id, 86400000 as at, 'x' as type")
+    for unit, day in (({}, 27), ({"time_format": "ms"}, 2)):
+        mapping = RecordMapping(id="id", time="at", **unit)
+        (row,) = events_from_columns(table, mapping).collect()
+        assert row.time.day == day
+        assert mapping.event({"id": "e", "at": 86400000, "type": "x"}, default_id="e").start == to_instant(
+            row.time.astimezone(UTC)
+        )
+
+
 def test_a_time_of_day_is_no_time(spark: Any) -> None:
     table = spark.sql("select 'e' as id, '10:15' as at, 'x' as type")
     letters = dead_letters(events_from_columns(table, RecordMapping(id="id", time="at"))).collect()
@@ -166,6 +207,18 @@ def test_wrong_columns_are_refused_when_the_plan_is_built(spark: Any, mapping: R
     )
     with pytest.raises(BuildError, match=message):
         events_from_columns(table, mapping)
+
+
+def test_pairs_of_name_and_number_keep_their_numbers(spark: Any) -> None:
+    """Without a kind, the type of the values tells."""
+    frame = spark.sql("select 'e' as id, array(named_struct('value', 31, 'name', 'temp')) as attributes")
+    assert [row.subscription for row in match(frame, "hot: {temp > 30}").collect()] == ["hot"]
+
+
+def test_an_infinite_number_in_a_map_is_refused_too(spark: Any) -> None:
+    frame = spark.sql("select 'e' as id, map('temp', double('Infinity')) as attributes")
+    assert [row.reason for row in dead_letters(frame).collect()] == ["a number is infinite"]
+    assert match(frame, "hot: {temp > 30}").count() == 0
 
 
 def test_a_map_of_numbers_keeps_its_numbers(spark: Any) -> None:
@@ -228,10 +281,28 @@ def test_columns_go_through_streams(spark: Any, tmp_path: Path) -> None:
     assert (row.ids, row.prices) == (["e0", "e1"], [Decimal("1.25")] * 2)
 
 
+def test_columns_of_every_type_go_through(spark: Any) -> None:
+    """Maps of other keys than text, nulls within, times of any age, and texts that look like our marks."""
+    table = spark.sql("""select 'e' as id, map('type', 'x') as attributes, map(1, 'a', 2, null) as numbered,
+        array(map(date'2026-01-02', named_struct('deep', map(2.5D, true)))) as nested, map('a', null, 'b', 2) as plain,
+        cast(null as map<int, int>) as gone, named_struct('p', cast(null as int)) as hollow, double('NaN') as nan,
+        cast(12345678901234567890.123456789 as decimal(38,9)) as exact, timestamp_ntz'0001-01-01 00:00:00.1' as old,
+        timestamp'2026-01-01 00:00:00.123456' as fine, binary('x') as bytes, '\u001e\u001e{}' as mark, '' as empty,
+        'n' as `odd ``n.ame`, interval 1 day as span""")
+    (row,) = table.drop("attributes").collect()
+    for explained in (True, False):
+        (found,) = match(table, "s: {type = x}", with_explanation=explained, keep="*").collect()
+        assert repr([found[name] for name in row.asDict() if name != "id"]) == repr(list(row)[1:])
+        assert found.event_id == "e"
+
+
 def test_kept_columns_are_checked_when_built(spark: Any) -> None:
     frame = spark.sql("select 'e' as id, map('a', 'b') as attributes, 1 as score, 2 as tenant")
-    with pytest.raises(BuildError, match="'score' cannot be kept"):
-        match(frame, "x: {a = b}", keep=["score"])
+    for keep in (["score"], "*"):
+        with pytest.raises(BuildError, match="'score' cannot be kept"):
+            match(frame, "x: {a = b}", keep=keep)
+    with pytest.raises(BuildError, match="named by text"):
+        RecordMapping(id="id", attributes=[F.col("score") * 2])  # type: ignore[list-item]  # the mistake itself
     with pytest.raises(BuildError, match="no column 'tennant'") as error:
         match(frame, "x: {a = b}", keep=["tennant"])
     assert "did you mean 'tenant'" in str(error.value)

@@ -12,6 +12,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
+from pyspark.sql import functions as F
 from tests.pipeline.traces import START, trace, write_files
 
 from likewise.errors import BuildError, ParseError
@@ -23,12 +24,15 @@ from likewise.pipeline import (
     Stream,
     check,
     detect,
+    events_from_columns,
     join_by_meaning,
     match,
     microseconds,
     read_events,
     register_related,
 )
+from likewise.pipeline.detection.batch import DetectOptions
+from likewise.pipeline.detection.stream import layout_of
 from likewise.recipe import Recipe
 
 PAIR = "pair: {type = a} as x then {type = b} as y within 30 seconds where x.room = y.room"
@@ -50,6 +54,8 @@ def test_durations_are_texts_or_timedeltas() -> None:
         (lambda: match(None, "x: {a = b}", space="wordnet"), "Did you mean 'spaces'?"),
         (lambda: detect(None, PAIR, latenes="1 s"), "Did you mean 'lateness'?"),
         (lambda: join_by_meaning(None, None, on="a", bets=1), "Did you mean 'best'?"),
+        (lambda: read_events(None, "in", colums=None), "Did you mean 'columns'?"),
+        (lambda: events_from_columns(None, None, computd={}), "Did you mean 'computed'?"),
         (lambda: register_related(None, measures="esa"), "Did you mean 'measure'?"),
     ],
 )
@@ -121,8 +127,9 @@ def test_a_checkpoint_refuses_other_buckets_and_goes_on_with_its_own(
     second = Event("2", (("type", "b"), ("room", "r")), (), START + 1, START + 1)
 
     def run(buckets: int) -> None:
-        events = read_events(spark, inbox, format="jsonl", stream=True)
-        stream = Stream(events, FixedRecipe(Recipe.of(PAIR)), FileSink(out), checkpoint, trigger=NOW, buckets=buckets)
+        events = read_events(spark, inbox, format="jsonl", stream=True).withColumn("tenant", F.lit("acme"))
+        recipe = FixedRecipe(Recipe.of(PAIR))
+        stream = Stream(events, recipe, FileSink(out), checkpoint, trigger=NOW, buckets=buckets, keep=["tenant"])
         stream.start().awaitTermination()
 
     write_files(inbox, [first], size=1)
@@ -131,7 +138,25 @@ def test_a_checkpoint_refuses_other_buckets_and_goes_on_with_its_own(
     with pytest.raises(Exception, match="the checkpoint was made with buckets 2, and now it is 3"):
         run(3)
     run(2)
-    assert [[each.id for each in row.events] for row in spark.read.parquet(out).collect()] == [["1", "2"]]
+    found = [[(each.id, each.tenant) for each in row.events] for row in spark.read.parquet(out).collect()]
+    assert found == [[("1", "acme"), ("2", "acme")]]
+
+
+def test_a_checkpoint_depends_on_what_its_state_holds() -> None:
+    """Where hits meet, how they were scored, and the columns that members carry; not on how late events may be."""
+    recipe = Recipe.of(PAIR)
+    usual = layout_of(recipe, DetectOptions())
+    for other in (DetectOptions(buckets=3), DetectOptions(spread=False), DetectOptions(keep=["tenant"])):
+        assert layout_of(recipe, other) != usual
+    assert layout_of(Recipe.of(PAIR, options={"threshold": 0.7}), DetectOptions()) != usual
+    assert layout_of(recipe, DetectOptions(lateness=5, max_ahead=7)) == usual
+
+
+@pytest.mark.parametrize("nothing", [None, 5])
+def test_what_is_no_subscription_is_refused(nothing: Any) -> None:
+    for call in (match, detect):
+        with pytest.raises(BuildError, match=f"subscriptions cannot be {type(nothing).__name__}"):
+            call(None, nothing)
 
 
 @pytest.mark.spark
@@ -154,8 +179,6 @@ def test_a_second_watermark_is_refused_when_the_query_is_built(spark: Any, tmp_p
 @pytest.mark.spark
 def test_windows_over_detections_work_in_foreach_batch(spark: Any, tmp_path: Path) -> None:
     """The way that the refusal names."""
-    from pyspark.sql import functions as F
-
     write_files(tmp_path / "in", trace(60), size=60)
     events = read_events(spark, tmp_path / "in", format="jsonl", stream=True)
     counts: list[int] = []

@@ -27,6 +27,7 @@ __all__ = [
     "LAST",
     "NO_TIME",
     "ODD_TIME",
+    "TIME_UNITS",
     "TimeRule",
     "from_local",
     "parse_instant",
@@ -44,6 +45,8 @@ FEW: Final = 2000
 """So few things are read before a kernel is loaded."""
 UNITS: Final = ((10**11, 10**6), (10**14, 10**3), (10**17, 1))
 """Numbers below this many are of a unit of so many microseconds; larger ones are nanoseconds."""
+TIME_UNITS: Final = {"s": Decimal(10**6), "ms": Decimal(10**3), "us": Decimal(1), "ns": Decimal("0.001")}
+"""Microseconds in the units that a time format can name, so that the size of a number need not tell."""
 
 _NUMBER: Final = re.compile(r"[-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?", re.ASCII)
 _OFFSET: Final = re.compile(r"([-+])(\d\d?)(?::?(\d\d))?", re.ASCII)
@@ -55,8 +58,12 @@ _REGULAR: Final = 65_000_000_000_000
 class TimeRule:
     """How the times of one source are written, where that is not ISO 8601 in UTC or a number.
 
+    The format is that of `strptime`, or the unit of numbers since 1970: `s`, `ms`, `us` or `ns`.
+
     >>> TimeRule("%d/%m/%Y %H:%M", "Europe/Dublin").instant("time", "01/07/1970 01:00")
     15638400000000
+    >>> TimeRule("ms").instant("time", 5000), TimeRule("s").instant("time", "5000"), TimeRule("us").instant("time", 7)
+    (5000000, 5000000000, 7)
     """
 
     def __init__(self, format: str | None = None, zone: str | tzinfo | None = None) -> None:
@@ -70,8 +77,9 @@ class TimeRule:
 
     def instant(self, field: str, value: object) -> Instant:
         """The instant of a value, or the reason why it is none."""
-        if self.format is None or not isinstance(value, str):
-            return parse_instant(field, value, zone=self.zone)
+        scale = TIME_UNITS.get(self.format or "")
+        if self.format is None or scale is not None or not isinstance(value, str):
+            return parse_instant(field, value, zone=self.zone, scale=scale)
         try:
             moment = datetime.strptime(value.strip(), self.format)
         except ValueError:
@@ -80,8 +88,8 @@ class TimeRule:
         return _checked(field, value, _instant_of(moment, self.zone))
 
 
-def parse_instant(field: str, value: object, *, zone: tzinfo = UTC) -> Instant:
-    """A moment given as ISO 8601 text, or as a number since 1970.
+def parse_instant(field: str, value: object, *, zone: tzinfo = UTC, scale: Decimal | None = None) -> Instant:
+    """A moment given as ISO 8601 text, or as a number since 1970; its size tells the unit, if there is no `scale`.
 
     >>> parse_instant("time", 1.5), parse_instant("time", "1970-01-02"), parse_instant("time", 1_700_000_000_000)
     (1500000, 86400000000, 1700000000000000)
@@ -89,14 +97,14 @@ def parse_instant(field: str, value: object, *, zone: tzinfo = UTC) -> Instant:
     if isinstance(value, datetime):
         return _checked(field, value.isoformat(), _instant_of(value, zone))
     if isinstance(value, str):
-        return _instant_of_text(field, value, zone)
+        return _instant_of_text(field, value, zone, scale)
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         raise InputError(f"{field} is of type {type(value).__name__}, not a timestamp or a number of seconds")
-    return instant_of_number(field, value)
+    return instant_of_number(field, value, scale)
 
 
-def instant_of_number(field: str, value: float | Decimal) -> Instant:
-    """The instant of a number: its size tells the unit.
+def instant_of_number(field: str, value: float | Decimal, scale: Decimal | None = None) -> Instant:
+    """The instant of a number: of so many microseconds each or, without a scale, of the unit that its size tells.
 
     >>> [instant_of_number("time", 3 * 10**power) for power in (9, 12, 15, 18)]
     [3000000000000000, 3000000000000000, 3000000000000000, 3000000000000000]
@@ -105,18 +113,19 @@ def instant_of_number(field: str, value: float | Decimal) -> Instant:
     if not FIRST <= value <= LAST * 1000:  # NaN and infinities are not
         raise InputError(f"{field} {value} is out of range", hint=hint)
     exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
-    scale = next((Decimal(scale) for most, scale in UNITS if abs(exact) < most), Decimal("0.001"))
+    if scale is None:
+        scale = next((Decimal(each) for most, each in UNITS if abs(exact) < most), TIME_UNITS["ns"])
     instant = int((exact * scale).to_integral_value(ROUND_HALF_EVEN))
     if not FIRST <= instant <= LAST:
         raise InputError(f"{field} {value} is out of range", hint=hint)
     return instant
 
 
-def _instant_of_text(field: str, text: str, zone: tzinfo) -> Instant:
+def _instant_of_text(field: str, text: str, zone: tzinfo, scale: Decimal | None) -> Instant:
     text = text.strip()
     # Eight digits are a date; digits in any other number are never one, whatever else ISO 8601 may see in them.
-    if _NUMBER.fullmatch(text) and not (len(text) == 8 and text.isdigit()):
-        return instant_of_number(field, Decimal(text))
+    if _NUMBER.fullmatch(text) and (scale is not None or not (len(text) == 8 and text.isdigit())):
+        return instant_of_number(field, Decimal(text), scale)
     try:
         instant = _instant_of(datetime.fromisoformat(text), zone)
     except (ValueError, OverflowError):

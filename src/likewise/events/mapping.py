@@ -35,9 +35,9 @@ class RecordMapping:
     several makers each has a name of its own. `theme` is a field that holds tags, or a list of tags for all events.
     `attributes` are the fields to take, or a mapping from fields to attribute names; without it, all fields that have
     no other use. `constants` are attributes of every event. `kinds` says what the values of a column of a table are,
-    where their look misleads. `time_format` is a `strptime` format for times that are neither ISO 8601 nor numbers;
-    `zone` is that of times that name none. Both may be mappings from time fields, `*` for all others, so that every
-    maker has a clock of its own.
+    where their look misleads. `time_format` is a `strptime` format for times that are neither ISO 8601 nor numbers, or
+    the unit of numbers (`s`, `ms`, `us`, `ns`) where their size would mislead; `zone` is that of times that name none.
+    Both may be mappings from time fields, `*` for all others, so that every maker has a clock of its own.
 
     >>> mapping = RecordMapping(time="ts", attributes={"deviceId": "device", "temp": "temperature"})
     >>> mapping.event({"deviceId": "t1", "ts": 1, "temp": [21.5, None], "rssi": -70}, default_id="e1").tuples
@@ -63,6 +63,9 @@ class RecordMapping:
         for column, kind in self.kinds.items():
             if kind not in KINDS:
                 raise BuildError(f"column {column!r} cannot be of kind {kind!r}", hint=f"one of {', '.join(KINDS)}")
+        named = [*(name for role in _ROLES for name in _names(getattr(self, role))), *_names(self.attributes)]
+        if any(not isinstance(name, str) for name in named):
+            raise BuildError("a field of the mapping is named by text", hint="on Spark, `computed` makes new columns")
         if any(not name for role in _ROLES for name in _listed(getattr(self, role))):
             raise BuildError("a field of the mapping has no name", hint="leave the role out, or name its field")
         if isinstance(self.attributes, str):
@@ -272,6 +275,11 @@ def _listed(names: str | Sequence[str] | None) -> tuple[str, ...]:
     if isinstance(names, str):
         return (names,)
     return tuple(dict.fromkeys(names or ()))
+
+
+def _names(value: Any) -> list[object]:
+    """What stands where names of fields should."""
+    return list(value) if isinstance(value, list | tuple | Mapping) else [] if value is None else [value]
 
 
 def _told(value: str | Mapping[str, str] | None) -> Collection[str]:

@@ -15,7 +15,7 @@ from likewise.errors import BuildError
 from likewise.events import BatchColumns, EventColumns
 from likewise.matching import EventScores, Match, Matcher
 from likewise.pipeline.events.frame import Keep, written
-from likewise.pipeline.events.keep import Kept, keeping
+from likewise.pipeline.events.keep import KEPT, Kept, keeping
 from likewise.pipeline.events.transfer import Batches, over_events
 from likewise.pipeline.options import Subscriptions, glossary_text, interests, named_options
 from likewise.recipe import Interests, Recipe
@@ -148,7 +148,8 @@ def _with_kept(found: DataFrame, kept: Kept) -> DataFrame:
     from pyspark.sql import functions as F
 
     key = F.col("event_id")
-    return found.select(kept.id(key).alias("event_id"), *MATCH_COLUMNS[1:], *kept.columns(key))
+    rows = found.select(kept.id(key).alias("event_id"), *MATCH_COLUMNS[1:], kept.row(key).alias(KEPT))
+    return rows.select(*MATCH_COLUMNS, *kept.columns(F.col(KEPT)))
 
 
 def _rows_of(scored: DataFrame, recipe: Recipe) -> DataFrame:

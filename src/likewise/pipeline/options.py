@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from difflib import get_close_matches
 from functools import wraps
@@ -95,6 +95,9 @@ def interests(subscriptions: Any) -> Any:
     """Subscriptions as a recipe takes them; those of a DataFrame are collected."""
     columns = getattr(subscriptions, "columns", None)
     if columns is None or not hasattr(subscriptions, "collect"):
+        if not isinstance(subscriptions, str | Path | Iterable):
+            told = type(subscriptions).__name__
+            raise BuildError(f"subscriptions cannot be {told}", hint="a text, a path, a list, a mapping or a DataFrame")
         return subscriptions
     if "subscription" not in columns:
         told = ", ".join(columns)

@@ -54,7 +54,7 @@ class Records:
     theme_field: Annotated[str | None, typer.Option(metavar="FIELD", help="Field of the theme tags.")] = None
     time_format: Annotated[
         list[str] | None,
-        typer.Option(metavar="[FIELD=]FORMAT", help="How times are written, such as `%d/%m/%Y %H:%M`."),
+        typer.Option(metavar="[FIELD=]FORMAT", help="How times are written, such as `%d/%m/%Y %H:%M` or `ms`."),
     ] = None
     zone: Annotated[
         list[str] | None,

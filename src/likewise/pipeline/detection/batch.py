@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,7 +24,7 @@ from likewise.events import Instant
 from likewise.pipeline.detection.parcels import ParcelReader
 from likewise.pipeline.detection.route import BATCH_SCHEMA, MOMENT, Members, RouteTask, make_composer
 from likewise.pipeline.events.frame import FLAW, Keep
-from likewise.pipeline.events.keep import Kept, keeping
+from likewise.pipeline.events.keep import KEPT, Kept, keeping
 from likewise.pipeline.events.refusals import refused
 from likewise.pipeline.events.transfer import over_events
 from likewise.pipeline.options import Span, Subscriptions, glossary_text, interests, microseconds, named_options
@@ -155,7 +155,7 @@ def detect_with(events: DataFrame, source: RecipeSource, options: DetectOptions 
     if events.isStreaming:
         from likewise.pipeline.detection.stream import detect_stream
 
-        found = detect_stream(marked, source, options)
+        found = detect_stream(marked, source, replace(options, keep=() if kept is None else kept.names))
     else:
         found = _detect_batch(events, marked, source=source, options=options)
     return found if kept is None else _with_kept(found, kept)
@@ -165,11 +165,14 @@ def _with_kept(found: DataFrame, kept: Kept) -> DataFrame:
     """Detections whose members have the columns that were kept, beside ours."""
     from pyspark.sql import functions as F
 
-    def member(each: Column) -> Column:
+    def opened(each: Column) -> Column:
         own = [each[name].alias(name) for name in MEMBER_COLUMNS if name != "id"]
-        return F.struct(own[0], kept.id(each["id"]).alias("id"), *own[1:], *kept.columns(each["id"]))
+        return F.struct(*own, kept.id(each["id"]).alias("id"), kept.row(each["id"]).alias(KEPT))
 
-    return found.withColumn("events", F.transform("events", member))
+    def member(each: Column) -> Column:
+        return F.struct(*(each[name].alias(name) for name in MEMBER_COLUMNS), *kept.columns(each[KEPT]))
+
+    return found.withColumn("events", F.transform(F.transform("events", opened), member))
 
 
 def _detect_batch(events: DataFrame, marked: DataFrame, *, source: RecipeSource, options: DetectOptions) -> DataFrame:

@@ -289,7 +289,9 @@ class DetectProcessor(StatefulProcessor):
 
 def layout_of(recipe: Recipe, options: DetectOptions) -> dict[str, Any]:
     """What the state in a checkpoint depends on, beside the patterns, which have versions of their own."""
-    return {"state": LAYOUT, "buckets": options.buckets, "spread": options.spread, **recipe.scoring}
+    # What is kept travels with the ids, in the state too.
+    kept = options.keep if options.keep else None
+    return {"state": LAYOUT, "buckets": options.buckets, "spread": options.spread, "keep": kept, **recipe.scoring}
 
 
 def event_of(row: Row) -> Event:

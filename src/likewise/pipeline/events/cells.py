@@ -8,10 +8,12 @@ event. Types that have no meaning as a value are refused when the plan is built.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from likewise.errors import BuildError
+from likewise.events import TIME_UNITS
 from likewise.pipeline.events.frame import ATTRIBUTES
 
 if TYPE_CHECKING:
@@ -33,10 +35,23 @@ _REFUSED: Final = {
 }
 
 
-def tuples_of(cell: Column, kind: DataType, *, name: Column, label: str, read_as: str | None = None) -> Column:
+FieldPath: TypeAlias = tuple[str, ...]
+"""The steps to a field within a cell."""
+
+
+def tuples_of(
+    cell: Column,
+    kind: DataType,
+    *,
+    name: Column,
+    label: str,
+    read_as: str | None = None,
+    without: Collection[FieldPath] = (),
+) -> Column:
     """An array of tuples, never null, from a cell of any type; `read_as` is the kind that all its leaves have.
 
     `name` is the attribute's name as a column, since keys of maps are part of it; `label` names the cell in errors.
+    Fields that are used otherwise, `without`, are left out.
     """
     from pyspark.sql import functions as F
     from pyspark.sql.types import ArrayType, MapType, NullType, StructType
@@ -52,15 +67,19 @@ def tuples_of(cell: Column, kind: DataType, *, name: Column, label: str, read_as
                     name=F.concat(name, F.lit(f".{field.name}")),
                     label=f"{label}.{field.name}",
                     read_as=read_as,
+                    without=[path[1:] for path in without if path[0] == field.name],
                 )
                 for field in kind.fields
+                if (field.name,) not in without
             ]
             return joined(parts)
         case ArrayType(elementType=inner):
             return _each(cell, lambda value: tuples_of(value, inner, name=name, label=label, read_as=read_as))
         case MapType(valueType=inner):
+            used = [path[0] for path in without if len(path) == 1]
+            kept = F.map_filter(cell, lambda key, _: ~key.cast("string").isin(*used)) if used else cell
             return _each(
-                F.map_entries(cell),
+                F.map_entries(kept),
                 lambda entry: tuples_of(
                     entry["value"],
                     inner,
@@ -171,22 +190,24 @@ EPOCH: Final = r"^\s*[-+]?\d+(\.\d*)?([eE][-+]?\d+)?\s*\z"
 COMPACT_DATE: Final = r"^\s*\d{8}\s*\z"
 ISO_TIME: Final = r"^\s*\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d(:?\d\d)?)?)?\s*\z"
 """What of ISO 8601 Spark's cast reads too. The cast alone would take years, and times of day for those of today."""
-UNITS: Final = {"s": 1_000_000, "ms": 1_000, "us": 1}
-"""Microseconds in a unit of epoch times."""
 _LARGEST: Final = (("s", 10**11), ("ms", 10**14), ("us", 10**17))
 """Epoch times below this are in the unit, where none is given."""
 
 
 def moment_of(cell: Column, kind: DataType, *, label: str, format: str | None = None) -> Column:
-    """A timestamp from a cell, text of a `strptime` format maybe; null where it is not a time."""
+    """A timestamp from a cell, of a `strptime` format or of a unit maybe; null where it is not a time."""
     from pyspark.sql import functions as F
 
     sort = kind.typeName().partition("(")[0]
+    unit = format if format in TIME_UNITS else None
     if sort in ("timestamp", "timestamp_ntz", "date"):
         return cell.cast("timestamp")
     if sort in _NUMBERS:
-        return _epoch(cell)
+        return _epoch(cell, unit)
     if sort in _TEXTS:
+        if unit is not None:
+            number = F.when(cell.rlike(EPOCH), _epoch(cell, unit))
+            return F.coalesce(F.when(cell.rlike(ISO_TIME), cell.try_cast("timestamp")), number)
         if format is not None:
             return F.try_to_timestamp(F.trim(cell), F.lit(spark_pattern(format)))
         date = F.when(cell.rlike(COMPACT_DATE), F.try_to_timestamp(F.trim(cell), F.lit("yyyyMMdd")))
@@ -197,12 +218,14 @@ def moment_of(cell: Column, kind: DataType, *, label: str, format: str | None = 
     raise refusal(label, kind, "cannot be a time")
 
 
-def _epoch(cell: Column) -> Column:
-    """A number since 1970: its size tells the unit."""
+def _epoch(cell: Column, unit: str | None = None) -> Column:
+    """A number since 1970: of a unit or, without one, of that which its size tells."""
     from pyspark.sql import functions as F
 
     number = cell.try_cast("decimal(30, 6)")
-    cases = [(F.abs(number) < F.lit(most), number * F.lit(UNITS[name])) for name, most in _LARGEST]
+    if unit is not None:
+        return F.timestamp_micros((number * F.lit(TIME_UNITS[unit])).try_cast("bigint"))
+    cases = [(F.abs(number) < F.lit(most), number * F.lit(int(TIME_UNITS[name]))) for name, most in _LARGEST]
     first, *rest = cases
     chain = reduce(lambda made, case: made.when(*case), rest, F.when(*first))
     micros = chain.otherwise(number / F.lit(1_000))

@@ -7,6 +7,7 @@ with Arrow alone, without a Python object per event.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -33,6 +34,9 @@ EVENTS_SCHEMA: Final = (
 EVENT_COLUMNS: Final = ("id", "time", "end", "theme", "attributes", "flaw")
 Keep: TypeAlias = str | Sequence[str]
 """Columns of the input that go through: names, or `"*"` for all that are not ours."""
+
+NO_ATTRIBUTES: Final = "the event has no attributes"
+INFINITE_NUMBER: Final = "a number is infinite"
 
 KINDS: Final = ("text", "number", "boolean", "time")
 TEXTS: Final = ("name", "value", "kind")
@@ -231,7 +235,7 @@ def as_events(frame: DataFrame, extra: Sequence[Column] = ()) -> DataFrame:
         *moments,
         cells.get("theme", _null("array<string>")),
         attributes,
-        _flaw(cells["id"], attributes, cells.get("flaw")),
+        _flaw(cells["id"], attributes, cells.get("flaw"), floats=_holds_floats(types["attributes"])),
     ]
     return frame.select(*(value.alias(name) for name, value in zip(EVENT_COLUMNS, made, strict=True)), *extra)
 
@@ -261,16 +265,26 @@ def _check_types(types: Mapping[str, DataType]) -> None:
         raise BuildError(told, hint="events_from_columns(frame, RecordMapping(…)) makes events of any columns")
 
 
-def _flaw(id: Column, attributes: Column, flaw: Column | None) -> Column:
+def _holds_floats(kind: DataType) -> bool:
+    """Whether values of floating point are among the attributes, which alone can be infinite."""
+    return re.search(r"\b(float|double)\b", kind.simpleString()) is not None
+
+
+def _flaw(id: Column, attributes: Column, flaw: Column | None, *, floats: bool) -> Column:
     from pyspark.sql import functions as F
 
+    from likewise.pipeline.events.cells import infinite
+
+    reason = F.when(F.coalesce(F.size(attributes), F.lit(0)) <= 0, F.lit(NO_ATTRIBUTES))
+    if floats:
+        reason = reason.when(infinite(attributes), F.lit(INFINITE_NUMBER))
     letter = F.struct(
         F.lit("<frame>").alias("source"),
         F.lit(None).cast("bigint").alias("line"),
-        F.lit("the event has no attributes").alias("reason"),
+        reason.alias("reason"),
         F.to_json(F.struct(id.cast("string").alias("id"))).alias("record"),
     )
-    bare = F.when(F.coalesce(F.size(attributes), F.lit(0)) <= 0, letter).cast(FLAW)
+    bare = F.when(reason.isNotNull(), letter).cast(FLAW)
     return bare if flaw is None else F.coalesce(flaw.cast(FLAW), bare)
 
 
@@ -280,23 +294,22 @@ def _attributes(cell: Column, kind: DataType) -> Column:
 
     from likewise.pipeline.events.cells import sound, tuple_of, tuples_of
 
+    named: tuple[Column, str, DataType] | None = None
     if isinstance(kind, ArrayType) and isinstance(kind.elementType, StructType):
         names = kind.elementType.names
         if names == ["name", "value", "kind"]:
             return cell
+        if {"name", "value", "kind"} <= set(names):
+            return F.transform(cell, lambda each: tuple_of(each["name"], each["value"], each["kind"]))
         if {"name", "value"} <= set(names):
-            typed = "kind" in names
-            return F.transform(
-                cell, lambda each: tuple_of(each["name"], each["value"], each["kind"] if typed else F.lit("text"))
-            )
+            named = cell, "name", kind.elementType["value"].dataType
     if isinstance(kind, MapType):
-        inner = kind.valueType
-        text = inner.simpleString() in ("string", "array<string>")
+        named = F.map_entries(cell), "key", kind.valueType
+    if named is not None:
+        entries, key, inner = named
+        text = "text" if inner.simpleString() in ("string", "array<string>") else None
         listed = F.transform(
-            F.map_entries(cell),
-            lambda entry: tuples_of(
-                entry["value"], inner, name=entry["key"], label="attributes", read_as="text" if text else None
-            ),
+            entries, lambda each: tuples_of(each["value"], inner, name=each[key], label="attributes", read_as=text)
         )
         return sound(F.flatten(listed))
     raise BuildError(

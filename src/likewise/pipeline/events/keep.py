@@ -6,20 +6,20 @@ their own in workers, shuffles and state, and a detection has those of each of i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from likewise.pipeline.events.frame import EVENT_COLUMNS, Keep, as_events, column, folding
 from likewise.pipeline.events.table import kept_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import DataType, StructType
 
 MARK: Final = "\x1e\x1e"
 """Stands between an id and what is kept; JSON never has it."""
-_KEPT: Final = "_likewise_kept"
+KEPT: Final = "_likewise_kept"
 _OPTIONS: Final = {
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
@@ -32,6 +32,11 @@ class Kept:
 
     schema: StructType
 
+    @property
+    def names(self) -> list[str]:
+        """Their names."""
+        return list(self.schema.names)
+
     def id(self, marked: Column) -> Column:
         """The id alone."""
         from pyspark.sql import functions as F
@@ -39,12 +44,20 @@ class Kept:
         tail = F.length(F.substring_index(marked, MARK, -1)) + F.lit(len(MARK))
         return F.substring(marked, F.lit(1), F.length(marked) - tail)
 
-    def columns(self, marked: Column) -> list[Column]:
-        """What was kept, as columns."""
+    def row(self, marked: Column) -> Column:
+        """What was kept, as it was written."""
         from pyspark.sql import functions as F
 
-        row = F.from_json(F.substring_index(marked, MARK, -1), self.schema, _OPTIONS)
-        return [row.getField(name).alias(name) for name in self.schema.names]
+        return F.from_json(F.substring_index(marked, MARK, -1), _written_kind(self.schema), _OPTIONS)
+
+    def columns(self, row: Column) -> list[Column]:
+        """What was kept, as columns of what `row` gave; made apart from it, so that it is read once for all of them."""
+        from pyspark.sql import functions as F
+
+        return [
+            _mapped(row.getField(field.name), field.dataType, F.map_from_entries).alias(field.name)
+            for field in self.schema.fields
+        ]
 
 
 def keeping(events: DataFrame, keep: Keep, *, taken: Sequence[str]) -> tuple[DataFrame, Kept | None]:
@@ -55,15 +68,78 @@ def keeping(events: DataFrame, keep: Keep, *, taken: Sequence[str]) -> tuple[Dat
     if not keep:
         return events, None
     fold = folding(events)
-    present = [name for name in events.columns if keep != "*" or fold(name) not in EVENT_COLUMNS]
-    names = kept_columns(keep, present, taken=taken, fold=fold)
+    chosen = [name for name in events.columns if fold(name) not in EVENT_COLUMNS] if keep == "*" else keep
+    names = kept_columns(chosen, events.columns, taken=taken, fold=fold)
     if not names:
         return events, None
     schema = StructType([events.schema[name] for name in names])
-    row = F.to_json(F.struct(*map(column, names)), _OPTIONS).alias(_KEPT)
+    cells = [_mapped(column(field.name), field.dataType, F.map_entries).alias(field.name) for field in schema.fields]
+    row = F.to_json(F.struct(*cells), _OPTIONS).alias(KEPT)
     made = as_events(events, [row])
-    marked = F.when(F.col("id").isNotNull(), F.concat("id", F.lit(MARK), _KEPT))
+    marked = F.when(F.col("id").isNotNull(), F.concat("id", F.lit(MARK), KEPT))
     return made.select(marked.alias("id"), *EVENT_COLUMNS[1:]), Kept(schema)
+
+
+def _written_kind(kind: Any) -> Any:
+    """The type that a value has in JSON, where only text can be the key of a map: others are lists of entries."""
+    from pyspark.sql.types import ArrayType, MapType, StringType, StructField, StructType
+
+    match kind:
+        case StructType():
+            return StructType([StructField(each.name, _written_kind(each.dataType)) for each in kind.fields])
+        case ArrayType():
+            return ArrayType(_written_kind(kind.elementType))
+        case MapType(keyType=StringType()):
+            return MapType(StringType(), _written_kind(kind.valueType))
+        case MapType():
+            return ArrayType(_entries(kind))
+    return kind
+
+
+def _entries(kind: Any) -> StructType:
+    from pyspark.sql.types import StructField, StructType
+
+    fields = (("key", kind.keyType), ("value", kind.valueType))
+    return StructType([StructField(name, _written_kind(each)) for name, each in fields])
+
+
+def _mapped(cell: Column, kind: DataType, change: Callable[[Column], Column]) -> Column:
+    """A value with a change made to each map in it that has other keys than text: to entries, or back."""
+    from pyspark.sql import functions as F
+    from pyspark.sql.types import ArrayType, MapType, StringType, StructType
+
+    if not _has_odd_maps(kind):
+        return cell
+    match kind:
+        case StructType():
+            parts = [_mapped(cell[each.name], each.dataType, change).alias(each.name) for each in kind.fields]
+            return F.when(cell.isNotNull(), F.struct(*parts))
+        case ArrayType(elementType=inner):
+            return F.transform(cell, lambda each: _mapped(each, inner, change))
+        case MapType(keyType=StringType(), valueType=inner):
+            return F.transform_values(cell, lambda _, value: _mapped(value, inner, change))
+    assert isinstance(kind, MapType)
+    forth = change is F.map_entries
+
+    def entry(each: Column) -> Column:
+        key, value = (_mapped(each[name], one, change) for name, one in (("key", kind.keyType), ("value", inner)))
+        return F.struct(key.alias("key"), value.alias("value"))
+
+    inner = kind.valueType
+    return F.transform(change(cell), entry) if forth else change(F.transform(cell, entry))
+
+
+def _has_odd_maps(kind: Any) -> bool:
+    from pyspark.sql.types import ArrayType, MapType, StringType, StructType
+
+    match kind:
+        case StructType():
+            return any(_has_odd_maps(each.dataType) for each in kind.fields)
+        case ArrayType():
+            return _has_odd_maps(kind.elementType)
+        case MapType():
+            return not isinstance(kind.keyType, StringType) or _has_odd_maps(kind.valueType)
+    return False
 
 
 def unmarked(id: str) -> str:

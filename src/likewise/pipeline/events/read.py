@@ -10,7 +10,7 @@ import io
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import pyarrow as pa
 
@@ -22,9 +22,13 @@ from likewise.pipeline.events.frame import EVENTS_SCHEMA, Keep, as_events, batch
 from likewise.pipeline.events.scan import parquet_origin
 from likewise.pipeline.events.table import bound, events_from_columns
 from likewise.pipeline.events.transfer import EventOrigin, remember
+from likewise.pipeline.options import named_options
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+Computed: TypeAlias = "Mapping[str, Column] | None"
+"""Columns made of others, by name."""
 
 FORMATS: Final = (
     *("jsonl", "cloudevents", "json", "ntriples", "turtle", "parquet", "csv", "avro", "logfmt", "syslog"),
@@ -57,6 +61,7 @@ _NAMELESS = "\x00"
 """Stands for the source while lines are decoded: no id of a producer begins so."""
 
 
+@named_options
 def read_events(
     spark: SparkSession,
     path: str | Path,
@@ -64,6 +69,7 @@ def read_events(
     format: str = "auto",
     stream: bool = False,
     columns: RecordMapping | None = None,
+    computed: Mapping[str, Column] | None = None,
     keep: Keep = (),
     stamp: bool = False,
     options: Mapping[str, str] | None = None,
@@ -71,9 +77,9 @@ def read_events(
     """The events of a file or folder, with the columns of `EVENTS_SCHEMA`.
 
     The format is that of the suffix of the file, or of the files in the folder. `stream` watches a folder for new
-    files. `columns` says which columns of a table, or which fields of flat records, make an event; `keep` says which
-    columns of a table stay beside it. `stamp` gives an event without a time the time of its file. `options` go to
-    Spark's reader.
+    files. `columns` says which columns of a table, or which fields of flat records, make an event; `computed` adds
+    columns to a table that are made of others, `keep` says which columns of a table stay beside the event. `stamp`
+    gives an event without a time the time of its file. `options` go to Spark's reader.
     """
     chosen = _guess(str(path)) if format == "auto" else format
     if chosen not in FORMATS:
@@ -82,6 +88,8 @@ def read_events(
         raise BuildError(f"{chosen} records have no columns to keep", hint="leave out keep")
     if columns is not None and chosen not in (*_TABLES, *_RECORDS):
         raise BuildError(f"{chosen} events name their own attributes", hint="leave out columns")
+    if computed and (columns is None or chosen not in _TABLES):
+        raise BuildError("columns are computed from those of a table", hint="give columns=… too, for csv or parquet")
     if columns is None and chosen in ("avro", "logfmt"):
         hint = "give columns=RecordMapping(id=…, time=…, attributes=[…])"
         raise BuildError(f"{chosen} records need to know which fields make an event", hint=hint)
@@ -96,9 +104,9 @@ def read_events(
 
     try:
         if chosen == "csv":
-            return reader.csv(columns, keep)
+            return reader.csv(columns, keep, computed)
         if chosen == "parquet":
-            return reader.parquet(columns, keep)
+            return reader.parquet(columns, keep, computed)
         return decode_records(reader.records(chosen), format=chosen, stamp=stamp, mapping=columns)
     except AnalysisException as error:
         if error.getCondition() != "PATH_NOT_FOUND":
@@ -152,7 +160,7 @@ class _Reader:
             F.col("_metadata.file_modification_time").alias("received"),
         )
 
-    def parquet(self, columns: RecordMapping | None, keep: Keep) -> DataFrame:
+    def parquet(self, columns: RecordMapping | None, keep: Keep, computed: Computed) -> DataFrame:
         base = self._base()
         if self.stream:
             # A stream must know its columns beforehand; those of the files that are there are taken.
@@ -160,11 +168,11 @@ class _Reader:
             base = base.schema(schema)
         rows = base.parquet(self.path)
         if columns is not None:
-            return events_from_columns(rows, columns, keep=keep)
+            return events_from_columns(rows, columns, computed=computed, keep=keep)
         # Options may mean anything to the reader of Spark.
         return as_events(rows) if self.stream or self.options else remember(as_events(rows), parquet_origin(rows))
 
-    def csv(self, columns: RecordMapping | None, keep: Keep) -> DataFrame:
+    def csv(self, columns: RecordMapping | None, keep: Keep, computed: Computed) -> DataFrame:
         if columns is None:
             raise BuildError(
                 "a CSV file needs to know which columns make an event",
@@ -173,8 +181,8 @@ class _Reader:
         from pyspark.sql import functions as F
 
         names = self._header()
-        columns = bound(columns, names, _fold(self.spark))
-        table = None if keep else self._own_csv(columns, names)
+        columns = bound(columns, [*names, *(computed or ())], _fold(self.spark))
+        table = None if keep or computed else self._own_csv(columns, names)
         if table is not None:
             told = {key: value for key, value in self.options.items() if key.lower() in FILE_OPTIONS}
             lines = (self.spark.readStream if self.stream else self.spark.read).options(**told).text(self.path)
@@ -185,7 +193,7 @@ class _Reader:
         options = {**self._csv_options(), "mode": "PERMISSIVE", "columnNameOfCorruptRecord": BROKEN, **self.options}
         reader = (self.spark.readStream if self.stream else self.spark.read).options(**options)
         rows = reader.schema(schema).csv(self.path).select("*", F.col("_metadata.file_name").alias(SOURCE))
-        return events_from_columns(rows, columns, keep=keep, broken=BROKEN, source=SOURCE)
+        return events_from_columns(rows, columns, computed=computed, keep=keep, broken=BROKEN, source=SOURCE)
 
     def _own_csv(self, columns: RecordMapping, names: list[str]) -> CsvTable | None:
         """How workers read the table; nothing where only Spark's reader knows how."""

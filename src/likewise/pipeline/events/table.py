@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from likewise.errors import BuildError
 from likewise.events import RecordMapping
 from likewise.pipeline.events.cells import (
+    FieldPath,
     infinite,
     joined,
     moment_of,
@@ -22,15 +23,23 @@ from likewise.pipeline.events.cells import (
     tuples_of,
 )
 from likewise.pipeline.events.csv_scan import BETWEEN, DIGITS
-from likewise.pipeline.events.frame import ATTRIBUTES, EVENT_COLUMNS, FLAW, Keep, column, folding
+from likewise.pipeline.events.frame import (
+    ATTRIBUTES,
+    EVENT_COLUMNS,
+    FLAW,
+    INFINITE_NUMBER,
+    NO_ATTRIBUTES,
+    Keep,
+    column,
+    folding,
+)
+from likewise.pipeline.options import named_options
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import DataType
 
 UNEVEN_ROW: Final = "the row has another number of cells"
-NO_ATTRIBUTES: Final = "the event has no attributes"
-INFINITE_NUMBER: Final = "a number is infinite"
 
 
 def bound(mapping: RecordMapping, present: Sequence[str], fold: Callable[[str], str] = str) -> RecordMapping:
@@ -102,25 +111,29 @@ class TableCell(NamedTuple):
     label: str
 
 
+@named_options
 def events_from_columns(
     table: DataFrame,
     columns: RecordMapping,
     *,
+    computed: Mapping[str, Column] | None = None,
     keep: Keep = (),
     broken: str | None = None,
     source: str | None = None,
 ) -> DataFrame:
     """Events from a table of cells; the whole work is done by Spark's own expressions.
 
-    A field of the mapping is a column, or the path of a field in a struct or map (`device.name`). Structs and maps are
-    flattened by path, arrays are several values. A text that reads as a number, a boolean or a timestamp is one, unless
-    `kinds` says otherwise for its column. Times without a zone are in that of the session. A row without a value in any
-    attribute, without its id, or whose time cannot be read, is no event: it gets a `flaw`. `keep` are columns of the
-    table that stay beside those of the event (`"*"`: all with other names). `broken` and `source` are columns of the
-    table that have the text of a row that could not be read, and the file of each.
+    A field of the mapping is a column, or the path of a field in a struct or map (`device.name`); `computed` adds
+    columns made of others, by name, as `withColumns` does. Structs and maps are flattened by path, arrays are several
+    values. A text that reads as a number, a boolean or a timestamp is one, unless `kinds` says otherwise for its
+    column. Times without a zone are in that of the session. A row without a value in any attribute, without its id, or
+    whose time cannot be read, is no event: it gets a `flaw`. `keep` are columns of the table that stay beside those of
+    the event (`"*"`: all with other names). `broken` and `source` are columns of the table that have the text of a row
+    that could not be read, and the file of each.
     """
     from pyspark.sql import functions as F
 
+    table = with_computed(table, computed)
     present = [name for name in table.columns if name not in (broken, source)]
     mapping = bound(columns, present, folding(table))
     if mapping.zone is not None:
@@ -144,6 +157,25 @@ def events_from_columns(
         *_event_columns(mapping, filed=source is not None),
         *(F.col(f"_likewise_{at}").alias(name) for at, name in enumerate(kept)),
     )
+
+
+def with_computed(table: DataFrame, computed: Mapping[str, Column] | None) -> DataFrame:
+    """The table with columns made of others; what Spark cannot make is refused here."""
+    from pyspark.errors import AnalysisException
+    from pyspark.sql import Column as AnyColumn
+
+    for name, made in (computed or {}).items():
+        if not isinstance(made, AnyColumn):
+            raise BuildError(f"the computed column {name!r} is no Column", hint="such as F.col('a') * 2")
+    if not computed:
+        return table
+    try:
+        wider = table.withColumns(dict(computed))
+        wider.schema  # noqa: B018 - over Spark Connect, a plan is looked at only when someone asks
+    except AnalysisException as error:
+        told = str(error).partition("SQLSTATE")[0].strip().splitlines()[0]
+        raise BuildError(f"a computed column cannot be made: {told}", hint="check its names and types") from None
+    return wider
 
 
 _ID, _TIME, _END, _THEME, _ATTRIBUTES, _UNREAD, _BROKEN, _SOURCE, _ROW, _DIGEST, _REASON = (
@@ -199,14 +231,18 @@ class _Plan(NamedTuple):
     mapping: RecordMapping
     own: dict[str, list[TableCell]]
     chosen: list[tuple[str, str, TableCell]]
+    nested: list[FieldPath]
+    """Fields within columns that are not attributes, since they have another use and attributes were not chosen."""
 
     @classmethod
     def of(cls, table: DataFrame, mapping: RecordMapping, present: Sequence[str]) -> _Plan:
         wanted = mapping.renamed(present)
+        paths = [name for name in mapping.taken if name not in present and mapping.names is None]
+        nested = [_steps(table.schema, path, folding(table)) for path in paths]
         cells = iter(_resolved(table, [*mapping.taken, *wanted], present))
         own = {role: [next(cells) for _ in names] for role, names in mapping.used.items()}
         chosen = [(called, name, cell) for (name, called), cell in zip(wanted.items(), cells, strict=True)]
-        return cls(mapping, own, chosen)
+        return cls(mapping, own, chosen, nested)
 
     def id(self) -> Column:
         from pyspark.sql import functions as F
@@ -259,7 +295,14 @@ class _Plan(NamedTuple):
         from pyspark.sql import functions as F
 
         made = [
-            tuples_of(cell.value, cell.kind, name=F.lit(name), label=cell.label, read_as=self.mapping.kinds.get(spec))
+            tuples_of(
+                cell.value,
+                cell.kind,
+                name=F.lit(name),
+                label=cell.label,
+                read_as=self.mapping.kinds.get(spec),
+                without=[path[1:] for path in self.nested if path[0] == spec],
+            )
             for name, spec, cell in self.chosen
         ]
         fixed = [
@@ -284,7 +327,7 @@ def _resolved(table: DataFrame, names: Sequence[str], present: Sequence[str]) ->
 
     for name in names:
         if name not in present:
-            _check_path(table.schema, name, folding(table))
+            _steps(table.schema, name, folding(table))
     values = [column(name) if name in present else F.col(name) for name in names]
     try:
         fields = table.select(*values).schema.fields if names else []
@@ -294,8 +337,12 @@ def _resolved(table: DataFrame, names: Sequence[str], present: Sequence[str]) ->
     return [TableCell(value, field.dataType, name) for name, value, field in zip(names, values, fields, strict=True)]
 
 
-def _check_path(kind: Any, path: str, fold: Callable[[str], str]) -> None:
-    """Every step of a path is there; Spark would say so too, at length and on standard error."""
+def _steps(kind: Any, path: str, fold: Callable[[str], str]) -> FieldPath:
+    """The steps of a path as the schema spells them, if every one is there.
+
+    Spark would say so too if one is not, at length and on standard error.
+    """
+    steps = list[str]()
     for part in re.findall(r"`(?:[^`]|``)*`|[^.]+", path):
         name = part.strip("`").replace("``", "`")
         while kind.typeName() == "array":
@@ -303,13 +350,15 @@ def _check_path(kind: Any, path: str, fold: Callable[[str], str]) -> None:
         if kind.typeName() == "map":
             kind = kind.valueType
         elif kind.typeName() == "struct":
-            found = [field.dataType for field in kind.fields if fold(field.name) == fold(name)]
+            found = [field for field in kind.fields if fold(field.name) == fold(name)]
             if not found:
                 hint = f"there are {', '.join(kind.names)}"
                 raise BuildError(f"there is no field {name!r} on the path {path!r}", hint=hint)
-            kind = found[0]
+            name, kind = found[0].name, found[0].dataType
         else:
             raise BuildError(f"the path {path!r} goes on after {kind.simpleString()}", hint="end it before that")
+        steps.append(name)
+    return tuple(steps)
 
 
 def _row(present: Sequence[str]) -> Column:

@@ -11,13 +11,14 @@ from likewise.composite import BUCKETS
 from likewise.errors import BuildError
 from likewise.events import RecordMapping
 from likewise.pipeline.detection.batch import DetectOptions, detect_with
-from likewise.pipeline.events.frame import dead_letters
+from likewise.pipeline.events.frame import Keep, dead_letters
 from likewise.pipeline.events.read import decode_records, read_events
 from likewise.pipeline.matching import match_with
 from likewise.pipeline.options import Span, microseconds
 from likewise.pipeline.streaming.checkpoint_lock import CheckpointLock
 from likewise.pipeline.streaming.sinks import Sink
 from likewise.pipeline.streaming.subscriptions import FixedRecipe, RecipeSource, SubscriptionTable
+from likewise.recipe import Recipe
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -150,18 +151,22 @@ class MatchBatch:
     sink: Sink
     letters: Sink | None = None
     with_explanation: bool = True
+    keep: Keep = ()
 
     def __call__(self, rows: DataFrame, batch: int) -> None:
         recipe = self.source.recipe(batch).single_events()
         if self.letters is None:
-            self.sink(match_with(rows, recipe, with_explanation=self.with_explanation), batch)
+            self.sink(self._matches(rows, recipe), batch)
             return
         held = rows.persist()
         try:
-            self.sink(match_with(held, recipe, with_explanation=self.with_explanation), batch)
+            self.sink(self._matches(held, recipe), batch)
             write_letters(held, self.letters, batch)
         finally:
             held.unpersist()
+
+    def _matches(self, rows: DataFrame, recipe: Recipe) -> DataFrame:
+        return match_with(rows, recipe, with_explanation=self.with_explanation, keep=self.keep)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +200,8 @@ class Stream:
     """A stream ready to start: what is read, what is looked for, where it goes.
 
     `trigger` is Spark's: `{"availableNow": True}` takes what is there and ends, `{"processingTime": "5 seconds"}`
-    goes on for ever. `heartbeat` lets the event time of a live feed go on with the clock (see `detect`).
+    goes on for ever. `heartbeat` lets the event time of a live feed go on with the clock, and `keep` names columns of
+    the input that go through (see `detect`).
     """
 
     events: DataFrame
@@ -211,6 +217,7 @@ class Stream:
     spread: bool = True
     max_ahead: Span | None = None
     heartbeat: Span | None = None
+    keep: Keep = ()
 
     def __post_init__(self) -> None:
         if self.heartbeat is not None and self.trigger.get("availableNow"):
@@ -233,9 +240,8 @@ class Stream:
             return self._detections(places)
         if self.heartbeat is not None:
             raise BuildError("a heartbeat is for patterns", hint="single events are matched as they come")
-        return self._query(
-            self.events, MatchBatch(self.source, self.sink, self.dead_letters, self.with_explanation), places.query
-        )
+        batch = MatchBatch(self.source, self.sink, self.dead_letters, self.with_explanation, self.keep)
+        return self._query(self.events, batch, places.query)
 
     def _guess(self) -> str:
         recipe = self.source.value if isinstance(self.source, FixedRecipe) else self.source.current()
@@ -253,6 +259,7 @@ class Stream:
             max_ahead=microseconds(self.max_ahead),
             dead_letters=True,
             heartbeat=microseconds(self.heartbeat),
+            keep=self.keep,
         )
 
     def _query(self, rows: DataFrame, sink: Callable[[DataFrame, int], None], checkpoint: str) -> StreamingQuery:
