@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from likewise.cli.app import run
 from likewise.overlay.simulation import OverlayTrial, run_trial
 
 SMALL = OverlayTrial(nodes=30, composites=20, members=3, topics=30, events=200, seconds=20, compare=True)
@@ -21,3 +24,15 @@ def test_a_federation_under_churn_is_complete(seed: int) -> None:
     """With seed 1, two roots of one key are merged after events had come to both."""
     found = run_trial(OverlayTrial(nodes=100, events=1000, churn=0.1, compare=True, seed=seed))
     assert (found["complete"], found["told twice"]) == (1.0, 0)
+
+
+def test_a_simulation_draws_what_it_did(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("vl_convert")
+    size = ["--nodes", "20", "--composites", "5", "--topics", "10", "--events", "50"]
+    assert run(["overlay", "simulate", *size, "--out", str(tmp_path / "charts")]) == 0
+    told = capsys.readouterr()
+    assert "80 of 80 simulated seconds" in told.err
+    assert "told twice                     0\n" in told.out
+    drawn = sorted(path.name for path in (tmp_path / "charts").iterdir())
+    assert drawn == ["delays.png", "load.png", "messages.png"]
+    assert all((tmp_path / "charts" / name).read_bytes().startswith(b"\x89PNG") for name in drawn)

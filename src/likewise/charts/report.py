@@ -130,14 +130,17 @@ def bars(rows: Iterable[Mapping[str, object]], *, x: str, y: str, color: str | N
     return {"width": 560, "padding": 16, "data": {"values": list(rows)}, "mark": "bar", "encoding": encoding}
 
 
-def histogram(values: Iterable[float], *, title: str, by: Iterable[str] | None = None) -> dict[str, Any]:
-    """The spec of a histogram over [0, 1], coloured by a label where given."""
+def histogram(
+    values: Iterable[float], *, title: str, by: Iterable[str] | None = None, shares: bool = True
+) -> dict[str, Any]:
+    """The spec of a histogram, of shares over [0, 1] or of any numbers, coloured by a label where given."""
     labels = list(by) if by is not None else None
     rows = [
         {"value": value, **({} if labels is None else {"label": labels[index]})} for index, value in enumerate(values)
     ]
+    bins = {"step": 0.05, "extent": [0, 1]} if shares else {"maxbins": 30}
     encoding: dict[str, Any] = {
-        "x": {"field": "value", "bin": {"step": 0.05, "extent": [0, 1]}, "title": title, "axis": {"labelFlush": True}},
+        "x": {"field": "value", "bin": bins, "title": title, "axis": {"labelFlush": True}},
         "y": {"aggregate": "count", "title": "how many", "axis": {"tickMinStep": 1}},
     }
     if labels is not None:

@@ -30,6 +30,8 @@ from likewise.overlay.ring.tables import HALF, Peer
 from likewise.overlay.simulation.world import Host, Simulation, Weather, static_ring
 
 Say = Callable[[str], None]
+STEP = 10
+"""Simulated seconds between two words about how far it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,9 +194,27 @@ def _few_collections() -> Iterator[None]:
         gc.set_threshold(*before)
 
 
-@_few_collections()
+@dataclass(frozen=True, slots=True)
+class TrialOutcome:
+    """What a trial gave: figures, and what charts are drawn from."""
+
+    figures: dict[str, float | int]
+    delays: list[float]
+    """Milliseconds from each report's last event to the report."""
+    loads: list[int]
+    """Members and events that each node dealt with as a rendezvous, most first."""
+    messages: dict[str, int]
+    """Messages by kind."""
+
+
 def run_trial(trial: OverlayTrial, *, say: Say = lambda _: None) -> dict[str, float | int]:
     """Subscribe, publish, and count."""
+    return play_trial(trial, say=say).figures
+
+
+@_few_collections()
+def play_trial(trial: OverlayTrial, *, say: Say = lambda _: None) -> TrialOutcome:
+    """The same, with what charts are drawn from."""
     maintained = bool(trial.churn or trial.loss)
     ring = RingSettings(heartbeat=SECOND, maintain=maintained)
     settings = NodeSettings(ring=ring, copies=trial.copies, spread=trial.spread)
@@ -220,9 +240,11 @@ def run_trial(trial: OverlayTrial, *, say: Say = lambda _: None) -> dict[str, fl
             moment = start + number * trial.seconds * SECOND // changes
             world.sim.at(moment, world.crash)
             world.sim.at(moment + SECOND // 2, partial(world.join, number))
-    world.sim.run(start + (trial.seconds + 20) * SECOND)
-    spent = world.sim.counts - before
-    return _figures(world, trial, spent)
+    whole = trial.seconds + 20
+    for second in (*range(STEP, whole, STEP), whole):
+        world.sim.run(start + second * SECOND)
+        say(f"{second} of {whole} simulated seconds, {world.reports} reports")
+    return _outcome(world, trial, world.sim.counts - before)
 
 
 def _publication(world: TrialWorld, trial: OverlayTrial, topics: list[str], number: int) -> Callable[[], None]:
@@ -238,9 +260,13 @@ def _publication(world: TrialWorld, trial: OverlayTrial, topics: list[str], numb
     return publish
 
 
-def _figures(world: TrialWorld, trial: OverlayTrial, spent: Counter[str]) -> dict[str, float | int]:
-    loads = sorted(sum(led.rendezvous.handled for led in node.keeper.led.values()) for node in world.made)
-    return {
+def _outcome(world: TrialWorld, trial: OverlayTrial, spent: Counter[str]) -> TrialOutcome:
+    loads = sorted(
+        (sum(led.rendezvous.handled for led in node.keeper.led.values()) for node in world.made), reverse=True
+    )
+    loads += [0] * max(0, trial.nodes - len(loads))
+    delays = sorted(delay / 1000 for delay in world.delays)
+    figures: dict[str, float | int] = {
         "nodes": trial.nodes,
         "publications": trial.events,
         "acknowledged": len(world.acknowledged),
@@ -249,13 +275,15 @@ def _figures(world: TrialWorld, trial: OverlayTrial, spent: Counter[str]) -> dic
         "told twice": sum(count > 1 for count in world.told.values()),
         "messages per publication": spent["messages"] / trial.events,
         "heartbeats per node and second": (spent["Ping"] + spent["Pong"]) / trial.nodes / (trial.seconds + 20),
-        "median delay, ms": sorted(world.delays)[len(world.delays) // 2] / 1000 if world.delays else 0.0,
-        "load (Gini)": gini([*([0] * max(0, trial.nodes - len(loads))), *loads]),
+        "median delay, ms": delays[len(delays) // 2] if delays else 0.0,
+        "load (Gini)": gini(loads),
     }
+    kinds = {name: count for name, count in spent.most_common() if name != "messages" and count}
+    return TrialOutcome(figures, delays, loads, kinds)
 
 
 def _completeness(world: TrialWorld) -> float:
-    """Of what one composer finds in the acknowledged events, the share that was told."""
+    """Of what one composer finds in the acknowledged events, the share that was told; all, if there is nothing."""
     composer = Composer(world.wanted, max_jump=None)
     numbers = {wanted.profile: number for number, wanted in composer.profiles.items()}
     events = [event for number, event in world.published.items() if number in world.acknowledged]
@@ -266,7 +294,7 @@ def _completeness(world: TrialWorld) -> float:
         if name == "type" and (profile := profile_of(str(value))) in numbers
     ]
     expected = {(found.pattern, frozenset(event.id for event in found.members)) for found in composer.take(hits)}
-    return len(expected & world.found) / max(1, len(expected))
+    return len(expected & world.found) / len(expected) if expected else 1.0
 
 
 def gini(loads: list[int]) -> float:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from likewise.cli.output import errors, output, print_json
+
+if TYPE_CHECKING:
+    from likewise.overlay.simulation import TrialOutcome
 
 
 def register(app: typer.Typer) -> None:
@@ -79,31 +82,59 @@ def _show_status(found: dict[str, Any]) -> None:
     for each in found["composites"]:
         awaited = ", ".join(f"{how}: {count} awaited" for how, count in each["awaited"].items())
         output.print(f"  composite {each['key']}: {awaited}")
-    output.print(f"  traffic: {found['counts']} {found['network']}")
+    traffic = ", ".join(f"{name} {count:,}" for name, count in sorted((found["counts"] | found["network"]).items()))
+    output.print(f"  under way {found['under way']}; counted: {traffic or 'nothing yet'}")
 
 
 def simulate(
     *,
     nodes: Annotated[int, typer.Option(min=1, help="Nodes of the federation.")] = 100,
     composites: Annotated[int, typer.Option(min=1, help="Composite subscriptions.")] = 50,
-    events: Annotated[int, typer.Option(min=1, help="Publications.")] = 1000,
+    events: Annotated[int, typer.Option(min=1, help="Publications, in one simulated minute.")] = 1000,
+    topics: Annotated[int, typer.Option(min=5, help="Topics of which composites and publications are made.")] = 100,
     churn: Annotated[float, typer.Option(min=0, max=1, help="Share of nodes replaced in a minute.")] = 0.0,
     loss: Annotated[float, typer.Option(min=0, max=0.5, help="Share of messages lost.")] = 0.0,
     seed: Annotated[int, typer.Option(help="Everything follows from it.")] = 1,
+    out: Annotated[Path | None, typer.Option(help="Folder for charts of delays, of load and of messages.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
 ) -> None:
     """Run a federation in this process, with faults on order, and count messages, hops and reports.
 
-    Example: `likewise overlay simulate --nodes 200 --churn 0.05`
+    Example: `likewise overlay simulate --nodes 200 --churn 0.05 --out charts`
     """
-    from likewise.overlay.simulation import OverlayTrial, run_trial
+    from likewise.charts import check_chart
+    from likewise.overlay.simulation import OverlayTrial, play_trial
 
+    if out is not None:
+        check_chart(out / "delays.png")
     trial = OverlayTrial(
-        nodes=nodes, composites=composites, events=events, churn=churn, loss=loss, compare=True, seed=seed
+        nodes=nodes,
+        composites=composites,
+        topics=topics,
+        events=events,
+        churn=churn,
+        loss=loss,
+        compare=True,
+        seed=seed,
     )
-    found = run_trial(trial, say=lambda text: errors.print(text, style="dim"))
+    found = play_trial(trial, say=lambda text: errors.print(text, style="dim"))
+    drawn = [] if out is None else _draw(found, out)
     if as_json:
-        print_json(found)
+        print_json(found.figures | ({"charts": [str(path) for path in drawn]} if drawn else {}))
         return
-    for name, value in found.items():
-        output.print(f"{name:<28} {value:,.2f}" if isinstance(value, float) else f"{name:<28} {value:,}")
+    for name, value in found.figures.items():
+        output.print(f"{name:<31}{value:,.2f}" if isinstance(value, float) else f"{name:<31}{value:,}")
+    for path in drawn:
+        output.print(f"wrote {path}", markup=False)
+
+
+def _draw(found: TrialOutcome, folder: Path) -> list[Path]:
+    from likewise.charts import bars, histogram, save
+
+    kinds = [{"message": name, "sent": count} for name, count in found.messages.items()]
+    charts = {
+        "delays": histogram(found.delays, title="milliseconds from the last event to its report", shares=False),
+        "load": histogram(found.loads, title="events that a node dealt with as a rendezvous", shares=False),
+        "messages": bars(kinds, x="sent", y="message"),
+    }
+    return [save(spec, folder / f"{name}.png") for name, spec in charts.items()]
