@@ -6,11 +6,12 @@ which of the composer's profiles; the composer asks nothing of words.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import groupby, repeat
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
@@ -237,36 +238,35 @@ def hit_of_text(text: str) -> tuple[int, float, MappedValues | None]:
 # Where the hits of a batch come from: from whoever composes, or from a matcher in this process.
 
 
-class HitSource(Protocol):
+class HitSource(ABC):
     """What a batch asks for its hits."""
 
-    def encode(self, events: Sequence[Event]) -> EncodedTuples:
-        """The tuples of the events as numbers."""
-        ...
+    def __init__(self, pool: Pool, columns: Columns) -> None:
+        self._pool = pool
+        self._columns = columns
 
+    def encode(self, events: Sequence[Event]) -> EncodedTuples:
+        """Tuples as numbers: they tell the keys by which patterns join, and which simple profiles they answer."""
+        self._columns.trim()
+        return self._columns.encode(events)
+
+    @abstractmethod
     def scored(self, events: Sequence[Event], encoded: EncodedTuples) -> HitColumns | None:
         """The hits that a dictionary of tuples does not tell; None if there can be none."""
-        ...
 
+    @abstractmethod
     def answers(
         self, events: Sequence[Event], encoded: EncodedTuples, scored: HitColumns | None
     ) -> Iterable[tuple[int, list[Answer]]]:
         """The events that match a profile of the general path, in order, with what they match."""
-        ...
 
 
-class GivenHits:
+class GivenHits(HitSource):
     """Hits that came with the events."""
 
     def __init__(self, pool: Pool, columns: Columns, hits: HitColumns) -> None:
-        self._pool = pool
-        self._columns = columns
+        super().__init__(pool, columns)
         self._hits = hits
-
-    def encode(self, events: Sequence[Event]) -> EncodedTuples:
-        """Only for the keys by which patterns join: the hits are known."""
-        self._columns.trim()
-        return self._columns.encode(events)
 
     def scored(self, events: Sequence[Event], encoded: EncodedTuples) -> HitColumns:  # noqa: ARG002 - not needed by this kind
         """All of them."""
@@ -290,22 +290,16 @@ class GivenHits:
                 yield at, found
 
 
-class MatchedHits:
+class MatchedHits(HitSource):
     """Hits that a matcher finds; `known` are its scores of these very events, where it was asked before."""
 
     def __init__(
         self, pool: Pool, columns: Columns, matcher: Matcher, flat: FlatPatterns | None, known: HitColumns | None = None
     ) -> None:
-        self._pool = pool
-        self._columns = columns
+        super().__init__(pool, columns)
         self._matcher = matcher
         self._flat = flat
         self._known = known
-
-    def encode(self, events: Sequence[Event]) -> EncodedTuples:
-        """Tuples tell which simple profiles they answer, and the keys by which patterns join."""
-        self._columns.trim()
-        return self._columns.encode(events)
 
     def scored(self, events: Sequence[Event], encoded: EncodedTuples) -> HitColumns | None:
         """What the matcher says, asked once and only about events that may match."""

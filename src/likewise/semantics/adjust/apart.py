@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.events import normalise
-from likewise.semantics.adjust.base import Parted
-from likewise.semantics.measures.base import Matrix, Measure, Prepared
+from likewise.semantics.adjust.base import Parted, PreparedParted
+from likewise.semantics.measures.base import Measure, Prepared
 from likewise.semantics.wordnet.opposites import Opposites, SenseKey, Word, words_of
 
 
@@ -40,26 +40,16 @@ class Coded(Parted):
         return f"{' '.join(sorted(mine))} and {' '.join(sorted(theirs))} are different codes"
 
 
-class PreparedCoded:
-    """Prepared terms with their codes; `rows` gives a row per event term."""
+class PreparedCoded(PreparedParted):
+    """Prepared terms with their codes."""
 
     def __init__(self, inner: Prepared) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._same: dict[frozenset[str], list[int]] = defaultdict(list)
         for at, own in enumerate(map(codes, inner.terms)):
             self._same[own].append(at)
         self._coded = np.ones(len(inner.terms), np.bool_)
         self._coded[self._same.pop(frozenset(), [])] = False
-
-    @property
-    def terms(self) -> tuple[str, ...]:
-        return self._inner.terms
-
-    def rows(self, event_terms: Sequence[str], *, event_theme: Sequence[str] = ()) -> Matrix:
-        """A row per event term, a column per prepared term."""
-        scores = self._inner.rows(event_terms, event_theme=event_theme)
-        apart = self._apart(event_terms)
-        return np.where(apart, np.float32(0), scores) if apart.any() else scores
 
     def _apart(self, event_terms: Sequence[str]) -> NDArray[np.bool_]:
         apart = np.zeros((len(event_terms), len(self.terms)), np.bool_)
@@ -119,11 +109,11 @@ class Opposed(Parted):
         return next((pair for pair in found if stand(pair[0]).opposes(stand(pair[1]))), None)
 
 
-class PreparedOpposed:
-    """Prepared terms by the words they have; `rows` gives a row per event term."""
+class PreparedOpposed(PreparedParted):
+    """Prepared terms by the words they have."""
 
     def __init__(self, inner: Prepared, opposites: Opposites) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._opposites = opposites
         columns: dict[Word, list[int]] = defaultdict(list)
         for column, term in enumerate(inner.terms):
@@ -140,17 +130,7 @@ class PreparedOpposed:
                     index[meaning].append(word)
         self._found = lru_cache(_KEPT)(self._opposites_of)
 
-    @property
-    def terms(self) -> tuple[str, ...]:
-        return self._inner.terms
-
-    def rows(self, event_terms: Sequence[str], *, event_theme: Sequence[str] = ()) -> Matrix:
-        """A row per event term, a column per prepared term."""
-        scores = self._inner.rows(event_terms, event_theme=event_theme)
-        opposed = self._opposed(event_terms)
-        return np.where(opposed, np.float32(0), scores) if opposed.any() else scores
-
-    def _opposed(self, event_terms: Sequence[str]) -> NDArray[np.bool_]:
+    def _apart(self, event_terms: Sequence[str]) -> NDArray[np.bool_]:
         opposed = np.zeros((len(event_terms), len(self.terms)), np.bool_)
         for row, term in enumerate(event_terms):
             words = words_of(term)

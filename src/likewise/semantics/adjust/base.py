@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
-from likewise.semantics.measures.base import Measure, Prepared, Scores, Shared, Themes
+from likewise.semantics.measures.base import Matrix, Measure, Prepared, Scores, Shared, Themes
 
 
 class Adjusted(Measure):
@@ -70,3 +71,24 @@ class Parted(Adjusted):
             if self.apart(left[at], right[at]):
                 scores[at] = 0
         return scores
+
+
+class PreparedParted(ABC):
+    """Prepared terms of which some are held apart from an event's; `rows` gives a row per event term."""
+
+    def __init__(self, inner: Prepared) -> None:
+        self._inner = inner
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        return self._inner.terms
+
+    def rows(self, event_terms: Sequence[str], *, event_theme: Sequence[str] = ()) -> Matrix:
+        """A row per event term, a column per prepared term."""
+        scores = self._inner.rows(event_terms, event_theme=event_theme)
+        apart = self._apart(event_terms)
+        return np.where(apart, np.float32(0), scores) if apart.any() else scores
+
+    @abstractmethod
+    def _apart(self, event_terms: Sequence[str]) -> NDArray[np.bool_]:
+        """Which prepared terms (columns) are held apart from each event term (row)."""
