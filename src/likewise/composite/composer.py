@@ -359,6 +359,8 @@ class Composer:
         run_general(self, name, number=number, facts=facts, kept=kept, shape=flat.shape(name))
         flat.remove(name)
 
+    # what came late, and the clock
+
     @property
     def lateness(self) -> int:
         """How much later than others an event may come."""

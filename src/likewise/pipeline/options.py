@@ -10,8 +10,8 @@ from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
 
-from likewise.errors import BuildError, InputError, ParseError
-from likewise.language import Negation, parse_pattern
+from likewise.errors import BuildError, InputError
+from likewise.language import parse_duration
 from likewise.recipe import Interests
 from likewise.semantics import Glossary
 
@@ -82,13 +82,7 @@ def microseconds(duration: Span | None) -> int | None:
         if told < 0:
             raise BuildError(f"{duration} is a negative length of time", hint="such as timedelta(seconds=90)")
         return told
-    try:
-        root = parse_pattern(f"not x for {duration}").root
-    except ParseError:
-        root = None
-    if not isinstance(root, Negation) or root.within is None:
-        raise BuildError(f"{duration!r} is not a length of time", hint="such as `90 seconds` or `1 day`")
-    return root.within
+    return parse_duration(str(duration))
 
 
 def interests(subscriptions: Any) -> Any:
