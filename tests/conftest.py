@@ -8,6 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+# Property tests say what must hold, not how fast: a busy machine must not fail them. Loaded here, before any test
+# module, so that settings made from the default have it too.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 # A shell lets what it starts in the background ignore Ctrl-C, and processes that tests end with it would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
