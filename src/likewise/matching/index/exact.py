@@ -59,12 +59,6 @@ class ExactIndex:
         self._mark = np.zeros(HINTS + 1, dtype=np.int64)
         self._out = np.zeros((2, 4096), dtype=np.int32)
 
-    @property
-    def nbytes(self) -> int:
-        """Memory of the index."""
-        lists = (self._tests, self._postings, self._segments_of, self._segments)
-        return sum(part.nbytes for part in lists) + 100 * len(self._access)
-
     def add(self, slot: int, profile: Profile) -> None:
         """Compile a profile under a number of the caller's choice and make it active."""
         # The least likely to hold stands first, so that most candidates fail at once.

@@ -84,12 +84,6 @@ class SparseGroup(ProfileGroup):
         """How many candidates were looked at in full so far."""
         return self._clock[1:]
 
-    @property
-    def nbytes(self) -> int:
-        """Memory of the arrays of profiles and lists (without event terms)."""
-        lists = (self._profiles, self._by_meaning, self._by_value, self._by_name)
-        return sum(one.nbytes for one in lists) + self._records.nbytes + 16 * len(self._access)
-
     def is_active(self, slot: int) -> bool:
         """Whether a profile takes part."""
         return bool(self._records["active"][slot])

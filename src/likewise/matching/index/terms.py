@@ -73,11 +73,6 @@ class TermColumns:
         """Columns are below this."""
         return len(self.terms)
 
-    @property
-    def live(self) -> int:
-        """How many terms are needed."""
-        return self._live
-
     def add(self, term: str) -> int:
         """The column of a term, held once more."""
         number = self._numbers.get(term)
@@ -208,11 +203,6 @@ class Relations:
         self._rows: dict[tuple[int, int], int] = {}
         self._stamp = np.zeros(64, dtype=np.int64)
         self.table = np.zeros((64, 16), dtype=np.float32)
-
-    @property
-    def nbytes(self) -> int:
-        """Memory of the table."""
-        return self.table.nbytes
 
     def rows(
         self, numbers: Sequence[int], terms: Sequence[str], *, context: int = 0, theme: Sequence[str] = ()
