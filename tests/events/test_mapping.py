@@ -210,3 +210,53 @@ class _Slow(io.BytesIO):
 
     def read(self, size: int | None = -1) -> bytes:
         return super().read(min(size or -1, self._size))
+
+
+@pytest.mark.parametrize(
+    ("written", "form"),
+    [
+        (["16.11.2026 08:00", "17.11.2026 09:30"], "%d.%m.%Y %H:%M"),
+        (["16.11.2026, 08:00:01"], "%d.%m.%Y, %H:%M:%S"),
+        (["11/16/2026 8:05 AM", "1/2/2026 1:15 PM"], "%m/%d/%Y %I:%M %p"),
+        (["03/04/2026 08:00", "16/11/2026 08:00"], "%d/%m/%Y %H:%M"),
+        (["10/Oct/2000:13:55:36 -0700"], "%d/%b/%Y:%H:%M:%S %z"),
+        (["Mon, 16 Nov 2026 08:00:00 +0100"], "%a, %d %b %Y %H:%M:%S %z"),
+        (["2026/11/16 08:00:00"], "%Y/%m/%d %H:%M:%S"),
+        (["03/04/2026 08:00", "05/06/2026 08:00"], None),
+        (["2026-11-16 08:00", "2026-11-16T09:00Z"], None),
+        (["soon", "later"], None),
+    ],
+)
+def test_local_times_are_read_where_there_is_no_doubt(written: list[str], form: str | None) -> None:
+    mapping = guess_mapping([{"time": text, "temp": 1} for text in written])
+    assert mapping.plain().get("time_format") == form
+    if form is not None:
+        assert all(mapping.event({"time": text, "temp": 1}, default_id="e").start is not None for text in written)
+
+
+def test_makers_with_clocks_of_their_own_are_guessed_together() -> None:
+    mapping = guess_mapping([{"ts": 1700000000, "t": 1}, {"zeit": "16.11.2026 08:00", "t": 2}])
+    assert mapping.plain() == {"time": ["ts", "zeit"], "time_format": {"zeit": "%d.%m.%Y %H:%M"}}
+
+
+def test_a_date_beside_a_time_of_day_is_no_time() -> None:
+    """It would put every event at midnight."""
+    records = [{"date": "16.11.2026", "time": "08:00", "t": 1}, {"date": "17.11.2026", "time": "09:00", "t": 2}]
+    assert "time" not in guess_mapping(records).plain()
+    assert guess_mapping([{"date": "16.11.2026", "t": 1}]).plain()["time"] == "date"
+
+
+def test_a_table_with_semicolons_may_have_decimal_commas(tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text(
+        "Zeit;Feuchte;Notiz\n16.11.2026 08:00;23,5;ok\n16.11.2026 08:10;1.234,5;1,2 mm\n16.11.2026 08:20;7;\n"
+    )
+    seen: list[RecordMapping] = []
+    events = list(read_events(table, on_mapping=seen.append))
+    assert [event.attributes["Feuchte"] for event in events] == [[23.5], [1234.5], [7]]
+    assert events[1].attributes["Notiz"] == ["1,2 mm"]
+    saved = tmp_path / "m.yaml"
+    seen[-1].save(saved)
+    assert [event.tuples for event in read_events(table, mapping=RecordMapping.load(saved))] == [
+        e.tuples for e in events
+    ]

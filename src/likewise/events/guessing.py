@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from likewise.errors import InputError
 from likewise.events.instants import TimeRule
+from likewise.events.local_times import is_time_of_day, local_format
 from likewise.events.mapping import RecordMapping
 from likewise.events.values import parse_text
 
@@ -52,7 +53,7 @@ def settle_mapping(given: RecordMapping | None, records: Sequence[Record]) -> Re
     free = [{name: value for name, value in each.items() if name not in taken} for each in records]
     guess = guess_mapping(free, given.rule_of)
     found: dict[str, Any] = {role: getattr(guess, role) for role in guess.used if not getattr(given, role)}
-    return replace(given, **found, complete=True)
+    return _with_formats(replace(given, **found, complete=True), _Fields.of(records))
 
 
 def guess_mapping(records: Sequence[Record], rule_of: Callable[[str], TimeRule] | None = None) -> RecordMapping:
@@ -71,10 +72,30 @@ def guess_mapping(records: Sequence[Record], rule_of: Callable[[str], TimeRule] 
         return left.find(_TIMES, are_times) or left.timestamps({*beside, *left.ends()})
 
     times = fields.covering(time_in)
+    if len(times) == 1 and fields.are_dates_beside_a_clock(times[0]):
+        times = []  # the date alone would put every event at midnight
     ends = fields.covering(lambda left, _: left.find(_ENDS, are_times)) if times else []
     ids = fields.covering(lambda left, before: left.find(_IDS, lambda _, new: _are_ids([*fields.all(before), *new])))
     theme = fields.find(_THEMES, lambda _, found: all(isinstance(value, str | list) for value in found))
-    return RecordMapping(id=_one(ids), time=_one(times), end=_one(ends), theme=theme or ())
+    guess = RecordMapping(id=_one(ids), time=_one(times), end=_one(ends), theme=theme or ())
+    return guess if rule_of is not None else _with_formats(guess, fields)
+
+
+def _with_formats(mapping: RecordMapping, fields: _Fields) -> RecordMapping:
+    """The mapping with the formats of its times, where these are written as people of some place do.
+
+    >>> _with_formats(RecordMapping(time="at"), _Fields([{"at": "16.11.2026 08:00"}])).time_format
+    '%d.%m.%Y %H:%M'
+    """
+    if mapping.time_format is not None:
+        return mapping
+    rule = mapping.rule_of()
+    odd = [name for name in mapping.times if not _mostly(rule, fields.values(name))]
+    formats = {name: form for name in odd if (form := local_format(fields.values(name))) is not None}
+    if not formats:
+        return mapping
+    same = len(formats) == len(mapping.times) and len({*formats.values()}) == 1
+    return replace(mapping, time_format=next(iter(formats.values())) if same else formats)
 
 
 class GrowingGuess:
@@ -101,7 +122,7 @@ class GrowingGuess:
         free = _Fields(
             [{n: value for n, value in _leaves(record) if n not in {*mapping.taken, *(mapping.names or ())}}]
         )
-        name = free.find(_TIMES, _times_by(mapping.rule_of)) or free.timestamps(self._known)
+        name = free.find(_TIMES, _times_by(mapping.rule_of, local=False)) or free.timestamps(self._known)
         if name is None:
             if len(self._timeless) < _SHAPES:
                 self._timeless.add(shape)
@@ -152,6 +173,16 @@ class _Fields(NamedTuple):
     def ends(self) -> list[str]:
         return [name for name in self.names() if _plain(name) in _ENDS]
 
+    def are_dates_beside_a_clock(self, name: str) -> bool:
+        """Whether a field holds dates alone, and another one times of day."""
+        dates = all(
+            isinstance(value, str) and ":" not in value and " " not in value.strip() for value in self.values(name)
+        )
+        return dates and any(
+            other != name and (values := self.values(other)) and all(map(is_time_of_day, values))
+            for other in self.names()
+        )
+
     def timestamps(self, apart: Collection[str] = ()) -> str | None:
         """The first field that holds nothing but whole timestamps and is not among some others."""
         return next((n for n in self.names() if n not in apart and _are_timestamps(self.values(n))), None)
@@ -174,12 +205,17 @@ def _plain(name: str) -> str:
     return "".join(filter(str.isalnum, name)).lower()
 
 
-def _times_by(rule_of: Callable[[str], TimeRule]) -> _Fits:
+def _times_by(rule_of: Callable[[str], TimeRule], *, local: bool = True) -> _Fits:
     def are_times(name: str, found: list[object]) -> bool:
-        good = sum(_is_time(rule_of(name), value) for value in found)
-        return good > 0 and good >= len(found) / 2
+        rule = rule_of(name)
+        return _mostly(rule, found) or (local and rule.usual and local_format(found) is not None)
 
     return are_times
+
+
+def _mostly(rule: TimeRule, found: list[object]) -> bool:
+    good = sum(_is_time(rule, value) for value in found)
+    return good > 0 and good >= len(found) / 2
 
 
 def _is_time(rule: TimeRule, value: object) -> bool:

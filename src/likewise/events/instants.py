@@ -129,7 +129,7 @@ def _instant_of_text(field: str, text: str, zone: tzinfo, scale: Decimal | None)
     try:
         instant = _instant_of(datetime.fromisoformat(text), zone)
     except (ValueError, OverflowError):
-        hint = "such as 2010-07-11T20:30:00Z, or seconds since 1970"
+        hint = "such as 2010-07-11T20:30:00Z, or seconds since 1970; any other needs a time format"
         raise InputError(f"{field} {_shown(text)} is not an ISO 8601 time", hint=hint) from None
     return _checked(field, text, instant)
 

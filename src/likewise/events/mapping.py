@@ -17,9 +17,10 @@ from likewise.events.event import Event, Value
 from likewise.events.instants import TimeRule
 from likewise.events.values import check_span, check_text, flatten
 
-__all__ = ["KINDS", "RecordMapping", "at_path"]
+__all__ = ["COMMA", "KINDS", "RecordMapping", "at_path"]
 
-KINDS: Final = ("text", "number", "boolean", "time")
+COMMA: Final = "decimal comma"
+KINDS: Final = ("text", "number", COMMA, "boolean", "time")
 """What a value can be."""
 
 ANY: Final = "*"
@@ -262,12 +263,20 @@ class RecordMapping:
         time = ts, temp = temperature
         >>> print(RecordMapping(time=["ts", "zeitpunkt"]))
         time = ts or zeitpunkt, every other field is an attribute
+        >>> print(RecordMapping(time="at", time_format="%d.%m.%Y", attributes=["t"], kinds={"t": "decimal comma"}))
+        time = at (%d.%m.%Y), t, t with a decimal comma
         """
-        parts = [f"{role} = {' or '.join(names)}" for role, names in self.used.items()]
+        parts = [f"{role} = {' or '.join(map(self._written, names))}" for role, names in self.used.items()]
         parts += [name if name == called else f"{name} = {called}" for name, called in (self.names or {}).items()]
         if self.names is None:
             parts.append("every other field is an attribute")
-        return ", ".join(parts)
+        commas = [name for name, kind in self.kinds.items() if kind == COMMA]
+        return ", ".join([*parts, *([f"{' and '.join(commas)} with a decimal comma"] if commas else [])])
+
+    def _written(self, name: str) -> str:
+        """A field, and how its times are written."""
+        form = _of_field(self.time_format, name) if name in self.times else None
+        return name if form is None else f"{name} ({form})"
 
 
 def _listed(names: str | Sequence[str] | None) -> tuple[str, ...]:

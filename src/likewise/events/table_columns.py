@@ -18,15 +18,16 @@ from likewise.errors import InputError
 from likewise.events.columns import NO_TIME, EventColumns, TupleTable
 from likewise.events.event import Value
 from likewise.events.instants import read_times
-from likewise.events.mapping import RecordMapping
+from likewise.events.mapping import COMMA, RecordMapping
 from likewise.events.values import MAX_INTEGER, MIN_INTEGER, check_text, parse_text, parse_value
 
-__all__ = ["TableColumns", "value_of_cell"]
+__all__ = ["COMMA_NUMBER", "TableColumns", "value_of_cell"]
 
 CAPACITY: Final = 200_000
 """Distinct tuples after which all are numbered anew, so that an endless table of new readings fills no memory."""
 
 _NUMBER: Final = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
+COMMA_NUMBER: Final = re.compile(r"[-+]?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+", re.ASCII)
 _PADDED: Final = re.compile(r"[-+]?0\d", re.ASCII)
 _NOTHING, _BAD = -1, -2
 _Flaws = dict[int, InputError]
@@ -39,10 +40,14 @@ def value_of_cell(cell: str, kind: str | None = None) -> Value | None:
     [7, 1.5, '007', True, 'room 1', 'nan', None]
     >>> value_of_cell("7", "text"), value_of_cell("007", "number"), value_of_cell("x", "number")
     ('7', 7, 'x')
+    >>> [value_of_cell(cell, "decimal comma") for cell in ("23,5", "-1.234,5", "7", "1.5", "broken")]
+    [23.5, -1234.5, 7, 1.5, 'broken']
     """
     if kind == "text":
         return cell or None
     cell = cell.strip()
+    if kind == COMMA:
+        cell, kind = cell.replace(".", "").replace(",", ".") if COMMA_NUMBER.fullmatch(cell) else cell, None
     if _NUMBER.fullmatch(cell) and (kind == "number" or (kind is None and not _PADDED.match(cell))):
         if cell.lstrip("+-").isdigit() and MIN_INTEGER <= int(cell[:30]) <= MAX_INTEGER:
             return int(cell)

@@ -43,7 +43,9 @@ class Records:
     ] = None
     kind: Annotated[
         list[str] | None,
-        typer.Option(metavar="FIELD=KIND", help="What the values of a column are: text, number, boolean or time."),
+        typer.Option(
+            metavar="FIELD=KIND", help="What the values of a column are: text, number, decimal comma, boolean or time."
+        ),
     ] = None
     add: Annotated[
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="An attribute of every event; may be repeated.")
@@ -122,7 +124,8 @@ class Records:
         kept = f"saved in {self.save_mapping}" if self.save_mapping else "--save-mapping FILE keeps it"
         errors.print(f"guessed mapping: {mapping} ({kept})", markup=False, soft_wrap=True)
         if "time" not in mapping.used:
-            errors.print("no time was found: --time names it, --time-format reads it", soft_wrap=True)
+            told = "no time was found: --time names it, --time-format '%d/%m/%Y %H:%M' reads it"
+            errors.print(f"{told}; date and time of day must be one field", soft_wrap=True)
 
 
 def _first_file(path: str) -> Path | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, BinaryIO, Final, NamedTuple
 
 import numpy as np
@@ -16,9 +17,9 @@ from likewise.errors import InputError
 from likewise.events.columns import EventColumns
 from likewise.events.files import MAX_LINE, line_blocks
 from likewise.events.guessing import SAMPLE, settle_mapping
-from likewise.events.mapping import RecordMapping
+from likewise.events.mapping import COMMA, RecordMapping
 from likewise.events.records import Flaw, OnMapping, RecordIntake
-from likewise.events.table_columns import TableColumns, value_of_cell
+from likewise.events.table_columns import COMMA_NUMBER, TableColumns, value_of_cell
 
 __all__ = ["CsvColumns", "header_of", "read_csv_blocks", "row_blocks"]
 
@@ -242,7 +243,8 @@ def read_csv_blocks(
             block = block[block.find(raw) + len(raw) :].partition(b"\n")[2]
             number += raw.count(b"\n") + 1
             if mapping is None or not mapping.complete:
-                mapping = settle_mapping(mapping, _sample(names, block, chosen))
+                sample = _sample(names, block, chosen)
+                mapping = _with_commas(settle_mapping(mapping, sample), sample, separator=chosen)
                 if on_mapping is not None:
                     on_mapping(mapping)
             reader = CsvColumns(names, mapping, intake, separator=chosen)
@@ -250,6 +252,24 @@ def read_csv_blocks(
             yield from reader.read(block, number)
     if reader is None:
         raise InputError("no table in it", source=intake.source, hint="the first line names the columns")
+
+
+def _with_commas(mapping: RecordMapping, sample: list[dict[str, Any]], *, separator: str) -> RecordMapping:
+    """The mapping with the columns of numbers that have a decimal comma, as in tables where commas part no cells.
+
+    >>> rows = [{"t": "4,1", "n": 3, "s": "ok"}, {"t": 5, "n": 4, "s": "1,2"}]
+    >>> _with_commas(RecordMapping(), rows, separator=";").kinds
+    {'t': 'decimal comma'}
+    """
+    if separator == ",":
+        return mapping
+
+    def has_commas(name: str) -> bool:
+        texts = [row[name] for row in sample if isinstance(row.get(name), str)]
+        return bool(texts) and all(map(COMMA_NUMBER.fullmatch, texts))
+
+    found = {name: COMMA for name in sample[0] if name not in (*mapping.taken, *mapping.kinds) and has_commas(name)}
+    return replace(mapping, kinds={**mapping.kinds, **found}) if found else mapping
 
 
 def _sample(names: list[str], block: bytes, separator: str) -> list[dict[str, Any]]:
