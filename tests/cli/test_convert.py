@@ -136,7 +136,7 @@ def test_several_fields_of_time_and_their_clocks() -> None:
     run("makers.jsonl", "--mapping", "m.yaml", "--out", "y.jsonl")
     assert Path("y.jsonl").read_bytes() == Path("x.jsonl").read_bytes()
     guessed = run("makers.jsonl", "--time-format", "zeitpunkt=%d.%m.%Y %H:%M", "--out", "z.jsonl").err
-    assert "guessed mapping: time = ts or at or zeitpunkt," in guessed
+    assert "guessed mapping: time = ts or at or zeitpunkt (%d.%m.%Y %H:%M)," in guessed
 
 
 LOGS = {
