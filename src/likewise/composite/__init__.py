@@ -2,7 +2,6 @@
 
 from likewise.composite.catalogue import Changes, closure, reconcile
 from likewise.composite.compiled.kernel import kernel_is_cached
-from likewise.composite.compiled.patterns import uncollected
 from likewise.composite.composer import Composer, Refused
 from likewise.composite.detection import Detection, Line, ranked
 from likewise.composite.detector import Detector
@@ -67,5 +66,4 @@ __all__ = [
     "relation_of",
     "state_lines",
     "state_plain",
-    "uncollected",
 ]

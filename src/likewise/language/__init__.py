@@ -4,9 +4,6 @@ from likewise.language.durations import (
     parse_duration,
     write_duration,
 )
-from likewise.language.literals import (
-    ordered_literal,
-)
 from likewise.language.members import (
     labels,
     members,
@@ -107,7 +104,6 @@ __all__ = [
     "format_subscription",
     "labels",
     "members",
-    "ordered_literal",
     "parse",
     "parse_duration",
     "parse_event",

@@ -2,7 +2,6 @@
 
 from likewise.semantics.adjust.apart import Coded, Opposed
 from likewise.semantics.adjust.beside import Competitors, Contrast, Ranked, contrasted
-from likewise.semantics.adjust.differences import POWERS as DIFFERING_POWERS
 from likewise.semantics.adjust.differences import Differing
 from likewise.semantics.evidence import Evidence, Glossary, Model, SentenceEncoder, Weight, extra_words
 from likewise.semantics.measures.base import Matrix, Measure, Prepared, Shared, Themes
@@ -39,7 +38,6 @@ from likewise.semantics.wordnet.wordnet import Sense, Synset, WordNet
 
 __all__ = [
     "DEFAULT_WEIGHTING",
-    "DIFFERING_POWERS",
     "WEIGHTINGS",
     "BuildSummary",
     "Coded",
