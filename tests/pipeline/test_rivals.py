@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from likewise.pipeline import join_by_meaning, join_tables
+from likewise.pipeline.joins.names import DROPPED
 from likewise.pipeline.joins.rivals import GAIN, MARGIN, RIVALS, SLOPE, AmongRivals, scoring
 from likewise.semantics import Evidence, measure
 from likewise.testing import TableMeasure
@@ -53,12 +54,29 @@ def test_a_pair_loses_by_its_best_rival(seed: int) -> None:
 
 
 def test_terms_that_mean_the_same_are_no_rivals() -> None:
-    table = {("laptop", "notebook 14"): 0.8, ("notebook computer", "notebook 14"): 0.8}
-    alone = AmongRivals(TableMeasure(table)).matrix(["laptop", "notebook computer"], ["notebook 14"])
+    table = {("laptop", "notebook pro"): 0.8, ("notebook computer", "notebook pro"): 0.8}
+    alone = AmongRivals(TableMeasure(table)).matrix(["laptop", "notebook computer"], ["notebook pro"])
     assert alone.max() < 0.5
     both = {("laptop", "notebook computer"): 0.97, ("notebook computer", "laptop"): 0.97}
-    together = AmongRivals(TableMeasure(table | both)).matrix(["laptop", "notebook computer"], ["notebook 14"])
+    together = AmongRivals(TableMeasure(table | both)).matrix(["laptop", "notebook computer"], ["notebook pro"])
     assert together.min() > 0.8
+
+
+def test_codes_and_leading_words_that_the_right_has_no_use_for_are_left_out() -> None:
+    """What is left out costs half a bit a word; a code costs nothing, and where the right has it, it stays."""
+    table = TableMeasure({("fan", "ventilator"): 0.9, ("fan", "lobby ventilator"): 0.2})
+    alone = float(AmongRivals(table).matrix(["fan"], ["ventilator"])[0, 0])
+    names = ["ventilator F3", "lobby ventilator", "north lobby ventilator", "VentilatorF3", "F3"]
+    [found] = AmongRivals(table).matrix(["fan"], names)
+    assert found[0] == pytest.approx(alone)
+    for score, dropped in zip(found[1:3], (1, 2), strict=True):
+        assert bits(float(score)) == pytest.approx(bits(alone) - DROPPED * dropped, abs=1e-3)
+    assert float(found[4]) == 0
+    [kept] = AmongRivals(table).matrix(["fan", "lobby clock"], ["lobby ventilator"])[:1]
+    assert bits(float(kept[0])) == pytest.approx(bits(0.2) + GAIN, abs=1e-3)
+    coded = AmongRivals(table).matrix(["fan", "motor F3"], ["ventilator F3", "fan F3", "fan F9"])
+    assert coded[0, :2].tolist() == [0, 0]
+    assert 0.99 < float(coded[0, 2]) < 1
 
 
 def test_a_single_right_term_has_no_rival_and_an_empty_side_no_score() -> None:

@@ -2,7 +2,8 @@
 
 Two terms that are compared alone may share a word and still be strangers: a coffee machine is a machine, and so is a
 washing machine. In a join the right side lists what there is to choose from, so a pair loses where another term of
-the right explains the left term nearly as well, or better. Terms of the right that mean the same are no rivals.
+the right explains the left term nearly as well, or better. Terms of the right that mean the same are no rivals. It also
+tells which words of a left term matter (see `NameReader`).
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise.pipeline.joins.names import NameReader, ReadNames
 from likewise.semantics import Evidence, Matrix, Measure, Prepared, Shared, Themes
 
 __all__ = ["AmongRivals", "scoring"]
 
-GAIN: Final = 0.5
+GAIN: Final = 1.0
 """Bits in favour: what stands in a table to be joined has a partner more often than two terms met by chance."""
-MARGIN: Final = 1.5
+MARGIN: Final = 2.0
 """By so many bits a pair must be ahead of its rivals to keep its score."""
 SLOPE: Final = 3.0
 """Bits lost for each bit that it is not."""
@@ -47,7 +49,7 @@ class AmongRivals(Measure):
     >>> table = TableMeasure({("coffee machine", "espresso maker"): 0.8, ("washing machine", "espresso maker"): 0.6})
     >>> scores = AmongRivals(table).matrix(["coffee machine", "washing machine"], ["espresso maker"])
     >>> [round(float(score), 2) for score in scores[:, 0]]
-    [0.83, 0.0]
+    [0.7, 0.0]
     """
 
     name = "evidence"
@@ -72,6 +74,7 @@ class _Ranged:
         self._measure = measure
         self._ready = ready
         self._theme = theme
+        self._reader = NameReader(ready.terms)
         self._same: dict[tuple[int, int], float] = {}
 
     @property
@@ -79,12 +82,17 @@ class _Ranged:
         return self._ready.terms
 
     def rows(self, event_terms: Sequence[str], *, event_theme: Sequence[str] = ()) -> Matrix:
-        scores = self._ready.rows(event_terms, event_theme=event_theme)
-        if not scores.size:
-            return scores
-        bits = _bits(scores)
+        if not event_terms or not self.terms:
+            return self._ready.rows(event_terms, event_theme=event_theme)
+        names = ReadNames(self._reader, event_terms)
+        scores = self._ready.rows(names.texts, event_theme=event_theme)
+        bits = names.best(_bits(scores))
         found = _probability(bits + GAIN - SLOPE * np.maximum(0.0, self._rivals(bits) - bits + MARGIN))
-        return np.where((scores <= 0) | (scores >= 1), scores, found).astype(np.float32)
+        first = scores[names.first]
+        same = (first >= 1) & names.whole[:, None]
+        # What no reading has anything in common with stays at nothing.
+        found[np.isneginf(names.best(np.where(scores > 0, 0.0, -np.inf)))] = 0
+        return np.where(same, first, found).astype(np.float32)
 
     def _rivals(self, bits: Bits) -> Bits:
         """For each pair the bits of its best rival."""
