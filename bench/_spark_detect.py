@@ -102,7 +102,7 @@ def _as_csv(events: list[Any], path: Path) -> str:
 
 def stream_rows(folder: Path, *, quick: bool) -> Iterator[dict[str, object]]:
     """A long stream of the same pattern: the last batches must cost what the first did, and hold no more."""
-    batches, size = (9, 1_000) if quick else (320, 4_000)
+    batches, size = (9, 1_000) if quick else (1_000, 1_000)
     told = task(__file__, "stream", cores=2, folder=str(folder / "stream"), batches=batches, size=size)
     for what, unit, scale in (
         ("seconds", "s a batch by the clock", 1.0),

@@ -127,12 +127,14 @@ class _Ranged:
         new = [key for key in dict.fromkeys(keys) if key not in self._same]
         if not new:
             return
-        mine, theirs = ([self.terms[key[at]] for key in new] for at in (0, 1))
+        # All of them at once: a row of many pairs costs hardly more than one of a single pair.
+        places, at = np.unique(np.array(new), return_inverse=True)
+        terms = [self.terms[place] for place in places.tolist()]
         themes = {"subscription_theme": self._theme, "event_theme": self._theme}
-        same = np.minimum(
-            self._measure.pairwise(mine, theirs, **themes), self._measure.pairwise(theirs, mine, **themes)
-        )
-        self._same |= dict(zip(new, np.log2(np.maximum(1.0 - same.astype(np.float64), _EDGE)).tolist(), strict=True))
+        scores = self._measure.matrix(terms, terms, **themes)
+        one, other = at.reshape(len(new), 2).T
+        same = np.minimum(scores[one, other], scores[other, one]).astype(np.float64)
+        self._same |= dict(zip(new, np.log2(np.maximum(1.0 - same, _EDGE)).tolist(), strict=True))
 
 
 def _bits(scores: Matrix) -> Bits:
