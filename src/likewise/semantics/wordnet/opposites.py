@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from likewise.errors import MissingError
 from likewise.events import normalise, words_in
-from likewise.semantics.text import STOP_WORDS
+from likewise.semantics.text import STOP_WORDS, fold
 from likewise.semantics.wordnet import files
 from likewise.semantics.wordnet.wordnet import WordNet
 
@@ -26,6 +26,27 @@ PARTICLES = dict(pair.split(":") for pair in words_in("opposite_particles", pack
 
 STATES = frozenset({*PARTICLES, *PARTICLES.values()})
 """Stop words that tell states apart: a light is on or off."""
+
+
+def _exclusive() -> dict[str, frozenset[str]]:
+    """By word, the others that it excludes."""
+    found: dict[str, set[str]] = {}
+    for line in (*words_in("exclusive_words", package="likewise.semantics"), *map(":".join, PARTICLES.items())):
+        words = line.split(":")
+        for word in words:
+            found.setdefault(word, set()).update(other for other in words if other != word)
+    return {word: frozenset(others) for word, others in found.items()}
+
+
+EXCLUSIVE = _exclusive()
+"""Sets of words of which no two can be meant, where WordNet has no antonyms."""
+
+ABROAD = {
+    fold(word): english
+    for english, *words in (line.split(":") for line in words_in("states_abroad", package="likewise.semantics"))
+    for word in words
+}
+"""The English words of which words of other languages have the opposites."""
 
 COMMON = 0.1
 """A sense counts if it is the first of its part of speech or at least that share of the most common one there; a part
@@ -82,7 +103,8 @@ class Opposites:
     Direct ones are the antonym pointers of a word's common senses (open, closed). Indirect ones go over the adjective
     that a satellite is similar to (vacant, empty, full), over the verb of which another is a manner (depart, leave,
     arrive), over the act that a noun names (arrival, arrive), over what a definition denies (vacant: "without an
-    occupant"), and over a prefix where WordNet does not know the word.
+    occupant"), and over a prefix where WordNet does not know the word. A list of words that exclude each other has what
+    WordNet lacks (supply, return).
     """
 
     def __init__(self, wordnet: WordNet) -> None:
@@ -106,7 +128,12 @@ class Opposites:
 
     def _stand(self, word: Word) -> Stand:
         """What a word says and denies; asked for as `stand`, which remembers."""
-        return self._negated(word) if word.negated else self._plain(word.text)
+        if word.negated:
+            return self._negated(word)
+        english = ABROAD.get(fold(word.text))
+        if english is None or self._forms(word.text):
+            return self._plain(word.text)
+        return self._plain(english)
 
     def opposite(self, one: str, other: str) -> bool:
         """Whether two words are opposites."""
@@ -125,7 +152,8 @@ class Opposites:
         verbs = {verb for verb in _follow(acts, self._verb) if _akin(self._wordnet.words(verb), text)}
         poles = common | verbs | set(_follow(self._without_antonym(common), self._head))
         bare = {text, *(form for part in forms for form in forms[part])}
-        denied = {*self._names(_follow(common, self._antonym)), *self._denied(common), *_particle(text)}
+        excluded = (other for word in bare for other in EXCLUSIVE.get(word, ()))
+        denied = {*self._names(_follow(common, self._antonym)), *self._denied(common), *excluded}
         if not common:
             denied.update(self._without_prefix(text))
         # A manner of leaving says that one leaves; it does not deny all that leaving denies.
@@ -230,10 +258,6 @@ def _edges(
 def _follow(senses: Iterable[int], edges: Mapping[int, Sequence[int]]) -> Iterator[int]:
     for sense in senses:
         yield from edges.get(sense, ())
-
-
-def _particle(text: str) -> list[str]:
-    return [other for pair in PARTICLES.items() if text in pair for other in pair if other != text]
 
 
 def _akin(names: Iterable[str], word: str) -> bool:
