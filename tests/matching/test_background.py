@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.encoders import HashedEncoder
 
 from likewise.engine import Engine
 from likewise.errors import BuildError, MissingError
 from likewise.events import Event
 from likewise.language import parse
-from likewise.matching import LEARNED_AT, Background, Commonness, Matcher, joint
+from likewise.matching import LEARNED_AT, Background, Commonness, KnownStream, Matcher, joint
 from likewise.matching.background import least_product
 from likewise.semantics import Evidence, WordNet
 
@@ -100,6 +102,28 @@ def test_the_kernel_the_explanation_and_single_events_agree(plain: Evidence) -> 
             explanation = matcher.explain(["noise", "lift", "vehicle"].index(str(name)), event)
             assert explanation.score == pytest.approx(score, abs=1e-5)
             assert "prior" in explanation.text(full=True)
+
+
+def test_values_of_the_stream_that_are_nearer_count_alike_in_kernel_and_explanation() -> None:
+    events = stream(70)
+    measure = Evidence(encoder=HashedEncoder(), wordnet=False)
+    background = Background.of(events)
+    matcher = filled(measure, background, threshold=0.0)
+    around = measure.surrounded_by(KnownStream(background.events).values())
+    assert around is not None
+    [ranks] = around.prepare(["car"]).bits(["auto"])
+    assert ranks[0] < 0, "with these vectors others are nearer"
+    scores = told(matcher, events)
+    assert [row for event in events[:9] for row in told(matcher, [event])] == scores[:9]
+    said = []
+    for event, row in zip(events[:9], scores, strict=False):
+        for name, score in row:
+            explanation = matcher.explain(["noise", "lift", "vehicle"].index(str(name)), event)
+            assert explanation.score == pytest.approx(score, abs=1e-5)
+            said.append(explanation.text(full=True))
+    assert any("of the stream" in text for text in said)
+    deaf = replace(measure.model, nearer_event=0.0, nearer_subscription=0.0)
+    assert told(filled(Evidence.of(measure.sources, deaf), background, threshold=0.0), events) != scores
 
 
 def test_a_sample_changes_scores_and_its_version_tells_which(plain: Evidence) -> None:

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.encoders import PlacedEncoder
 
 from likewise.errors import InputError, LikewiseError, MissingError
 from likewise.semantics import Competitors, Evidence, Glossary, Model, WordNet
-from likewise.semantics.evidence import Features, PairShape, Sources, TermSide, features, fit, probability
+from likewise.semantics.evidence import (
+    Features,
+    PairShape,
+    Sources,
+    Surroundings,
+    TermSide,
+    features,
+    fit,
+    probability,
+)
 from likewise.semantics.evidence.features import HEADS
 from likewise.semantics.evidence.lexical import WordRelation
 
@@ -192,11 +203,35 @@ def test_scores_are_probabilities_for_any_text(plain: Evidence) -> None:
     assert (np.diag(scores) == 1).all()
 
 
-def test_words_of_the_stream_are_evidence(plain: Evidence) -> None:
-    """Beside the spaces' rank nothing changes for what is the same."""
+def test_words_of_the_stream_that_are_nearer_speak_against_a_pair() -> None:
+    """Noon and dusk are 90 degrees apart, and three and five lie between them; dawn and night do not."""
+    clock = PlacedEncoder(noon=0, dusk=90, dawn=-100, night=195, three=45, five=80)
+    model = replace(Model.shipped(), nearer_event=0.5, nearer_subscription=0.25)
+    lone = Evidence.of(Sources(encoder=clock, wordnet=None), model)
+    beside = lone.with_background(Competitors.of(["dawn", "night", "three", "five", "noon", "dusk"]))
+    assert lone.surroundings is None
+    # Two words are nearer to dusk, two to noon: log2(1 + 2) doublings each.
+    bits = beside.bits("noon", "dusk") - lone.bits("noon", "dusk")
+    assert bits == pytest.approx(-(0.5 + 0.25) * np.log2(3), abs=1e-4)
+    assert one(beside, "noon", "dusk") < one(lone, "noon", "dusk")
+    assert one(beside, "noon", "noon") == 1
+    said = [str(weight) for weight in beside.weights("noon", "dusk")]
+    assert any("2 words of the stream are nearer to the event's term" in text for text in said)
+
+
+def test_words_of_the_events_language_are_not_counted_as_nearer_to_its_term(wordnet: WordNet) -> None:
+    """`porte de garage` and `porte de cave` are near each other because both are French."""
+    places = {"garage door": 0, "porte de garage": 30, "porte de cave": 35, "cellar door": 10}
+    sources = Sources(encoder=PlacedEncoder(**places), wordnet=wordnet)
+    around = Surroundings(list(places), sources, Model.shipped())
+    theirs, mine = around.prepare(["garage door"]).ranks(["porte de garage", "cellar door"])
+    assert theirs.tolist() == [[0.0], [0.0]]
+    assert mine.tolist() == [[1.0], [0.0]], "the cellar door is nearer to the garage door than its name in French"
+
+
+def test_without_encoder_and_spaces_the_stream_says_nothing(plain: Evidence) -> None:
     beside = plain.with_background(Competitors.of(["Ireland", "Spain", "Kingdom of Spain"]))
-    assert one(beside, "Ireland", "Ireland") == 1
-    assert 0 <= one(beside, "Ireland", "Kingdom of Spain") <= 1
+    assert one(beside, "Ireland", "Kingdom of Spain") == one(plain, "Ireland", "Kingdom of Spain")
 
 
 # The file of weights

@@ -10,6 +10,7 @@ what they agree on in the same way.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -22,7 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.events import Event
+from likewise.matching.encoding import term_of
 from likewise.matching.index.dense_kernel import CHANCE, MEANT, joint_score
+from likewise.semantics import Measure
+from likewise.semantics.evidence import Surroundings
 
 if TYPE_CHECKING:
     from likewise.matching.matcher import Matcher
@@ -30,6 +34,9 @@ if TYPE_CHECKING:
 
 MOST_EVENTS = 256
 """So many events are sample enough; each is compared with every subscription."""
+
+MOST_WORDS = 1024
+"""So many distinct values of a sample, those that most events have, are the words of its stream."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +62,34 @@ class Background:
 
     def __repr__(self) -> str:
         return f"<Background: {len(self.events)} events, version {self.version}>"
+
+
+class KnownStream:
+    """The events that a matcher takes for its stream, and what their words say of pairs of values.
+
+    Attributes are left out: a stream has few of them, and one that is nearer may well be another name for the same.
+    """
+
+    def __init__(self, events: tuple[Event, ...] = ()) -> None:
+        self.events = events
+        self._around: dict[int, tuple[Measure, Surroundings | None]] = {}
+
+    def values(self) -> list[str]:
+        """The distinct text values that most events have."""
+        said = Counter(
+            term
+            for event in self.events
+            for term in {term_of(value) for _, value in event.tuples if type(value) is str}
+        )
+        return sorted(said, key=lambda term: (-said[term], term))[:MOST_WORDS]
+
+    def around(self, measure: Measure | None) -> Surroundings | None:
+        """The values of the stream, made ready for evidence; other measures have no use for them."""
+        if not self.events or measure is None:
+            return None
+        if id(measure) not in self._around:
+            self._around[id(measure)] = measure, measure.surrounded_by(self.values())
+        return self._around[id(measure)][1]
 
 
 LEARNED_AT = (64, MOST_EVENTS)

@@ -128,22 +128,27 @@ def parts_of(
     settings: Settings,
     *,
     measure: Measure | None,
+    beside: Measure | None,
     competition: Competition,
     temperature: float,
     attribute_bits: float,
     themes: bool = True,
 ) -> MatrixParts:
-    """Both matrices as the settings ask for them; `themes=False` leaves the themes of both sides out."""
-    if measure is None:
+    """Both matrices as the settings ask for them; `themes=False` leaves the themes of both sides out.
+
+    `beside` is the measure of values, which may know those of the stream.
+    """
+    if measure is None or beside is None:
         return MatrixParts(attribute_matrix(profile, event, None), value_matrix(profile, event, None))
     told = themes and settings.approach.base == "thematic"
     subscription_theme, event_theme = (profile.theme, event.theme) if told else ((), ())
 
-    def plain(mine: Sequence[str], theirs: Sequence[str]) -> NDArray[np.float32]:
-        return measure.matrix(mine, theirs, subscription_theme=subscription_theme, event_theme=event_theme)
+    def by(one: Measure) -> RelateTerms:
+        return lambda mine, theirs: one.matrix(
+            mine, theirs, subscription_theme=subscription_theme, event_theme=event_theme
+        )
 
-    names: RelateTerms = plain
-    values: RelateTerms = plain
+    names, values = by(measure), by(beside)
     if settings.approach.base == "hybrid" and isinstance(measure, Hybrid):
         names = measure.property_matrix
     if settings.approach.contrast:

@@ -153,13 +153,15 @@ def explain(
     parts: MatrixParts,
     plain: MatrixParts | None,
     measure: Measure | None,
+    beside: Measure | None,
     distinct: bool,
     commonness: Commonness,
     out_of_topics: Sequence[int] = (),
 ) -> Explanation:
     """The explanation of one pair; `plain` are its matrices without themes, `out_of_topics` what meets no topic.
 
-    `commonness` says how common answers to the predicates are in the stream.
+    `beside` is the measure of values, which may know those of the stream; `commonness` says how common answers to the
+    predicates are there.
     """
     combined = parts.combined
     columns = _chosen(combined, distinct=distinct)
@@ -188,7 +190,9 @@ def explain(
                 running,
                 None if plain is None else float(plain.combined[row, column]),
                 _reasons(predicate, said, measure, profile=profile, event=event, settings=settings),
-                *_evidence(predicate, said, measure, parts=(parts.attributes[row, column], parts.values[row, column])),
+                *_evidence(
+                    predicate, said, (measure, beside), parts=(parts.attributes[row, column], parts.values[row, column])
+                ),
             )
         )
     score = aggregate(reached, settings.aggregation, commonness=commonness)
@@ -283,17 +287,22 @@ def _reasons(
 
 
 def _evidence(
-    predicate: Predicate, said: tuple[str, Value], measure: Measure | None, *, parts: tuple[float, float]
+    predicate: Predicate,
+    said: tuple[str, Value],
+    measures: tuple[Measure | None, Measure | None],
+    *,
+    parts: tuple[float, float],
 ) -> tuple[tuple[Shared, ...], tuple[Shared, ...]]:
     """The bits behind both parts of an entry; what its surroundings in the system add is the last of them."""
-    if not isinstance(measure, Evidence):
+    measure, beside = measures
+    if not isinstance(measure, Evidence) or not isinstance(beside, Evidence):
         return (), ()
     name, value = predicate.attribute, predicate.value
     mine = _weighed(measure, normalise(name), normalise(said[0]), parts[0]) if predicate.attribute_approximate else ()
     by_meaning = _by_meaning(predicate, said)[1 if predicate.attribute_approximate else 0 :]
     if not by_meaning or predicate.operator is not Operator.EQ or isinstance(value, Range):
         return mine, ()
-    return mine, _weighed(measure, *by_meaning[0], parts[1])
+    return mine, _weighed(beside, *by_meaning[0], parts[1])
 
 
 def _weighed(measure: Evidence, mine: str, theirs: str, reached: float) -> tuple[Shared, ...]:

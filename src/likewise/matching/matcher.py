@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from likewise.errors import BuildError
 from likewise.events import Event
 from likewise.language import Operator, Options, Profile
-from likewise.matching.background import Background, Commonness
+from likewise.matching.background import Background, Commonness, KnownStream
 from likewise.matching.competition import Competition
 from likewise.matching.definition import MatrixParts, parts_of
 from likewise.matching.encoding import Encoded, TupleVocabulary, term_of
@@ -237,7 +237,7 @@ class Matcher:
         self._handle_of = np.zeros(64, dtype=np.int32)
         self._lock = self.vocabulary.lock
         self._exact = ExactIndex(self.vocabulary)
-        self._sample: tuple[Event, ...] = ()
+        self._stream = KnownStream()
         self._sampled: Encoded | None = None
         self._groups = Groups(self._make_group, dense=dense)
         if isinstance(background, Background):
@@ -256,7 +256,7 @@ class Matcher:
         """An empty matcher that scores as this one does: the same measures, options and competitors."""
         twin = Matcher(distinct=self._distinct, dense=self._dense, vocabulary=self.vocabulary)
         twin._choices, twin._competition = self._choices, self._competition
-        twin._set_sample(self._sample)
+        twin._set_stream(self._stream)
         return twin
 
     def learn(self, background: Background | None, *, yielding: bool = False) -> None:
@@ -269,27 +269,31 @@ class Matcher:
             if events and self.is_indexed:
                 hint = "give the background before so many subscriptions"
                 raise BuildError("indexed subscriptions cannot learn a background", hint=hint)
-            self._set_sample(events, yielding=yielding)
+            self._set_stream(KnownStream(events), yielding=yielding)
 
     @property
     def is_indexed(self) -> bool:
         """Whether profiles are so many that they are indexed."""
         return any(isinstance(group, SparseGroup) and group.conditions.used for group in self._groups)
 
-    def _set_sample(self, events: tuple[Event, ...], *, yielding: bool = False) -> None:
-        self._sample, self._sampled = events, None
-        self._groups.dense = sys.maxsize if events and not yielding else self._dense
+    def _set_stream(self, stream: KnownStream, *, yielding: bool = False) -> None:
+        self._stream, self._sampled = stream, None
+        self._groups.dense = sys.maxsize if stream.events and not yielding else self._dense
         for group in self._groups:
-            group.know(None)
+            group.know(None, None)
 
     def _keep_sample(self) -> None:
         """Let all groups know the sample, as numbers that are valid now."""
-        if not self._sample:
+        if not self._stream.events:
             return
         if self._sampled is None or self._sampled.generation != self.vocabulary.generation:
-            self._sampled = self.vocabulary.encode(self._sample)
+            self._sampled = self.vocabulary.encode(self._stream.events)
             for group in self._groups:
-                group.know(self._sampled)
+                self._tell(group)
+
+    def _tell(self, group: MatchGroup) -> None:
+        """Let a group know the sample and the words around its values."""
+        group.know(self._sampled, None if self._sampled is None else self._stream.around(group.measure))
 
     def add(self, profile: Profile, *, options: Options | None = None, key: Hashable = None) -> int:
         """Register a profile, active, and give its handle."""
@@ -309,8 +313,8 @@ class Matcher:
             named = handle if key is None else key
             self._registrations[handle] = Registration(named, profile, settings, group, slot)
             if isinstance(group, SparseGroup):
-                if self._sample:
-                    self._set_sample(())
+                if self._stream.events:
+                    self._set_stream(KnownStream())
                 self._move(self._groups.moving(profile, settings))
             return handle
 
@@ -486,11 +490,17 @@ class Matcher:
             event,
             settings,
             measure=measure,
+            beside=self._beside(measure),
             competition=self._competition,
             temperature=1.0 if measure is None else self._choices.temperature_of(settings.approach),
             attribute_bits=self._choices.bits_of(settings.approach),
             themes=themes,
         )
+
+    def _beside(self, measure: Measure | None) -> Measure | None:
+        """The measure of values: beside the stream's, where these are known."""
+        around = self._stream.around(measure)
+        return measure.beside(around) if around is not None and isinstance(measure, Evidence) else measure
 
     def _explain_match(self, match: Match) -> Explanation:
         # Of what the match was made with, not of what the matcher would take now.
@@ -503,6 +513,7 @@ class Matcher:
     def _explain(self, name: str, profile: Profile, event: Event, settings: Settings) -> Explanation:
         base = settings.approach.base
         themed = base == "thematic" and bool(profile.theme or event.theme)
+        measure = self._choices.measure_of(settings.approach)
         return explain(
             name,
             profile,
@@ -510,7 +521,8 @@ class Matcher:
             settings,
             parts=self.parts(profile, event, settings),
             plain=self.parts(profile, event, settings, themes=False) if themed else None,
-            measure=self._choices.measure_of(settings.approach),
+            measure=measure,
+            beside=self._beside(measure),
             distinct=self._distinct,
             commonness=self._commonness(profile, settings),
             out_of_topics=self._choices.out_of_topics(profile, event) if base == "clustered" else (),
@@ -527,7 +539,7 @@ class Matcher:
 
     def _commonness(self, profile: Profile, settings: Settings) -> Commonness:
         """How common answers to a profile's predicates are in the stream, if that is known."""
-        if not self._sample or settings.aggregation is not Aggregation.JOINT:
+        if not self._stream.events or settings.aggregation is not Aggregation.JOINT:
             return Commonness.unknown([tells(each) for each in profile.predicates])
         with self._lock:
             twin = self.sibling()
@@ -535,7 +547,7 @@ class Matcher:
             handle = twin.add(profile, options=Options(settings.threshold, None, str(settings.approach)))
             group = twin._registrations[handle].group
             assert isinstance(group, DenseGroup)
-            group.know(twin._sampled)
+            twin._tell(group)
             found = group.commonness(profile)
             twin.remove(handle)
             return found
@@ -554,7 +566,7 @@ class Matcher:
             attribute_bits=self._choices.bits_of(approach),
             **({"clusters": self._choices.clusters()} if approach.base == "clustered" else {}),
         )
-        group.know(self._sampled)
+        self._tell(group)
         return group
 
     def _known(self, handle: int) -> Registration:

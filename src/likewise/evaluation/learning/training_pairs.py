@@ -22,7 +22,7 @@ import yaml
 
 from likewise.errors import MissingError
 from likewise.evaluation.datasets.thematic import DatasetRecipe, build_thematic, data_folder
-from likewise.events import normalise
+from likewise.events import normalise, words_in
 from likewise.semantics import Glossary, WordNet, extra_words, key
 
 PER_KIND: Final = 800
@@ -53,7 +53,24 @@ LABELS: Final = {
 
 _BEFORE: Final = ("", "", "high", "low", "new", "increased", "decreased", "first", "daily", "outdoor")
 _AFTER: Final = ("event", "alarm", "level", "report", "status", "sensor", "usage", "request", "notice")
+_BEFORE_IN_FRENCH: Final = (
+    "",
+    "",
+    "élevé",
+    "faible",
+    "nouveau",
+    "accru",
+    "réduit",
+    "premier",
+    "quotidien",
+    "extérieur",
+)
+_AFTER_IN_FRENCH: Final = ("événement", "alarme", "niveau", "rapport", "état", "capteur", "usage", "demande", "avis")
+_TURNED: Final = {2: 3, 3: 2, 5: 6, 6: 5}
+"""Which of the words before a term are opposites, by their places."""
 
+
+_STOP_WORDS: Final = frozenset(words_in("stop_words", package="likewise.semantics"))
 
 _ALL_OF_EUROVOC: Final = 100_141
 """The scheme that every concept is in."""
@@ -110,7 +127,8 @@ def training_pairs(*, data: Path | None = None, seed: int = 1, per_kind: int = P
         rng = random.Random(f"{seed} {number}")
         made += _thinned(make(rng), rng, per_kind=per_kind)
     rng = random.Random(f"{seed} extra")
-    ruled = [*extra_word_pairs(made, rng), *numbered_pairs(made, rng), *framed_pairs(made, rng)]
+    ruled = [*extra_word_pairs(made, rng), *numbered_pairs(made, rng), *framed_pairs(made, rng),
+             *framed_in_french(made, rng)]  # fmt: skip
     made += _thinned(ruled, rng, per_kind=per_kind)
     once = {(normalise(pair.subscription), normalise(pair.event)): pair for pair in reversed(made)}
     return [pair for (left, right), pair in sorted(once.items()) if key(left) != key(right) or pair.kind == "light"]
@@ -176,6 +194,24 @@ def thesaurus_pairs(
             if near not in (name, *entry.above, *below[name], *entry.related):
                 yield Pair(mine, rng.choice(entries[near].labels[:3]), "same field", source, name)
         yield from _foreign(entry, sibling, stranger, rng, source=source, name=name)
+    yield from _compounds(entries, source=source)
+
+
+def _compounds(entries: Mapping[str, ThesaurusEntry], *, source: str) -> Iterator[Pair]:
+    """`energy` and `energy policy`, which is another thing; `policy` and `energy policy`, which is one."""
+    owner = {label.lower(): name for name, entry in entries.items() for label in entry.labels[:1]}
+    for name, entry in entries.items():
+        words = entry.labels[0].lower().split()
+        if not 1 < len(words) < 4 or not _STOP_WORDS.isdisjoint(words):
+            continue
+        whole = " ".join(words)
+        for size in range(1, len(words)):
+            first, last = (owner.get(" ".join(part)) for part in (words[:size], words[size:]))
+            if first is not None and first not in entry.above:
+                yield Pair(" ".join(words[:size]), whole, "turned", f"{source} compounds", name)
+            if last is not None:
+                yield Pair(" ".join(words[size:]), whole, "modified", f"{source} compounds", name)
+                yield Pair(whole, " ".join(words[size:]), "wider", f"{source} compounds", name)
 
 
 def _foreign(
@@ -222,9 +258,8 @@ def iptc_pairs(path: Path, rng: random.Random) -> Iterator[Pair]:
     with _open(path) as stream:
         concepts = json.load(stream)["conceptSet"]
     entries = {
-        raw["qcode"]: ThesaurusEntry(
-            (raw["prefLabel"]["en-GB"],), tuple(raw.get("broader", ())), tuple(raw.get("related", ()))
-        )
+        # Links between concepts are addresses.
+        raw["uri"]: ThesaurusEntry((raw["prefLabel"]["en-GB"],), tuple(raw.get("broader", ())))
         for raw in concepts
         if "en-GB" in raw.get("prefLabel", {})
     }
@@ -441,6 +476,19 @@ def framed_pairs(pairs: Sequence[Pair], rng: random.Random) -> Iterator[Pair]:
         before, after = rng.choice(_BEFORE), rng.choice(_AFTER)
         mine, theirs = (f"{before} {term} {after}".strip() for term in (pair.subscription, pair.event))
         yield Pair(mine, theirs, pair.kind, "framed", pair.concept)
+
+
+def framed_in_french(pairs: Sequence[Pair], rng: random.Random) -> Iterator[Pair]:
+    """Both terms of a pair within words that mean the same in two languages, or opposite ones."""
+    for pair in (pair for pair in pairs if pair.source == "EuroVoc in French"):
+        before, after = rng.randrange(len(_BEFORE)), rng.randrange(len(_AFTER))
+        mine = f"{_BEFORE[before]} {pair.subscription} {_AFTER[after]}".strip()
+        ends = f"{_AFTER_IN_FRENCH[after]} {pair.event}"
+        theirs = f"{ends} {_BEFORE_IN_FRENCH[before]}".strip()
+        yield Pair(mine, theirs, pair.kind, "framed in French", pair.concept)
+        if pair.kind == "synonym" and before in _TURNED:
+            turned = f"{ends} {_BEFORE_IN_FRENCH[_TURNED[before]]}"
+            yield Pair(mine, turned, "opposite", "framed in French", pair.concept)
 
 
 def name_pairs(titles: Sequence[str], wordnet: WordNet, rng: random.Random) -> Iterator[Pair]:

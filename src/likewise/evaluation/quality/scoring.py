@@ -13,6 +13,7 @@ from likewise.events import Event, normalise
 from likewise.language import Profile, Subscription
 from likewise.matching import Encoded, Matcher
 from likewise.semantics import Matrix, Measure
+from likewise.semantics.evidence import Surroundings
 
 _BATCH = 1000
 
@@ -91,10 +92,15 @@ class Tabled(Measure):
         event_theme: Sequence[str] = (),
     ) -> None:
         self.name, self.symmetric = measure.name, measure.symmetric
+        self.inner = measure
         themes = {"subscription_theme": subscription_theme, "event_theme": event_theme}
         self._sides = [
             (_places(mine), _places(theirs), measure.matrix(mine, theirs, **themes)) for mine, theirs in terms
         ]
+
+    def surrounded_by(self, terms: Sequence[str]) -> Surroundings | None:
+        """What the measure itself makes of the words of a stream."""
+        return self.inner.surrounded_by(terms)
 
     def matrix(
         self,

@@ -18,6 +18,7 @@ from likewise.matching.index.lists import grown
 from likewise.matching.index.terms import Relations
 from likewise.matching.settings import Aggregation, Settings
 from likewise.semantics import Measure
+from likewise.semantics.evidence import SurroundedTerms, Surroundings
 
 ROW_BUDGET = 256 << 20
 """Bytes of rows kept before all are dropped and worked out again as they are needed."""
@@ -44,6 +45,7 @@ class DenseGroup(ProfileGroup):
         self._joint: dict[int, None] = {}
         self._chance, self._odds = np.zeros(0), np.zeros(0)
         self._least = np.zeros(0)
+        self._surrounded: tuple[int, SurroundedTerms] | None = None
         self._forget()
 
     @property
@@ -150,10 +152,22 @@ class DenseGroup(ProfileGroup):
         """Grows whenever rows that were worked out before are no longer right."""
         return self.conditions.version + self._competition.version
 
-    def know(self, sample: Encoded | None) -> None:
-        """Take a sample of the stream, which says how common answers are."""
-        super().know(sample)
+    def know(self, sample: Encoded | None, around: Surroundings | None) -> None:
+        """Take a sample of the stream, which says how common answers are and which values are nearer to others."""
         self._common_version = -1
+        if around is not self._around:
+            self._surrounded = None
+            self._drop_rows()
+        super().know(sample, around)
+
+    def _stream_bits(self, terms: list[str]) -> NDArray[np.float32] | None:
+        """What the values of the stream say of these values and every column."""
+        if self._around is None:
+            return None
+        columns = self._columns[1]
+        if self._surrounded is None or self._surrounded[0] != columns.version:
+            self._surrounded = columns.version, self._around.prepare(columns.terms)
+        return self._surrounded[1].bits(terms)
 
     def _drop_rows(self) -> None:
         self._slots: dict[int, NDArray[np.int32]] = {}
@@ -266,6 +280,12 @@ class DenseGroup(ProfileGroup):
             return np.zeros(len(numbers), dtype=np.int64), np.zeros((1, 1), dtype=np.float32)
         once, back = np.unique(numbers, return_inverse=True)
         wanted = once.tolist()
-        places = relations.rows(wanted, [terms[number] for number in wanted], context=context, theme=theme)
-        rivals = self._rivals.competing(side)
-        return back.astype(np.int64), relations.scores(places, rivals=rivals, temperature=self._temperature)
+        said = [terms[number] for number in wanted]
+        places = relations.rows(wanted, said, context=context, theme=theme)
+        scores = relations.scores(
+            places,
+            bits=self._stream_bits(said) if side == 1 else None,
+            rivals=self._rivals.competing(side),
+            temperature=self._temperature,
+        )
+        return back.astype(np.int64), scores

@@ -32,6 +32,7 @@ from likewise.matching.index.lists import Lists, grown
 from likewise.matching.index.terms import Move, TermColumns
 from likewise.matching.settings import Aggregation, Settings
 from likewise.semantics import Measure
+from likewise.semantics.evidence import Surroundings
 
 _FIELDS = ("operator", "attribute", "attribute_column", "value", "value_column", "kind", "low", "high")
 
@@ -209,6 +210,7 @@ class ProfileGroup(ABC):
         attribute_bits: float = 0.0,
     ) -> None:
         self._vocabulary = vocabulary
+        self.measure = measure
         self._thematic = thematic
         self._temperature = temperature
         self._doubt = np.float32(2.0**-attribute_bits)
@@ -219,6 +221,7 @@ class ProfileGroup(ABC):
         self._profiles = Lists(np.int32)
         self._rivals = Rivals(self._competition, self._columns)
         self._sample: Encoded | None = None
+        self._around: Surroundings | None = None
         self._out = Hits.room()
         self._generation = vocabulary.generation
 
@@ -255,9 +258,9 @@ class ProfileGroup(ABC):
     def is_active(self, slot: int) -> bool:
         """Whether a profile takes part."""
 
-    def know(self, sample: Encoded | None) -> None:
-        """Take a sample of the stream."""
-        self._sample = sample
+    def know(self, sample: Encoded | None, around: Surroundings | None) -> None:
+        """Take a sample of the stream, and its values as surroundings of those that are compared."""
+        self._sample, self._around = sample, around
 
     def make_room(self) -> None:
         """Let some columns be used again, if there are many that nobody needs."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from likewise.matching.index.lists import Lists, grown
 from likewise.semantics import Measure, Prepared, contrasted
+from likewise.semantics.evidence import shifted
 
 PAGE = 256
 """Columns are given out and taken back by so many; terms that come one by one are joined within them, so that making
@@ -227,10 +228,17 @@ class Relations:
         return np.array(found, dtype=np.int64)
 
     def scores(
-        self, places: NDArray[np.int64], *, rivals: NDArray[np.bool_], temperature: float | None
+        self,
+        places: NDArray[np.int64],
+        *,
+        bits: NDArray[np.float32] | None,
+        rivals: NDArray[np.bool_],
+        temperature: float | None,
     ) -> NDArray[np.float32]:
-        """The rows at these places; with a temperature, contrasted with the columns of their rivals."""
+        """The rows at these places with bits added; with a temperature, contrasted with the columns of rivals."""
         raw = self.table[places, : max(1, len(self.columns))]
+        if bits is not None:
+            raw = shifted(raw, bits)
         if temperature is None or not len(self.columns):
             return raw
         return contrasted(raw, raw[:, rivals].max(axis=1, initial=0.0), temperature)

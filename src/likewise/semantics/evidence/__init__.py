@@ -1,6 +1,6 @@
 """Evidence: every reason for and against two terms meaning the same, weighed in bits and added up."""
 
-from likewise.semantics.evidence.background import Surroundings, nearer
+from likewise.semantics.evidence.background import SurroundedTerms, Surroundings, shifted
 from likewise.semantics.evidence.encoder import SentenceEncoder
 from likewise.semantics.evidence.features import Features, PairShape, Sources, TermSide, features
 from likewise.semantics.evidence.glossary import Glossary, extra_words
@@ -17,6 +17,7 @@ __all__ = [
     "PreparedEvidence",
     "SentenceEncoder",
     "Sources",
+    "SurroundedTerms",
     "Surroundings",
     "TermSide",
     "Weight",
@@ -24,6 +25,6 @@ __all__ = [
     "extra_words",
     "features",
     "fit",
-    "nearer",
     "probability",
+    "shifted",
 ]

@@ -1,18 +1,27 @@
-"""The words of the stream as evidence: how many of them are nearer to a term than the other term is."""
+"""The words of the stream as evidence: how many of them are nearer to a term than the other term is.
+
+A pair whose terms are not the nearest to each other is likelier a pair of siblings. How near two terms are is no matter
+here, only who is nearer: what is near by any measure is not yet the same.
+"""
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likewise.semantics.evidence.features import Sources, TermSide, cosines
+from likewise.semantics.evidence.model import Model
 
 Floats = NDArray[np.float32]
 
 MOST = 64
 """Ranks beyond this count alike."""
+
+KEPT = 50_000
+"""The surroundings of so many terms are remembered."""
 
 _TIE = np.float32(1e-4)  # scores that differ by rounding only are the same
 
@@ -20,23 +29,67 @@ _TIE = np.float32(1e-4)  # scores that differ by rounding only are the same
 class Surroundings:
     """Words of the stream, and how near each is to terms: by embedding or, without one, by the spaces."""
 
-    def __init__(self, terms: Sequence[str], sources: Sources) -> None:
-        self.side = TermSide([sources.reader.readings(term)[0] for term in terms], sources)
-        self._stems = [frozenset(reading.stems) for reading in self.side.readings]
+    def __init__(self, terms: Sequence[str], sources: Sources, model: Model) -> None:
+        self.model = model
+        self.sources = sources
+        self.side = self.side_of(terms)
         self._places: dict[frozenset[str], list[int]] = {}
-        for at, stems in enumerate(self._stems):
-            self._places.setdefault(stems, []).append(at)
+        for at, reading in enumerate(self.side.readings):
+            self._places.setdefault(frozenset(reading.stems), []).append(at)
+        self._around: OrderedDict[str, Floats] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self.side.readings)
 
+    def side_of(self, terms: Sequence[str]) -> TermSide:
+        """Terms as they are written."""
+        return TermSide([self.sources.reader.readings(term)[0] for term in terms], self.sources)
+
+    def prepare(self, subscription_terms: Sequence[str]) -> SurroundedTerms:
+        """Subscription terms, made ready to be ranked beside events' terms."""
+        return SurroundedTerms(self, subscription_terms)
+
     def around(self, side: TermSide) -> Floats:
         """For each reading of a side, how near the nearest other words of the stream are, in rising order."""
-        near = nearness(self.side, side)
-        for row, reading in enumerate(side.readings):
-            near[row, self._places.get(frozenset(reading.stems), [])] = -1
-        keep = min(MOST, near.shape[1])
-        return np.sort(np.partition(near, near.shape[1] - keep, axis=1)[:, near.shape[1] - keep :], axis=1)
+        new = {reading.text: reading for reading in side.readings if reading.text not in self._around}
+        if new:
+            near = nearness(self.side, TermSide(list(new.values()), self.sources))
+            for row, reading in enumerate(new.values()):
+                near[row, self._places.get(frozenset(reading.stems), [])] = -1
+            keep = min(MOST, near.shape[1])
+            nearest = np.sort(np.partition(near, near.shape[1] - keep, axis=1)[:, near.shape[1] - keep :], axis=1)
+            self._around.update(zip(new, nearest, strict=True))
+        found = np.array([self._around[reading.text] for reading in side.readings], np.float32)
+        while len(self._around) > KEPT:
+            self._around.popitem(last=False)
+        return found.reshape(len(side.readings), min(MOST, len(self)))
+
+
+class SurroundedTerms:
+    """Subscription terms with the words of the stream around them; `bits` gives a row per event term."""
+
+    def __init__(self, surroundings: Surroundings, terms: Sequence[str]) -> None:
+        self._surroundings = surroundings
+        self._side = surroundings.side_of(terms)
+        self._around = surroundings.around(self._side)
+
+    def ranks(self, event_terms: Sequence[str]) -> tuple[Floats, Floats]:
+        """log2(1 + n), n being how many words of the stream are nearer to the event's, to the subscription's term.
+
+        Words of one language are nearer to each other than to any of another. So nothing is nearer to the event's term
+        where only one of the two is English: the stream's other words are in the language of the event.
+        """
+        events = self._surroundings.side_of(event_terms)
+        near = nearness(self._side, events)
+        theirs = nearer(self._surroundings.around(events), near)
+        theirs[events.english[:, None] != self._side.english] = 0
+        return theirs, nearer(self._around, near.T).T
+
+    def bits(self, event_terms: Sequence[str]) -> Floats:
+        """What the words of the stream say of every event term (row) with every prepared term (column)."""
+        theirs, mine = self.ranks(event_terms)
+        model = self._surroundings.model
+        return np.asarray(-model.nearer_event * theirs - model.nearer_subscription * mine, np.float32)
 
 
 def nearness(side: TermSide, events: TermSide) -> Floats:
@@ -58,7 +111,17 @@ def nearer(around: Floats, near: Floats) -> Floats:
     out = np.zeros(near.shape, np.float32)
     for row, ordered in enumerate(around):
         out[row] = len(ordered) - np.searchsorted(ordered, near[row] + _TIE, side="right")
-    return np.log2(1 + out, dtype=np.float32)
+    return np.asarray(np.log2(1 + out, dtype=np.float64), np.float32)
 
 
-__all__ = ["Surroundings", "nearer", "nearness"]
+def shifted(scores: Floats, bits: Floats) -> Floats:
+    """Probabilities with so many bits added to their odds; 0 and 1 stay.
+
+    >>> shifted(np.array([0.0, 0.5, 1.0], np.float32), np.array([1.0, -1.0, -1.0], np.float32)).round(3).tolist()
+    [0.0, 0.3330000042915344, 1.0]
+    """
+    exact = scores.astype(np.float64)
+    return np.asarray(exact / (exact + (1.0 - exact) * np.exp2(-bits.astype(np.float64))), np.float32)
+
+
+__all__ = ["MOST", "SurroundedTerms", "Surroundings", "nearer", "nearness", "shifted"]

@@ -87,14 +87,12 @@ class Features:
     extra: Codes
     head: Codes
     spelling: Codes
-    nearer_event: Floats
-    nearer_subscription: Floats
 
     @classmethod
     def empty(cls, size: int) -> Features:
         """No evidence for so many pairs."""
         codes = [np.zeros(size, np.int8) for _ in range(7)]
-        sizes = [np.full(size, np.nan, np.float32) for _ in range(6)]
+        sizes = [np.full(size, np.nan, np.float32) for _ in range(4)]
         return cls(
             shape=codes[0],
             embedding=sizes[0],
@@ -107,8 +105,6 @@ class Features:
             extra=codes[4],
             head=codes[5],
             spelling=codes[6],
-            nearer_event=sizes[4],
-            nearer_subscription=sizes[5],
         )
 
     def take(self, places: NDArray[np.integer]) -> Features:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from likewise.errors import MissingError
 from likewise.semantics.adjust.beside import Competitors
-from likewise.semantics.evidence.background import Surroundings, nearer
+from likewise.semantics.evidence.background import MOST, SurroundedTerms, Surroundings
 from likewise.semantics.evidence.encoder import SentenceEncoder
 from likewise.semantics.evidence.features import EXTRAS, Features, PairShape, Sources, Spelling, TermSide, features
 from likewise.semantics.evidence.glossary import Glossary
@@ -88,11 +88,24 @@ class Evidence(Measure):
         """The same evidence beside other words of the stream."""
         return Evidence.of(self.sources, self.model, background=background)
 
+    def beside(self, surroundings: Surroundings) -> Evidence:
+        """The same evidence beside words of the stream that are made ready already."""
+        made = Evidence.of(self.sources, self.model)
+        made.surroundings = surroundings
+        return made
+
+    def surrounded_by(self, terms: Sequence[str]) -> Surroundings | None:
+        """Words of the stream, made ready; None where nothing tells which are near, or others are known already."""
+        return self._around(terms) if self.surroundings is None else None
+
     @cached_property
     def surroundings(self) -> Surroundings | None:
         """The words of the stream, made ready."""
-        found = self.background
-        return None if found is None or not found.terms else Surroundings(found.terms, self.sources)
+        return None if self.background is None else self._around(self.background.terms)
+
+    def _around(self, terms: Sequence[str]) -> Surroundings | None:
+        known = self.sources.encoder is not None or self.sources.spaces
+        return Surroundings(terms, self.sources, self.model) if terms and known else None
 
     def prepare(
         self,
@@ -124,7 +137,19 @@ class Evidence(Measure):
             for name, value in found
             if abs(value) >= 0.05 or name == "prior"
         ]
+        said += self._ranked(subscription_term, event_term)
         return [said[0], *sorted(said[1:], key=lambda weight: -abs(weight.bits))]
+
+    def _ranked(self, subscription_term: str, event_term: str) -> Iterator[Weight]:
+        """What the words of the stream say of one pair."""
+        if self.surroundings is None:
+            return
+        ranks = self.surroundings.prepare([subscription_term]).ranks([event_term])
+        weights = (self.model.nearer_event, self.model.nearer_subscription)
+        for name, rank, weight in zip(("nearer_event", "nearer_subscription"), ranks, weights, strict=True):
+            bits, count = -weight * float(rank[0, 0]), round(2 ** float(rank[0, 0]) - 1)
+            if abs(bits) >= 0.05:
+                yield Weight(bits, _TEXTS[name].format(count=_counted(count)), name)
 
     def _reasons(self, mine: str, theirs: str, themes: Themes, limit: int) -> list[Shared]:
         """The evidence of one pair, in bits."""
@@ -157,6 +182,8 @@ class PreparedEvidence:
             bits = self._bits(readings[start : start + size])
             for row, each in zip(owner[start : start + size].tolist(), bits, strict=True):
                 np.maximum(best[row], each, out=best[row])
+        if self._surrounded is not None:
+            best += self._surrounded.bits(event_terms)
         scores = probability(best)
         for row, term in enumerate(event_terms):
             scores[row, self._same.get(identity(term, self._measure.sources), [])] = 1
@@ -176,24 +203,13 @@ class PreparedEvidence:
     def _evidence(self, readings: Sequence[Reading]) -> list[tuple[Reading, Features]]:
         events = TermSide(readings, self._measure.sources)
         found = list(features(self.side, events, self._measure.model.word_scores))
-        self._rank(events, found)
         return list(zip(readings, found, strict=True))
 
-    def _rank(self, events: TermSide, found: Sequence[Features]) -> None:
-        surroundings = self._measure.surroundings
-        if surroundings is None:
-            return
-        around = surroundings.around(events)
-        for row, each in enumerate(found):
-            near = each.embedding if self.side.vectors is not None else np.nan_to_num(each.esa)
-            each.nearer_event = nearer(around[row : row + 1], near[None, :])[0]
-            each.nearer_subscription = nearer(self._around_own, near[:, None])[:, 0]
-
     @cached_property
-    def _around_own(self) -> NDArray[np.float32]:
+    def _surrounded(self) -> SurroundedTerms | None:
+        """The prepared terms among the words of the stream."""
         surroundings = self._measure.surroundings
-        assert surroundings is not None
-        return surroundings.around(self.side)
+        return None if surroundings is None else surroundings.prepare(self.terms)
 
 
 def describe(name: str, one: Features, mine: Reading, theirs: Reading) -> str:
@@ -216,11 +232,18 @@ def describe(name: str, one: Features, mine: Reading, theirs: Reading) -> str:
     if name == "spelling":
         short, meant = (theirs, mine) if not theirs.literal or len(theirs.words) < len(mine.words) else (mine, theirs)
         return f"{_SPELLINGS[Spelling(int(one.spelling[0]))]} {meant.text if meant.text != short.text else short.text}"
-    return _TEXTS[name].format(getattr(one, name)[0], count=_count(name, one))
+    return _TEXTS[name].format(getattr(one, name)[0])
 
 
-def _count(name: str, one: Features) -> int:
-    return round(2 ** float(getattr(one, name)[0]) - 1) if name.startswith("nearer") else 0
+def _counted(count: int) -> str:
+    """How many words: beyond so many it is no longer counted.
+
+    >>> _counted(1), _counted(7), _counted(64)
+    ('1 word of the stream is', '7 words of the stream are', '64 words of the stream or more are')
+    """
+    if count == 1:
+        return "1 word of the stream is"
+    return f"{count} words of the stream {'or more ' if count >= MOST else ''}are"
 
 
 _TEXTS = {
@@ -229,8 +252,8 @@ _TEXTS = {
     "opposed": "opposite words",
     "codes": "codes or numbers",
     "head": "what kind of thing it is",
-    "nearer_event": "{count} words of the stream are nearer to the event's term",
-    "nearer_subscription": "{count} words of the stream are nearer to the subscription's term",
+    "nearer_event": "{count} nearer to the event's term",
+    "nearer_subscription": "{count} nearer to the subscription's term",
 }
 _SHAPES = {
     PairShape.WORD: "single words",

@@ -25,20 +25,15 @@ from likewise.semantics.evidence.lexical import WordRelation
 Floats = NDArray[np.float32]
 
 FORMAT: Final = "likewise evidence"
-VERSION: Final = 3
+VERSION: Final = 4
 
 CURVES: Final[Mapping[str, tuple[float, ...]]] = {
     "embedding": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
     "esa": (0.0, 0.1, 0.2, 0.3, 0.45, 0.6, 0.8),
     "aligned": (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0),
     "worst": (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0),
-    "nearer_event": (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0),
-    "nearer_subscription": (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0),
 }
 """Evidence with a size, and the places between which its weight is a straight line."""
-
-FALLING: Final = frozenset({"nearer_event", "nearer_subscription"})
-"""Evidence that speaks against a pair the more there is of it."""
 
 TABLES: Final[Mapping[str, tuple[str, ...]]] = {
     "relation": tuple(each.name.lower() for each in WordRelation),
@@ -61,12 +56,12 @@ OF_SHAPE: Final[Mapping[PairShape, tuple[str, ...]]] = {
 }
 """What counts for terms that lie so to each other."""
 
-SHARED: Final = ("codes", "opposed", "spelling", "nearer_event", "nearer_subscription")
+SHARED: Final = ("codes", "opposed", "spelling")
 """What counts for all of them alike."""
 
 _STRANGE: Final = (WordRelation.ONE_SIDED, WordRelation.STRANGERS)
 
-_NUMBERS: Final = ("prior", "sureness", "attribute_bits", "temperature")
+_NUMBERS: Final = ("prior", "sureness", "attribute_bits", "temperature", "nearer_event", "nearer_subscription")
 
 MOST_BITS: Final = 12.0
 """No sum of evidence is taken for surer than this: one error in four thousand."""
@@ -117,6 +112,11 @@ class Model:
     temperature: float = 0.5
     """How much it speaks against a pair that the event's term is nearer to another subscription's term. It is mild,
     since subscribers who use other words for the same thing must not be set against each other."""
+    nearer_event: float = 0.0
+    """How many bits speak against a pair for each doubling of the words of the stream that are nearer to the event's
+    term than the subscription's is."""
+    nearer_subscription: float = 0.0
+    """The same of the words that are nearer to the subscription's term."""
 
     @classmethod
     def blank(cls) -> Model:
@@ -259,4 +259,4 @@ def _shipped() -> Model:
     return Model.from_text(text, source="weights.json")
 
 
-__all__ = ["CURVES", "FALLING", "OF_SHAPE", "SHARED", "TABLES", "Model", "Weights", "probability", "weigh"]
+__all__ = ["CURVES", "OF_SHAPE", "SHARED", "TABLES", "Model", "Weights", "probability", "weigh"]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.semantics.evidence.features import Features, PairShape
-from likewise.semantics.evidence.model import CURVES, FALLING, OF_SHAPE, SHARED, TABLES, Model, Weights
+from likewise.semantics.evidence.model import CURVES, OF_SHAPE, SHARED, TABLES, Model, Weights
 
 Floats = NDArray[np.float64]
 
@@ -100,10 +100,9 @@ def _evidence(shape: PairShape | None, name: str) -> Iterator[Parameter]:
             if place:
                 yield Parameter(shape, name, place, 0.0 if sign > 0 else None, 0.0 if sign < 0 else None)
         return
-    falling = name in FALLING
-    yield Parameter(shape, name, 0, 0.0 if falling else None, None if falling else 0.0)
+    yield Parameter(shape, name, 0, None, 0.0)
     for place in range(1, len(CURVES[name])):
-        yield Parameter(shape, name, place, None if falling else 0.0, 0.0 if falling else None)
+        yield Parameter(shape, name, place, 0.0, None)
 
 
 def _column(parameter: Parameter, features: Features) -> Floats:

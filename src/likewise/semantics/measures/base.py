@@ -6,13 +6,16 @@ from abc import ABC
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from likewise.semantics.text import key
+
+if TYPE_CHECKING:
+    from likewise.semantics.evidence.background import Surroundings
 
 Matrix: TypeAlias = NDArray[np.float32]
 """Relatedness in [0, 1]: a row per subscription term, a column per event term."""
@@ -78,6 +81,10 @@ class Measure(ABC):
     def prepare(self, subscription_terms: Sequence[str], *, subscription_theme: Sequence[str] = ()) -> Prepared:
         """The subscription side, made ready for many event terms."""
         return _Unprepared(self, tuple(subscription_terms), tuple(subscription_theme))
+
+    def surrounded_by(self, terms: Sequence[str]) -> Surroundings | None:
+        """Words of the stream, made ready to tell what they say of pairs; None for a measure that does not ask them."""
+        return None
 
     def matrix(
         self,
