@@ -166,6 +166,15 @@ def test_opposites_and_codes_speak_against(plain: Evidence) -> None:
     assert any("opposite" in weight.text for weight in plain.weights("door open", "door closed"))
 
 
+def test_numbers_in_words_are_numbers(plain: Evidence) -> None:
+    for mine, theirs in (("first floor", "1st floor"), ("second floor", "floor 2"), ("line one", "line 1")):
+        assert one(plain, mine, theirs) > 0.5, (mine, theirs)
+    for mine, theirs in (("first floor", "second floor"), ("floor one", "floor two"), ("third line", "line 2")):
+        assert one(plain, mine, theirs) < 0.05, (mine, theirs)
+    # A second at the end is a unit of time.
+    assert row_of(plain, "bits per second", "bits per minute").codes[0] == 0
+
+
 def test_scripts_that_nothing_knows_keep_the_prior(plain: Evidence) -> None:
     score = one(plain, "temperature", "влажность")
     assert 0 < score < 0.5

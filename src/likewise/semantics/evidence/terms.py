@@ -18,6 +18,12 @@ _KEPT = 200_000
 FOREIGN_WORDS = frozenset(words_in("joining_words", package="likewise.semantics"))
 """Words of French, German, Spanish and Italian that join others and are not English."""
 
+_NUMBER_WORDS = {
+    word: number
+    for number, *same in (line.split(":") for line in words_in("number_words", package="likewise.semantics"))
+    for word in same
+}
+_RANK = re.compile(r"(\d+)(?:st|nd|rd|th)")
 _ELIDED = re.compile(r"\b(?:l|d|n|s|c|qu|dell|all|nell|dall|sull)['’](?=\w)")
 _JOINING = STOP_WORDS | FOREIGN_WORDS
 _ALWAYS = frozenset({"down", "off", "on", "out", "up"}) | NEGATIONS
@@ -79,6 +85,9 @@ class Reader:
     def _reading(self, text: str, *, literal: bool, ambiguous: bool = False) -> Reading:
         found: dict[str, str] = {}
         words = content_words(text)
+        # A second at the end is a unit of time.
+        numbered = words[:-1] if words[-1:] == ["second"] else words
+        words[: len(numbered)] = map(digits_of, numbered)
         for word in words:
             found.setdefault(stem(fold(word)), word)
         codes = frozenset(word for word in words if any(map(str.isdigit, word)))
@@ -101,6 +110,16 @@ class Reader:
         return word in STOP_WORDS or bool(self._wordnet.senses(word))
 
 
+def digits_of(word: str) -> str:
+    """A number or a rank in digits; any other word as it is.
+
+    >>> [digits_of(word) for word in ("b12", "2nd", "second", "two", "floor")]
+    ['b12', '2', '2', '2', 'floor']
+    """
+    rank = _RANK.fullmatch(word)
+    return _NUMBER_WORDS.get(word, word) if rank is None else rank[1]
+
+
 def content_words(text: str) -> list[str]:
     """The words of a normalised term without those that only join others.
 
@@ -113,7 +132,9 @@ def content_words(text: str) -> list[str]:
     kept = [
         word
         for at, word in enumerate(words)
-        if word not in _JOINING or word in _ALWAYS or (at == len(words) - 1 and at and word in STATES)
+        if word not in _JOINING
+        or word in _ALWAYS
+        or (at == len(words) - 1 and at and (word in STATES or word in _NUMBER_WORDS))
     ]
     return kept or list(words)
 
@@ -148,4 +169,4 @@ def is_light(stemmed: str) -> bool:
     return stemmed in _stemmed_extra_words()[0]
 
 
-__all__ = ["Reader", "Reading", "content_words", "extra_kind", "is_light"]
+__all__ = ["Reader", "Reading", "content_words", "digits_of", "extra_kind", "is_light"]
