@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from likewise.errors import BuildError
 from likewise.pipeline import join_tables
-from likewise.pipeline.joins.assignment import margins, one_to_one
+from likewise.pipeline.joins.rivals import margins, one_to_one
 from likewise.semantics.nearest import Bar, Pairs, near_pairs
 from likewise.testing import TableMeasure
 

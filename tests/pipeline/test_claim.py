@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("pyspark")
 
 from likewise.errors import BuildError
-from likewise.pipeline.streaming.checkpoint_lock import CheckpointLock
+from likewise.pipeline.streaming.stream import CheckpointLock
 
 pytestmark = pytest.mark.spark
 

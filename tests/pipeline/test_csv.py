@@ -23,8 +23,8 @@ from likewise.events import read_events as read_source
 from likewise.language import Profile, parse
 from likewise.matching import Matcher
 from likewise.pipeline import dead_letters, detect, match, read_events
-from likewise.pipeline.events.csv_scan import BETWEEN, CsvTable, LineStep, cells_of, read_share, row_id
 from likewise.pipeline.events.frame import batch_of, events_of
+from likewise.pipeline.events.scan import BETWEEN, CsvTable, LineStep, cells_of, read_share, row_id
 
 HEADER = ["id", "when", "until", "tags", "temp", "place"]
 ALL = RecordMapping(id="id", time="when", end="until", theme="tags")

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from likewise.pipeline.failures import stream_failure
+from likewise.pipeline.trouble import stream_failure
 
 WORKER = """[STREAM_FAILED] Query [id = 1] terminated with exception: Job aborted due to stage failure: Task 0 in stage
 3.0 failed 4 times: org.apache.spark.api.python.PythonException: Traceback (most recent call last):

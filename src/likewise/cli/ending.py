@@ -94,7 +94,7 @@ def told_of(error: Exception) -> Exception:
     """What Spark raises, in one line; other exceptions as they are."""
     from pyspark.errors import PySparkException
 
-    from likewise.pipeline.failures import stream_failure
+    from likewise.pipeline.trouble import stream_failure
 
     return LikewiseError(stream_failure(str(error))) if isinstance(error, PySparkException) else error
 

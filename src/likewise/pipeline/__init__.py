@@ -1,6 +1,5 @@
 """Everything that runs on Spark: corpora to spaces, events to matches, streams to detections."""
 
-from likewise.pipeline.check import check
 from likewise.pipeline.detection.batch import DETECTIONS_SCHEMA, LikewiseWarning, detect
 from likewise.pipeline.events.frame import EVENTS_SCHEMA, Keep, as_events, dead_letters
 from likewise.pipeline.events.read import decode_records, read_events
@@ -16,6 +15,7 @@ from likewise.pipeline.spaces.corpora import FORMATS, Corpus, Format
 from likewise.pipeline.streaming.sinks import ConsoleSink, FileSink, MqttSink, Sink, WebhookSink
 from likewise.pipeline.streaming.stream import Places, Stream, read_stream
 from likewise.pipeline.streaming.subscriptions import FixedRecipe, SubscriptionTable
+from likewise.pipeline.trouble import check
 
 __all__ = [
     "DEFAULT_MASTER",

@@ -84,7 +84,7 @@ class ReportedBatches:
 
 def _failed(text: str, log: Path | None) -> LikewiseError:
     """The failure of a stream in one line; the whole of it is kept in a file."""
-    from likewise.pipeline.failures import stream_failure
+    from likewise.pipeline.trouble import stream_failure
 
     hint = AGAIN
     if log is not None:

@@ -17,9 +17,8 @@ import pyarrow as pa
 from likewise.errors import BuildError, InputError
 from likewise.events import SYSLOG_MAPPING, BadRecord, Event, OnError, RecordMapping, decode_lines, instants, zone_of
 from likewise.events import read_events as read_source
-from likewise.pipeline.events.csv_scan import CsvTable, csv_events, row_id
 from likewise.pipeline.events.frame import EVENTS_SCHEMA, Keep, as_events, batch_of
-from likewise.pipeline.events.scan import parquet_origin
+from likewise.pipeline.events.scan import CsvTable, csv_events, parquet_origin, row_id
 from likewise.pipeline.events.table import bound, events_from_columns
 from likewise.pipeline.events.transfer import EventOrigin, remember
 from likewise.pipeline.options import named_options

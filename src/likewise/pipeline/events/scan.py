@@ -1,26 +1,36 @@
-"""Parquet files of events, read by the workers themselves.
+"""Files of events that workers read themselves, in shares: Parquet, and lines of CSV.
 
 The dictionaries of a Parquet file already number its distinct texts. Read with Arrow they stay numbers up to the
 matcher, where Spark would make a row of texts for every event and hand it over; that costs more than the matching.
+
+Workers read files in a mounted file system. Streams, compressed files and other file systems are read by Spark, which
+hands over lines of CSV and leaves the rest to the worker. Either way the cells are read as in one process, by the
+readers of `likewise.events`, except that a line is a row: a cell that goes on over lines could lie in two shares.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, cast
+from hashlib import sha1
+from itertools import compress
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 from urllib.parse import unquote, urlsplit
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from likewise.pipeline.events.frame import ARROW_SCHEMA, EVENTS_SCHEMA, TEXTS, tidy
-from likewise.pipeline.events.transfer import Batches, EventOrigin, Step
+from likewise.events import BadRecord, CsvColumns, EventColumns, RecordIntake, RecordMapping
+from likewise.pipeline.events.frame import ARROW_SCHEMA, EVENTS_SCHEMA, TEXTS, ColumnWriter, decoded, tidy
+from likewise.pipeline.events.transfer import Batches, EventOrigin, Step, remember
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
 
 ROWS: Final = 10_000
 """Events in a batch."""
@@ -208,3 +218,273 @@ def brought(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 def _column(column: pa.Array, field: pa.Field) -> pa.Array:
     return tidy(column) if field.name == "attributes" else column.cast(field.type)
+
+
+# Lines of CSV.
+
+
+BLOCK: Final = 1 << 20
+"""Bytes that are read and cut into cells at once."""
+BETWEEN: Final = "\x1f"
+"""Stands between the cells of a row, of which a digest is taken."""
+DIGITS: Final = 16
+"""So much of a digest is in an id."""
+_BOM: Final = b"\xef\xbb\xbf"
+_PROBE: Final = 4096
+_LINE_END: Final = re.compile(rb"\r\n|\n|\r")
+_PACKED: Final = (".bz2", ".deflate", ".gz", ".lz4", ".snappy", ".zst", ".zstd")
+"""Files that Spark unpacks while it reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class CsvTable:
+    """What a worker must know of a CSV table: its columns by place, and what they are for."""
+
+    names: tuple[str, ...]
+    mapping: RecordMapping
+    separator: str = ","
+
+    def reader(self, source: str) -> TableReader:
+        """Reads the lines of a file."""
+        return TableReader(self, source)
+
+
+class TableReader:
+    """Lines of one file into batches of events, and after them those lines that are none."""
+
+    def __init__(self, table: CsvTable, source: str) -> None:
+        self._flaws: list[BadRecord] = []
+        intake = RecordIntake(source, self._flaws.append, None)
+        self._columns = CsvColumns(table.names, table.mapping, intake, separator=table.separator, multiline=False)
+        self._writer = ColumnWriter()
+        self._separator = table.separator
+
+    def read(self, text: bytes, first: int | None) -> Iterator[pa.RecordBatch]:
+        """The events of whole lines, the first of them numbered `first`, if that is known.
+
+        >>> reader = CsvTable(("id", "temp", "place"), RecordMapping(id="id")).reader("x.csv")
+        >>> good, bad = reader.read(b"e1,3.5,Galway\\ne2,,\\n", 2)
+        >>> [tuple(each.values()) for each in decoded(good).column("attributes").to_pylist()[0]]
+        [('temp', '3.5', 'number'), ('place', 'Galway', 'text')]
+        >>> [(each["line"], each["reason"], each["record"]) for each in bad.column("flaw").to_pylist()]
+        [(3, 'the row says nothing', 'e2,,')]
+        """
+        if b"\r" in text:
+            text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        for events in self._columns.read(text, 1 if first is None else first):
+            yield self._writer.batch(_named(events, text, 1 if first is None else first, separator=self._separator))
+        if self._flaws:
+            flaws = [flaw if first is not None else replace(flaw, line=None) for flaw in self._flaws]
+            self._flaws.clear()
+            yield self._writer.batch(None, flaws)
+
+
+def _named(events: EventColumns, text: bytes, first: int, *, separator: str) -> EventColumns:
+    """The events with ids for those that have none: the file and a digest of the cells, whoever reads it and when."""
+    missing = events.ids.is_null().to_numpy(zero_copy_only=False)
+    if not missing.any():
+        return events
+    assert events.lines is not None
+    lines = text.split(b"\n")
+    ids = events.ids.to_pylist()
+    for at in compress(range(len(ids)), missing):
+        cells = cells_of(lines[int(events.lines[at]) - first].decode(errors="replace"), separator)
+        ids[at] = row_id(events.source, BETWEEN.join(cells))
+    return replace(events, ids=pa.array(ids, pa.string()))
+
+
+def cells_of(line: str, separator: str) -> list[str]:
+    """The cells of a line that was found to be a row.
+
+    >>> cells_of('1,"a, ""b"" c",,x', ",")
+    ['1', 'a, "b" c', '', 'x']
+    """
+    if '"' not in line:
+        return line.split(separator)
+    between = re.escape(separator)
+    found = re.findall(rf'(?:^|{between})(?:"((?:[^"]|"")*)"|([^{between}]*))', line)
+    return [quoted.replace('""', '"') or bare for quoted, bare in found]
+
+
+def row_id(source: str, said: str) -> str:
+    """The id of what has none: the name of its file, and a digest of its line or cells. Spark's SQL makes the same."""
+    return f"{source}:{sha1(said.encode(), usedforsecurity=False).hexdigest()[:DIGITS]}"
+
+
+def csv_events(lines: DataFrame, table: CsvTable, *, stream: bool) -> DataFrame:
+    """The events of a table of text lines (`value`), made in the workers."""
+    rows, step = _whole_files(lines, table, stream=stream) or (_as_rows(lines), LineStep(table))
+    return remember(rows.mapInArrow(Decoded(step), EVENTS_SCHEMA), EventOrigin(lambda: (rows, step)))
+
+
+def _whole_files(lines: DataFrame, table: CsvTable, *, stream: bool) -> tuple[DataFrame, Step] | None:
+    sizes = None if stream else local_sizes(lines)
+    if not sizes or any(path.endswith(_PACKED) for path in sizes):
+        return None
+    rows, tasks = task_rows(lines.sparkSession, sizes)
+    # In bytes of the file as it is now, so that all tasks agree on them even if it grows.
+    shares = (tuple(_bytes_of(part, sizes[part[0]]) for part in task) for task in tasks)
+    return rows, ShareStep(table, tuple(shares))
+
+
+def _bytes_of(part: Part, size: int) -> Share:
+    path, number, count = part
+    return path, size * number // count, size * (number + 1) // count
+
+
+def _as_rows(lines: DataFrame) -> DataFrame:
+    from pyspark.sql import functions as F
+
+    return lines.select(
+        F.col("value").cast("binary").alias("line"),
+        F.col("_metadata.file_name").alias("source"),
+        # Eight bytes for each row tell one file from the next as well as its path does.
+        F.xxhash64("_metadata.file_path").alias("file"),
+        F.col("_metadata.file_block_start").alias("start"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """A step whose events Spark can take."""
+
+    step: Step
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        return (decoded(batch) for batch in self.step(batches))
+
+
+Share = tuple[str, int, int]
+"""A file, and the bytes in which the lines begin that belong to the share."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShareStep:
+    """Reads the shares of a task; the task is told by its number, the only row that Spark gives it."""
+
+    table: CsvTable
+    tasks: tuple[tuple[Share, ...], ...]
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                for share in self.tasks[number]:
+                    yield from read_share(self.table, share)
+
+
+def read_share(table: CsvTable, share: Share, *, block: int = BLOCK) -> Iterator[pa.RecordBatch]:
+    """The events of the lines that begin in a share of a file; the first line of a file names its columns."""
+    path, first, last = share
+    with open(path, "rb") as file:
+        start, end = line_start(file, first), line_start(file, last)
+        count, header = LineCount(path, start), first == 0
+        reader = table.reader(os.path.basename(path))
+        for text in blocks(file, start, end, block=block):
+            rows = text
+            if header and text.strip():
+                rows, header = _below_header(text), False
+            for batch in reader.read(rows, 0) if rows.strip() else ():
+                yield _counted(batch, count, before=_ends(text) - _ends(rows))
+            count.ended += _ends(text)
+
+
+def _below_header(text: bytes) -> bytes:
+    blank = len(text) - len(text.lstrip())
+    found = _LINE_END.search(text, blank)
+    return text[found.end() :] if found else b""
+
+
+def _counted(batch: pa.RecordBatch, count: LineCount, *, before: int) -> pa.RecordBatch:
+    """A batch of letters with the numbers that their lines have in the file; others have none to be told."""
+    flaws = batch.column("flaw")
+    if flaws.null_count == len(batch):
+        return batch
+    first = count.first() + before
+    told = [{**flaw, "line": flaw["line"] + first} for flaw in flaws.to_pylist()]
+    place = batch.schema.get_field_index("flaw")
+    return batch.set_column(place, batch.schema.field(place), pa.array(told, flaws.type))
+
+
+@dataclass(slots=True)
+class LineCount:
+    """The number of a line: those before the share are counted only if one of it has to be told."""
+
+    path: str
+    start: int
+    ended: int = 0
+    before: int | None = None
+
+    def first(self) -> int:
+        """The number of the first line that has not ended."""
+        if self.before is None:
+            with open(self.path, "rb") as file:
+                self.before = sum(_ends(text) for text in blocks(file, 0, self.start))
+        return self.before + self.ended + 1
+
+
+def _ends(text: bytes) -> int:
+    return text.count(b"\n") + text.count(b"\r") - text.count(b"\r\n")
+
+
+def line_start(file: BinaryIO, place: int) -> int:
+    """The first place from here on where a line begins, or the end of the file; a mark of byte order is passed over.
+
+    >>> import io
+    >>> [line_start(io.BytesIO(b"ab\\r\\ncd\\re"), place) for place in range(9)]
+    [0, 4, 4, 4, 4, 7, 7, 7, 8]
+    """
+    file.seek(max(0, place - 1))
+    if place == 0:
+        return len(_BOM) if file.read(len(_BOM)) == _BOM else 0
+    at = place - 1
+    while text := file.read(_PROBE):
+        found = _LINE_END.search(text)
+        if found:
+            at += found.end()
+            # What ends with CR at the edge of what was read may go on with LF.
+            return at + (text[found.start() :] == b"\r" and file.read(1) == b"\n")
+        at += len(text)
+    return at
+
+
+def blocks(file: BinaryIO, start: int, end: int, *, block: int = BLOCK) -> Iterator[bytes]:
+    """The bytes of a file between two places, in pieces of whole lines."""
+    file.seek(start)
+    rest = b""
+    while start < end and (text := file.read(min(block, end - start))):
+        start += len(text)
+        text = rest + text
+        if start >= end:
+            yield text
+            return
+        cut = text.rfind(b"\n") + 1 or text.rfind(b"\r", 0, -1) + 1
+        if cut:
+            yield text[:cut]
+        rest = text[cut:]
+    if rest:
+        yield rest
+
+
+@dataclass(frozen=True, slots=True)
+class LineStep:
+    """Makes events of lines that Spark has read; the first line of each file names its columns."""
+
+    table: CsvTable
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        # The file whose first line was left out; its lines follow one another, over several batches maybe.
+        begun: int | None = None
+        for batch in batches:
+            lines = batch.column("line").to_pylist()
+            files, starts = (batch.column(name).to_numpy(zero_copy_only=False) for name in ("file", "start"))
+            edges = (np.flatnonzero(np.diff(files) != 0) + 1).tolist()
+            for first, end in zip([0, *edges], [*edges, len(lines)], strict=True):
+                rows = [line for line in lines[first:end] if line and line.strip()]
+                if not rows:
+                    continue
+                header = starts[first] == 0 and files[first] != begun
+                begun = files[first]
+                yield from self._read(rows[1:] if header else rows, batch.column("source")[first].as_py())
+
+    def _read(self, rows: Sequence[bytes], source: str) -> Iterator[pa.RecordBatch]:
+        return self.table.reader(source).read(b"\n".join(rows), None) if rows else iter(())

@@ -22,7 +22,6 @@ from likewise.pipeline.events.cells import (
     tuple_of,
     tuples_of,
 )
-from likewise.pipeline.events.csv_scan import BETWEEN, DIGITS
 from likewise.pipeline.events.frame import (
     ATTRIBUTES,
     EVENT_COLUMNS,
@@ -33,6 +32,7 @@ from likewise.pipeline.events.frame import (
     column,
     folding,
 )
+from likewise.pipeline.events.scan import BETWEEN, DIGITS
 from likewise.pipeline.options import named_options
 
 if TYPE_CHECKING:

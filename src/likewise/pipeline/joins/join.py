@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from likewise.errors import BuildError
 from likewise.pipeline.events.frame import column, folding
-from likewise.pipeline.joins.assignment import one_to_one
 from likewise.pipeline.joins.pairs import NEAR, SCORE, SMALL, NearColumn, TermPairs, WhyTask
+from likewise.pipeline.joins.rivals import one_to_one
 from likewise.pipeline.joins.sql import WHY, Meaning, Spaces
 from likewise.pipeline.options import named_options
 from likewise.semantics.nearest import TAG, Bar, Pairs

@@ -13,8 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from likewise.errors import BuildError
-from likewise.pipeline.joins.assignment import margins_of
-from likewise.pipeline.joins.rivals import scoring
+from likewise.pipeline.joins.rivals import margins_of, scoring
 from likewise.pipeline.joins.sql import ARROW_WHY, Meaning, reasons
 from likewise.semantics import Measure
 from likewise.semantics.nearest import CHUNK, Bar, NearestTerms, split

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from likewise.pipeline.failures import failures_of
 from likewise.pipeline.spaces.corpora import Corpus
+from likewise.pipeline.trouble import failures_of
 from likewise.semantics import SpaceWriter
 from likewise.semantics.space import (
     INDEX_SCHEMA,
