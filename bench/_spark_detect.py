@@ -101,9 +101,15 @@ def _as_csv(events: list[Any], path: Path) -> str:
 
 
 def stream_rows(folder: Path, *, quick: bool) -> Iterator[dict[str, object]]:
-    """A long stream of the same pattern: the last batches must cost what the first did, and hold no more."""
-    batches, size = (9, 1_000) if quick else (1_000, 1_000)
-    told = task(__file__, "stream", cores=2, folder=str(folder / "stream"), batches=batches, size=size)
+    """A long stream of the same pattern: the last batches must cost what the first did, and hold no more.
+
+    It ends after 15 minutes, or as many as `LIKEWISE_BENCH_MINUTES` says, though there may be more batches.
+    """
+    wanted, size = (9, 1_000) if quick else (1_000, 1_000)
+    minutes = float(os.environ.get("LIKEWISE_BENCH_MINUTES", "15"))
+    given = {"batches": wanted, "size": size, "limit": 60 * minutes}
+    told = task(__file__, "stream", cores=2, folder=str(folder / "stream"), **given)
+    batches = f"{told['batches']:,.0f}"
     for what, unit, scale in (
         ("seconds", "s a batch by the clock", 1.0),
         ("busy", "s a batch of processors", 1.0),
@@ -137,7 +143,7 @@ def _detect(*, data: str, cores: int) -> dict[str, Any]:
     return {**rates, "rows": found_rows, "memory": max(used, default=0)}
 
 
-def _stream(*, folder: str, batches: int, size: int, cores: int) -> dict[str, Any]:
+def _stream(*, folder: str, batches: int, size: int, limit: float, cores: int) -> dict[str, Any]:
     from likewise.events import Event, encode_line
     from likewise.pipeline import detect, read_events
 
@@ -164,7 +170,10 @@ def _stream(*, folder: str, batches: int, size: int, cores: int) -> dict[str, An
         writer = detect(events, PATTERN, lateness="1 minute", buckets=4).writeStream.format("noop")
         query = writer.option("checkpointLocation", str(place / "state")).trigger(availableNow=True).start()
         disk, busy, done, used = [], [], 0, processor_time()
+        over = time.monotonic() + limit
         while not query.awaitTermination(1):
+            if time.monotonic() > over:
+                query.stop()
             disk.append(_bytes_below(place / "state" / "state"))
             last = query.lastProgress
             if last is not None and last["batchId"] >= done + 5:
@@ -172,7 +181,7 @@ def _stream(*, folder: str, batches: int, size: int, cores: int) -> dict[str, An
                 busy.append((now - used) / batches_done)
                 done, used = last["batchId"], now
         steps = [told for told in query.recentProgress if told["numInputRows"]]
-    return thirds(steps, disk=disk, busy=busy, resident=list(resident))
+    return {"batches": len(steps)} | thirds(steps, disk=disk, busy=busy, resident=list(resident))
 
 
 def _bytes_below(folder: Path) -> int:

@@ -194,6 +194,14 @@ def test_of_an_event_only_what_conditions_ask_goes_on() -> None:
     assert tuples_of(row["tuples"]) == (("room", "r1"),)
 
 
+def test_every_batch_of_a_stream_has_a_row_that_no_watermark_drops() -> None:
+    """There the checkpoint is compared, also where all events are late."""
+    task = RouteTask(FixedRecipe(Recipe.of("p: {type = a} as x then {type = b} as y within 3 seconds")), streaming=True)
+    for kind in ("a", "c"):
+        routed = pa.Table.from_batches(task([batch_of([Event("e", (("type", kind),), (), START, START)])])).to_pylist()
+        assert [row["record"] for row in routed if row["pattern"] == "" and row["end"] is None] == [None]
+
+
 def test_events_without_a_key_have_a_place_too() -> None:
     source = FixedRecipe(Recipe.of("p: {type = a} as x then {type = b} as y within 3 seconds where x.room = y.room"))
     events = [Event("e", (("type", "a"),), (), START, START)]

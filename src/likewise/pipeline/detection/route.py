@@ -373,6 +373,8 @@ class RouteTask:
                 rows.append({**head, "end": moment, "at": moment, "start": moment, "id": ""})
         if self.streaming:
             rows.append({**_NOBODY, "end": last, "at": last, "start": last, "id": ""})
+            # Without a time, so that it comes through where all are late: there the checkpoint is looked at.
+            rows.append({**_NOBODY, "id": ""})
         return rows_of(rows, _STREAM if self.streaming else _BATCH)
 
 
