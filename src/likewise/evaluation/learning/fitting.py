@@ -54,6 +54,9 @@ TRUST: Final = {
     "WordNet phrases": 0.7,
     "WordNet replaced": 0.35,
     "EuroVoc, French only": 0.3,
+    "EuroVoc compounds": 0.5,
+    "IPTC compounds": 0.5,
+    "appliances compounds": 0.5,
 }
 """How much the pairs of a source count, where they are made by rule; all others count 1."""
 

@@ -37,6 +37,9 @@ class Surroundings:
         for at, reading in enumerate(self.side.readings):
             self._places.setdefault(frozenset(reading.stems), []).append(at)
         self._around: OrderedDict[str, Floats] = OrderedDict()
+        spoken = [reading.english for reading in self.side.readings if not reading.codes]
+        self.abroad = 2 * sum(spoken) < len(spoken)
+        """Whether most of the words are not English."""
 
     def __len__(self) -> int:
         return len(self.side.readings)
@@ -76,13 +79,14 @@ class SurroundedTerms:
     def ranks(self, event_terms: Sequence[str]) -> tuple[Floats, Floats]:
         """log2(1 + n), n being how many words of the stream are nearer to the event's, to the subscription's term.
 
-        Words of one language are nearer to each other than to any of another. So nothing is nearer to the event's term
-        where only one of the two is English: the stream's other words are in the language of the event.
+        Words of one language are nearer to each other than to any of another. So where most of a stream is not English,
+        its words are not counted as nearer to the event's term if only one of the two terms is.
         """
         events = self._surroundings.side_of(event_terms)
         near = nearness(self._side, events)
         theirs = nearer(self._surroundings.around(events), near)
-        theirs[events.english[:, None] != self._side.english] = 0
+        if self._surroundings.abroad:
+            theirs[events.english[:, None] != self._side.english] = 0
         return theirs, nearer(self._around, near.T).T
 
     def bits(self, event_terms: Sequence[str]) -> Floats:
