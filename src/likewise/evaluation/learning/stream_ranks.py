@@ -25,7 +25,7 @@ EVENT_BITS: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
 OWN_SIDE: Final = 0.5
 """Values nearer to the subscription's term count so much of what those count that are nearer to the event's: on the
 side of the subscription, other words for the same thing stand in the way more often."""
-RECIPES: Final = (DatasetRecipe(seed=1, events=1000), DatasetRecipe(seed=2, events=1000, typed=True))
+RECIPES: Final = (DatasetRecipe(seed=1, events=600), DatasetRecipe(seed=2, events=600, typed=True))
 
 
 @dataclass(frozen=True)
