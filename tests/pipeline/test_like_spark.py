@@ -6,6 +6,7 @@ import time
 import warnings
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -32,7 +33,7 @@ from likewise.pipeline import (
     register_related,
 )
 from likewise.pipeline.detection.batch import DetectOptions
-from likewise.pipeline.detection.stream import layout_of
+from likewise.pipeline.detection.stream import PARTITIONS, layout_of, with_few_stores
 from likewise.recipe import Recipe
 
 PAIR = "pair: {type = a} as x then {type = b} as y within 30 seconds where x.room = y.room"
@@ -176,6 +177,27 @@ def test_a_second_watermark_is_refused_when_the_query_is_built(spark: Any, tmp_p
             made.withWatermark("time", "1 minute")
 
 
+def test_a_new_stream_has_as_many_stores_as_cores_unless_the_session_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The session itself keeps its number, also where the start fails."""
+    monkeypatch.setattr("likewise.pipeline.detection.stream.cores_of", lambda _: 3)
+    held, seen = {PARTITIONS: "200"}, list[str]()
+    session: Any = SimpleNamespace(conf=SimpleNamespace(get=held.get, set=held.__setitem__))
+
+    def start(path: str) -> str:
+        seen.append(held[PARTITIONS])
+        if not path:
+            raise ValueError("no place")
+        return path
+
+    assert with_few_stores(session, start)("out") == "out"
+    with pytest.raises(ValueError, match="no place"):
+        with_few_stores(session, start)("")
+    assert held == {PARTITIONS: "200"}
+    held[PARTITIONS] = "64"
+    with_few_stores(session, start)("out")
+    assert seen == ["3", "3", "64"]
+
+
 @pytest.mark.spark
 def test_windows_over_detections_work_in_foreach_batch(spark: Any, tmp_path: Path) -> None:
     """The way that the refusal names."""
@@ -187,7 +209,16 @@ def test_windows_over_detections_work_in_foreach_batch(spark: Any, tmp_path: Pat
         counts.extend(row["count"] for row in rows.groupBy(F.window("time", "1 minute")).count().collect())
 
     writer = detect(events, PAIR, watermark="0 seconds", buckets=1).writeStream.foreachBatch(windows)
-    writer.option("checkpointLocation", str(tmp_path / "state")).trigger(**NOW).start().awaitTermination()
+    before = spark.conf.get(PARTITIONS)
+    spark.conf.set(PARTITIONS, "200")
+    try:
+        query = writer.option("checkpointLocation", str(tmp_path / "state")).trigger(**NOW).start()
+        assert spark.conf.get(PARTITIONS) == "200"
+    finally:
+        spark.conf.set(PARTITIONS, before)
+    query.awaitTermination()
+    (store,) = query.recentProgress[0]["stateOperators"]
+    assert store["numShufflePartitions"] == 2
     whole = detect(read_events(spark, tmp_path / "in", format="jsonl"), PAIR).count()
     assert sum(counts) == whole > 0
 

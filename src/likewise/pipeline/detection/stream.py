@@ -369,8 +369,49 @@ def _passing(method: Callable[..., Any], kind: type[DataFrame]) -> Callable[...,
     return call
 
 
+PARTITIONS: Final = "spark.sql.shuffle.partitions"
+UNTOUCHED: Final = "200"
+"""What Spark sets where nobody does."""
+
+
+def with_few_stores(spark: SparkSession, start: Callable[..., Any]) -> Callable[..., Any]:
+    """A start of a query with as many state stores as there are cores, unless the session says how many.
+
+    A new query takes the number from its session when it starts, one that goes on from its checkpoint. Each store is
+    opened in every batch, and Spark's usual 200 take many times as long as all the rest.
+    """
+
+    @wraps(start)
+    def started(*arguments: Any, **named: Any) -> Any:
+        if spark.conf.get(PARTITIONS) != UNTOUCHED:
+            return start(*arguments, **named)
+        spark.conf.set(PARTITIONS, str(cores_of(spark)))
+        try:
+            return start(*arguments, **named)
+        finally:
+            spark.conf.set(PARTITIONS, UNTOUCHED)
+
+    return started
+
+
+def cores_of(spark: SparkSession) -> int:
+    """How many tasks a session runs at once: into so many parts it cuts a range. Spark Connect tells no other way."""
+    from pyspark.sql import functions as F
+
+    (row,) = spark.range(1 << 16).select(F.spark_partition_id().alias("part")).agg(F.max("part")).collect()
+    return int(row[0]) + 1
+
+
 class SealedFrame:
     """A frame of detections, or made of them."""
+
+    @property
+    def writeStream(self) -> Any:  # noqa: N802 - Spark's name
+        """Spark's writer; what it starts has no more state stores than it needs."""
+        writer = super().writeStream  # type: ignore[misc]  # that of the frame which is sealed
+        for name in ("start", "toTable"):
+            setattr(writer, name, with_few_stores(self.sparkSession, getattr(writer, name)))  # type: ignore[attr-defined]  # as above
+        return writer
 
     def withWatermark(self, *_: Any, **__: Any) -> DataFrame:
         """Refused."""
