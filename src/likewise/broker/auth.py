@@ -9,6 +9,7 @@ import secrets
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, Final
 
 from sqlalchemy import Connection, select
@@ -167,10 +168,15 @@ class RateLimit:
         self._left[actor] = (left - events, moment)
 
 
+@lru_cache(maxsize=1024)
+def _within(access: Access, namespace: str) -> Access:
+    return replace(access, namespace=check_namespace(namespace))
+
+
 def access_in(access: Access, wanted: str | None) -> Access:
     """The access in the namespace of a request; only tokens of all namespaces may choose one."""
     if access.namespace == ANY:
-        return replace(access, namespace=check_namespace(wanted or DEFAULT_NAMESPACE))
+        return _within(access, wanted or DEFAULT_NAMESPACE)
     if wanted is not None and wanted != access.namespace:
         raise AccessError("this token is for another namespace", hint="leave the namespace out", known=True)
     return access

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import itertools
 import re
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,6 +20,9 @@ JSON: Final = "application/json"
 LINES: Final = ("application/x-ndjson", "application/jsonl", "application/json-lines", "application/ndjson")
 CLOUDEVENT: Final = "application/cloudevents+json"
 CLOUDEVENTS: Final = "application/cloudevents-batch+json"
+_START: Final = secrets.token_hex(6)
+"""Differs from one start of the broker to the next."""
+_BATCHES = itertools.count(1)
 _HEADER = re.compile(r"ce-([a-z0-9]+)", re.IGNORECASE)
 _documents = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
@@ -96,7 +100,7 @@ def is_binary_cloudevent(headers: Mapping[str, str]) -> bool:
 
 def batch_name() -> str:
     """A name that makes the ids of events without an id unique: they get this name and their number."""
-    return secrets.token_hex(6)
+    return f"{_START}{next(_BATCHES):x}"
 
 
 def rejections(records: Sequence[BadRecord], *, most: int = 100) -> list[dict[str, Any]]:

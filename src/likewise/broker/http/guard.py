@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import cast
 from urllib.parse import urlsplit
 
@@ -103,13 +104,20 @@ class Gate:
         """Without tokens, any web page could talk to this port through the user's browser."""
         if headers.get("authorization"):
             return None
-        host = urlsplit(f"//{headers.get('host', '')}").hostname or ""
-        if not is_loopback(host):
-            return f"the host {host[:100]!r} is not this machine"
+        reason = _not_here(headers.get("host", ""))
+        if reason is not None:
+            return reason
         origin = headers.get("origin")
         if origin is not None and urlsplit(origin).netloc != headers.get("host"):
             return "the request comes from another site"
         return None
+
+
+@lru_cache(maxsize=256)
+def _not_here(host: str) -> str | None:
+    """Why a Host header does not name this machine; the same few come again and again."""
+    name = urlsplit(f"//{host}").hostname or ""
+    return None if is_loopback(name) else f"the host {name[:100]!r} is not this machine"
 
 
 def _secured(headers: Iterable[tuple[bytes, bytes]], path: str) -> list[tuple[bytes, bytes]]:

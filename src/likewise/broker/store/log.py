@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 BLOCK: Final = 4_000
 """Records of one group commit at most."""
-EFFECTS_WAIT: Final = 0.005
+EFFECTS_WAIT: Final = 0.002
 """Seconds that notifications may wait for a commit with new events: they could be computed again from the log."""
 EFFECTS_MOST: Final = 5_000
 """Notifications that wait at most."""
