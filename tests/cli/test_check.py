@@ -95,3 +95,14 @@ def test_patterns_that_can_never_be_decided(tmp_path: Path) -> None:
     assert result.exit_code == 2
     assert "p: a negation at the edge of a sequence needs a window" in result.stderr
     assert "`q` refers to `elsewhere`" in result.stderr
+
+
+def test_a_circle_hides_no_other_mistake_and_nothing_that_rests_on_it_is_good() -> None:
+    text = "d: d then {x= 1}\nh: d then {x= 3}\nb: {kind > abc}\ng: {x= 1}\np: q or {x= 1}\nq: p or {x= 1}\n"
+    done = run("-", stdin=text)
+    assert (done.exit_code, done.stdout) == (2, "g: {x = 1}\n")
+    assert [line.partition(": ")[2][:12] for line in done.stderr.splitlines() if line.startswith("error")] == [
+        "<stdin>:1:1:",
+        "<stdin>:3:5:",
+        "<stdin>:5:1:",
+    ]

@@ -63,24 +63,37 @@ def _read(name: str) -> _Report:
     report = _Report(source, [], list(mistakes))
     if not placed and not mistakes:
         report.errors.append(InputError("there is no subscription in it", source=source, hint="it is empty"))
-    refused = _refused(placed)
+    circles, bad = _circles(placed)
+    refused = circles + _refused([each for each in placed if each.subscription.name not in bad])
     report.errors += [each.error(error.message, hint=error.hint) for each, error in refused]
-    bad = {each.subscription.name for each, _ in refused}
+    bad |= {each.subscription.name for each, _ in refused}
     report.subscriptions = [each.subscription for each in placed if each.subscription.name not in bad]
     report.errors.sort(key=lambda error: (getattr(error, "line", None) or 0, getattr(error, "column", 0)))
     return report
 
 
+def _circles(placed: list[Placed]) -> tuple[list[tuple[Placed, LikewiseError]], set[str]]:
+    """Patterns that refer to each other in a circle, one mistake each, and the names of all that rest on them."""
+    from likewise.language import circle, references
+
+    found: list[tuple[Placed, LikewiseError]] = []
+    bad: set[str] = set()
+    while named := circle([each.subscription for each in placed if each.subscription.name not in bad]):
+        first = next(each for each in placed if each.subscription.name in named)
+        message = "patterns refer to each other in a circle: " + " → ".join(named)
+        hint = "a pattern can refer only to others that do not rest on it"
+        found.append((first, BuildError(message, hint=hint)))
+        bad.update(named)
+        while (
+            more := {each.subscription.name for each in placed if not bad.isdisjoint(references(each.subscription))}
+            - bad
+        ):
+            bad |= more
+    return found, bad
+
+
 def _refused(placed: list[Placed]) -> list[tuple[Placed, LikewiseError]]:
     """The subscriptions that are well written and that `match` or `detect` would refuse all the same."""
-    from likewise.language import circle
-
-    named = circle([each.subscription for each in placed])
-    if names := dict.fromkeys(named or ()):
-        first = next(each for each in placed if each.subscription.name in names)
-        message = "patterns refer to each other in a circle: " + " → ".join(named or ())
-        hint = "a pattern can refer only to others that do not rest on it"
-        return [(first, BuildError(message, hint=hint))]
     known = {each.subscription.name: each.subscription for each in placed}
     found = ((each, _refusal(each.subscription, known)) for each in placed)
     return [(each, error) for each, error in found if error is not None]
