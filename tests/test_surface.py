@@ -64,7 +64,7 @@ def test_reprs_are_short_and_notebooks_get_html() -> None:
     why = single.match.explain()
     assert repr(single) == "Notification('s', events=[e1], score=0.900)"
     assert repr(detected.detection) == "Detection('p', events=[e2, e3], probability=1.000)"
-    assert repr(engine) == "<Engine: 1 subscriptions to single events, 1 patterns>"
+    assert repr(engine) == "<Engine: 1 subscription to single events, 1 pattern>"
     assert str(why).startswith('90 % · "notebook computer" answers device = laptop~')
     for shown in (engine, single, single.match, why, detected, detected.detection):
         assert len(repr(shown)) < 120

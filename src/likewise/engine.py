@@ -152,8 +152,9 @@ class Engine:
         return list(self._handles)
 
     def __repr__(self) -> str:
-        patterns = len(self._subscriptions) - len(self._handles)
-        return f"<Engine: {len(self._handles):,} subscriptions to single events, {patterns:,} patterns>"
+        single, patterns = len(self._handles), len(self._subscriptions) - len(self._handles)
+        subscriptions = f"{single:,} subscription{'' if single == 1 else 's'} to single events"
+        return f"<Engine: {subscriptions}, {patterns:,} pattern{'' if patterns == 1 else 's'}>"
 
     def _repr_html_(self) -> str:
         listed = "\n".join(format_subscription(one) for one in self._subscriptions.values())
@@ -167,6 +168,8 @@ class Engine:
         For a pattern: what the event is to each of its parts, how far it came with all events so far, and what it
         lacks. The event is not published by this.
         """
+        if not isinstance(name, str):
+            raise BuildError("explain takes the name of a subscription first", hint="explain(name, event)")
         subscription = self._subscriptions.get(name)
         if subscription is None or not isinstance(subscription.body, Composite):
             return self.matcher.explain(self._handle(name), self._stamp(event))
