@@ -123,3 +123,15 @@ def test_without_wordnet_there_are_none(monkeypatch: pytest.MonkeyPatch, tmp_pat
 def test_wordnet_is_read_once(wordnet: WordNet) -> None:
     assert Opposites.load() is Opposites.load()
     assert files.folder().is_dir()
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("yes", "no"), ("yes", "nein"), ("oui", "non"), ("true", "falsch"), ("free", "belegt")]
+)
+def test_answers_and_states_are_opposites_across_languages(one: str, other: str) -> None:
+    known = Opposites.load()
+    if known is None:
+        pytest.skip("WordNet is not installed")
+    assert known.opposite(one, other)
+    assert not known.opposite(one, one)
+    assert not known.opposite(other, other)

@@ -144,7 +144,7 @@ class Opposites:
         return Stand(frozenset({str(word)}), plain.denies | {str(word)}, plain.says)
 
     def _plain(self, text: str) -> Stand:
-        if any(map(str.isdigit, text)) or (text in STOP_WORDS and text not in STATES):
+        if any(map(str.isdigit, text)) or (text in STOP_WORDS and text not in STATES and text not in EXCLUSIVE):
             return _NOTHING
         forms = self._forms(text)
         common = set(self._common(text, forms))
@@ -215,10 +215,15 @@ def words_of(term: str) -> tuple[Word, ...]:
 
     >>> [str(word) for word in words_of("door not closed")]
     ['door', 'not closed']
+    >>> [str(word) for word in words_of("no")]
+    ['no']
     """
     found: list[Word] = []
     negated = False
-    for text in normalise(term).split():
+    texts = normalise(term).split()
+    if len(texts) == 1:
+        return (Word(texts[0]),)  # an answer, which denies no other word
+    for text in texts:
         if text in NEGATIONS:
             negated = True
         elif text not in STOP_WORDS or text in STATES:
