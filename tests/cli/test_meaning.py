@@ -138,3 +138,33 @@ def test_settings_that_would_have_no_effect_are_refused(
 ) -> None:
     with pytest.raises(BuildError, match=message):
         run(app, "evaluate", "matching", "--set", setting)
+
+
+def test_a_glossary_adds_to_the_spaces(app: typer.Typer, shelf: Path, tmp_path: Path) -> None:
+    """It took their place, so that scores fell where no word of the glossary was said."""
+    (tmp_path / "e.csv").write_text("what\ngarage\n")
+    (tmp_path / "s.lw").write_text("s: {what = parking~} threshold 0.0001\n")
+    (tmp_path / "g.txt").write_text("zzt = temperature\n")
+    command = ("match", str(tmp_path / "e.csv"), str(tmp_path / "s.lw"), "--json", "--space", str(shelf / "wordnet"))
+    plain, told = (
+        json.loads(run(app, *command, *more).splitlines()[0])["score"]
+        for more in ((), ("--glossary", str(tmp_path / "g.txt")))
+    )
+    assert told == plain
+
+
+def test_tune_and_join_take_a_glossary(app: typer.Typer, shelf: Path, tmp_path: Path) -> None:
+    (tmp_path / "e.csv").write_text("id,what\n1,zzt high\n2,window\n")
+    (tmp_path / "s.lw").write_text("s: {what = temperature high~}\n")
+    (tmp_path / "l.tsv").write_text("subscription\tevent\trelevant\ns\t1\t1\ns\t2\t0\n")
+    (tmp_path / "g.txt").write_text("zzt = temperature\n")
+    (tmp_path / "r.csv").write_text("name\ntemperature high\n")
+    events, wanted, words = (str(tmp_path / name) for name in ("e.csv", "s.lw", "g.txt"))
+    labels = ("--labels", str(tmp_path / "l.tsv"), "--id", "id", "--approach", "evidence", "--json")
+    found = json.loads(run(app, "tune", events, wanted, *labels, "--glossary", words))
+    assert found["best"]["f1"] == 1.0
+    assert found["settings"]["glossary"] == words
+    sides = (events, str(tmp_path / "r.csv"), "--on", "what=name", "--json")
+    assert "zzt high" in run(app, "join", *sides, "--glossary", words)
+    with pytest.raises(BuildError, match="no glossary"):
+        run(app, "join", *sides, "--glossary", words, "--measure", "esa")

@@ -73,8 +73,11 @@ def events(count: int = 120) -> list[Event]:
 
 
 def told_by_engine(trace: list[Event], text: str, space: str) -> tuple[Counter[Any], Counter[Any]]:
-    """Matches (with exact scores) and detections of the engine, in process."""
-    engine = Engine(spaces=[space])
+    """Matches (with exact scores) and detections of the engine, in process.
+
+    On Spark a background is given or there is none: the first events of a stream are not the same in all places.
+    """
+    engine = Engine(spaces=[space], background=None)
     engine.subscribe(text)
     told = engine.publish_batch(trace)
     told += engine.advance(max(event.end or 0 for event in trace))

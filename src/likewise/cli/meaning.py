@@ -122,7 +122,8 @@ def engine_options(meaning: MeaningOptions, interests: Iterable[Subscription]) -
         words: dict[str, Any] = {} if given is None else {"glossary": Glossary.from_file(given)}
         if words and name != "evidence":
             raise BuildError(f"the measure {name} takes no glossary", hint="choose --measure evidence")
-        opened = open_spaces(spaces) if needs_space(name) else []
+        # Evidence does without spaces, but uses those that are there.
+        opened = open_spaces(spaces) if needs_space(name) or (spaces and name == "evidence") else []
         options["measure"] = measure(name, spaces=opened, **words)
     return options
 

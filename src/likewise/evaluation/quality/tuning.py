@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from likewise.evaluation.quality.scoring import score_all
 from likewise.events import Event
 from likewise.language import Profile, Subscription
 from likewise.matching import LEARNED_AT, Background, Matcher
-from likewise.semantics import Embedding, Space
+from likewise.semantics import Embedding, Glossary, Space, measure
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +41,23 @@ class Candidate:
     make: Callable[[], Matcher]
 
 
-def candidates(events: Sequence[Event], *, spaces: Sequence[Space | str | Path] = ()) -> list[Candidate]:
-    """What can be tried: every approach over the spaces, and those of the embedding if it is there."""
+def candidates(
+    events: Sequence[Event], *, spaces: Sequence[Space | str | Path] = (), glossary: Glossary | None = None
+) -> list[Candidate]:
+    """What can be tried: every approach over the spaces, and those of the embedding if it is there.
+
+    A glossary of the user's own is for evidence, which alone reads one.
+    """
     found = [Candidate("exact", lambda: Matcher(approach="exact")), _plain("concept", spaces)]
-    found.append(_plain("evidence", spaces))
+    told: dict[str, Any] = {"glossary": glossary} if glossary is not None else {}
+
+    def evidence(**options: Any) -> Matcher:
+        return Matcher(measure("evidence", spaces=spaces, **told), approach="evidence", **options)
+
+    found.append(Candidate("evidence", evidence))
     if len(events) >= LEARNED_AT[0]:
-        found.append(_informed("evidence+background", events, spaces=spaces))
+        # The default takes the first of so many events for its background.
+        found.append(Candidate("evidence+background", lambda: evidence(background=Background.of(events))))
     if spaces:
         found += [_plain(name, spaces) for name in ("approximate", "contrast", "clustered", "hybrid")]
         if any(event.theme for event in events):
@@ -125,21 +137,16 @@ def _plain(name: str, spaces: Sequence[Space | str | Path]) -> Candidate:
     return Candidate(name, lambda: Matcher(approach=name, spaces=spaces))
 
 
-def _informed(name: str, events: Sequence[Event], *, spaces: Sequence[Space | str | Path]) -> Candidate:
-    """The default, which takes the first of so many events for its background."""
-    return Candidate(name, lambda: Matcher(spaces=spaces, background=Background.of(events)))
-
-
 def usage(name: str, threshold: float) -> str:
     """How to have what was tried under this name.
 
     >>> usage("contrast", 0.25), usage("embedding+contrast", 0.5)
     ('--approach contrast --threshold 0.25', 'Engine(measure=Embedding(), approach="contrast", threshold=0.5)')
     """
-    measure, _, approach = name.rpartition("embedding")
+    before, _, approach = name.rpartition("embedding")
     inner = approach.removeprefix("+") or "approximate"
     plain = inner.removesuffix("+background")
-    if measure + plain == name:
+    if before + plain == name:
         return f"--approach {name} --threshold {threshold:.3g}"
     given = "measure=Embedding()" if "embedding" in name else "spaces=[…]"
     words = ", background=Background.of(events)" if inner != plain else ""

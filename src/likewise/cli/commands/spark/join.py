@@ -36,6 +36,7 @@ def join(
     how: Annotated[str, typer.Option(help="inner, left, right, full, semi or anti.")] = "inner",
     measure: Annotated[str, typer.Option(help="evidence, esa, esa+coded+opposed, embedding, …")] = "evidence",
     space: Annotated[list[str] | None, typer.Option(help="Space by name or path; may be repeated.")] = None,
+    glossary: Annotated[Path | None, typer.Option(help="Your own abbreviations and synonyms; not on Spark.")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Add `why`: the concepts that carry the score.")] = False,
     score: Annotated[str, typer.Option(help="What the column of scores is called.")] = "relatedness",
     dead_letters: DeadLetters = None,
@@ -53,10 +54,12 @@ def join(
     """
     on_spark = bool(spark or master or remote)
     guard(
-        reads={"LEFT": left, "RIGHT": right},
+        reads={"LEFT": left, "RIGHT": right, "--glossary": glossary},
         writes={"--dead-letters": dead_letters, "--out": None if on_spark else out},
         makes={"--out": out if on_spark else None},
     )
+    if glossary is not None and (on_spark or measure != "evidence"):
+        raise BuildError("this join takes no glossary", hint="leave out --glossary, or join in process with evidence")
     mine, _, theirs = on.partition("=")
     names = (mine, theirs or mine)
     options: dict[str, Any] = {
@@ -82,9 +85,11 @@ def join(
     else:
         from likewise.cli.reading.tables import read_table, write_table
         from likewise.pipeline import join_tables
+        from likewise.semantics import Glossary
         from likewise.semantics import measure as make
 
-        made = make(measure, spaces=_spaces(measure, space))
+        words: dict[str, Any] = {} if glossary is None else {"glossary": Glossary.from_file(glossary)}
+        made = make(measure, spaces=_spaces(measure, space), **words)
         tables = [read_table(source, rejects) for source in (left, right)]
         found = join_tables(*tables, on=names, measure=made, **options)
         count = found.num_rows

@@ -36,6 +36,7 @@ def tune(
     labels: Annotated[Path, typer.Option(help="TSV or JSON lines: subscription, event id, relevant (1 or 0).")],
     space: Annotated[list[str] | None, typer.Option(help="Space for `~`, by name or path; may be repeated.")] = None,
     approach: Annotated[list[str] | None, typer.Option(help="Try only these; may be repeated.")] = None,
+    glossary: Annotated[Path | None, typer.Option(help="Your own abbreviations and synonyms.")] = None,
     chart: Annotated[
         list[Path] | None, typer.Option(help="Precision and recall as .html, .png or .svg; may be repeated.")
     ] = None,
@@ -55,12 +56,14 @@ def tune(
     from likewise.evaluation.quality.labels import read_labels
     from likewise.evaluation.quality.tuning import candidates
     from likewise.evaluation.quality.tuning import tune as search
+    from likewise.semantics import Glossary
 
     guard(
         reads={
             "EVENTS": events,
             "SUBSCRIPTIONS": subscriptions,
             "--labels": labels,
+            "--glossary": glossary,
             "--mapping": records.mapping,
         },
         writes={
@@ -77,7 +80,7 @@ def tune(
     judged = read_labels(labels)
     happened = [event for batch in event_batches(events, rejects, records=records) for event in batch]
     spaces = space or _shelf()
-    tried = candidates(happened, spaces=spaces)
+    tried = candidates(happened, spaces=spaces, glossary=None if glossary is None else Glossary.from_file(glossary))
     if approach:
         known = {each.name: each for each in tried}
         if unknown := [name for name in approach if name not in known]:
@@ -104,6 +107,8 @@ def tune(
     ]
     best = found[0]
     settings = recommended(best.approach, best.threshold, spaces)
+    if glossary is not None and settings["approach"] == "evidence":
+        settings["glossary"] = str(glossary.absolute())
     if save_to is not None:
         write_whole(save_to, settings_text(settings))
     if as_json:
