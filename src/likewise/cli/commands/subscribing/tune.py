@@ -151,6 +151,9 @@ def _usage(settings: dict[str, Any], events: str, subscriptions: str, saved: Pat
     names = {"space": "spaces"}
     python = [f"{names.get(name, name)}={value!r}" for name, value in settings.items() if name in _PLAIN]
     python += ['measure=measure("embedding")'] if "measure" in settings else []
+    if "glossary" in settings:
+        words = f'Glossary.from_file(Path("{settings["glossary"]}"))'
+        python.append(f'measure=measure("evidence", spaces={settings.get("space", [])!r}, glossary={words})')
     python += ["background=None"] if "background" in settings else []
     yield f"Python:       Engine({', '.join(python)})"
     yield f"settings:     --settings {saved}" if saved is not None else "settings:     --save FILE keeps them"
