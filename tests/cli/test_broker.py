@@ -140,6 +140,18 @@ def test_two_terminals_as_the_readme_shows_them(terminal):
     assert "no subscriptions yet" in terminal.run("subscriptions", "list").stdout
 
 
+def test_the_demo_needs_no_data_sets(terminal):
+    process = subprocess.Popen(
+        [*COMMAND, "serve", "--demo", "--port", "0"], stderr=subprocess.PIPE, text=True, env=terminal.environment
+    )
+    assert process.stderr is not None
+    with ended(process):
+        assert any('"started"' in line for line in process.stderr)
+        process.send_signal(signal.SIGTERM)
+        _, rest = process.communicate(timeout=LONG)
+        assert process.returncode == 0, rest
+
+
 def test_the_curl_lines_of_the_page(terminal):
     lines = terminal.shell(shown("docs/broker.md", "bash", "curl"))
     assert lines.stdout is not None

@@ -24,6 +24,7 @@ def test_a_federation_under_churn_is_complete(seed: int) -> None:
     """With seed 1, two roots of one key are merged after events had come to both."""
     found = run_trial(OverlayTrial(nodes=100, events=1000, churn=0.1, compare=True, seed=seed))
     assert (found["complete"], found["told twice"]) == (1.0, 0)
+    assert found["expected"] > 20
 
 
 def test_a_simulation_draws_what_it_did(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -172,8 +172,9 @@ def _hops(seed: int, *, sizes: Sequence[int]) -> ExperimentReport:
 
 
 def _ours(settings: ExperimentSettings, seed: int) -> list[ExperimentReport]:
-    nodes, events = (40, 200) if settings.quick else (100, 1000)
-    base = OverlayTrial(nodes=nodes, events=events, compare=True, seed=seed)
+    # Few events need few topics, or no composite comes together and nothing is compared.
+    nodes, events, topics = (40, 200, 30) if settings.quick else (100, 1000, 200)
+    base = OverlayTrial(nodes=nodes, events=events, topics=topics, compare=True, seed=seed)
     churn = [(f"{100 * share:.0f} % a minute", replace(base, churn=share)) for share in (0.0, 0.01, 0.05, 0.1)]
     copies = [(f"{count} copies", replace(base, copies=count)) for count in (0, 1, 2)]
     rooms = replace(base, members=2, topics=20, rooms=50)

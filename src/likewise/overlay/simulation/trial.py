@@ -271,7 +271,7 @@ def _outcome(world: TrialWorld, trial: OverlayTrial, spent: Counter[str]) -> Tri
         "publications": trial.events,
         "acknowledged": len(world.acknowledged),
         "reports": world.reports,
-        **({"complete": _completeness(world)} if trial.compare else {}),
+        **(_compared(world) if trial.compare else {}),
         "told twice": sum(count > 1 for count in world.told.values()),
         "messages per publication": spent["messages"] / trial.events,
         "heartbeats per node and second": (spent["Ping"] + spent["Pong"]) / trial.nodes / (trial.seconds + 20),
@@ -282,8 +282,8 @@ def _outcome(world: TrialWorld, trial: OverlayTrial, spent: Counter[str]) -> Tri
     return TrialOutcome(figures, delays, loads, kinds)
 
 
-def _completeness(world: TrialWorld) -> float:
-    """Of what one composer finds in the acknowledged events, the share that was told; all, if there is nothing."""
+def _compared(world: TrialWorld) -> dict[str, float | int]:
+    """How much one composer finds in the acknowledged events, and the share of it that was told."""
     composer = Composer(world.wanted, max_jump=None)
     numbers = {wanted.profile: number for number, wanted in composer.profiles.items()}
     events = [event for number, event in world.published.items() if number in world.acknowledged]
@@ -294,7 +294,8 @@ def _completeness(world: TrialWorld) -> float:
         if name == "type" and (profile := profile_of(str(value))) in numbers
     ]
     expected = {(found.pattern, frozenset(event.id for event in found.members)) for found in composer.take(hits)}
-    return len(expected & world.found) / len(expected) if expected else 1.0
+    told = len(expected & world.found)
+    return {"expected": len(expected), "complete": told / len(expected) if expected else 1.0}
 
 
 def gini(loads: list[int]) -> float:

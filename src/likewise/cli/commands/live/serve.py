@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 import re
 import sys
 import tempfile
@@ -141,10 +142,11 @@ def _demo_folder() -> Path:
 def _recordings() -> Recordings | None:
     """A day of the real streams, where the data sets are."""
     from likewise.evaluation.datasets.streams import city_recordings
-    from likewise.evaluation.datasets.thematic import data_folder
 
-    data = data_folder()
-    return (lambda: city_recordings(data)) if (data / "streams").is_dir() else None
+    given = os.environ.get("LIKEWISE_DATA")
+    if not given or not (Path(given) / "streams").is_dir():
+        return None
+    return lambda: city_recordings(Path(given))
 
 
 def _announce(url: str, settings: BrokerSettings) -> None:
