@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import gc
 import logging
@@ -28,14 +29,21 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, broker: Broker) -> None:
         super().__init__(config)
         self._broker = broker
+        self._signal = ""
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002 - uvicorn's name
         """The first signal ends in order, with exit code 0; the second does not wait."""
-        # First of all: a log that nobody reads any more must not keep the server from ending.
+        # Nothing more: a signal may come in the middle of a line of the log, whose lock is then held below.
         self.force_exit = self.should_exit
         self.should_exit = True
+        self._signal = signal.Signals(sig).name
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End the streams, then all else."""
         self._broker.close_streams()
-        structlog.get_logger("likewise.broker").info("stopping", signal=signal.Signals(sig).name)
+        with contextlib.suppress(OSError):  # a log that nobody reads any more must not keep the server from ending
+            structlog.get_logger("likewise.broker").info("stopping", signal=self._signal)
+        await super().shutdown(sockets)
 
 
 def listen(host: str, port: int) -> socket.socket:
