@@ -159,3 +159,20 @@ def test_logs_go_through_every_command(name: str) -> None:
     assert len(lines("x.jsonl")) == 2
     assert {letter["line"] for letter in lines("bad.jsonl")} == {2}
     assert "fire alarm" in Path("v.txt").read_text()
+
+
+def test_a_date_and_a_time_of_day_in_two_columns_are_joined() -> None:
+    """By the guess, which is shown and saved, and by the option; every command reads the same."""
+    rows = "Datum;Uhrzeit;Temp\n16.11.2026;08:00;21,5\n16.11.2026;;21,7\n25.10.2026;12:00;3,5\n"
+    Path("keller.csv").write_text(rows)
+    done = run("keller.csv", "--zone", "Europe/Berlin", "--save-mapping", "m.yaml", "--out", "a.jsonl")
+    assert "guessed mapping: time = Datum+Uhrzeit (%d.%m.%Y %H:%M)" in done.err
+    assert (done.code, "keller.csv:3: Uhrzeit is missing, so Datum+Uhrzeit is no time" in done.err) == (2, True)
+    told = ("--time", "Datum+Uhrzeit", "--zone", "Europe/Berlin", "--kind", "Temp=decimal comma")
+    run("keller.csv", *told, "--out", "b.jsonl")
+    run("keller.csv", "--mapping", "m.yaml", "--out", "c.jsonl")
+    assert [line["time"] for line in lines("a.jsonl")] == ["2026-11-16T07:00:00Z", "2026-10-25T11:00:00Z"]
+    assert lines("a.jsonl") == lines("b.jsonl") == lines("c.jsonl")
+    Path("s.lw").write_text("warm: {Temp > 20}\n")
+    found = call("match", "keller.csv", "s.lw", "--mapping", "m.yaml", "--dead-letters", "bad.jsonl", "--json")
+    assert (found.code, json.loads(found.out.splitlines()[0])["event"]) == (0, "keller.csv:2")

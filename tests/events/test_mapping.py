@@ -239,13 +239,6 @@ def test_makers_with_clocks_of_their_own_are_guessed_together() -> None:
     assert mapping.plain() == {"time": ["ts", "zeit"], "time_format": {"zeit": "%d.%m.%Y %H:%M"}}
 
 
-def test_a_date_beside_a_time_of_day_is_no_time() -> None:
-    """It would put every event at midnight."""
-    records = [{"date": "16.11.2026", "time": "08:00", "t": 1}, {"date": "17.11.2026", "time": "09:00", "t": 2}]
-    assert "time" not in guess_mapping(records).plain()
-    assert guess_mapping([{"date": "16.11.2026", "t": 1}]).plain()["time"] == "date"
-
-
 def test_a_table_with_semicolons_may_have_decimal_commas(tmp_path: Path) -> None:
     table = tmp_path / "t.csv"
     table.write_text(
@@ -260,3 +253,112 @@ def test_a_table_with_semicolons_may_have_decimal_commas(tmp_path: Path) -> None
     assert [event.tuples for event in read_events(table, mapping=RecordMapping.load(saved))] == [
         e.tuples for e in events
     ]
+
+
+HALVES = [
+    ({"date": "2026-11-16", "time": "08:00"}, "date+time", None),
+    ({"Datum": "16.11.2026", "Uhrzeit": "08:00:00"}, "Datum+Uhrzeit", "%d.%m.%Y %H:%M:%S"),
+    ({"day": "16/11/2026", "clock": "8:00"}, "day+clock", "%d/%m/%Y %H:%M"),
+    ({"Date": "11/16/2026", "Time": "8:00 AM"}, "Date+Time", "%m/%d/%Y %I:%M %p"),
+    ({"Messdatum": "16.11.2026", "Messzeit": "08:00"}, "Messdatum+Messzeit", "%d.%m.%Y %H:%M"),
+    ({"visit": {"date": "2026-11-16", "time": "09:00+01:00"}}, "visit.date+visit.time", None),
+    ({"date": "2026-11-16", "from": "08:00", "to": "06:00"}, "date+from", None),
+    ({"date": "2026-11-16", "time": "08:00", "timeout": "00:30", "born_date": "1980-01-01"}, "date+time", None),
+    ({"date": "16-Nov-2026", "time": "08.00"}, "date+time", "%d-%b-%Y %H.%M"),
+]
+
+
+@pytest.mark.parametrize(("halves", "time", "form"), HALVES)
+def test_a_date_and_a_time_of_day_are_one_time(halves: dict[str, object], time: str, form: str | None) -> None:
+    """In JSON and in a table; what has another name stays an attribute."""
+    mapping = guess_mapping([{**halves, "t": 1}])
+    told = mapping.plain()
+    assert (told["time"], told.get("time_format"), told.get("end")) == (time, form, None)
+    event = mapping.event({**halves, "t": 1}, default_id="-")
+    assert event.start == 1_794_816_000 * SECOND
+    others = {name for name in halves if name not in time.replace("visit.", "").split("+") and name != "visit"}
+    assert {name for name, _ in event.tuples} == {*others, "t"}
+    if "visit" not in halves:
+        table = f"{';'.join(halves)};t\n{';'.join(map(str, halves.values()))};1\n"
+        [row] = read_events(io.BytesIO(table.encode()), format="csv")
+        assert (row.start, {name for name, _ in row.tuples}) == (event.start, {*others, "t"})
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"date": "2026-11-16", "opens": "08:00"},  # a date alone would be midnight
+        {"date": "03/04/2026", "time": "18:05"},  # March or April
+        {"birthdate": "1980-11-16", "visit_time": "08:00"},
+        {"time": "08:00", "x": 1},
+    ],
+)
+def test_where_names_or_order_leave_a_doubt_no_time_is_guessed(record: dict[str, object]) -> None:
+    assert "time" not in guess_mapping([record]).plain()
+
+
+def test_starts_and_ends_may_have_halves_and_whole_times_come_first() -> None:
+    halves = {"Start Date": "2026-11-16", "Start Time": "08:00", "End Date": "2026-11-17", "End Time": "01:00"}
+    told = {"time": "Start Date+Start Time", "end": "End Date+End Time"}
+    assert guess_mapping([{**halves, "Subject": "x"}]).plain() == told
+    assert guess_mapping([{"ts": 1, "date": "2026-11-16", "time": "08:00"}]).plain() == {"time": "ts"}
+    makers = guess_mapping([{"ts": 1, "t": 2}, {"datum": "16.11.2026", "uhrzeit": "08:00", "t": 1}])
+    assert makers.plain() == {"time": ["ts", "datum+uhrzeit"], "time_format": {"datum+uhrzeit": "%d.%m.%Y %H:%M"}}
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv"])
+def test_halves_of_a_time_are_joined_as_the_mapping_says(form: str, tmp_path: Path) -> None:
+    """In the zone of the mapping, with daylight saving; one half alone is a bad record, none is no time."""
+    mapping = RecordMapping(time=["d+c", "ts"], time_format={"d+c": "%d.%m.%Y %H:%M"}, zone={"d+c": "Europe/Berlin"})
+    mapping.save(tmp_path / "m.yaml")
+    mapping = RecordMapping.load(tmp_path / "m.yaml")
+    rows = [("25.10.2026", "01:30", ""), ("25.10.2026", "03:30", ""), ("25.10.2026", " ", "1"), ("", "03:30", "1")]
+    rows += [("", "", "7"), ("", "", ""), ("25.10.2026", "noon", "1"), ("16.11.2026", "09:00", "1")]
+    if form == "csv":
+        data = "d;c;ts;x\n" + "".join(f"{d};{c};{ts};1\n" for d, c, ts in rows)
+    else:
+        data = "".join(f'{{"d": "{d}", "c": "{c}", "ts": "{ts}", "x": 1}}\n' for d, c, ts in rows)
+    bad: list[str] = []
+    events = list(
+        read_events(io.BytesIO(data.encode()), format=form, mapping=mapping, on_error=lambda r: bad.append(r.reason))
+    )
+    night = 1_792_886_400 * SECOND - 30 * 60 * SECOND  # 01:30 is two hours ahead of UTC, 03:30 one
+    assert [event.start for event in events] == [
+        night, night + 3 * 3600 * SECOND, 7 * SECOND, None, 1_794_816_000 * SECOND
+    ]  # fmt: skip
+    assert bad == [
+        "c is missing, so d+c is no time",
+        "d is missing, so d+c is no time",
+        "d+c '25.10.2026 noon' is not of the time format",
+    ]
+    assert {event.tuples for event in events} == {(("x", 1),)}
+
+
+def test_a_name_with_a_plus_may_be_that_of_one_field() -> None:
+    record = {"Datum+Uhrzeit": "2026-11-16 08:00", "Datum": "x", "t": 1}
+    for mapping in (guess_mapping([record]), RecordMapping(time="Datum+Uhrzeit")):
+        assert mapping.event(record, default_id="-").start == 1_794_816_000 * SECOND
+    table = b"Datum+Uhrzeit,Datum\n2026-11-16 08:00,x\n"
+    [event] = read_events(io.BytesIO(table), format="csv", mapping=RecordMapping(time="Datum+Uhrzeit"))
+    assert (event.start, event.tuples) == (1_794_816_000 * SECOND, (("Datum", "x"),))
+    with pytest.raises(BuildError, match="no column 'time'"):
+        list(read_events(io.BytesIO(table), format="csv", mapping=RecordMapping(time="Datum+time")))
+    with pytest.raises(InputError, match="d is of type list, not a part of a time"):
+        RecordMapping(time="d+t").event({"d": [1], "t": "08:00", "x": 1}, default_id="-")
+
+
+def test_typed_columns_of_parquet_are_joined(tmp_path: Path) -> None:
+    import datetime as dt
+
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    day, clock = dt.date(2026, 11, 16), dt.time(8, 0)
+    for at, date in enumerate((day, dt.datetime(2026, 11, 16))):
+        pq.write_table(pa.table({"date": [date, date], "time": [clock, None], "x": [1, 2]}), tmp_path / f"{at}.parquet")
+        bad: list[str] = []
+        mapping = RecordMapping(time="date+time")
+        [event] = read_events(
+            tmp_path / f"{at}.parquet", mapping=mapping, on_error=lambda r, bad=bad: bad.append(r.reason)
+        )
+        assert (event.start, bad) == (1_794_816_000 * SECOND, ["time is missing, so date+time is no time"])

@@ -245,6 +245,25 @@ def test_spark_reads_what_workers_cannot(spark: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
+def test_a_date_and_a_clock_are_joined_by_whoever_reads(spark: Any, tmp_path: Path) -> None:
+    """Workers, Spark's expressions and one process; a half alone is a flaw."""
+    file = tmp_path / "x.csv"
+    file.write_text("id,day,clock,x\n1,16.11.2026,08:00,a\n2,17.11.2026,,b\n3,,,c\n4,17.11.2026,noon,d\n")
+    columns = RecordMapping(id="id", time="Day+clock", time_format={"Day+clock": "%d.%m.%Y %H:%M"})
+    mine, theirs = read_events(spark, file, columns=columns), by_spark(spark, file, columns)
+    assert (own(mine), own(theirs)) == (True, False)
+    exact = RecordMapping(id="id", time="day+clock", time_format="%d.%m.%Y %H:%M")
+    named, _ = in_process(file, exact)
+    assert events_in(mine) == events_in(theirs) == named
+    assert [event.tuples for event in named] == [(("x", "a"),), (("x", "c"),)]
+    reasons = [[row["reason"] for row in dead_letters(frame).orderBy("record").collect()] for frame in (mine, theirs)]
+    assert reasons == [
+        ["clock is missing, so day+clock is no time", "day+clock '17.11.2026 noon' is not of the time format"],
+        ["a part of the time is missing", "day+clock is not a time"],
+    ]
+
+
+@pytest.mark.spark
 def test_spark_gives_a_row_the_id_and_the_times_that_workers_give_it(spark: Any, tmp_path: Path) -> None:
     """Cells in quotes, empty ones and other alphabets are part of an id; times have a format."""
     file = tmp_path / "x.csv"

@@ -9,7 +9,7 @@ from likewise.events.formats.jsonl import decode_line, decode_lines
 from likewise.events.formats.logs.syslog import SYSLOG_MAPPING
 from likewise.events.guessing import guess_mapping
 from likewise.events.instants import NO_TIME, TIME_UNITS, TimeRule, parse_instant, zone_of
-from likewise.events.mapping import RecordMapping
+from likewise.events.mapping import JOINED, RecordMapping
 from likewise.events.reading import SourceLook, look_at, read_batches, read_events
 from likewise.events.records import BadRecord, DeadLetters, OnError, RecordIntake
 from likewise.events.text.terms import normalise, words
@@ -18,6 +18,7 @@ from likewise.events.values import parse_text
 from likewise.events.writing import write_events
 
 __all__ = [
+    "JOINED",
     "NO_TIME",
     "SYSLOG_MAPPING",
     "TIME_UNITS",

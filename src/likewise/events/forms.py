@@ -130,8 +130,10 @@ class FlatForm:
     @property
     def fields(self) -> tuple[tuple[str, ...], ...] | None:
         mapping = self.mapping
-        nested = any("." in name for name in mapping.taken) or not self.rule.usual or not mapping.one_rule
-        return None if nested else (*(mapping.used.get(role, ()) for role in FIELDS[:4]), ())
+        simple = mapping.one_rule and self.rule.usual and all(len(mapping.parts(name)) == 1 for name in mapping.times)
+        if not simple or any("." in name for name in mapping.taken):
+            return None
+        return (*(mapping.used.get(role, ()) for role in FIELDS[:4]), ())
 
     def event(self, value: object, *, default_id: str) -> Event:
         event = self.mapping.event(value, default_id=default_id)

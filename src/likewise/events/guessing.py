@@ -1,23 +1,21 @@
 """What the names and values of some records suggest: which of their fields are id, time, end and theme.
 
 A feed may hold the records of several makers, each with a name of its own for the time. So a field of time is looked
-for until every record has one; a record of another shape that comes later is looked at in the same way. Times may be
-written as people of some place write them: 16.11.2026 08:00, 11/16/2026 8:05 AM. Such a format is only found where
-there is no doubt: whether 03/04/2026 is in March or in April is for the reader to say.
+for until every record has one; a record of another shape that comes later is looked at in the same way. A date and a
+time of day in two fields are one time, and times may be written as people of some place write them.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from likewise.errors import InputError
 from likewise.events.instants import TimeRule
-from likewise.events.mapping import RecordMapping
+from likewise.events.local_times import are_clocks, are_dates, date_and_clock, local_format
+from likewise.events.mapping import JOINED, RecordMapping, joined_text, parts_of
 from likewise.events.values import parse_text
 
 SAMPLE: Final = 200
@@ -29,7 +27,7 @@ _TIMES: Final = (
     *("resulttime", "phenomenontime", "recordedat", "receivedat", "createdat", "created", "date", "at", "when"),
     *("timestampms", "tsms", "timems", "epoch", "epochms", "unixtime", "occurredat", "sampledat", "sampletime"),
     *("zeitpunkt", "zeitstempel", "zeit", "messzeit", "messzeitpunkt", "datum", "horodatage", "fecha", "tijdstip"),
-    *("starttime", "start", "beginn"),
+    *("datumuhrzeit", "starttime", "start", "beginn"),
 )
 _ENDS: Final = ("end", "endtime", "endtimestamp", "until", "stop", "stoptime", "finishedat", "ende")
 _THEMES: Final = ("theme", "themes", "tags")
@@ -69,13 +67,11 @@ def guess_mapping(records: Sequence[Record], rule_of: Callable[[str], TimeRule] 
 
     def time_in(left: _Fields, before: list[str]) -> str | None:
         # A field of an unknown name must not be found beside another time.
-        beside = {name for record in fields.records if any(n in record for n in before) for name in record}
-        return left.find(_TIMES, are_times) or left.timestamps({*beside, *left.ends()})
+        beside = {name for record in fields.records if any(_has(record, n) for n in before) for name in record}
+        return left.time(are_times, {*beside, *left.ends()})
 
     times = fields.covering(time_in)
-    if len(times) == 1 and fields.are_dates_beside_a_clock(times[0]):
-        times = []  # the date alone would put every event at midnight
-    ends = fields.covering(lambda left, _: left.find(_ENDS, are_times)) if times else []
+    ends = fields.covering(lambda left, _: left.end(are_times)) if times else []
     ids = fields.covering(lambda left, before: left.find(_IDS, lambda _, new: _are_ids([*fields.all(before), *new])))
     theme = fields.find(_THEMES, lambda _, found: all(isinstance(value, str | list) for value in found))
     guess = RecordMapping(id=_one(ids), time=_one(times), end=_one(ends), theme=theme or ())
@@ -88,6 +84,8 @@ def _with_formats(mapping: RecordMapping, fields: _Fields) -> RecordMapping:
     >>> _with_formats(RecordMapping(time="at"), _Fields([{"at": "16.11.2026 08:00"}])).time_format
     '%d.%m.%Y %H:%M'
     """
+    whole = tuple(name for name in mapping.times if JOINED in name and name in fields.names())
+    mapping = replace(mapping, undivided=whole) if whole else mapping
     if mapping.time_format is not None:
         return mapping
     rule = mapping.rule_of()
@@ -123,7 +121,7 @@ class GrowingGuess:
         free = _Fields(
             [{n: value for n, value in _leaves(record) if n not in {*mapping.taken, *(mapping.names or ())}}]
         )
-        name = free.find(_TIMES, _times_by(mapping.rule_of, local=False)) or free.timestamps(self._known)
+        name = free.time(_times_by(mapping.rule_of, local=False), self._known)
         if name is None:
             if len(self._timeless) < _SHAPES:
                 self._timeless.add(shape)
@@ -143,7 +141,7 @@ class _Fields(NamedTuple):
 
     def without(self, names: Collection[str]) -> _Fields:
         """The records that have none of these fields."""
-        return _Fields([record for record in self.records if not any(name in record for name in names)])
+        return _Fields([record for record in self.records if not any(_has(record, name) for name in names)])
 
     def names(self) -> dict[str, None]:
         """All fields, those of nested objects last."""
@@ -151,7 +149,12 @@ class _Fields(NamedTuple):
         return dict.fromkeys(sorted(found, key=lambda name: "." in name))
 
     def values(self, name: str) -> list[object]:
-        return [record[name] for record in self.records if name in record]
+        """What the records have there; of a date and a clock, those that have both."""
+        parts = parts_of(name)
+        if len(parts) == 1 or any(name in record for record in self.records):
+            return [record[name] for record in self.records if name in record]
+        whole = [[record[part] for part in parts] for record in self.records if all(part in record for part in parts)]
+        return [joined_text(name, values) for values in whole if not any(isinstance(each, list) for each in values)]
 
     def all(self, names: Sequence[str]) -> list[object]:
         return [value for name in names for value in self.values(name)]
@@ -174,19 +177,34 @@ class _Fields(NamedTuple):
     def ends(self) -> list[str]:
         return [name for name in self.names() if _plain(name) in _ENDS]
 
-    def are_dates_beside_a_clock(self, name: str) -> bool:
-        """Whether a field holds dates alone, and another one times of day."""
-        dates = all(
-            isinstance(value, str) and ":" not in value and " " not in value.strip() for value in self.values(name)
-        )
-        return dates and any(
-            other != name and (values := self.values(other)) and all(map(is_time_of_day, values))
-            for other in self.names()
-        )
+    def time(self, are_times: _Fits, apart: Collection[str]) -> str | None:
+        """The field of the time: one of a known name, a date with its clock, or the only one of whole timestamps."""
+        found = self.find(_TIMES, are_times)
+        if found is not None and not are_dates(self.values(found)):
+            return found
+        both = self._together(are_times, end=False)
+        if both is not None or found is None:
+            return both or self.timestamps(apart)
+        # A date alone would put every event at midnight, where there is a clock for it.
+        return None if any(are_clocks(self.values(name)) for name in self.names()) else found
+
+    def end(self, are_times: _Fits) -> str | None:
+        """The field of the end."""
+        found = self.find(_ENDS, are_times)
+        return found if found is not None else self._together(are_times, end=True)
+
+    def _together(self, are_times: _Fits, *, end: bool) -> str | None:
+        name = date_and_clock({name: self.values(name) for name in self.names()}, end=end)
+        return name if name is not None and are_times(name, self.values(name)) else None
 
     def timestamps(self, apart: Collection[str] = ()) -> str | None:
         """The first field that holds nothing but whole timestamps and is not among some others."""
         return next((n for n in self.names() if n not in apart and _are_timestamps(self.values(n))), None)
+
+
+def _has(record: Mapping[str, object], name: str) -> bool:
+    """Whether a record has a field, or a part of one that is joined."""
+    return name in record or any(part in record for part in parts_of(name))
 
 
 def _one(names: list[str]) -> str | list[str] | None:
@@ -208,6 +226,8 @@ def _plain(name: str) -> str:
 
 def _times_by(rule_of: Callable[[str], TimeRule], *, local: bool = True) -> _Fits:
     def are_times(name: str, found: list[object]) -> bool:
+        if are_clocks(found):  # 08.00 is no number of seconds
+            return False
         rule = rule_of(name)
         return _mostly(rule, found) or (local and rule.usual and local_format(found) is not None)
 
@@ -237,84 +257,3 @@ def _is_timestamp(value: object) -> bool:
 def _are_ids(values: list[object]) -> bool:
     good = all(isinstance(value, str | int) and not isinstance(value, bool) for value in values)
     return good and bool(values) and len({str(value) for value in values}) == len(values)
-
-
-# The format of local times.
-
-
-_LOOKED_AT: Final = 50
-_DATES: Final = (
-    *("%d.%m.%Y", "%d.%m.%y", "%Y/%m/%d", "%Y.%m.%d", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y"),
-    *("%d %b %Y", "%d %B %Y", "%d-%b-%Y", "%d/%b/%Y", "%b %d %Y", "%b %d, %Y", "%B %d, %Y"),
-)
-_CLOCKS: Final = ("", "%H:%M", "%H:%M:%S", "%H:%M:%S.%f", "%H.%M", "%H.%M.%S", "%I:%M %p", "%I:%M:%S %p")
-_BETWEEN: Final = (" ", ", ", "T", ":")
-_WHOLE: Final = ("%a %b %d %H:%M:%S %Y", "%a, %d %b %Y %H:%M:%S")
-_ZONES: Final = ("", " %z", "%z")
-_TWINS: Final = (("%d/%m/", "%m/%d/"), ("%d-%m-", "%m-%d-"))
-"""Orders of day and month that look alike."""
-_TIME_OF_DAY: Final = re.compile(r"\d{1,2}[:.]\d{2}(?:[:.]\d{2}(?:\.\d+)?)?(?: ?[AaPp]\.?[Mm]\.?)?", re.ASCII)
-
-
-def local_format(values: Sequence[object]) -> str | None:
-    """The format that most of some values have; nothing if there is none, or more than one that fits.
-
-    >>> local_format(["16.11.2026 08:00", "16.11.2026 08:10"]), local_format(["11/16/2026 8:05 AM"])
-    ('%d.%m.%Y %H:%M', '%m/%d/%Y %I:%M %p')
-    >>> local_format(["03/04/2026 08:00"]) is None, local_format(["10/Oct/2000:13:55:36 -0700"])
-    (True, '%d/%b/%Y:%H:%M:%S %z')
-    """
-    texts = [value.strip() for value in values[:_LOOKED_AT] if isinstance(value, str)]
-    if not texts or 2 * len(texts) < len(values[:_LOOKED_AT]):
-        return None
-    fitting = {
-        form: sum(_fits(text, form) for text in texts) for form in _forms() if any(_fits(t, form) for t in texts[:3])
-    }
-    most = max(fitting.values(), default=0)
-    best = [form for form, count in fitting.items() if count == most and 2 * count >= len(texts)]
-    return None if not best or _is_doubtful(best) else _last_word(best)
-
-
-def is_time_of_day(value: object) -> bool:
-    """Whether a value is a time without a date.
-
-    >>> [is_time_of_day(text) for text in ("08:00", "18.00.00", "8:05 AM", "16.11.2026", 8)]
-    [True, True, True, False, False]
-    """
-    return isinstance(value, str) and _TIME_OF_DAY.fullmatch(value.strip()) is not None
-
-
-@lru_cache(maxsize=1)
-def _forms() -> tuple[str, ...]:
-    return tuple(dict.fromkeys(_every_form()))
-
-
-def _every_form() -> Iterator[str]:
-    for date in _DATES:
-        yield date
-        for clock in _CLOCKS[1:]:
-            for between in _BETWEEN:
-                yield from (f"{date}{between}{clock}{zone}" for zone in _ZONES)
-    yield from (f"{whole}{zone}" for whole in _WHOLE for zone in _ZONES)
-
-
-def _fits(text: str, form: str) -> bool:
-    try:
-        datetime.strptime(text, form)  # the zone is that of the mapping
-    except ValueError:
-        return False
-    return True
-
-
-def _is_doubtful(best: Sequence[str]) -> bool:
-    """Whether day and month could be either way; where people say AM and PM, the month comes first."""
-    both = any(
-        any(form.startswith(one) for form in best) and any(form.startswith(other) for form in best)
-        for one, other in _TWINS
-    )
-    return both and not any("%p" in form for form in best)
-
-
-def _last_word(best: Sequence[str]) -> str:
-    months_first = [form for form in best if "%p" in form and form.startswith("%m")]
-    return (months_first or list(best))[0]

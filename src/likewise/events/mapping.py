@@ -17,7 +17,7 @@ from likewise.events.event import Event, Value
 from likewise.events.instants import TimeRule
 from likewise.events.values import check_span, check_text, flatten
 
-__all__ = ["COMMA", "KINDS", "RecordMapping", "at_path"]
+__all__ = ["COMMA", "JOINED", "KINDS", "RecordMapping", "at_path", "joined_text", "lacks_part", "parts_of"]
 
 COMMA: Final = "decimal comma"
 KINDS: Final = ("text", "number", COMMA, "boolean", "time")
@@ -25,7 +25,11 @@ KINDS: Final = ("text", "number", COMMA, "boolean", "time")
 
 ANY: Final = "*"
 """Stands for the fields that a time format or a zone does not name."""
+JOINED: Final = "+"
+"""Stands between fields that are one time together: a date, and a time of day."""
 _ROLES: Final = ("id", "time", "end")
+_INNER: Final = {"complete", "undivided"}
+"""What is not said in a file."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,8 @@ class RecordMapping:
     no other use. `constants` are attributes of every event. `kinds` says what the values of a column of a table are,
     where their look misleads. `time_format` is a `strptime` format for times that are neither ISO 8601 nor numbers, or
     the unit of numbers (`s`, `ms`, `us`, `ns`) where their size would mislead; `zone` is that of times that name none.
-    Both may be mappings from time fields, `*` for all others, so that every maker has a clock of its own.
+    Both may be mappings from time fields, `*` for all others, so that every maker has a clock of its own. A time or end
+    in two fields is named by both, `date+clock`: their texts with a space between them are read as one.
 
     >>> mapping = RecordMapping(time="ts", attributes={"deviceId": "device", "temp": "temperature"})
     >>> mapping.event({"deviceId": "t1", "ts": 1, "temp": [21.5, None], "rssi": -70}, default_id="e1").tuples
@@ -46,6 +51,9 @@ class RecordMapping:
     >>> makers = RecordMapping(time=["ts", "zeitpunkt"], zone={"zeitpunkt": "Europe/Berlin"})
     >>> makers.event({"zeitpunkt": "1970-01-01 02:00", "temp": 21.5}, default_id="e2").start
     3600000000
+    >>> halves = RecordMapping(time="date+clock", time_format="%d.%m.%Y %H:%M")
+    >>> halves.event({"date": "01.01.1970", "clock": "02:00", "temp": 21.5}, default_id="e3").start
+    7200000000
     """
 
     id: str | Sequence[str] | None = None
@@ -59,6 +67,8 @@ class RecordMapping:
     zone: str | Mapping[str, str] | None = None
     complete: bool = True
     """Whether a role that has no field is left out, or looked for among the fields of the first records."""
+    undivided: Sequence[str] = ()
+    """Time fields whose own name has a `+`, as far as the fields of the source are known."""
 
     def __post_init__(self) -> None:
         for column, kind in self.kinds.items():
@@ -102,8 +112,16 @@ class RecordMapping:
 
     @cached_property
     def taken(self) -> tuple[str, ...]:
-        """The same fields in one list."""
-        return tuple(name for names in self.used.values() for name in names)
+        """The same fields in one list, the parts of joined ones one by one."""
+        return tuple(part for role, names in self.used.items() for name in names for part in self.parts(name, role))
+
+    def parts(self, name: str, role: str = "time") -> tuple[str, ...]:
+        """The fields that a name of a role stands for: of a time or an end several, maybe.
+
+        >>> RecordMapping().parts("date+clock"), RecordMapping().parts("ts")
+        (('date', 'clock'), ('ts',))
+        """
+        return (name,) if role not in ("time", "end") or name in self.undivided else parts_of(name)
 
     @property
     def times(self) -> tuple[str, ...]:
@@ -134,14 +152,21 @@ class RecordMapping:
         >>> RecordMapping(time=["ts", "zeitpunkt"]).narrowed(["zeitpunkt", "temp"]).plain()
         {'time': 'zeitpunkt'}
         """
-        there = {role: [name for name in names if name in present] for role, names in self.used.items()}
-        lacking = [names for role, names in self.used.items() if not there[role]]
-        lacking += [(name,) for name in self.names or () if name not in present]
+        whole = tuple(name for name in self.times if JOINED in name and name in present)
+        if whole != tuple(self.undivided):
+            return replace(self, undivided=whole).narrowed(present, source=source)
+        missing = {
+            role: {name: [part for part in self.parts(name, role) if part not in present] for name in names}
+            for role, names in self.used.items()
+        }
+        there = {role: [name for name, parts in found.items() if not parts] for role, found in missing.items()}
+        lacking = [[parts[0] for parts in missing[role].values()] for role in self.used if not there[role]]
+        lacking += [[name] for name in self.names or () if name not in present]
         if lacking:
             named = " or ".join(map(repr, lacking[0]))
             raise BuildError(f"{source} has no column {named}", hint=f"it has {', '.join(present)}")
         several: dict[str, Any] = {role: there[role] for role in _ROLES if len(self.used.get(role, ())) > 1}
-        gone = {*self.taken} - {*present}
+        gone = {name for found in missing.values() for name, parts in found.items() if parts}
         for told in ("time_format", "zone") if gone else ():
             if isinstance(named_by := getattr(self, told), Mapping):
                 several[told] = {name: value for name, value in named_by.items() if name not in gone}
@@ -168,7 +193,7 @@ class RecordMapping:
     def member(self, name: str, value: object) -> Iterator[tuple[str, Value]]:
         """The tuples of one member of a record; null is absence."""
         if self.names is None:
-            rest = without(name, value, self.taken)
+            rest = without(name, value, self._spent)
             if rest is not None:
                 yield from flatten({name: rest})
             return
@@ -177,6 +202,11 @@ class RecordMapping:
                 found = value if path == name else at_path({name: value}, path)
                 if found is not None:
                     yield from flatten({called: found})
+
+    @cached_property
+    def _spent(self) -> tuple[str, ...]:
+        """Fields of a record that are no attributes; a name with a `+` may be that of one field."""
+        return tuple(dict.fromkeys((*self.taken, *self.times)))
 
     def theme_of(self, value: object) -> tuple[str, ...]:
         """The tags of a field: a list of them, or text with commas between them."""
@@ -191,6 +221,8 @@ class RecordMapping:
         """The first field of a role that says something, and what."""
         for path in self.used.get(role, ()):
             value = at_path(record, path)
+            if value is None and len(parts := self.parts(path, role)) > 1:
+                value = joined_text(path, [at_path(record, part) for part in parts])
             if value is not None and value != "":
                 return path, value
         return None
@@ -215,7 +247,7 @@ class RecordMapping:
 
     def plain(self) -> dict[str, Any]:
         """What it says, without what is left to the default."""
-        told = {n: value for n, value in asdict(self).items() if value not in (None, (), [], {}) and n != "complete"}
+        told = {n: value for n, value in asdict(self).items() if value not in (None, (), [], {}) and n not in _INNER}
         told |= {role: names[0] if len(names) == 1 else names for role, names in self.used.items() if role in _ROLES}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in told.items()}
 
@@ -244,7 +276,7 @@ class RecordMapping:
     @classmethod
     def of_plain(cls, told: object, *, source: str) -> RecordMapping:
         """The mapping that `plain` gave, or that someone wrote."""
-        known = {each.name for each in fields(cls)} - {"complete"}
+        known = {each.name for each in fields(cls)} - _INNER
         if not isinstance(told, dict) or not told.keys() <= known:
             raise InputError("not a mapping", source=source, hint=f"it has {', '.join(sorted(known))}")
         lists: dict[str, Any] = dict.fromkeys(_ROLES, str | list) | dict.fromkeys(("time_format", "zone"), str | dict)
@@ -284,6 +316,39 @@ def _listed(names: str | Sequence[str] | None) -> tuple[str, ...]:
     if isinstance(names, str):
         return (names,)
     return tuple(dict.fromkeys(names or ()))
+
+
+def parts_of(name: str) -> tuple[str, ...]:
+    """The fields that a joined name stands for.
+
+    >>> parts_of("date+clock"), parts_of("ts"), parts_of("C++")
+    (('date', 'clock'), ('ts',), ('C++',))
+    """
+    parts = tuple(name.split(JOINED))
+    return parts if all(parts) else (name,)
+
+
+def joined_text(name: str, values: Sequence[object]) -> str | None:
+    """The text of several fields that are one time together; nothing if all are empty.
+
+    >>> joined_text("date+clock", ["2026-11-16", "08:00"]), joined_text("date+clock", [None, " "])
+    ('2026-11-16 08:00', None)
+    """
+    parts = parts_of(name)
+    for part, value in zip(parts, values, strict=True):
+        if isinstance(value, bool | dict | list):
+            raise InputError(f"{part} is of type {type(value).__name__}, not a part of a time")
+    texts = ["" if value is None else str(value).strip() for value in values]
+    if not any(texts):
+        return None
+    if not all(texts):
+        raise lacks_part(name, parts[texts.index("")])
+    return " ".join(texts)
+
+
+def lacks_part(name: str, part: str) -> InputError:
+    """The flaw of a record that has one half of its time."""
+    return InputError(f"{part} is missing, so {name} is no time", hint="a date and a time of day make one time")
 
 
 def _names(value: Any) -> list[object]:

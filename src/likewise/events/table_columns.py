@@ -18,7 +18,7 @@ from likewise.errors import InputError
 from likewise.events.columns import NO_TIME, EventColumns, TupleTable
 from likewise.events.event import Value
 from likewise.events.instants import read_times
-from likewise.events.mapping import COMMA, RecordMapping
+from likewise.events.mapping import COMMA, RecordMapping, lacks_part
 from likewise.events.values import MAX_INTEGER, MIN_INTEGER, check_text, parse_text, parse_value
 
 __all__ = ["COMMA_NUMBER", "TableColumns", "value_of_cell"]
@@ -190,7 +190,7 @@ class TableColumns:
         """The times of a role: of several columns the first that says something, though it may be no time."""
         found, settled = np.full(count, NO_TIME, np.int64), np.zeros(count, np.bool_)
         for name in self._mapping.used.get(role, ()):
-            moments, bad = self._moments(cells[name], name)
+            moments, bad = self._moments(cells, name)
             for row, flaw in bad.items():
                 if not settled[row]:
                     flaws.setdefault(row, flaw)
@@ -199,7 +199,13 @@ class TableColumns:
             settled[list(bad)] = True
         return found
 
-    def _moments(self, column: pa.Array, name: str) -> tuple[NDArray[np.int64], _Flaws]:
+    def _moments(self, cells: dict[str, pa.Array], name: str) -> tuple[NDArray[np.int64], _Flaws]:
+        parts = self._mapping.parts(name)
+        if len(parts) > 1:
+            joined, halves = _joined([cells[part] for part in parts], parts, name=name)
+            moments, bad = read_times(joined, self._mapping.rule_of(name), field=name)
+            return moments, bad | halves
+        column = cells[name]
         if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
             micros = column.cast(pa.timestamp("us")).cast(pa.int64())
             return np.asarray(pc.fill_null(micros, NO_TIME).to_numpy(zero_copy_only=False), np.int64), {}
@@ -241,6 +247,17 @@ def _texts(column: pa.Array) -> pa.StringArray:
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     return column if pa.types.is_string(column.type) else column.cast(pa.string())
+
+
+def _joined(columns: Sequence[pa.Array], parts: Sequence[str], *, name: str) -> tuple[pa.StringArray, _Flaws]:
+    """The texts of columns that are one time together, and the rows that have only some of them."""
+    days = [c.cast(pa.date32()) if pa.types.is_timestamp(c.type) else c for c in columns]
+    texts = [pc.utf8_trim_whitespace(_texts(column)) for column in days]
+    texts = [pc.if_else(pc.equal(text, ""), None, text) for text in texts]
+    empty = np.array([text.is_null().to_numpy(zero_copy_only=False) for text in texts])
+    halves = np.flatnonzero(empty.any(axis=0) & ~empty.all(axis=0))
+    flaws = {row: lacks_part(name, parts[int(empty[:, row].argmax())]) for row in halves.tolist()}
+    return pc.binary_join_element_wise(*texts, " "), flaws
 
 
 def _coded(column: pa.Array, numbers: _Numbers) -> NDArray[np.int32]:

@@ -35,7 +35,8 @@ class Records:
         typer.Option(metavar="FIELD", help="Field of the id; repeated: the first present; default: file and line."),
     ] = None
     time: Annotated[
-        list[str] | None, typer.Option(metavar="FIELD", help="Field of the time; repeated: the first present.")
+        list[str] | None,
+        typer.Option(metavar="FIELD", help="Field of the time, or two as `date+clock`; repeated: the first present."),
     ] = None
     end: Annotated[list[str] | None, typer.Option(metavar="FIELD", help="Field of the end; may be repeated.")] = None
     keep: Annotated[
@@ -125,7 +126,7 @@ class Records:
         errors.print(f"guessed mapping: {mapping} ({kept})", markup=False, soft_wrap=True)
         if "time" not in mapping.used:
             told = "no time was found: --time names it, --time-format '%d/%m/%Y %H:%M' reads it"
-            errors.print(f"{told}; date and time of day must be one field", soft_wrap=True)
+            errors.print(f"{told}; --time day+clock joins a date and a time of day", soft_wrap=True)
 
 
 def _first_file(path: str) -> Path | None:

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import reduce
-from operator import or_
+from operator import and_, or_
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from likewise.errors import BuildError
-from likewise.events import RecordMapping
+from likewise.events import JOINED, RecordMapping
 from likewise.pipeline.events.cells import (
     FieldPath,
     infinite,
@@ -50,6 +50,7 @@ def bound(mapping: RecordMapping, present: Sequence[str], fold: Callable[[str], 
     def spelt(name: str) -> str:
         return _spelt(name, present, fold)
 
+    mapping = replace(mapping, undivided=[name for name in mapping.times if JOINED in name and name in present])
     chosen: Any = mapping.attributes
     if isinstance(chosen, Mapping):
         chosen = {spelt(name): called for name, called in chosen.items()}
@@ -67,9 +68,9 @@ def _roles(mapping: RecordMapping, spelt: Callable[[str], str]) -> dict[str, Any
     """The fields of each role that the table has: of several, one is enough."""
     names: dict[str, str] = {}
     missing: dict[str, BuildError] = {}
-    for name in mapping.taken:
+    for name, role in ((name, role) for role, fields in mapping.used.items() for name in fields):
         try:
-            names[name] = spelt(name)
+            names[name] = JOINED.join(map(spelt, mapping.parts(name, role)))
         except BuildError as error:
             missing[name] = error
     found: dict[str, Any] = {}
@@ -109,6 +110,8 @@ class TableCell(NamedTuple):
     value: Column
     kind: DataType
     label: str
+    parts: int = 0
+    """Of how many columns it was joined."""
 
 
 @named_options
@@ -240,7 +243,10 @@ class _Plan(NamedTuple):
         paths = [name for name in mapping.taken if name not in present and mapping.names is None]
         nested = [_steps(table.schema, path, folding(table)) for path in paths]
         cells = iter(_resolved(table, [*mapping.taken, *wanted], present))
-        own = {role: [next(cells) for _ in names] for role, names in mapping.used.items()}
+        own = {
+            role: [_whole(name, [next(cells) for _ in mapping.parts(name, role)]) for name in names]
+            for role, names in mapping.used.items()
+        }
         chosen = [(called, name, cell) for (name, called), cell in zip(wanted.items(), cells, strict=True)]
         return cls(mapping, own, chosen, nested)
 
@@ -268,13 +274,16 @@ class _Plan(NamedTuple):
         return made
 
     def unread(self) -> Column:
-        """Which times are there and cannot be read: an array of whether, for time and end."""
+        """Which times are there and cannot be read: an array of whether, for time, end, and a part of any of them."""
         from pyspark.sql import functions as F
 
         def there(role: str) -> Column:
             return reduce(or_, (_says(cell) for cell in self.own.get(role, [])), F.lit(False))
 
-        return F.array(*(there(role) & self.moment(role).isNull() for role in ("time", "end")))
+        cells = [cell for role in ("time", "end") for cell in self.own.get(role, [])]
+        halved = reduce(or_, (cell.value == _HALVED for cell in cells if cell.parts), F.lit(False))
+        lost = (there(role) & self.moment(role).isNull() for role in ("time", "end"))
+        return F.array(*lost, F.coalesce(halved, F.lit(False)))
 
     def theme(self) -> Column:
         from pyspark.sql import functions as F
@@ -309,6 +318,23 @@ class _Plan(NamedTuple):
             F.array(tuple_of(F.lit(name), F.lit(text), F.lit("text"))) for name, text in self.mapping.constants.items()
         ]
         return sound(joined([*made, *fixed]).cast(ATTRIBUTES))
+
+
+_HALVED: Final = "half"
+_HALF_TIME: Final = "a part of the time is missing"
+
+
+def _whole(name: str, cells: Sequence[TableCell]) -> TableCell:
+    """The cell of a name: that of a column, or the texts of those that are a time together."""
+    from pyspark.sql import functions as F
+    from pyspark.sql.types import StringType
+
+    if len(cells) == 1:
+        return cells[0]
+    days = [cell.value.cast("date") if cell.kind.typeName().startswith("timestamp") else cell.value for cell in cells]
+    some, every = (reduce(by, map(_says, cells)) for by in (or_, and_))
+    text = F.concat_ws(" ", *(F.trim(day.cast("string")) for day in days))
+    return TableCell(F.when(every, text).when(some, F.lit(_HALVED)), StringType(), name, parts=len(cells))
 
 
 def _says(cell: TableCell) -> Column:
@@ -380,6 +406,8 @@ def reasons(columns: RecordMapping) -> list[str]:
     told = [NO_ATTRIBUTES]
     if columns.id is not None:
         told.append(f"no {' or '.join(columns.used['id'])}")
+    if any(len(columns.parts(name)) > 1 for name in columns.times):
+        told.append(_HALF_TIME)
     told += [f"{' or '.join(columns.used[role])} is not a time" for role in ("time", "end") if role in columns.used]
     return [*told, "the event ends before it starts", INFINITE_NUMBER]
 
@@ -390,6 +418,8 @@ def _reason(columns: RecordMapping, broken: bool) -> Column:
     tests = [F.size(_ATTRIBUTES) == 0]
     if columns.id is not None:
         tests.append(F.coalesce(F.col(_ID), F.lit("")) == "")
+    if any(len(columns.parts(name)) > 1 for name in columns.times):
+        tests.append(F.get(_UNREAD, F.lit(2)))
     tests += [F.get(_UNREAD, at) for at, role in enumerate(("time", "end")) if role in columns.used]
     tests += [F.col(_END) < F.col(_TIME), infinite(F.col(_ATTRIBUTES))]
     told = [F.when(test, F.lit(text)) for test, text in zip(tests, reasons(columns), strict=True)]
