@@ -157,7 +157,7 @@ def test_avro_records_are_flat_records(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (first.id, first.start) == ("x.log:1", NINE)
     assert first.tuples == (("cost", 1.5), ("place no", "2.14"), ("labels", "a"), ("labels", "b"))
     assert last.tuples == (("day", "2026-03-01"), ("count", 3))
-    assert (letter.line, letter.reason) == (2, "picture holds bytes")
+    assert (letter.line, letter.reason) == (2, "attribute 'picture' is of type bytes, not a number, boolean or text")
 
 
 def test_avro_that_breaks_off_gives_what_stands_before(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,7 +168,7 @@ def test_avro_that_breaks_off_gives_what_stands_before(monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "fastavro", SimpleNamespace(reader=broken))
     events = read_events(io.BytesIO(b"Obj\x01..."), unique_ids=False)
     assert next(events).start == NINE
-    with pytest.raises(InputError, match="after 1000 records: block"):
+    with pytest.raises(InputError, match="after 1,000 records: block"):
         list(events)
 
 
@@ -178,10 +178,55 @@ def test_without_the_library_avro_is_refused_with_a_hint(monkeypatch: pytest.Mon
         read(b"Obj\x01...")
 
 
-def test_avro_as_fastavro_writes_it() -> None:
-    fastavro = pytest.importorskip("fastavro")
-    kinds = [{"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}}, {"name": "n", "type": "int"}]
+def avro(schema: Any, records: list[Any]) -> bytes:
+    import fastavro
+
     out = io.BytesIO()
-    fastavro.writer(out, {"type": "record", "name": "r", "fields": kinds}, [{"at": RECORDS[0]["at"], "n": 3}])
-    [event], _ = read(out.getvalue())
-    assert (event.start, event.tuples) == (NINE, (("n", 3),))
+    fastavro.writer(out, schema, records, codec="deflate")
+    return out.getvalue()
+
+
+READING = {
+    "type": "record",
+    "name": "reading",
+    "fields": [{"name": "ts", "type": "long"}, {"name": "n", "type": "int"}],
+}
+
+
+def test_avro_as_fastavro_writes_it() -> None:
+    """Logical types, a date and a clock, and bytes that the mapping leaves out."""
+    kinds = {"at": {"type": "long", "logicalType": "timestamp-millis"}, "day": {"type": "int", "logicalType": "date"}}
+    kinds |= {"clock": {"type": "int", "logicalType": "time-millis"}, "raw": "bytes", "n": ["null", "int"]}
+    schema = {"type": "record", "name": "r", "fields": [{"name": name, "type": kind} for name, kind in kinds.items()]}
+    at = RECORDS[0]["at"]
+    data = avro(schema, [{"at": at, "day": at.date(), "clock": at.time(), "raw": b"x", "n": n} for n in (3, None)])
+    [event], [letter] = read(data, mapping=RecordMapping(time="at", attributes=["n"]))
+    assert (event.start, event.tuples, letter.reason) == (NINE, (("n", 3),), "the event has no attributes")
+    [event], _ = read(data, mapping=RecordMapping(time="day+clock", attributes=["n"]))
+    assert event.start == NINE
+    _, letters = read(data)
+    assert {letter.reason for letter in letters} == {"attribute 'raw' is of type bytes, not a number, boolean or text"}
+
+
+def test_avro_that_is_broken_is_our_error() -> None:
+    data = avro(READING, [{"ts": 1_700_000_000 + n, "n": n} for n in range(5000)])
+    flipped = data[: len(data) // 2] + bytes([data[len(data) // 2] ^ 255]) + data[len(data) // 2 + 1 :]
+    broken = [data[: len(data) // 2], data[:-5], flipped]
+    none = [
+        data[:3],
+        data[:60],
+        data.replace(b'"long"', b'"lung"'),
+        data.replace(b"deflate", b"deflats"),
+        b"Obj\x01\xff",
+    ]
+    for bad in broken:
+        with pytest.raises(InputError, match=r"cannot be read as Avro after [\d,]+ records: \w"):
+            list(read_events(io.BytesIO(bad), format="avro"))
+    for bad in none:
+        with pytest.raises(InputError, match="not an Avro file: "):
+            list(read_events(io.BytesIO(bad), format="avro"))
+    for schema, record in (("int", 1), ({"type": "array", "items": "int"}, [1]), (["null", "int"], None)):
+        with pytest.raises(InputError, match="the schema of the file is no record"):
+            list(read_events(io.BytesIO(avro(schema, [record]))))
+    with pytest.raises(InputError, match="no events in it"):
+        list(read_events(io.BytesIO(avro(READING, []))))

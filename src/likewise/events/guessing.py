@@ -14,8 +14,8 @@ from typing import Any, Final, NamedTuple
 
 from likewise.errors import InputError
 from likewise.events.instants import TimeRule
-from likewise.events.local_times import are_clocks, are_dates, date_and_clock, local_format
 from likewise.events.mapping import JOINED, RecordMapping, joined_text, parts_of
+from likewise.events.text.local_times import are_clocks, are_dates, date_and_clock, local_format
 from likewise.events.values import parse_text
 
 SAMPLE: Final = 200

@@ -48,7 +48,8 @@ def parse_value(name: str, value: object) -> Value:
         if not math.isfinite(value):
             raise InputError(f"attribute {_shown(name)} is {value}", hint="numbers must be finite; leave it out")
         return value
-    raise InputError(f"attribute {_shown(name)} is of type {type(value).__name__}, not a number, boolean or text")
+    told = f"attribute {_shown(name)} is of type {type(value).__name__}, not a number, boolean or text"
+    raise InputError(told, hint="leave it out, or write it as text")
 
 
 def check_text(name: str, text: str) -> str:

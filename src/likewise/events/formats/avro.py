@@ -20,7 +20,7 @@ def read_avro_records(stream: BinaryIO, *, source: str) -> Iterator[dict[str, An
     try:
         fastavro = import_module("fastavro")
     except ImportError:
-        raise MissingError("reading Avro needs fastavro", hint="pip install fastavro") from None
+        raise MissingError("reading Avro needs fastavro", hint="pip install 'likewise[avro]'") from None
     count = 0
     try:
         for record in fastavro.reader(stream):
@@ -32,25 +32,26 @@ def read_avro_records(stream: BinaryIO, *, source: str) -> Iterator[dict[str, An
         raise
     except Exception as error:
         # fastavro has no error of its own: a broken block is a ValueError, EOFError, struct.error or zlib.error.
-        told = f"cannot be read as Avro after {count} records: {error}" if count else f"not an Avro file: {error}"
+        why = str(error) or type(error).__name__
+        told = f"cannot be read as Avro after {count:,} records: {why}" if count else f"not an Avro file: {why}"
         raise InputError(told, source=source) from None
 
 
-def plain_record(value: Any, name: str = "") -> Any:
+def plain_record(value: Any) -> Any:
     """A value of Avro as JSON has it: logical types are numbers, or texts that read as what they were.
+
+    Bytes stay what they are: they are refused only where a mapping makes an attribute of them.
 
     >>> plain_record({"at": datetime(2026, 3, 1, 9), "cost": Decimal("1.50"), "tags": ["a"]})
     {'at': '2026-03-01T09:00:00Z', 'cost': 1.5, 'tags': ['a']}
     """
     match value:
         case dict():
-            return {key: plain_record(item, f"{name}.{key}" if name else key) for key, item in value.items()}
+            return {key: plain_record(item) for key, item in value.items()}
         case list() | tuple():
-            return [plain_record(item, name) for item in value]
+            return [plain_record(item) for item in value]
         case datetime():
             return value.isoformat().replace("+00:00", "Z") if value.tzinfo else f"{value.isoformat()}Z"
         case Decimal():
             return int(value) if value == value.to_integral_value() else float(value)
-        case bytes():
-            raise InputError(f"{name} holds bytes", hint="leave it out with --keep, or write it as text")
-    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+    return value if value is None or isinstance(value, bool | int | float | str | bytes) else str(value)

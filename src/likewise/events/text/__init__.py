@@ -1,1 +1,1 @@
-"""Terms in one spelling: plurals, word lists."""
+"""Terms in one spelling: plurals, word lists; and times as people write them."""
