@@ -1,7 +1,7 @@
 """Approximate matching: the papers' load, growth to a million subscriptions, new words, change while running.
 
-Rows are told as they come. `LIKEWISE_BENCH_ONLY=growth` runs one part alone: papers, growth, new_words, change, churn
-or peers. Times are those of the measuring thread, so that other work on the machine counts little.
+Rows are told as they come. `LIKEWISE_BENCH_ONLY=growth` runs one part alone: papers, growth, index_recall, new_words,
+change, churn or peers. Times are those of the measuring thread, so that other work on the machine counts little.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SPACE = "wikipedia"
 def run(*, quick: bool = False) -> list[dict[str, object]]:
     """Rows for the table of `likewise bench matching`."""
     sys.path.insert(0, str(Path(__file__).resolve().parent))
-    from _matching_growth import change, churn, growth, new_words
+    from _matching_growth import change, churn, growth, index_recall, new_words
     from _matching_load import papers, peers
     from likewise.evaluation.datasets.thematic import build_thematic
     from likewise.semantics import find_space
@@ -28,7 +28,7 @@ def run(*, quick: bool = False) -> list[dict[str, object]]:
     except LikewiseError as error:
         note = f"skipped: {error.message}"
         return [{"what": "approximate matching", "value": None, "unit": "events/s", "note": note}]
-    parts = (papers, growth, new_words, change, churn, peers)
+    parts = (papers, growth, index_recall, new_words, change, churn, peers)
     rows = []
     for part in parts:
         if os.environ.get("LIKEWISE_BENCH_ONLY", part.__name__) != part.__name__:

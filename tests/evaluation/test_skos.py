@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,16 @@ def test_events_are_made_of_the_thesaurus(thesaurus: Path) -> None:
     assert all(value in FAMILIES[name] for seed in data.seeds for name, value in seed[1:-2])
     assert all(dict(seed).keys() >= {"site", "room"} for seed in data.seeds), "what events have in common"
     assert all(any(p.attribute == "type" for p in profile.predicates) for profile in data.exact), "typed"
+    assert data.truth.any(axis=1).all()
+
+
+@pytest.mark.skipif("LIKEWISE_DATA" not in os.environ, reason="LIKEWISE_DATA names no folder of appliances")
+def test_city_events_are_said_in_the_words_of_another_thesaurus() -> None:
+    """As with EuroVoc, only the other words differ: the first ones are those of the city."""
+    recipe = DatasetRecipe(**{**_fields(RECIPE), "thesaurus": "wordnet", "city": True})
+    data, usual = build_thematic(recipe), build_thematic(DatasetRecipe(**_fields(RECIPE)))
+    assert data.seeds == usual.seeds
+    assert data.expansion != usual.expansion
     assert data.truth.any(axis=1).all()
 
 

@@ -12,6 +12,7 @@ import os
 import random
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +20,15 @@ from numpy.typing import NDArray
 from likewise.errors import BuildError, MissingError
 from likewise.evaluation.datasets.eurovoc import Eurovoc, read_eurovoc
 from likewise.evaluation.datasets.expansion import Expansion, TermRole, build_expansion, quotas, slots
+from likewise.evaluation.datasets.lexical import wordnet_thesaurus
 from likewise.evaluation.datasets.seeds import SeedTuples, appliances, seed_events
 from likewise.evaluation.datasets.skos import read_skos, thesaurus_seeds
 from likewise.events import Event
 from likewise.language import Operator, Predicate, Profile, Subscription
+from likewise.semantics import WordNet
+
+WORDNET: Final = "wordnet"
+"""The thesaurus that is no file."""
 
 Truth = NDArray[np.bool_]
 """Relevance: a row per subscription, a column per event."""
@@ -43,7 +49,9 @@ class DatasetRecipe:
     typed: bool = False
     """Whether every subscription asks for the event's type."""
     thesaurus: str = ""
-    """The SKOS file that both seeds and other words come from; without one, city events in EuroVoc's words."""
+    """A SKOS file, or `wordnet`, that both seeds and other words come from; without one, city events in EuroVoc's."""
+    city: bool = False
+    """Whether the seeds are city events all the same, and only the other words come from the thesaurus."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.approximation <= 1:
@@ -120,7 +128,10 @@ def data_folder() -> Path:
 def build_thematic(recipe: DatasetRecipe | None = None, *, data: Path | None = None) -> ThematicDataset:
     """Make the data set of a recipe from the data folder's EuroVoc and appliances, or from another thesaurus."""
     if recipe is not None and recipe.thesaurus:
-        return generate(recipe, thesaurus=read_skos(Path(recipe.thesaurus)))
+        named = recipe.thesaurus
+        other = wordnet_thesaurus(WordNet.load()) if named == WORDNET else read_skos(Path(named))
+        things = appliances((data or data_folder()) / "appliances") if recipe.city else ()
+        return generate(recipe, thesaurus=other, devices=things)
     folder = data or data_folder()
     thesaurus = read_eurovoc(folder / "eurovoc" / "eurovoc.yaml")
     return generate(recipe or DatasetRecipe(), thesaurus=thesaurus, devices=appliances(folder / "appliances"))

@@ -28,7 +28,7 @@ DEGREES = (1.0, 0.5, 0.0)
 HALF = 0.97
 """What the issue asks of the best approach at half approximation."""
 QUICK = DatasetRecipe(events=1500)
-KNOWS = ("seeds", "degrees", "approach", "worst", "thesaurus", "typed")
+KNOWS = ("seeds", "degrees", "approach", "worst", "thesaurus", "typed", "city")
 WORST = "default (both); default + background (all)"
 """Whose worst subscriptions are shown, unless others are asked for."""
 
@@ -52,7 +52,8 @@ class Result:
 def run(settings: ExperimentSettings) -> list[ExperimentReport]:
     """All approaches over all seeds; `--set` takes seeds, degrees (1.0,0.5), approach and worst (names by ;).
 
-    With `thesaurus` the data set is made of another SKOS file; with `typed=yes` all subscriptions ask for the type.
+    With `thesaurus` the data set is made of another SKOS file or of `wordnet`, with `city=yes` only its other words.
+    With `typed=yes` all subscriptions ask for the type.
     """
     experiment.check(settings)
     options = dict(settings.options)
@@ -64,6 +65,7 @@ def run(settings: ExperimentSettings) -> list[ExperimentReport]:
         events=(QUICK if settings.quick else DatasetRecipe()).events,
         thesaurus=options.pop("thesaurus", ""),
         typed=options.pop("typed", "no") == "yes",
+        city=options.pop("city", "no") == "yes",
     )
     laboratory = make_laboratory(settings)
     chosen, skipped = _runnable(choose(names), laboratory)

@@ -35,7 +35,10 @@ def thematic(
     replace: Annotated[float, typer.Option(min=0.01, max=1, help="How often a term is said in other words.")] = 0.5,
     variants: Annotated[int, typer.Option(min=1, help="At most so many other words for a term.")] = 6,
     typed: Annotated[bool, typer.Option("--typed", help="Every subscription asks for the event's type.")] = False,
-    thesaurus: Annotated[Path | None, typer.Option(help="SKOS file that events and other words are made of.")] = None,
+    thesaurus: Annotated[
+        Path | None, typer.Option(help="SKOS file, or `wordnet`, that events and other words are made of.")
+    ] = None,
+    city: Annotated[bool, typer.Option("--city", help="City events, only said in the thesaurus's words.")] = False,
     data: Annotated[Path | None, typer.Option(help="Folder of EuroVoc and appliances (LIKEWISE_DATA).")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Machine output.")] = False,
 ) -> None:
@@ -57,6 +60,7 @@ def thematic(
         most_variants=variants,
         typed=typed,
         thesaurus="" if thesaurus is None else str(thesaurus),
+        city=city,
     )
     made = build_thematic(recipe, data=data)
     files = write_thematic(made, out)
