@@ -194,6 +194,18 @@ def test_a_parquet_table_is_read_by_its_types(tmp_path: Path) -> None:
     assert [(flaw.line, flaw.reason) for flaw in bad] == [(3, "the row says nothing")]
 
 
+@pytest.mark.parametrize("limit", [1_000, 1_000_000])
+def test_events_in_parquet_are_read_whether_their_texts_are_numbered_or_not(tmp_path: Path, limit: int) -> None:
+    """With the low limit, a row group begins with a dictionary and goes on with plain texts."""
+    attributes = [[{"name": "room", "value": f"room {row}", "kind": "text"}] for row in range(3_000)]
+    table = pa.table({"id": [f"e{row}" for row in range(3_000)], "attributes": attributes})
+    path = tmp_path / "e.parquet"
+    pq.write_table(table, path, row_group_size=2_000, dictionary_pagesize_limit=limit, data_page_size=1_000)
+    for source in (path, io.BytesIO(path.read_bytes())):
+        found = [(event.id, event.tuples) for event in read_events(source)]
+        assert found == [(f"e{row}", (("room", f"room {row}"),)) for row in range(3_000)]
+
+
 def test_a_broken_parquet_file_is_one_error(tmp_path: Path) -> None:
     (tmp_path / "t.parquet").write_bytes(b"PAR1 and no more")
     with pytest.raises(InputError, match="cannot be read as Parquet"):

@@ -7,6 +7,7 @@ from likewise.events.formats.csv import CsvColumns
 from likewise.events.formats.json_text import encode_line, written_moment
 from likewise.events.formats.jsonl import decode_line, decode_lines
 from likewise.events.formats.logs.syslog import SYSLOG_MAPPING
+from likewise.events.formats.parquet import parquet_batches
 from likewise.events.guessing import guess_mapping
 from likewise.events.instants import NO_TIME, TIME_UNITS, TimeRule, parse_instant, zone_of
 from likewise.events.mapping import JOINED, RecordMapping
@@ -47,6 +48,7 @@ __all__ = [
     "iso_text",
     "look_at",
     "normalise",
+    "parquet_batches",
     "parse_instant",
     "parse_text",
     "read_batches",

@@ -1,13 +1,15 @@
-"""Parquet files: events as Likewise writes them, or the rows of any table by a mapping."""
+"""Parquet files: events as Likewise writes them, or the rows of any table by a mapping.
+
+The dictionaries of a file of events already number its distinct texts; they stay numbers up to the matcher.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from likewise.errors import InputError
 from likewise.events.arrow import columns_of_batch, holds_events
@@ -17,9 +19,14 @@ from likewise.events.mapping import RecordMapping
 from likewise.events.records import Flaw, OnMapping, RecordIntake
 from likewise.events.table_columns import CAPACITY, TableColumns
 
-__all__ = ["read_parquet"]
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
+__all__ = ["parquet_batches", "read_parquet"]
 
 ROWS: Final = 16_384
+_COLUMNS: Final = ("id", "time", "end", "theme", "attributes")
+_NUMBERED: Final = [f"attributes.list.element.{text}" for text in ("name", "value", "kind")]
 
 
 def read_parquet(
@@ -27,9 +34,9 @@ def read_parquet(
 ) -> Iterator[EventColumns]:
     """The events of a Parquet file, given by its path or as a stream of bytes."""
     try:
-        file = pq.ParquetFile(source, coerce_int96_timestamp_unit="us", pre_buffer=False)
+        file = _open(source)
         if mapping is None and holds_events(file.schema_arrow):
-            yield from _read_events(file, intake)
+            yield from _read_events(parquet_batches(source), intake)
         else:
             yield from _read_table(file, intake, mapping, on_mapping)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
@@ -37,10 +44,50 @@ def read_parquet(
         raise InputError(f"cannot be read as Parquet: {reason}", source=intake.source) from None
 
 
-def _read_events(file: pq.ParquetFile, intake: RecordIntake) -> Iterator[EventColumns]:
+def parquet_batches(source: Any, *, share: tuple[int, int] = (0, 1), rows: int = ROWS) -> Iterator[pa.RecordBatch]:
+    """The rows of a file of events, or those of one share, `(number, count)`; a row group is in one share only."""
+    done = 0
+    try:
+        for batch in _event_rows(source, share, rows, numbered=True):
+            done += batch.num_rows
+            yield batch
+    except pa.ArrowNotImplementedError:
+        # A writer whose dictionary got too large goes on with plain texts; within lists Arrow cannot follow.
+        for batch in _event_rows(source, share, rows, numbered=False):
+            fresh = batch.slice(done)
+            done -= batch.num_rows - fresh.num_rows
+            if fresh.num_rows:
+                yield fresh
+
+
+def _event_rows(source: Any, share: tuple[int, int], rows: int, *, numbered: bool) -> Iterator[pa.RecordBatch]:
+    with _open(source, numbered=numbered) as file:
+        wanted = [name for name in file.schema_arrow.names if name in _COLUMNS]
+        groups = list(_groups(file.metadata, *share))
+        yield from file.iter_batches(rows, row_groups=groups, columns=wanted, use_threads=False)
+
+
+def _open(source: Any, *, numbered: bool = False) -> pq.ParquetFile:
+    import pyarrow.parquet as pq
+
+    texts = _NUMBERED if numbered else None
+    return pq.ParquetFile(source, read_dictionary=texts, coerce_int96_timestamp_unit="us", pre_buffer=False)
+
+
+def _groups(metadata: pq.FileMetaData, number: int, count: int) -> Iterator[int]:
+    """The row groups whose middle lies in this share of the file's rows."""
+    before = 0
+    for group in range(metadata.num_row_groups):
+        rows = metadata.row_group(group).num_rows
+        # Twice the middle, in whole numbers, so that every group has one share and one only.
+        if (2 * before + rows) * count // max(2 * metadata.num_rows, 1) == number:
+            yield group
+        before += rows
+
+
+def _read_events(batches: Iterator[pa.RecordBatch], intake: RecordIntake) -> Iterator[EventColumns]:
     table, first = TupleTable(), 1
-    wanted = [name for name in ("id", "time", "end", "theme", "attributes") if name in file.schema_arrow.names]
-    for batch in file.iter_batches(ROWS, columns=wanted, use_threads=False):
+    for batch in batches:
         if len(table.pairs) > CAPACITY:
             table = TupleTable()
         columns = columns_of_batch(batch, table=table, source=intake.source, first=first)

@@ -1,18 +1,18 @@
 """Files of events that workers read themselves, in shares: Parquet, and lines of CSV.
 
-The dictionaries of a Parquet file already number its distinct texts. Read with Arrow they stay numbers up to the
-matcher, where Spark would make a row of texts for every event and hand it over; that costs more than the matching.
+Workers read files in a mounted file system, with the readers of `likewise.events`. Spark would make a row of texts for
+every event and hand it over, which costs more than the matching.
 
-Workers read files in a mounted file system. Streams, compressed files and other file systems are read by Spark, which
-hands over lines of CSV and leaves the rest to the worker. Either way the cells are read as in one process, by the
-readers of `likewise.events`, except that a line is a row: a cell that goes on over lines could lie in two shares.
+Spark itself reads streams, compressed files and other file systems. It hands over lines of CSV and leaves the rest to
+the worker. The cells are read as in one process, except that a line is a row: a cell of several lines could lie in two
+shares.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha1
@@ -22,10 +22,9 @@ from urllib.parse import unquote, urlsplit
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from likewise.events import BadRecord, CsvColumns, EventColumns, RecordIntake, RecordMapping
-from likewise.pipeline.events.frame import ARROW_SCHEMA, EVENTS_SCHEMA, TEXTS, ColumnWriter, decoded, tidy
+from likewise.events import BadRecord, CsvColumns, EventColumns, RecordIntake, RecordMapping, parquet_batches
+from likewise.pipeline.events.frame import ARROW_SCHEMA, EVENTS_SCHEMA, ColumnWriter, decoded, tidy
 from likewise.pipeline.events.transfer import Batches, EventOrigin, Step, remember
 
 if TYPE_CHECKING:
@@ -162,48 +161,8 @@ class Scan:
 
 
 def read_part(path: str, number: int, count: int) -> Iterator[pa.RecordBatch]:
-    """The events of the row groups whose middle lies in this share of the file's rows."""
-    numbered = True
-    with _open(path, numbered=False) as file:
-        groups = list(_groups(file.metadata, number, count))
-    for group in groups:
-        done = 0
-        if numbered:
-            try:
-                for batch in _read_group(path, group, numbered=True):
-                    yield batch
-                    done += batch.num_rows
-                continue
-            except pa.ArrowNotImplementedError:
-                # A writer whose dictionary got too large goes on with plain texts; within lists Arrow cannot follow.
-                numbered = False
-        for batch in _read_group(path, group, numbered=False):
-            fresh = batch.slice(max(0, done))
-            done -= batch.num_rows - fresh.num_rows
-            if fresh.num_rows:
-                yield fresh
-
-
-def _read_group(path: str, group: int, *, numbered: bool) -> Iterator[pa.RecordBatch]:
-    with _open(path, numbered=numbered) as file:
-        wanted = [name for name in file.schema_arrow.names if name in ARROW_SCHEMA.names]
-        for batch in file.iter_batches(ROWS, row_groups=[group], columns=wanted, use_threads=False):
-            yield brought(batch)
-
-
-def _open(path: str, *, numbered: bool) -> pq.ParquetFile:
-    texts = [f"attributes.list.element.{text}" for text in TEXTS] if numbered else None
-    return pq.ParquetFile(path, read_dictionary=texts, coerce_int96_timestamp_unit="us", pre_buffer=False)
-
-
-def _groups(told: pq.FileMetaData, number: int, count: int) -> Iterable[int]:
-    before = 0
-    for group in range(told.num_row_groups):
-        rows = told.row_group(group).num_rows
-        # Twice the middle, in whole numbers, so that every group has one share and one only.
-        if (2 * before + rows) * count // max(2 * told.num_rows, 1) == number:
-            yield group
-        before += rows
+    """The events of a share of a file."""
+    return map(brought, parquet_batches(path, share=(number, count), rows=ROWS))
 
 
 def brought(batch: pa.RecordBatch) -> pa.RecordBatch:
