@@ -11,7 +11,7 @@ def test_a_page_holds_its_parts_and_asks_nothing_of_the_network(tmp_path: Path) 
     page = ReportPage("A <b>title</b>").heading("Part").text("1 < 2").code("x~ = y~")
     page.table([{"name": "a", "share": 0.5, "count": 1200}])
     page.chart(bars([{"name": "a", "share": 0.5}], x="share", y="name"), "a chart")
-    page.chart(histogram([0.1, 0.9], title="score", by=["a", "b"]), "another")
+    page.chart(histogram([0.1, 0.9], title="score"), "another")
     text = page.write(tmp_path / "deep" / "page.html").read_text()
     assert "A &lt;b&gt;title&lt;/b&gt;" in text
     assert '<td class="number">1,200</td>' in text

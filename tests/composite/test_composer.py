@@ -9,7 +9,7 @@ from test_flat import plain_patterns
 from worlds import SimpleMatcher, composites, event, gappy, traces
 from worlds import match as matches
 
-from likewise.composite import Composer, Detection, Detector, Hit, HitColumns, Wanted, decode_hits, encode_hits
+from likewise.composite import Composer, Detection, Detector, Hit, HitColumns, Wanted
 from likewise.engine import Engine
 from likewise.errors import BuildError, InputError
 from likewise.events import Event, EventColumns
@@ -59,13 +59,12 @@ def test_hits_give_what_events_give(composite: Composite, trace: list[Event], co
 
 @EXAMPLES
 @given(plain_patterns(), traces(most=12), st.integers(0, 12))
-def test_hits_in_one_batch_through_bytes_and_a_snapshot(composite: Composite, trace: list[Event], cut: int) -> None:
+def test_hits_in_one_batch_through_a_snapshot(composite: Composite, trace: list[Event], cut: int) -> None:
     composer, detector = Composer(), Detector()
     for made in (composer, detector):
         made.add("p", composite)
     hits = [hit for happened in trace for hit in hits_of(composer, happened)]
-    assert decode_hits(encode_hits(hits)) == hits
-    found = composer.take(decode_hits(encode_hits(hits[:cut])))
+    found = composer.take(hits[:cut])
     # Hits of one event come together.
     while cut < len(hits) and cut and hits[cut].event.id == hits[cut - 1].event.id:
         return
@@ -91,7 +90,7 @@ def test_a_hit_may_tell_what_other_words_stand_for() -> None:
     mapped = {"room": (("x", 1.0),)}
     first = Hit(Event("1", (("place", "x"), ("level", 1)), (), 1, 1), 0, 0.9, mapped)
     second = Hit(event("B", 2, room="x", level=2), 1)
-    [found] = composer.take([*decode_hits(encode_hits([first])), second])
+    [found] = composer.take([first, second])
     assert found.probability == pytest.approx(0.9)
 
 
@@ -104,11 +103,6 @@ def test_equal_patterns_number_their_profiles_alike_and_each_once() -> None:
     assert len(first.profiles) == 2
     first.remove("q")
     assert not first.profiles
-
-
-def test_foreign_bytes_are_no_hits() -> None:
-    with pytest.raises(InputError, match="no hits"):
-        decode_hits(b"\xff")
 
 
 def test_the_engine_scores_once_for_single_events_and_patterns(monkeypatch: pytest.MonkeyPatch) -> None:

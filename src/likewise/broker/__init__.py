@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from likewise.broker.server import listen, run_broker
     from likewise.broker.service import Broker
     from likewise.broker.settings import (
-        DEFAULT_NAMESPACE,
         DEFAULT_PORT,
         BrokerSettings,
         HookPolicy,
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
-    "DEFAULT_NAMESPACE": "settings",
     "DEFAULT_PORT": "settings",
     "Arrival": "client",
     "AsyncBrokerClient": "client",
@@ -53,7 +51,6 @@ _HOMES = {
 }
 
 __all__ = [
-    "DEFAULT_NAMESPACE",
     "DEFAULT_PORT",
     "Arrival",
     "AsyncBrokerClient",

@@ -4,9 +4,7 @@ from likewise.charts.drawing import Spec, check_chart, save
 from likewise.charts.report import ReportPage, bars, draw, histogram
 from likewise.charts.timeline import (
     situations,
-    timeline_data,
     timeline_spec,
-    unfired_data,
     words_of,
     write_timeline,
 )
@@ -21,9 +19,7 @@ __all__ = [
     "histogram",
     "save",
     "situations",
-    "timeline_data",
     "timeline_spec",
-    "unfired_data",
     "waterfall",
     "waterfall_rows",
     "waterfalls",

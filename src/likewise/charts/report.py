@@ -118,33 +118,22 @@ def draw(spec: Mapping[str, Any]) -> str:
     return str(vl_convert.vegalite_to_svg({**spec, "config": _LOOK}))
 
 
-def bars(rows: Iterable[Mapping[str, object]], *, x: str, y: str, color: str | None = None) -> dict[str, Any]:
-    """The spec of a horizontal bar chart in the order of the rows; colours stand side by side."""
+def bars(rows: Iterable[Mapping[str, object]], *, x: str, y: str) -> dict[str, Any]:
+    """The spec of a horizontal bar chart in the order of the rows."""
     encoding: dict[str, Any] = {
         "y": {"field": y, "type": "nominal", "sort": None, "title": None},
         "x": {"field": x, "type": "quantitative", "scale": {"domainMin": 0}},
     }
-    if color is not None:
-        encoding["color"] = {"field": color, "type": "nominal", "title": None}
-        encoding["yOffset"] = {"field": color}
     return {"width": 560, "padding": 16, "data": {"values": list(rows)}, "mark": "bar", "encoding": encoding}
 
 
-def histogram(
-    values: Iterable[float], *, title: str, by: Iterable[str] | None = None, shares: bool = True
-) -> dict[str, Any]:
-    """The spec of a histogram, of shares over [0, 1] or of any numbers, coloured by a label where given."""
-    labels = list(by) if by is not None else None
-    rows = [
-        {"value": value, **({} if labels is None else {"label": labels[index]})} for index, value in enumerate(values)
-    ]
-    bins = {"step": 0.05, "extent": [0, 1]} if shares else {"maxbins": 30}
+def histogram(values: Iterable[float], *, title: str) -> dict[str, Any]:
+    """The spec of a histogram."""
+    rows = [{"value": value} for value in values]
     encoding: dict[str, Any] = {
-        "x": {"field": "value", "bin": bins, "title": title, "axis": {"labelFlush": True}},
+        "x": {"field": "value", "bin": {"maxbins": 30}, "title": title, "axis": {"labelFlush": True}},
         "y": {"aggregate": "count", "title": "how many", "axis": {"tickMinStep": 1}},
     }
-    if labels is not None:
-        encoding["color"] = {"field": "label", "type": "nominal", "title": None}
     return {"width": 560, "height": 180, "padding": 16, "data": {"values": rows}, "mark": "bar", "encoding": encoding}
 
 

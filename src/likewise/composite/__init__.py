@@ -5,21 +5,19 @@ from likewise.composite.compiled.kernel import kernel_is_cached
 from likewise.composite.composer import Composer, Refused
 from likewise.composite.detection import Detection, Line, ranked
 from likewise.composite.detector import Detector
-from likewise.composite.general.pools import ProfileMatcher, mapped_values
+from likewise.composite.general.pools import mapped_values
 from likewise.composite.general.run import Limits
 from likewise.composite.hits import (
     Hit,
     HitColumns,
     MappedValues,
     Wanted,
-    decode_hits,
-    encode_hits,
     hit_of_text,
     hit_text,
 )
 from likewise.composite.plan.builder import build_plan
 from likewise.composite.plan.conditions import relation_of
-from likewise.composite.plan.nodes import NEAR, LeafNode, Plan
+from likewise.composite.plan.nodes import NEAR, LeafNode
 from likewise.composite.reasons import (
     PatternExplanation,
     PatternState,
@@ -45,17 +43,13 @@ __all__ = [
     "MappedValues",
     "PatternExplanation",
     "PatternState",
-    "Plan",
-    "ProfileMatcher",
     "Refused",
     "Rendezvous",
     "Wanted",
     "build_plan",
     "closure",
-    "decode_hits",
     "detection_lines",
     "detection_plain",
-    "encode_hits",
     "hit_of_text",
     "hit_text",
     "kernel_is_cached",

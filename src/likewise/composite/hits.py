@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from likewise.composite.encoding import Columns, EncodedTuples
 from likewise.composite.general.pools import Answer, Pool, mapped_values
 from likewise.composite.instance import Weighted
-from likewise.errors import BuildError, InputError
+from likewise.errors import BuildError
 from likewise.events import Event, EventColumns, Value
 from likewise.language import Options, Profile
 from likewise.matching import EventScores, Matcher
@@ -149,26 +149,6 @@ def by_event(hits: Iterable[Hit]) -> Iterator[tuple[Event, tuple[Hit, ...]]]:
 
 def _identity(hit: Hit) -> tuple[Any, ...]:
     return hit.event.id, hit.event.start, hit.event.end, hit.event.tuples
-
-
-def encode_hits(hits: Iterable[Hit]) -> bytes:
-    """Hits as bytes, each event once, for a shuffle or a network."""
-    plain = [[dump_event(event), plain_hits(found)] for event, found in by_event(hits)]
-    return msgspec.msgpack.encode(plain)
-
-
-def decode_hits(data: bytes) -> list[Hit]:
-    """The inverse of `encode_hits`.
-
-    >>> hit = Hit(Event.of({"k": "A"}, id="e"), 0, 0.5)
-    >>> decode_hits(encode_hits([hit])) == [hit]
-    True
-    """
-    try:
-        plain = msgspec.msgpack.decode(data)
-        return [hit for event, found in plain for hit in known_hits(load_event(event), found)]
-    except (msgspec.DecodeError, ValueError, TypeError) as error:
-        raise InputError(f"these are no hits: {error}", hint="they may be cut short") from None
 
 
 def dump_event(event: Event) -> list[Any]:

@@ -331,9 +331,9 @@ class Load:
         self._choosers[number] = chooser
         return chooser
 
-    def chooser(self, number: int | None, default: Chooser | None = None) -> Chooser | None:
+    def chooser(self, number: int | None) -> Chooser | None:
         """The chooser of that number."""
-        return default if number is None else self._choosers.get(number, default)
+        return None if number is None else self._choosers.get(number)
 
     def define_blockers(self, number: int, blockers: Blockers) -> None:
         """These are the blockers of that number."""

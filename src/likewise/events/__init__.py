@@ -11,7 +11,7 @@ from likewise.events.formats.parquet import parquet_batches
 from likewise.events.guessing import guess_mapping
 from likewise.events.instants import NO_TIME, TIME_UNITS, TimeRule, parse_instant, zone_of
 from likewise.events.mapping import JOINED, RecordMapping
-from likewise.events.reading import SourceLook, look_at, read_batches, read_events
+from likewise.events.reading import look_at, read_batches, read_events
 from likewise.events.records import BadRecord, DeadLetters, OnError, RecordIntake
 from likewise.events.text.terms import normalise, words
 from likewise.events.text.wordlists import words_in
@@ -34,7 +34,6 @@ __all__ = [
     "RecordIntake",
     "RecordMapping",
     "Renumbering",
-    "SourceLook",
     "TimeRule",
     "TupleTable",
     "Value",

@@ -5,8 +5,10 @@ from likewise.language.durations import (
     write_duration,
 )
 from likewise.language.members import (
+    circle,
     labels,
     members,
+    references,
 )
 from likewise.language.model import (
     AGGREGATIONS,
@@ -50,19 +52,13 @@ from likewise.language.reading.parser import (
     parse_placed,
     parse_subscription,
 )
-from likewise.language.references import (
-    circle,
-    references,
-)
-from likewise.language.writing.pattern import (
-    format_pattern,
-)
 from likewise.language.writing.profile import format_predicate
 from likewise.language.writing.structure import (
     structure,
 )
 from likewise.language.writing.subscription import (
     format_file,
+    format_pattern,
     format_subscription,
 )
 

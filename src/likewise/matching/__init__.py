@@ -11,7 +11,7 @@ from likewise.matching.background import (
     joint,
 )
 from likewise.matching.encoding import Encoded, canonical
-from likewise.matching.explain import Explanation, PredicateStep, percent
+from likewise.matching.explain import Explanation, percent
 from likewise.matching.match import Correspondence, Mapping, Match
 from likewise.matching.matcher import DENSE, EventScores, Matcher
 from likewise.matching.settings import (
@@ -44,7 +44,6 @@ __all__ = [
     "Mapping",
     "Match",
     "Matcher",
-    "PredicateStep",
     "StreamLearner",
     "StreamSample",
     "Taxonomy",

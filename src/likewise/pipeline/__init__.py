@@ -1,15 +1,15 @@
 """Everything that runs on Spark: corpora to spaces, events to matches, streams to detections."""
 
-from likewise.pipeline.detection.batch import DETECTIONS_SCHEMA, LikewiseWarning, detect
+from likewise.pipeline.detection.batch import LikewiseWarning, detect
 from likewise.pipeline.events.frame import EVENTS_SCHEMA, Keep, as_events, dead_letters
 from likewise.pipeline.events.read import decode_records, read_events
 from likewise.pipeline.events.table import events_from_columns
 from likewise.pipeline.joins.join import Names, join_by_meaning
 from likewise.pipeline.joins.sql import Spaces, register_related
 from likewise.pipeline.joins.tables import join_tables
-from likewise.pipeline.matching import MATCHES_SCHEMA, match
-from likewise.pipeline.options import Span, Subscriptions, microseconds
-from likewise.pipeline.session import DEFAULT_MASTER, spark_session, watch
+from likewise.pipeline.matching import match
+from likewise.pipeline.options import Subscriptions, microseconds
+from likewise.pipeline.session import spark_session, watch
 from likewise.pipeline.spaces.build import build_space
 from likewise.pipeline.spaces.corpora import FORMATS, Corpus, Format
 from likewise.pipeline.streaming.sinks import ConsoleSink, FileSink, MqttSink, Sink, WebhookSink
@@ -18,11 +18,8 @@ from likewise.pipeline.streaming.subscriptions import FixedRecipe, SubscriptionT
 from likewise.pipeline.trouble import check
 
 __all__ = [
-    "DEFAULT_MASTER",
-    "DETECTIONS_SCHEMA",
     "EVENTS_SCHEMA",
     "FORMATS",
-    "MATCHES_SCHEMA",
     "ConsoleSink",
     "Corpus",
     "FileSink",
@@ -35,7 +32,6 @@ __all__ = [
     "Places",
     "Sink",
     "Spaces",
-    "Span",
     "Stream",
     "SubscriptionTable",
     "Subscriptions",

@@ -3,7 +3,7 @@
 from likewise.semantics.adjust.apart import Coded, Opposed
 from likewise.semantics.adjust.beside import Competitors, Contrast, Ranked, contrasted
 from likewise.semantics.adjust.differences import Differing
-from likewise.semantics.evidence import Evidence, Glossary, Model, SentenceEncoder, Weight, extra_words
+from likewise.semantics.evidence import Evidence, Glossary, Model, SentenceEncoder, extra_words
 from likewise.semantics.measures.base import Matrix, Measure, Prepared, Shared, Themes
 from likewise.semantics.measures.combined import Combined, Hybrid
 from likewise.semantics.measures.concept import Concept, Thesaurus
@@ -15,17 +15,13 @@ from likewise.semantics.registry import measure, measure_names, needs_space, wra
 from likewise.semantics.space.assembly import BuildSummary, SpaceOptions, build_local, write_space
 from likewise.semantics.space.format import Manifest
 from likewise.semantics.space.space import (
-    DEFAULT_WEIGHTING,
-    WEIGHTINGS,
     Space,
-    SpaceRows,
-    Weighting,
     find_space,
     list_spaces,
     space_path,
     spaces_folder,
 )
-from likewise.semantics.space.vocabulary import Neighbour, Vocabulary, unknown_words
+from likewise.semantics.space.vocabulary import Vocabulary, unknown_words
 from likewise.semantics.space.writer import SpaceWriter
 from likewise.semantics.text import key, tokens
 from likewise.semantics.themes import Suggestion
@@ -34,11 +30,9 @@ from likewise.semantics.wordnet.corpus import build_wordnet
 from likewise.semantics.wordnet.corpus import documents as wordnet_documents
 from likewise.semantics.wordnet.information import InformationContent
 from likewise.semantics.wordnet.opposites import Opposites
-from likewise.semantics.wordnet.wordnet import Sense, Synset, WordNet
+from likewise.semantics.wordnet.wordnet import WordNet
 
 __all__ = [
-    "DEFAULT_WEIGHTING",
-    "WEIGHTINGS",
     "BuildSummary",
     "Coded",
     "Combined",
@@ -58,27 +52,21 @@ __all__ = [
     "Matrix",
     "Measure",
     "Model",
-    "Neighbour",
     "Opposed",
     "Opposites",
     "Prepared",
     "Ranked",
-    "Sense",
     "SentenceEncoder",
     "Shared",
     "Space",
     "SpaceOptions",
-    "SpaceRows",
     "SpaceWriter",
     "Suggestion",
-    "Synset",
     "Thematic",
     "ThematicEuclidean",
     "Themes",
     "Thesaurus",
     "Vocabulary",
-    "Weight",
-    "Weighting",
     "WordNet",
     "build_local",
     "build_wordnet",

@@ -171,9 +171,9 @@ def on_value(made: Element, event: str, handler: Callable[[str], Any], *, pause:
     made.on(event, changed, js_handler="(e) => emit(e.target.value)", **options)
 
 
-def score(value: float, *, matched: bool = True, classes: str = "") -> Element:
+def score(value: float, *, matched: bool = True) -> Element:
     """A score: its bar, its word and, on request, its number; the same everywhere."""
-    with tag("span", f"score {'' if matched else 'no'} {classes}".strip()) as made:
+    with tag("span", "score" if matched else "score no") as made:
         made._props["title"] = percent(value)
         with tag("span", "meter", 'aria-hidden="true"'):
             tag("i").style(f"width: {100 * max(0.0, min(1.0, value)):.0f}%")

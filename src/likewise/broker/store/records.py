@@ -110,7 +110,6 @@ class HookTarget(msgspec.Struct, frozen=True, omit_defaults=True):
     url: str
     salt: str
     """The signing secret is derived from the broker's key and this."""
-    rotated: int = 0
 
 
 class BookEntry(msgspec.Struct, frozen=True, omit_defaults=True):

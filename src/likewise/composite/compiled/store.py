@@ -174,8 +174,9 @@ class Tables(NamedTuple):
     scalars: Any
 
 
-def new_tables(*, width: int = 2, size: int = 64) -> Tables:
+def new_tables() -> Tables:
     """Empty tables."""
+    width, size = 2, 64
     scalars = np.zeros(SCALARS, np.int64)
     return Tables(
         free_entries(size, 0, -1),

@@ -13,7 +13,7 @@ from likewise.language.reading.profiles import ProfileReader
 from likewise.language.reading.scanner import Scanner
 from likewise.language.reading.source import Source
 from likewise.language.reading.terms import meaning
-from likewise.language.writing.terms import write_attribute, write_header, write_theme, write_value
+from likewise.language.writing.profile import write_attribute, write_header, write_theme, write_value
 
 _BARE_ID = re.compile(r"\s*+(\w[\w.\-]*+)\s*+[:=]")
 _COLON = re.compile(r"\s*+:")

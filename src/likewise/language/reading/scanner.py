@@ -85,11 +85,11 @@ class Scanner:
         token = self.peek()
         return self.take() if token.text in texts and token.kind in {"word", "symbol"} else None
 
-    def require(self, text: str, what: str | None = None) -> Token:
+    def require(self, text: str) -> Token:
         """The next token, which must be this one."""
         found = self.accept(text)
         if found is None:
-            self.unexpected((what or f"`{text}`",), candidates=(text,))
+            self.unexpected((f"`{text}`",), candidates=(text,))
         return found
 
     def unexpected(self, expected: tuple[str, ...], *, candidates: tuple[str, ...] = ()) -> NoReturn:

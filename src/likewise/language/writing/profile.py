@@ -1,10 +1,74 @@
-"""Profiles to text: `{power, computers} {device~ = laptop~, floor in [1, 3)}`."""
+"""Profiles to text: `{power, computers} {device~ = laptop~, floor in [1, 3)}`.
+
+Terms, values and names are written as the parser reads them back: bare where that is safe, quoted elsewhere.
+"""
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Iterable
+
 from likewise.errors import BuildError
+from likewise.events import Value
+from likewise.language.literals import beyond_numbers, literal, ordered_literal, write_literal
 from likewise.language.model import Operator, Predicate, Profile, Range
-from likewise.language.writing.terms import write_attribute, write_theme, write_value
+from likewise.language.words import KEYWORDS
+
+_PLAIN = re.compile(r"\w[\w.\-/°%'’]*+(?: [\w.\-/°%'’]++)*")
+_WORD = re.compile(r"[^\W\d][\w\-]*+")
+_HEADER = re.compile(r"\w[\w.\-]*+")
+_UNSAFE = re.compile("[\x7f-\x9f\u2028\u2029\u201d]")
+_HALF = re.compile("[\ud800-\udfff]")
+_READ_OTHERWISE = KEYWORDS | {"event", "profile"}
+
+
+def write_quoted(text: str) -> str:
+    """A text in quotes, with JSON's escapes.
+
+    >>> write_quoted('a "b"')
+    '"a \\\\"b\\\\""'
+    """
+    if _HALF.search(text):
+        raise BuildError(f"{text[:40]!r} holds half a character (a lone surrogate)")
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(text, ensure_ascii=False))
+
+
+def write_attribute(text: str) -> str:
+    """An attribute; one that looks like a number would be read as the low end of a range."""
+    if not text:
+        raise BuildError("an attribute cannot be empty")
+    safe = _PLAIN.fullmatch(text) and isinstance(ordered_literal(text), str) and not beyond_numbers(text)
+    return text if safe else write_quoted(text)
+
+
+def write_theme(tags: Iterable[str]) -> str:
+    """A theme in braces."""
+    return "{" + ", ".join(tag if _PLAIN.fullmatch(tag) else write_quoted(tag) for tag in tags) + "}"
+
+
+def write_value(value: Value, *, ordered: bool = False) -> str:
+    """A value, with quotes around text that would be read as something else."""
+    if not isinstance(value, str):
+        return write_literal(value)
+    if ordered and beyond_numbers(value):
+        return write_quoted(value)
+    read = ordered_literal(value) if ordered else literal(value)
+    return value if isinstance(read, str) and _PLAIN.fullmatch(value) else write_quoted(value)
+
+
+def write_name(name: str) -> str:
+    """A name as patterns refer to it."""
+    if not name:
+        raise BuildError("a name cannot be empty")
+    return name if _WORD.fullmatch(name) and name not in _READ_OTHERWISE else write_quoted(name)
+
+
+def write_header(name: str) -> str:
+    """A name in front of its colon."""
+    if not name:
+        raise BuildError("a name cannot be empty")
+    return name if _HEADER.fullmatch(name) else write_quoted(name)
 
 
 def format_profile(profile: Profile) -> str:

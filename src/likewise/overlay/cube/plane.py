@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import msgspec
 
 from likewise.overlay.ring.ids import Key, key_of
@@ -91,7 +89,3 @@ class Plane:
             if cell is not None and cell.flag:
                 found |= cell.siv
         return list(found.values())
-
-    def subscribers(self) -> Iterator[tuple[Key, Subscriber]]:
-        """All entries with their events."""
-        return ((event, entry) for (event, _), cell in self.cells.items() for entry in cell.siv.values())

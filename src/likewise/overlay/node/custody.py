@@ -80,10 +80,6 @@ class Outbox:
         """It is no longer this node's affair."""
         self.waiting.pop(id, None)
 
-    def of(self, source: Key) -> list[OutgoingParcel]:
-        """The parcels of a rendezvous."""
-        return [outgoing for outgoing in self.waiting.values() if outgoing.parcel.source == source]
-
     @property
     def due(self) -> int | None:
         """When a parcel is to be sent again."""

@@ -4,7 +4,7 @@ from likewise.semantics.evidence.background import SurroundedTerms, Surroundings
 from likewise.semantics.evidence.encoder import SentenceEncoder
 from likewise.semantics.evidence.features import Features, PairShape, Sources, TermSide, features
 from likewise.semantics.evidence.glossary import Glossary, extra_words
-from likewise.semantics.evidence.measure import Evidence, PreparedEvidence, Weight
+from likewise.semantics.evidence.measure import Evidence
 from likewise.semantics.evidence.model import Model, Weights, probability
 from likewise.semantics.evidence.training import fit
 
@@ -14,13 +14,11 @@ __all__ = [
     "Glossary",
     "Model",
     "PairShape",
-    "PreparedEvidence",
     "SentenceEncoder",
     "Sources",
     "SurroundedTerms",
     "Surroundings",
     "TermSide",
-    "Weight",
     "Weights",
     "extra_words",
     "features",

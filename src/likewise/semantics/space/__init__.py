@@ -2,7 +2,6 @@
 
 from likewise.semantics.space.assembly import (
     BuildSummary,
-    IndexRows,
     Progress,
     SpaceOptions,
     assemble,
@@ -21,7 +20,6 @@ __all__ = [
     "POSTINGS",
     "SPARK_INDEX_SCHEMA",
     "BuildSummary",
-    "IndexRows",
     "Inversion",
     "Progress",
     "Space",

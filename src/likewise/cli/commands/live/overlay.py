@@ -133,8 +133,8 @@ def _draw(found: TrialOutcome, folder: Path) -> list[Path]:
 
     kinds = [{"message": name, "sent": count} for name, count in found.messages.items()]
     charts = {
-        "delays": histogram(found.delays, title="milliseconds from the last event to its report", shares=False),
-        "load": histogram(found.loads, title="events that a node dealt with as a rendezvous", shares=False),
+        "delays": histogram(found.delays, title="milliseconds from the last event to its report"),
+        "load": histogram(found.loads, title="events that a node dealt with as a rendezvous"),
         "messages": bars(kinds, x="sent", y="message"),
     }
     return [save(spec, folder / f"{name}.png") for name, spec in charts.items()]
