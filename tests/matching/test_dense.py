@@ -93,7 +93,7 @@ def test_contrast_equals_its_formula(profiles, events, table):
 
 @settings(max_examples=60, deadline=None)
 @given(PROFILES, EVENTS, TABLES, st.randoms())
-def test_adding_removing_and_resting_while_running(profiles, events, table, chance):
+def test_adding_and_removing_while_running(profiles, events, table, chance):
     """Scores are those of a fresh matcher with the same profiles."""
     matcher = Matcher(TableMeasure(table), approach="contrast", threshold=0.0, temperature=0.2)
     live = {}
@@ -107,12 +107,6 @@ def test_adding_removing_and_resting_while_running(profiles, events, table, chan
     fresh = Matcher(TableMeasure(table), approach="contrast", threshold=0.0, temperature=0.2)
     names = {fresh.add(profile): handle for handle, profile in live.items()}
     want = {(e, names[p]): s for (e, p), s in kernel_scores(fresh, events).items()}
-    assert kernel_scores(matcher, events) == want
-    for handle in live:
-        matcher.deactivate(handle)
-    assert kernel_scores(matcher, events) == {}
-    for handle in live:
-        matcher.activate(handle)
     assert kernel_scores(matcher, events) == want
 
 

@@ -378,7 +378,7 @@ class Composer:
 
     @property
     def refused(self) -> list[Refused]:
-        """The events that were not taken, with the reason, unless someone else is told."""
+        """Refused events with their reasons; empty where a callback takes them."""
         return self._intake.refused
 
     @property

@@ -116,7 +116,7 @@ def _conditions(node: SequenceNode | JointNode) -> list[Condition]:
 
 
 def _absences(node: SequenceNode | JointNode, instance: Instance) -> Iterator[Line]:
-    """What did not happen beside the parts, and how surely where that can be told from the rest."""
+    """What did not happen beside the parts, with its probability where the rest determines it."""
     sure = None
     if len(node.guards) == 1 and not any(one.approximate for one in _conditions(node)):
         sure = _rest(instance)
@@ -127,7 +127,7 @@ def _absences(node: SequenceNode | JointNode, instance: Instance) -> Iterator[Li
 
 
 def _rest(instance: Instance) -> float | None:
-    """What is left of an instance's probability beside that of its parts; None if theirs cannot be told."""
+    """What is left of an instance's probability beside that of its parts; None if theirs are not known."""
     parts = prod(part.probability for part in instance.parts)
     return _told(min(1.0, instance.probability / parts)) if parts else None
 
@@ -200,7 +200,7 @@ class Planned(Protocol):
 
     @property
     def sure(self) -> Callable[[str, Event], float | None]:
-        """How surely an event fills a role; None if that can no longer be told."""
+        """How surely an event fills a role; None if that is no longer known."""
         ...
 
 

@@ -200,7 +200,7 @@ class Columns:
 
     @property
     def crowded(self) -> bool:
-        """Whether there are so many join keys that those of nobody should go."""
+        """Whether there are so many join keys that unused ones should be dropped."""
         return len(self._keys) > _MOST_KEYS
 
     def retain(self, live: set[int]) -> None:

@@ -1,7 +1,7 @@
 """Hits: what composing knows of matching. A hit is an event that answers a profile, and how surely.
 
-Whoever matches (a matcher in this process, the first stage of a Spark job, another node) says which event answers
-which of the composer's profiles; the composer asks nothing of words.
+The matcher (in this process, in the first stage of a Spark job, or on another node) says which event answers which of
+the composer's profiles; the composer knows nothing of words.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class HitBook:
         return number
 
     def remove(self, handle: int) -> None:
-        """One pattern less wants it."""
+        """Forget one use of a profile."""
         self._users[handle] -= 1
         if not self._users[handle]:
             del self._users[handle]
@@ -87,7 +87,7 @@ class HitBook:
             self._next = max(self._next, number + 1)
 
     def match(self, event: Event) -> Iterable[Any]:
-        """It cannot match."""
+        """Not supported: a composer is given hits."""
         raise BuildError(f"a composer does not match events ({event.id!r})", hint="give it hits, or use a Detector")
 
 
@@ -215,7 +215,7 @@ def hit_of_text(text: str) -> tuple[int, float, MappedValues | None]:
     return int(profile), probability, load_mapped(msgspec.json.decode(rest[1])) if len(rest) > 1 else None
 
 
-# Where the hits of a batch come from: from whoever composes, or from a matcher in this process.
+# Where the hits of a batch come from: given with the events, or from a matcher in this process.
 
 
 class HitSource(ABC):

@@ -46,7 +46,7 @@ class Intake:
         self._buffer: list[tuple[Instant, Instant, str, int, Arrived]] = []
         self._arrivals = 0
 
-    # who comes in
+    # events that arrive
 
     def accept(self, event: Event, clock: Instant) -> Instant | None:
         """The time of an event that is taken; `clock` is the moment up to which all has rung."""
@@ -109,7 +109,7 @@ class Intake:
         latest = np.maximum.accumulate(np.append(np.int64(before), ends))
         return bool((ends - latest[:-1] <= (self.max_jump or 0)).all())
 
-    # who waits for late ones
+    # events that wait for late ones
 
     def hold(self, event: Event, hits: tuple[Hit, ...] | None = None) -> None:
         """Let an event wait until no earlier one can come, with its hits where they are known."""

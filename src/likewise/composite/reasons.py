@@ -48,7 +48,7 @@ def run_state(run: Run) -> PatternState:
 
 
 def flat_state(flat: FlatPatterns, name: str) -> PatternState:
-    """The state of a pattern on the compiled path, told as on the general one."""
+    """The state of a pattern on the compiled path, reported as on the general one."""
     shape, facts, furthest = flat.shape(name), flat.facts(name), flat.furthest(name)
     names = [role.name for role in shape.roles]
 

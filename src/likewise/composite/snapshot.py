@@ -198,7 +198,7 @@ def _decode(data: bytes) -> dict[str, Any]:
     return state
 
 
-# Instances and whoever waits are written once and referred to by number.
+# Instances and waiting processes are written once and referred to by number.
 
 
 class Dump:
@@ -261,7 +261,7 @@ class Dump:
         return number
 
     def waiting(self, waiting: Waiting | None) -> int | None:
-        """The number of someone who waits."""
+        """The number of a waiting process."""
         return None if waiting is None else self._number(waiting, len(self._kept))[0]
 
     def chooser(self, chooser: Chooser | None) -> int | None:
@@ -323,7 +323,7 @@ class Load:
         self._waiting[number] = waiting
 
     def waiting(self, number: int | None) -> Any:
-        """Who has that number; one that is gone by now has none."""
+        """The waiting process with that number; None if it has ended."""
         return None if number is None else self._waiting.get(number)
 
     def define_chooser_as(self, number: int, chooser: Chooser) -> Chooser:

@@ -53,7 +53,7 @@ def name_of(path: str) -> str:
 
 
 def joining(broker: str, *, client: str, keeps: bool = False) -> Any:
-    """A client that is not yet connected; with `keeps` its session stays, and messages are thanked for by hand."""
+    """A client that is not yet connected; with `keeps` its session stays, and messages are acknowledged manually."""
     import paho.mqtt.client as mqtt
     from paho.mqtt.enums import CallbackAPIVersion
 
@@ -154,14 +154,14 @@ class Outgoing:
             self._client.loop_stop()
 
     def _wait(self, most: int) -> None:
-        """Until no more than so many are unconfirmed; as long as some are, the broker is well."""
+        """Wait until at most `most` messages are unconfirmed; each confirmation starts the patience anew."""
         last, end = self._confirmed, time.monotonic() + self._patience
         while self._out - self._confirmed > most:
             if self._confirmed > last:
                 last, end = self._confirmed, time.monotonic() + self._patience
             if time.monotonic() > end:
                 left = self._out - self._confirmed
-                raise DeliveryError(f"{self._broker} did not confirm {left:,} messages", hint="is the broker well?")
+                raise DeliveryError(f"{self._broker} did not confirm {left:,} messages", hint="check the broker")
             time.sleep(_POLL)
 
     def _published(self, *_: Any) -> None:

@@ -1,8 +1,8 @@
 """A spool: messages numbered and kept on disk from their arrival until they are no longer asked for.
 
-MQTT has no offsets: what a broker delivered and was thanked for is gone. Spark must be able to ask again
-for the same messages after a crash, so each is on the disk before the broker is thanked for it. Many that come at
-once share one wait for the disk.
+MQTT has no offsets: an acknowledged message is gone from the broker. Spark must be able to ask again for the same
+messages after a crash, so each is on disk before it is acknowledged. Messages that arrive together share one wait for
+the disk.
 """
 
 from __future__ import annotations

@@ -326,8 +326,6 @@ class Matcher:
             assert entry.group is not None
             # First there, then away from here: words that both hold are never forgotten in between.
             group = self._groups.place(slot, entry.profile, entry.settings)
-            if not entry.group.is_active(slot):
-                group.deactivate(slot)
             self._groups.leave(entry.group, slot, entry.profile, entry.settings)
             self._registrations[handle] = replace(entry, group=group)
 
@@ -347,18 +345,6 @@ class Matcher:
                 self._competition.leave(entry.profile)
             self._free.append(entry.slot)
             del self._registrations[handle]
-
-    def activate(self, handle: int) -> None:
-        """Let a profile take part again."""
-        with self._lock:
-            entry = self._known(handle)
-            (self._exact if entry.group is None else entry.group).activate(entry.slot)
-
-    def deactivate(self, handle: int) -> None:
-        """Let a profile rest: it costs nothing until it is active again."""
-        with self._lock:
-            entry = self._known(handle)
-            (self._exact if entry.group is None else entry.group).deactivate(entry.slot)
 
     @property
     def compared(self) -> int:

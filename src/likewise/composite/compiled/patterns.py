@@ -49,7 +49,7 @@ class RowSource:
         known: Mapping[str, Subscription],
         sure: Callable[[str, Event], float | None],
     ) -> None:
-        """`sure` tells how surely an event fills a role."""
+        """`sure` gives the probability that an event fills a role."""
         self._subscription = subscription
         self._known = known
         self.sure = sure
@@ -371,7 +371,7 @@ class FlatPatterns(FlatStock):
         return self._found((), 1 << 62, catalogue)[0]
 
     def stops(self, name: str) -> dict[tuple[int, str], int]:
-        """How many instances ended with so many members, and why."""
+        """How many instances ended with each number of members, and why."""
         shape, first = self._shapes[name], int(self._tables.patterns["first"][self._index[name]])
         counts = self._tables.stops[first : first + len(shape.roles)]
         return {

@@ -162,7 +162,7 @@ class FlatBook:
             self._with(ranks=ranks, furthest=furthest, found_ranks=widened(t.found_ranks, width, NEVER))
 
     def _places(self, count: int) -> int:
-        """So many places in a row."""
+        """The first of `count` consecutive places."""
         free = self._free_places.get(count)
         if free:
             first = free.pop()
@@ -203,11 +203,11 @@ class FlatBook:
         return self._room(number)
 
     def _looked_up(self, role: ShapeRole) -> bool:
-        """Whether a dictionary answers the profile; hits that come from elsewhere tell of all."""
+        """Whether a dictionary answers the profile; hits from elsewhere cover all profiles."""
         return isinstance(self._matcher, Matcher) and is_simple(role.profile, role.options)
 
     def _anchor(self, role: ShapeRole) -> Value | None:
-        """A value that an event must have, unless a mean forgives its absence."""
+        """A value that an event must have; None where the aggregation is a mean, which allows it to be missing."""
         if isinstance(self._matcher, HitBook):
             return None
         forgiving = self._matcher.settings(role.profile, role.options).aggregation is Aggregation.MEAN

@@ -46,7 +46,7 @@ def run_general(
 
 
 class _Resumed:
-    """Rows of the compiled path as processes know them; an event is one token, whoever waits with it."""
+    """Rows of the compiled path as processes know them; an event is one token, however many wait with it."""
 
     def __init__(self, run: Run, shape: Shape, kept: Sequence[KeptPattern]) -> None:
         self._run = run

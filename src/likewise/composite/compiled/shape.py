@@ -129,7 +129,7 @@ def _role(node: PlanNode, keep: int | None) -> ShapeRole | None:
 def _chosen(shape: Shape) -> bool:
     """Whether duplicates are chosen where the kernel can: the last only where nothing stands before it.
 
-    Of several instances that a timer makes whole at once, it could not tell which one may consume.
+    Of several instances that a timer makes whole at once, it does not know which one may consume.
     """
     roles = shape.roles
     if len(roles) == 1:

@@ -128,7 +128,7 @@ PATTERN: Final = np.dtype(
     ],
     align=True,
 )
-"""What a pattern asks for, what became of it, and how far its furthest came: with so many `roles`, the last of them
+"""What a pattern asks for, what became of it, and how far its furthest came: with `roles` members, the last of them
 `member`, waiting at `level` till `time`. `guard` is the place of what must not happen after member `after`, or -1;
 `spread` says that an event may wait under different keys in different places."""
 
@@ -235,7 +235,7 @@ _INNER: Final[dict[str, Any]] = {**_OUTER, "no_cpython_wrapper": True}
 def njit_inner(function: Function) -> Function:
     """For what only other compiled functions call: no way in from Python, and no cache of its own.
 
-    Whoever compiles for the first time waits for it, so each is compiled once: all numbers between these functions
+    The first call waits for compilation, so each function is compiled once: all numbers between these functions
     are 64 bits wide (but for keys and patterns), constants are no plain integers, and copies are loops, as slices and
     sorts of NumPy bring much code with them. Its name has `njit` in it, by which the cache of kernels knows all files
     that are compiled.

@@ -1,10 +1,10 @@
-"""The two pools of the single step [003 sec 4, 5.2]: who waits for which profile, and for which moment.
+"""The two pools of the single step [003 sec 4, 5.2]: which processes wait for which profile, and for which moment.
 
 The primitive pool has a profile active only while some process waits for it. Of the three variants of 003 section
-5.2 it is the one that keeps all profiles in the matcher and only remembers who waits: to insert and remove them, or to
-switch them on and off, was no faster. The temporal pool has timers and terminators by event time. Most windows of a
-node are equally long, so what one of its processes asks for is due after all that was asked for before: such entries
-stand in a lane, of which only the first is in the heap.
+5.2 it is the one that keeps all profiles in the matcher and only remembers which processes wait: inserting and removing
+profiles, or switching them on and off, was no faster. The temporal pool has timers and terminators by event time. Most
+windows of a node are equally long, so what one of its processes asks for is due after all that was asked for before:
+such entries stand in a lane, of which only the first is in the heap.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class ProfileMatcher(Protocol):
 
 
 class PoolEntry:
-    """A profile in the pool, and who waits for it.
+    """A profile in the pool, and the processes that wait for it.
 
     A simple one has the `number` of its predicate, which a dictionary finds; the others have a `handle` of the matcher.
     """

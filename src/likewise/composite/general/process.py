@@ -26,7 +26,7 @@ TERMINATORS: Final = 2
 
 
 class Parent(Protocol):
-    """Whoever takes what a process finds."""
+    """Takes what a process finds."""
 
     def accept(self, slot: Any, instance: Instance) -> None:
         """Take an instance of the part at `slot`."""
@@ -283,7 +283,7 @@ class Holder(Protocol):
 
 
 class InnerToken(RoleToken):
-    """An event as a pattern sees it that is used by name; `outer` is the same event for whoever uses the name."""
+    """An event within a pattern that is used by name; `outer` is the same event in the pattern that uses the name."""
 
     __slots__ = ("outer",)
 
@@ -296,7 +296,7 @@ class InnerToken(RoleToken):
 
 
 class ConsumptionScope:
-    """The tokens of one pattern, and who waits with them."""
+    """The tokens of one pattern, and the processes that wait with them."""
 
     def __init__(self, *, unique: bool, outer: ConsumptionScope | None = None) -> None:
         self.unique = unique
@@ -314,7 +314,7 @@ class ConsumptionScope:
         return self._last
 
     def keep(self, holder: Holder, roles: tuple[Filled, ...], *, free: bool) -> None:
-        """Remember who waits with which events, so that a detection finds them."""
+        """Remember which process waits with which events, so that a detection finds them."""
         if self.unique and not free:
             for filled in roles:
                 self._holders.setdefault(filled.token.rank, {})[holder] = None
@@ -339,7 +339,7 @@ class ConsumptionScope:
 
 
 def outside(instance: Instance) -> Instance:
-    """The instance with the tokens of whoever uses the name."""
+    """The instance with the tokens of the pattern that uses the name."""
     return Instance(
         instance.node,
         time=instance.time,

@@ -43,7 +43,7 @@ PROCESSES: Final[dict[str, type[Process]]] = {
 _NOTHING: Final[list[Instance]] = []
 
 Told: TypeAlias = tuple[Iterable[LeafProcess], float, dict[str, tuple[Weighted, ...]] | None]
-"""Who waits for an event, how surely it matches, and what its words for attributes stand for."""
+"""The processes that wait for an event, its probability, and what its words for attributes stand for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +247,7 @@ class Run:
         if self.limits.policy != "drop oldest":
             return False
         next(iter(self._waiting)).give_up()
-        # What goes may take with it whoever asks.
+        # What is dropped may take the asking process with it.
         return process.alive
 
     def hold(self, waits: Waits) -> None:

@@ -185,7 +185,7 @@ class SequenceProcess(Guarded):
         if home is not None and owner is not None:
             prefix.home, prefix.chosen = home, owner.chosen
         if owner is not None:
-            # Before room is made: that may take the owner, and with the last who asks all that it was asked for.
+            # Before room is made: that may drop the owner, and with its last user the shared blockers.
             prefix.absent = {k: blockers.shared() for k, blockers in owner.absent.items()}
         if not self._hold(prefix):
             self._refused(prefix)
@@ -398,7 +398,7 @@ class SequenceProcess(Guarded):
             _take_out(watched, keys, prefix)
 
     def _spare(self, blockers: Blockers) -> None:
-        """Without a window they gather while someone waits: sooner than one that is asked for, whoever asks goes."""
+        """Without a window, blockers gather while a prefix waits: drop such a prefix before a blocker that it needs."""
         before, after = blockers.crowded(), blockers.absence.after
         if before is None or self.node.within is not None:
             return

@@ -231,7 +231,7 @@ class Planner:
         check_keep(keep)
         if keep.keep is Keep.LAST:
             raise BuildError(
-                "`last` has nothing to choose from here: only what comes after tells which was the last",
+                "`last` has nothing to choose from here: which event is the last is known only later",
                 hint="choose it of a direct part of `then`, `and` or a relation, or of the name of the whole",
             )
         part = plan.Part(node=self._node(pattern, depth + 2, free), keep=keep)
@@ -326,7 +326,7 @@ class Planner:
         self._prefix, self._near, self._counts = saved
         self.stack.pop()
         self._scope.setdefault(alias, set()).update(inner.node.visible)
-        # Whoever uses the name does not change what its duplicates are.
+        # The use of a name does not change what its duplicates are.
         for part in self.parts[parts:]:
             complete(part, self.conditions[conditions:])
         del self.parts[parts:]

@@ -171,7 +171,7 @@ class Condition:
 
     @property
     def equated(self) -> tuple[ConditionSide, ...]:
-        """What it sets equal, each as it stands in the event: by these values duplicates are told apart."""
+        """What it sets equal, each as it stands in the event: these values distinguish duplicates."""
         right = self.right
         if not isinstance(right, ConditionSide) or self.operator is not Operator.EQ or self.approximate:
             return ()

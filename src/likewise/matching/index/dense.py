@@ -54,12 +54,12 @@ class DenseGroup(ProfileGroup):
         return self._compared
 
     def activate(self, slot: int) -> None:
-        """Let a profile take part again."""
+        """Score a profile from now on."""
         self._active[slot] = None
         self._active_array = np.zeros(0, dtype=np.int32)
 
     def deactivate(self, slot: int) -> None:
-        """Let a profile rest."""
+        """Score a profile no longer."""
         self._active.pop(slot, None)
         self._active_array = np.zeros(0, dtype=np.int32)
 
@@ -67,10 +67,6 @@ class DenseGroup(ProfileGroup):
         """Forget a profile."""
         super().remove(slot)
         self._joint.pop(slot, None)
-
-    def is_active(self, slot: int) -> bool:
-        """Whether a profile takes part."""
-        return slot in self._active
 
     @property
     def _active_count(self) -> int:

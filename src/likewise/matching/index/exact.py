@@ -68,19 +68,17 @@ class ExactIndex:
         for name, column in zip(_COLUMNS, zip(*tests, strict=True), strict=True):
             records[name] = column
         self._tests.set(slot, records)
-        self.activate(slot)
+        self._activate(slot)
 
     def remove(self, slot: int) -> None:
         """Forget a profile."""
-        self.deactivate(slot)
+        self._deactivate(slot)
         for test in self._read(slot):
             self._release(test)
         self._tests.clear(slot)
 
-    def activate(self, slot: int) -> None:
-        """Let a profile take part again."""
-        if slot in self._access:
-            return
+    def _activate(self, slot: int) -> None:
+        """Put a profile into the list of its least likely test."""
         tests = self._read(slot)
         place = min(range(len(tests)), key=lambda i: self._crowd(tests[i]))
         self._access[slot] = place
@@ -91,11 +89,9 @@ class ExactIndex:
             segment, bound = self._segment(operator, attribute, low, high)
             self._segments.insert_sorted(segment, bound, self._tests.start[slot])
 
-    def deactivate(self, slot: int) -> None:
-        """Take a profile out of every list: it costs nothing until it is active again."""
-        place = self._access.pop(slot, None)
-        if place is None:
-            return
+    def _deactivate(self, slot: int) -> None:
+        """Take a profile out of its list."""
+        place = self._access.pop(slot)
         tests = self._read(slot)
         operator, attribute, key, _, low, high = tests[place]
         if operator == EQUAL:

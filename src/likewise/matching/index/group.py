@@ -248,15 +248,11 @@ class ProfileGroup(ABC):
 
     @abstractmethod
     def activate(self, slot: int) -> None:
-        """Let a profile take part again."""
+        """Look for a profile from now on."""
 
     @abstractmethod
     def deactivate(self, slot: int) -> None:
-        """Let a profile rest."""
-
-    @abstractmethod
-    def is_active(self, slot: int) -> bool:
-        """Whether a profile takes part."""
+        """Look for a profile no longer."""
 
     def know(self, sample: Encoded | None, around: Surroundings | None) -> None:
         """Take a sample of the stream, and its values as surroundings of those that are compared."""

@@ -84,17 +84,11 @@ class SparseGroup(ProfileGroup):
         """How many candidates were looked at in full so far."""
         return self._clock[1:]
 
-    def is_active(self, slot: int) -> bool:
-        """Whether a profile takes part."""
-        return bool(self._records["active"][slot])
-
     def activate(self, slot: int) -> None:
-        """Let a profile take part again."""
-        if self._records["active"][slot]:
-            return
+        """Put a profile into the lists of the conditions that are watched for it."""
         self._records["active"][slot] = True
         self._active += 1
-        # The watched conditions stand first, so that resting finds them again.
+        # The watched conditions stand first, so that `deactivate` finds them again.
         ranked = sorted(set(self._profiles[slot].tolist()), key=self._crowd)
         watched = ranked[: int(self._records[slot]["watched"])]
         rest = self._profiles[slot].tolist()
@@ -109,8 +103,6 @@ class SparseGroup(ProfileGroup):
 
     def deactivate(self, slot: int) -> None:
         """Take a profile out of every list."""
-        if not self._records["active"][slot]:
-            return
         self._records["active"][slot] = False
         self._active -= 1
         for number in self._profiles[slot][: int(self._records[slot]["watched"])].tolist():

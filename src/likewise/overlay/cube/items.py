@@ -11,7 +11,7 @@ from likewise.events import Event, Instant, decode_line, encode_line
 from likewise.overlay.ring.ids import Key
 
 Id: TypeAlias = bytes
-"""Sixteen bytes that are the same whoever works them out."""
+"""Sixteen bytes that every node computes alike."""
 
 
 def id_of(*parts: bytes | str) -> Id:

@@ -199,7 +199,7 @@ class OverlayClient:
         timeout: float = WAIT,
         on_wait: Callable[[str], object] | None = None,
     ) -> None:
-        """`on_wait` is told once, in words, that no node answers yet."""
+        """`on_wait` is called once, with a message, while no node answers."""
         if not addresses:
             raise InputError("a client needs the address of a node", hint="give --node HOST:PORT")
         self._addresses = list(addresses)

@@ -24,7 +24,7 @@ class OutgoingParcel:
 
 
 def parcel_id(to: Key, body: Any) -> Id:
-    """The same parcel has the same id, whoever sends it."""
+    """The same parcel has the same id, whichever node sends it."""
     if isinstance(body, Offer):
         return id_of("offer", to, body.member, body.item.id)
     if isinstance(body, ReportNotice):
@@ -77,7 +77,7 @@ class Outbox:
         return outgoing
 
     def drop(self, id: Id) -> None:
-        """It is no longer this node's affair."""
+        """Forget a parcel that this node is no longer responsible for."""
         self.waiting.pop(id, None)
 
     @property

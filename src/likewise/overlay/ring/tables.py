@@ -184,7 +184,7 @@ class RoutingTable:
         return [peer for slot, peer in self.entries.items() if slot >> 4 <= last]
 
     def nearer(self, key: int, others: Iterable[Peer], avoid: Collection[Key]) -> Peer | None:
-        """Where the table has a gap: whoever shares as many digits and is nearer than this node."""
+        """Where the table has a gap: a peer that shares as many digits and is nearer than this node."""
         row, best, found = shared_digits(self.me, key), distance(self.me, key), None
         for peer in (*others, *self.entries.values()):
             if peer.id not in avoid and shared_digits(peer.number, key) >= row:

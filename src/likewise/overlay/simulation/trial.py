@@ -36,7 +36,7 @@ STEP = 10
 
 @dataclass(frozen=True, slots=True)
 class OverlayTrial:
-    """What to simulate; `compare` counts what one composer finds in the acknowledged events, and how much was told."""
+    """What to simulate; `compare` counts what one composer finds in the acknowledged events, and what was reported."""
 
     nodes: int = 100
     composites: int = 50
@@ -283,7 +283,7 @@ def _outcome(world: TrialWorld, trial: OverlayTrial, spent: Counter[str]) -> Tri
 
 
 def _compared(world: TrialWorld) -> dict[str, float | int]:
-    """How much one composer finds in the acknowledged events, and the share of it that was told."""
+    """How much one composer finds in the acknowledged events, and the share of it that was reported."""
     composer = Composer(world.wanted, max_jump=None)
     numbers = {wanted.profile: number for number, wanted in composer.profiles.items()}
     events = [event for number, event in world.published.items() if number in world.acknowledged]
