@@ -103,10 +103,10 @@ def _as_csv(events: list[Any], path: Path) -> str:
 def stream_rows(folder: Path, *, quick: bool) -> Iterator[dict[str, object]]:
     """A long stream of the same pattern: the last batches must cost what the first did, and hold no more.
 
-    It ends after 15 minutes, or as many as `LIKEWISE_BENCH_MINUTES` says, though there may be more batches.
+    It ends after 25 minutes, or as many as `LIKEWISE_BENCH_MINUTES` says, though there may be more batches.
     """
     wanted, size = (9, 1_000) if quick else (1_000, 1_000)
-    minutes = float(os.environ.get("LIKEWISE_BENCH_MINUTES", "15"))
+    minutes = float(os.environ.get("LIKEWISE_BENCH_MINUTES", "25"))
     given = {"batches": wanted, "size": size, "limit": 60 * minutes}
     told = task(__file__, "stream", cores=2, folder=str(folder / "stream"), **given)
     batches = f"{told['batches']:,.0f}"
@@ -117,10 +117,12 @@ def stream_rows(folder: Path, *, quick: bool) -> Iterator[dict[str, object]]:
         ("rows", "rows of state", 1.0),
         ("disk", "MB of state on the disk", 1e-6),
         ("memory", "MB of memory of the state store", 1e-6),
+        ("live", "MB of objects of the JVM that are in use", 1e-6),
         ("resident", "MB of memory of all processes", 1e-6),
     ):
-        first, last = (told[f"{third} {what}"] * scale for third in ("first", "last"))
+        first, middle, last = (told[f"{third} {what}"] * scale for third in THIRDS)
         yield row(f"stream of {batches} batches, first third", first, unit)
+        yield row(f"stream of {batches} batches, middle third", middle, unit, target=f"about {first:.2f}")
         yield row(f"stream of {batches} batches, last third", last, unit, target=f"about {first:.2f}")
 
 
@@ -161,27 +163,44 @@ def _stream(*, folder: str, batches: int, size: int, limit: float, cores: int) -
         file.write_bytes(b"".join(lines))
         os.utime(file, (10**9 + batch, 10**9 + batch))
     with session(cores) as spark, memory() as resident:
-        # All progress is to be had at the end, and as many old states are kept in the first third as in the last.
-        spark.conf.set("spark.sql.streaming.numRecentProgressUpdates", str(4 * batches))
+        # As many old states are kept in the first third as in the last.
         spark.conf.set("spark.sql.streaming.minBatchesToRetain", "5")
         # Old states are cleared away by the clock, every minute; here that would be every hundred batches.
         spark.conf.set("spark.sql.streaming.stateStore.maintenanceInterval", "5s")
         events = read_events(spark, place / "in", format="jsonl", stream=True, options={"maxFilesPerTrigger": "1"})
         writer = detect(events, PATTERN, lateness="1 minute", buckets=4).writeStream.format("noop")
         query = writer.option("checkpointLocation", str(place / "state")).trigger(availableNow=True).start()
-        disk, busy, done, used = [], [], 0, processor_time()
-        over = time.monotonic() + limit
-        while not query.awaitTermination(1):
-            if time.monotonic() > over:
-                query.stop()
-            disk.append(_bytes_below(place / "state" / "state"))
-            last = query.lastProgress
-            if last is not None and last["batchId"] >= done + 5:
-                batches_done, now = last["batchId"] - done, processor_time()
-                busy.append((now - used) / batches_done)
-                done, used = last["batchId"], now
-        steps = [told for told in query.recentProgress if told["numInputRows"]]
-    return {"batches": len(steps)} | thirds(steps, disk=disk, busy=busy, resident=list(resident))
+        seen = _watched(query, place / "state" / "state", spark=spark, limit=limit, live_every=max(1, batches // 12))
+    return {"batches": len(seen["steps"])} | thirds(seen.pop("steps"), resident=list(resident), **seen)
+
+
+def _watched(query: Any, state: Path, *, spark: Any, limit: float, live_every: int) -> dict[str, list[Any]]:
+    """Look at a query until it ends: its progress, the disk, processor time, and now and then what the JVM holds."""
+    steps: dict[int, Any] = {}
+    disk, busy, live, done, used = [], [], [], 0, processor_time()
+    over = time.monotonic() + limit
+    while not query.awaitTermination(1):
+        if time.monotonic() > over:
+            query.stop()
+        disk.append(_bytes_below(state))
+        # Only the last hundred are kept, so that what is measured does not grow by the measuring.
+        steps |= {told["batchId"]: told for told in query.recentProgress if told["numInputRows"]}
+        last = max(steps, default=0)
+        if last >= done + 5:
+            now = processor_time()
+            busy.append((now - used) / (last - done))
+            done, used = last, now
+        if last >= live_every * (len(live) + 1):
+            live.append(_live_heap(spark))
+    steps |= {told["batchId"]: told for told in query.recentProgress if told["numInputRows"]}
+    return {"steps": [steps[at] for at in sorted(steps)], "disk": disk, "busy": busy, "live": live}
+
+
+def _live_heap(spark: Any) -> int:
+    """Bytes of the objects of the JVM that something still refers to."""
+    jvm = spark._jvm
+    jvm.java.lang.System.gc()
+    return int(jvm.java.lang.management.ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed())
 
 
 def _bytes_below(folder: Path) -> int:
@@ -192,8 +211,11 @@ def _bytes_below(folder: Path) -> int:
     return total
 
 
+THIRDS = ("first", "middle", "last")
+
+
 def thirds(steps: list[Any], **more: list[Any]) -> dict[str, float]:
-    """Medians over the first third of the batches, without the very first, and over the last."""
+    """Medians over each third of the batches, the first without the very first."""
     from statistics import median
 
     def state(step: Any, name: str) -> float:
@@ -211,7 +233,8 @@ def thirds(steps: list[Any], **more: list[Any]) -> dict[str, float]:
     told: dict[str, float] = {}
     for name, values in columns.items():
         third = max(1, len(values) // 3)
-        told |= {f"first {name}": median(values[1 : third + 1] or [0]), f"last {name}": median(values[-third:] or [0])}
+        parts = (values[1 : third + 1], values[third : 2 * third], values[-third:])
+        told |= {f"{part} {name}": median(chosen or [0]) for part, chosen in zip(THIRDS, parts, strict=True)}
     return told
 
 

@@ -141,7 +141,7 @@ def _devices(_: Path, quick: bool) -> Iterator[Row]:
         for what in dict.fromkeys(one.what for one in lists):
             some = [one for one in lists if one.what == what]
             names = sum(len(one.names) for one in some)
-            note = f"{names:,} names, best=1 right; precision and recall at 0.5"
+            note = f"{names:,} names; the rest at 0.5"
             yield {"what": f"devices, {what}, {beside}", "unit": "of 1", "note": note, **judged(some, join)}
 
 

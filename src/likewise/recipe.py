@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from likewise.errors import BuildError
 from likewise.language import Composite, Options, Profile, Subscription, parse
-from likewise.matching import Matcher
+from likewise.matching import Background, Matcher
 from likewise.semantics import Competitors, Glossary, Space, measure, space_path
 
 Interests: TypeAlias = str | Path | Subscription | Mapping[str, str] | Iterable[Subscription | str]
@@ -42,12 +42,16 @@ def once(key: Hashable, make: Callable[[], Made]) -> Made:
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to make the same matcher anywhere: the subscriptions, the measure with its spaces, and the options."""
+    """How to make the same matcher anywhere: the subscriptions, the measure with its spaces, and the options.
+
+    `learned` is a background that nobody gave: it yields where profiles are so many that they are indexed.
+    """
 
     subscriptions: tuple[Subscription, ...]
     measure: str | None = None
     spaces: tuple[str, ...] = ()
     options: tuple[tuple[str, Any], ...] = field(default=())
+    learned: Background | None = None
 
     @classmethod
     def of(
@@ -65,17 +69,18 @@ class Recipe:
     @cached_property
     def key(self) -> str:
         """Tells recipes apart, in any process."""
-        content = pickle.dumps((self.subscriptions, self.measure, self.spaces, self.options))
+        content = pickle.dumps((self.subscriptions, self.measure, self.spaces, self.options, self.learned))
         return hashlib.sha256(content).hexdigest()
 
     @cached_property
     def scoring(self) -> dict[str, str]:
-        """What scores depend on beside the subscriptions: measure, spaces by their manifests, and options."""
+        """What scores depend on beside the subscriptions: measure, spaces by their manifests, options, background."""
         spaces = {Path(path).name: space_digest(path) for path in self.spaces}
         return {
             "measure": self.measure or "",
             "spaces": ", ".join(f"{name} {digest}" for name, digest in spaces.items()),
             "options": ", ".join(f"{name}={value!r}" for name, value in self.options),
+            **({} if self.learned is None else {"background": self.learned.version}),
         }
 
     @property
@@ -95,10 +100,25 @@ class Recipe:
     @cached_property
     def competitors(self) -> tuple[Competitors, Competitors]:
         """The terms that compete under contrast, those of all subscriptions, so that every process scores alike."""
+        return self._gathered[0]
+
+    @property
+    def may_learn(self) -> bool:
+        """Whether a background is neither given nor ruled out by the approach."""
+        options = dict(self.options)
+        return "background" not in options and options.get("approach") in (None, "evidence")
+
+    @property
+    def learns(self) -> bool:
+        """Whether a background would change any score."""
+        return self.may_learn and self._gathered[1]
+
+    @cached_property
+    def _gathered(self) -> tuple[tuple[Competitors, Competitors], bool]:
         every = self._empty_matcher()
         for profile, options in self._all_profiles():
             every.add(profile, options=options)
-        return every.competitors
+        return every.competitors, every.learns
 
     def matcher(self) -> Matcher:
         """A matcher with every subscription to single events; made once in a process."""
@@ -106,11 +126,14 @@ class Recipe:
 
     def bare_matcher(self) -> Matcher:
         """A new matcher without any subscription, that scores as if it had all."""
-        return self._empty_matcher(competitors=self.competitors)
+        matcher = self._empty_matcher(competitors=self.competitors)
+        if self.learned is not None:
+            matcher.learn(self.learned, yielding=True)
+        return matcher
 
     def check(self) -> None:
         """Build everything once, so that a mistake shows where it was made."""
-        _ = self.competitors
+        _ = self._gathered
 
     def _make_matcher(self) -> Matcher:
         matcher = self.bare_matcher()

@@ -19,6 +19,7 @@ from tests.pipeline.traces import PATTERNS, SECOND, START, closing, signature, s
 
 from likewise.engine import Engine
 from likewise.events import Event
+from likewise.matching import Background
 from likewise.pipeline import detect, match, read_events
 from likewise.pipeline.events.frame import batch_of
 from likewise.semantics import write_space
@@ -73,12 +74,10 @@ def events(count: int = 120) -> list[Event]:
 
 
 def told_by_engine(trace: list[Event], text: str, space: str) -> tuple[Counter[Any], Counter[Any]]:
-    """Matches (with exact scores) and detections of the engine, in process.
-
-    On Spark a background is given or there is none: the first events of a stream are not the same in all places.
-    """
-    engine = Engine(spaces=[space], background=None)
+    """Matches (with exact scores) and detections of the engine, in process; it has seen the trace beforehand."""
+    engine = Engine(spaces=[space])
     engine.subscribe(text)
+    engine.foresee(trace)
     told = engine.publish_batch(trace)
     told += engine.advance(max(event.end or 0 for event in trace))
     matches = Counter((one.event.id, one.subscription, one.score) for one in told if one.match is not None)
@@ -98,15 +97,18 @@ def test_batch_and_every_split_of_a_stream_equal_the_engine(spark: Any, space: s
     assert {one[0] for one in found} == {"pair", "first", "unbound", "calm", "absent", "meant"}
     frame = spark.createDataFrame(pa.Table.from_batches([batch_of(trace)])).repartition(2)
     assert matches_of(match(frame, SINGLE, spaces=space)) == matches
+    assert matches_of(match(frame, SINGLE, spaces=space, background=None)) != matches
     assert signatures(detect(frame, PATTERNS + MEANT, spaces=space).toArrow()) == found
+    # A stream is told what a batch sees by itself.
+    known = {"spaces": space, "background": Background.of(trace)}
     last = trace[-1].start or 0
     decided = Counter({key: count for key, count in found.items() if key[1] < last})
     for size in (121, 45):
         folder = tmp_path / str(size)
         write_files(folder / "in", trace, size=size)
         read = read_events(spark, folder / "in", format="jsonl", stream=True, options={"maxFilesPerTrigger": "1"})
-        assert matches_of(_run(match(read, SINGLE, spaces=space), folder, f"m{size}", spark)) == matches
-        streamed = _run(detect(read, PATTERNS + MEANT, spaces=space, buckets=2), folder, f"d{size}", spark)
+        assert matches_of(_run(match(read, SINGLE, **known), folder, f"m{size}", spark)) == matches
+        streamed = _run(detect(read, PATTERNS + MEANT, buckets=2, **known), folder, f"d{size}", spark)
         assert signatures(streamed.toArrow()) == decided
 
 

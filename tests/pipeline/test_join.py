@@ -18,7 +18,7 @@ pytest.importorskip("pyspark")
 from likewise.errors import BuildError
 from likewise.pipeline import join_by_meaning, join_tables
 from likewise.pipeline.joins import pairs as join_pairs
-from likewise.semantics import Space, measure, write_space
+from likewise.semantics import Glossary, Space, measure, write_space
 
 pytestmark = pytest.mark.spark
 
@@ -447,3 +447,20 @@ def test_the_left_side_is_read_once(spark: Any, tmp_path: Path, left: Any, right
     stored = spark.read.parquet(str(tmp_path / "left"))
     found = join_by_meaning(stored, right, on=("word", "term"), threshold=0.1, how=how, measure="esa", spaces=space)
     assert found._jdf.queryExecution().optimizedPlan().toString().count("parquet") == 1
+
+
+def test_a_glossary_goes_to_the_workers(spark: Any, tmp_path: Path) -> None:
+    words = tmp_path / "words.txt"
+    words.write_text("vfd = fan\n")
+    left = pa.table({"word": ["vfd 3", "lamp"]})
+    right = pa.table({"term": ["fan", "light bulb"]})
+    frames = [spark.createDataFrame(table) for table in (left, right)]
+    meant = measure("evidence", glossary=Glossary.from_file(words))
+    options = {"on": ("word", "term"), "threshold": 0.3}
+    found = join_by_meaning(*frames, glossary=words, **options).toArrow().to_pylist()
+    assert sorted(found, key=str) == sorted(join_tables(left, right, measure=meant, **options).to_pylist(), key=str)
+    assert ("vfd 3", "fan") in {(row["word"], row["term"]) for row in found}
+    plain = join_by_meaning(*frames, **options).collect()
+    assert ("vfd 3", "fan") not in {(row["word"], row["term"]) for row in plain}
+    with pytest.raises(BuildError, match="takes no glossary"):
+        join_by_meaning(*frames, glossary=words, measure="jiang-conrath", **options)

@@ -276,6 +276,12 @@ class Matcher:
         """Whether profiles are so many that they are indexed."""
         return any(isinstance(group, SparseGroup) and group.conditions.used for group in self._groups)
 
+    @property
+    def learns(self) -> bool:
+        """Whether a sample of the stream would tell it anything: some profile goes by evidence, and none is indexed."""
+        known = (entry.settings.approach == EVIDENCE for entry in self._registrations.values())
+        return not self.is_indexed and any(known)
+
     def _set_stream(self, stream: KnownStream, *, yielding: bool = False) -> None:
         self._stream, self._sampled = stream, None
         self._groups.dense = sys.maxsize if stream.events and not yielding else self._dense

@@ -1,5 +1,6 @@
 """Everything that runs on Spark: corpora to spaces, events to matches, streams to detections."""
 
+from likewise.pipeline.background import BackgroundChoice, background_of
 from likewise.pipeline.detection.batch import LikewiseWarning, detect
 from likewise.pipeline.events.frame import EVENTS_SCHEMA, Keep, as_events, dead_letters
 from likewise.pipeline.events.read import decode_records, read_events
@@ -20,6 +21,7 @@ from likewise.pipeline.trouble import check
 __all__ = [
     "EVENTS_SCHEMA",
     "FORMATS",
+    "BackgroundChoice",
     "ConsoleSink",
     "Corpus",
     "FileSink",
@@ -37,6 +39,7 @@ __all__ = [
     "Subscriptions",
     "WebhookSink",
     "as_events",
+    "background_of",
     "build_space",
     "check",
     "dead_letters",

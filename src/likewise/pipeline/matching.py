@@ -14,6 +14,7 @@ import pyarrow as pa
 from likewise.errors import BuildError
 from likewise.events import BatchColumns, EventColumns
 from likewise.matching import EventScores, Match, Matcher
+from likewise.pipeline.background import BackgroundChoice, given_background, informed
 from likewise.pipeline.events.frame import Keep, written
 from likewise.pipeline.events.keep import KEPT, Kept, keeping
 from likewise.pipeline.events.transfer import Batches, over_events
@@ -82,7 +83,7 @@ def match(
     top_k: int | None = None,
     distinct: bool | None = None,
     competitors: Any = None,
-    background: Any = None,
+    background: BackgroundChoice = "stream",
     glossary: str | Path | None = None,
     temperature: float | None = None,
     attribute_weight: float | None = None,
@@ -94,7 +95,9 @@ def match(
     `name`, `subscription`), or ready ones. `spaces` are spaces by name or path: each worker maps them from that path.
     `with_explanation` adds the best mapping and its probability, which costs time for every match. `keep` are columns
     of the input that the result has too (`"*"`: all that are not the event's). `glossary` is a file of abbreviations
-    and synonyms. Other options are those of `Matcher`.
+    and synonyms. `background` is what is known of the stream: by default the first 256 events of a batch, which a small
+    job reads when the plan is built; a streaming DataFrame has one only if it is given, and None switches it off. Other
+    options are those of `Matcher`.
     """
     options = {
         "approach": approach,
@@ -103,12 +106,13 @@ def match(
         "top_k": top_k,
         "distinct": distinct,
         "competitors": competitors,
-        "background": background,
+        "background": given_background(background),
         "temperature": temperature,
         "attribute_weight": attribute_weight,
         "taxonomy": taxonomy,
     }
     recipe = recipe_of(interests(subscriptions), spaces=spaces, measure=measure, glossary=glossary, **options)
+    recipe = informed(recipe, events, background)
     return match_with(events, recipe, with_explanation=with_explanation, keep=keep)
 
 

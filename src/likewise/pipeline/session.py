@@ -114,6 +114,11 @@ SETTINGS = {
     "spark.driver.maxResultSize": "0",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    # What was done long ago is kept for a page that is not shown; by default it grows for the first thousand batches.
+    "spark.ui.retainedJobs": "100",
+    "spark.ui.retainedStages": "100",
+    "spark.ui.retainedTasks": "1000",
+    "spark.sql.ui.retainedExecutions": "100",
     "spark.sql.session.timeZone": "UTC",
     # Workers are forked with NumPy, Numba and the rest already loaded: they start in milliseconds.
     "spark.python.daemon.module": "likewise.pipeline.daemon",

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from likewise.cli.output import counted, errors, output, print_json
@@ -19,7 +16,7 @@ if TYPE_CHECKING:
     from likewise.cli.reading.input import Rejects
     from likewise.cli.reading.records import Records
     from likewise.composite import Detection
-    from likewise.language import Profile, Subscription
+    from likewise.language import Subscription
     from likewise.recipe import Recipe
 
 
@@ -53,8 +50,6 @@ def match_on_spark(job: SparkJob, subscriptions: Iterable[Subscription], **optio
     """`likewise match --spark`."""
     from likewise.pipeline import dead_letters, match
 
-    options = _informed(job.events, subscriptions, options)
-
     def find(frame: DataFrame) -> tuple[int, DataFrame]:
         if job.out is not None:
             count = _write(match(frame, subscriptions, **options), job.out)
@@ -70,44 +65,12 @@ def detect_on_spark(job: SparkJob, patterns: Iterable[Subscription], **options: 
     from likewise.pipeline import detect
     from likewise.pipeline.events.refusals import refused
 
-    options = _informed(job.events, patterns, options)
-
     def find(frame: DataFrame) -> tuple[int, DataFrame]:
         found = detect(frame, patterns, **options)
         count = _write(found, job.out) if job.out is not None else _tell_detections(found, as_json=job.as_json)
         return count, refused(frame)
 
     job.run("detection", find)
-
-
-def _informed(source: str, interests: Iterable[Subscription], options: dict[str, Any]) -> dict[str, Any]:
-    """The options with the background that the command takes without Spark: the first events of a file."""
-    from likewise.errors import LikewiseError
-    from likewise.events import read_events
-    from likewise.matching import DENSE, LEARNED_AT, MOST_EVENTS, Background
-
-    if "background" in options or options.get("approach") not in (None, "evidence") or not Path(source).is_file():
-        return options
-    if len({predicate for profile in _profiles(interests) for predicate in profile.predicates}) > DENSE:
-        return options
-    with suppress(LikewiseError):  # what is wrong with the file is reported where it is read
-        found = read_events(Path(source), on_error=lambda _: None, unique_ids=False, allow_empty=True)
-        sample = list(islice(found, MOST_EVENTS))
-        if len(sample) >= LEARNED_AT[0]:
-            return options | {"background": Background.of(sample)}
-    return options
-
-
-def _profiles(interests: Iterable[Subscription]) -> Iterator[Profile]:
-    """All that is compared by meaning, members of patterns too."""
-    from likewise.language import Composite, Member, Profile, members
-    from likewise.matching import is_approximate
-
-    for one in interests:
-        leaves = members(one.body.root) if isinstance(one.body, Composite) else ()
-        profiles = [leaf.profile for leaf in leaves if isinstance(leaf, Member)]
-        profiles += [one.body] if isinstance(one.body, Profile) else []
-        yield from (profile for profile in profiles if is_approximate(profile))
 
 
 def _path(events: str) -> str:
@@ -129,10 +92,12 @@ def _tell(frame: DataFrame, subscriptions: Iterable[Subscription], *, as_json: b
     import typer
 
     from likewise.cli.commands.subscribing.match import show_match
+    from likewise.pipeline.background import informed
     from likewise.pipeline.events.transfer import over_events
     from likewise.pipeline.matching import recipe_of
 
-    told = over_events(frame, TellTask(recipe_of(subscriptions, **options)), "told string")
+    recipe = informed(recipe_of(subscriptions, **options), frame, options.get("background", "stream"))
+    told = over_events(frame, TellTask(recipe), "told string")
     count = 0
     for row in told.toLocalIterator():
         count += 1

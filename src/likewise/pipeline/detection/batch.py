@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from likewise.composite import BUCKETS, Composer, Detection, Rendezvous
 from likewise.errors import BuildError
 from likewise.events import Instant
+from likewise.pipeline.background import BackgroundChoice, given_background, informed
 from likewise.pipeline.detection.parcels import ParcelReader
 from likewise.pipeline.detection.route import BATCH_SCHEMA, MOMENT, Members, RouteTask, make_composer
 from likewise.pipeline.events.frame import FLAW, Keep
@@ -75,7 +76,7 @@ def detect(
     heartbeat: Span | None = None,
     keep: Keep = (),
     competitors: Any = None,
-    background: Any = None,
+    background: BackgroundChoice = "stream",
     glossary: str | Path | None = None,
     aggregation: str | None = None,
     temperature: float | None = None,
@@ -102,7 +103,7 @@ def detect(
             "approach": approach,
             "threshold": threshold,
             "competitors": competitors,
-            "background": background,
+            "background": given_background(background),
             "glossary": glossary_text(glossary, measure=measure),
             "aggregation": aggregation,
             "temperature": temperature,
@@ -118,6 +119,8 @@ def detect(
         heartbeat=microseconds(heartbeat),
         keep=keep,
     )
+    if not events.isStreaming:
+        source = FixedRecipe(informed(source.recipe(None), events, background))
     return detect_with(events, source, chosen)
 
 

@@ -239,10 +239,10 @@ class DetectProcessor(StatefulProcessor):
                 "the checkpoint was made by another version of Likewise, whose state is laid out otherwise",
                 hint="start with a new checkpoint, or go on with that version",
             )
-        for name, value in now.items():
-            if then.get(name) != value:
+        for name in {**then, **now}:
+            if then.get(name) != now.get(name):
                 raise BuildError(
-                    f"the checkpoint was made with {name} {then.get(name)!r}, and now it is {value!r}",
+                    f"the checkpoint was made with {name} {then.get(name)!r}, and now it is {now.get(name)!r}",
                     hint=f"give {name} as it was, or start with a new checkpoint",
                 )
 

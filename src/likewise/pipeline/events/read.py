@@ -20,7 +20,7 @@ from likewise.events import read_events as read_source
 from likewise.pipeline.events.frame import EVENTS_SCHEMA, Keep, as_events, batch_of
 from likewise.pipeline.events.scan import CsvTable, csv_events, parquet_origin, row_id
 from likewise.pipeline.events.table import bound, events_from_columns
-from likewise.pipeline.events.transfer import EventOrigin, remember
+from likewise.pipeline.events.transfer import EventOrigin, remember, remember_peek
 from likewise.pipeline.options import named_options
 
 if TYPE_CHECKING:
@@ -94,19 +94,24 @@ def read_events(
         raise BuildError(f"{chosen} records need to know which fields make an event", hint=hint)
     if columns is None and chosen == "syslog":
         columns = SYSLOG_MAPPING
-    if chosen == "broker":
-        return _broker_log(spark, str(path), stream=stream, stamp=stamp, options=dict(options or {}))
-    # A relative path is meant from here, which need not be where Spark was started.
-    place = str(Path(path).absolute()) if Path(path).exists() else str(path)
-    reader = _Reader(spark, place, stream, {key: str(value) for key, value in (options or {}).items()})
-    from pyspark.errors import AnalysisException
+    given = {key: str(value) for key, value in (options or {}).items()}
 
-    try:
+    def read(*, stream: bool) -> DataFrame:
+        if chosen == "broker":
+            return _broker_log(spark, str(path), stream=stream, stamp=stamp, options=dict(given))
+        # A relative path is meant from here, which need not be where Spark was started.
+        place = str(Path(path).absolute()) if Path(path).exists() else str(path)
+        reader = _Reader(spark, place, stream, given)
         if chosen == "csv":
             return reader.csv(columns, keep, computed)
         if chosen == "parquet":
             return reader.parquet(columns, keep, computed)
         return decode_records(reader.records(chosen), format=chosen, stamp=stamp, mapping=columns)
+
+    from pyspark.errors import AnalysisException
+
+    try:
+        return remember_peek(read(stream=True), lambda: read(stream=False)) if stream else read(stream=False)
     except AnalysisException as error:
         if error.getCondition() != "PATH_NOT_FOUND":
             raise

@@ -100,6 +100,7 @@ Step: TypeAlias = Callable[[Batches], Iterator[pa.RecordBatch]]
 """What a worker does with the batches of a partition; it is sent to workers, so it must be small."""
 
 _REMEMBERED: Final = "_likewise_origin"
+_PEEK: Final = "_likewise_peek"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +114,18 @@ def remember(events: DataFrame, origin: EventOrigin) -> DataFrame:
     """The same frame, which knows where its events come from. What is made from it does not."""
     vars(events)[_REMEMBERED] = origin
     return events
+
+
+def remember_peek(events: DataFrame, peek: Callable[[], DataFrame]) -> DataFrame:
+    """The same stream, which knows how to read as a batch what is there now, without taking from it."""
+    vars(events)[_PEEK] = peek
+    return events
+
+
+def peek_of(events: DataFrame) -> DataFrame | None:
+    """What a stream would read now, as a batch, if it comes right from a source that can be read so."""
+    peek: Callable[[], DataFrame] | None = vars(events).get(_PEEK)
+    return None if peek is None else peek()
 
 
 def over_events(

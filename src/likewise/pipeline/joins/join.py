@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -18,7 +19,7 @@ from likewise.pipeline.events.frame import column, folding
 from likewise.pipeline.joins.pairs import NEAR, SCORE, SMALL, NearColumn, TermPairs, WhyTask
 from likewise.pipeline.joins.rivals import one_to_one
 from likewise.pipeline.joins.sql import WHY, Meaning, Spaces
-from likewise.pipeline.options import named_options
+from likewise.pipeline.options import glossary_text, named_options
 from likewise.semantics.nearest import TAG, Bar, Pairs
 
 if TYPE_CHECKING:
@@ -184,6 +185,7 @@ def join_by_meaning(
     suffix: str = "_right",
     competitors: Any = None,
     background: Any = None,
+    glossary: str | Path | None = None,
     temperature: float | None = None,
     measure_options: Mapping[str, Any] | None = None,
 ) -> DataFrame:
@@ -200,7 +202,8 @@ def join_by_meaning(
     the concepts that carry the score, `with_margin` adds
     `margin`, by how much the score is above that of the best other partner. `one_to_one` gives each term one partner at
     most, such that the sum of scores is greatest. Columns of the right that the left has too get the `suffix`.
-    `competitors`, `background`, `temperature` and `measure_options` go to the measure.
+    `glossary` is a file of abbreviations and synonyms for `evidence`, which is read here. `competitors`, `background`,
+    `temperature` and `measure_options` go to the measure.
 
     The left may be a stream. The distinct terms of the right come to the driver if there are no more than 20,000,
     which a stream needs; otherwise both sides meet in blocks.
@@ -211,7 +214,8 @@ def join_by_meaning(
     theirs = JoinSide(right, tuple(b for _, b in pairs), tuple(b for _, b in same), tags[1], "right")
     bar = Bar.of(threshold, best, themed=themes is not None)
     told = {"competitors": competitors, "background": background, "temperature": temperature}
-    meaning = Meaning.of(measure, spaces, **told, **(measure_options or {}))
+    words = glossary_text(glossary, measure=measure)
+    meaning = Meaning.of(measure, spaces, **{"glossary": words, **told, **(measure_options or {})})
     join = MeaningJoin(mine, theirs, meaning, bar, how_of(how), with_explanation, with_margin, one_to_one)
     join.check()
     more = [*(["margin"] if with_margin else ()), *(["why"] if with_explanation else ())]

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from likewise.errors import BuildError
 from likewise.events import TupleTable, theme_numbers
-from likewise.pipeline.options import named_options
+from likewise.pipeline.options import glossary_text, named_options
 from likewise.recipe import once, space_paths
-from likewise.semantics import Competitors, Measure, Space, measure, needs_space
+from likewise.semantics import Competitors, Glossary, Measure, Space, measure, needs_space
 from likewise.semantics.nearest import Theme
 
 if TYPE_CHECKING:
@@ -49,7 +49,10 @@ REASONS: Final = 3
 
 @dataclass(frozen=True)
 class Meaning:
-    """A measure by name, with its spaces by path and its options, made once in every process."""
+    """A measure by name, with its spaces by path and its options, made once in every process.
+
+    A glossary is its text: it goes to the workers with the rest.
+    """
 
     name: str
     spaces: tuple[str, ...]
@@ -79,7 +82,10 @@ class Meaning:
 
     def _make(self) -> Measure:
         spaces = [once(("space", path), partial(Space.open, path)) for path in self.spaces]
-        return measure(self.name, spaces=spaces, **dict(self.options))
+        options = dict(self.options)
+        if isinstance(options.get("glossary"), str):
+            options["glossary"] = Glossary.from_text(options["glossary"])
+        return measure(self.name, spaces=spaces, **options)
 
 
 @named_options
@@ -91,19 +97,22 @@ def register_related(
     name: str = "related",
     competitors: Any = None,
     background: Any = None,
+    glossary: str | Path | None = None,
     temperature: float | None = None,
     measure_options: Mapping[str, Any] | None = None,
 ) -> None:
     """Make `related(a, b)` and `related(a, b, theme_a, theme_b)` known to Spark SQL, and `why_related` likewise.
 
     Themes are arrays of tags; without them, the whole space counts. Wrong arguments fail when a query is analysed.
-    `competitors`, `background`, `temperature` and `measure_options` go to the measure. The reasons are the strongest
-    concepts that both terms share, an array of struct (concept, weight).
+    `glossary` is a file of abbreviations and synonyms, which is read here. `competitors`, `background`, `temperature`
+    and `measure_options` go to the measure. The reasons are the strongest concepts that both terms share, an array of
+    struct (concept, weight).
     """
     from pyspark.sql.pandas.functions import arrow_udf
 
     told = {"competitors": competitors, "background": background, "temperature": temperature}
-    meaning = Meaning.of(measure, spaces, **told, **(measure_options or {}))
+    words = glossary_text(glossary, measure=measure)
+    meaning = Meaning.of(measure, spaces, **{"glossary": words, **told, **(measure_options or {})})
 
     def related_columns(a: pa.Array, b: pa.Array, theme_a: pa.Array, theme_b: pa.Array) -> pa.Array:
         return related(meaning.measure(), a, b, theme_a, theme_b, known=once(("pairs", meaning.key), Known))

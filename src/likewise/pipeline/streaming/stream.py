@@ -10,16 +10,18 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from likewise.composite import BUCKETS
 from likewise.errors import BuildError
-from likewise.events import RecordMapping
+from likewise.events import Event, RecordMapping
+from likewise.pipeline.background import KeptSample, peeked
 from likewise.pipeline.detection.batch import DetectOptions, detect_with
 from likewise.pipeline.events.frame import Keep, dead_letters
 from likewise.pipeline.events.read import decode_records, read_events
+from likewise.pipeline.events.transfer import remember_peek
 from likewise.pipeline.matching import match_with
 from likewise.pipeline.options import Span, microseconds
 from likewise.pipeline.session import jvm_thread
@@ -54,6 +56,11 @@ class Places:
     def ledger(self) -> str:
         """Which batch was delivered last."""
         return f"{self.checkpoint}/delivered"
+
+    @property
+    def background(self) -> str:
+        """The first events, which say how common answers are."""
+        return f"{self.checkpoint}/background"
 
     @property
     def spool(self) -> str:
@@ -137,9 +144,9 @@ def _rate(spark: SparkSession, options: dict[str, str], _places: Places, mapping
     rate = spark.readStream.format("rate").options(**options).load()
     rows = rate.withColumn("number", (F.col("value") % count).cast("int")).join(F.broadcast(numbered), "number")
     name = F.concat_ws("-", "id", "value").alias("id")
-    return rows.select(
-        name, F.col("timestamp").alias("time"), F.col("timestamp").alias("end"), "theme", "attributes", "flaw"
-    )
+    moment = F.col("timestamp")
+    events = rows.select(name, moment.alias("time"), moment.alias("end"), "theme", "attributes", "flaw")
+    return remember_peek(events, lambda: told)
 
 
 _READERS: dict[str, Callable[[Any, dict[str, str], Places, RecordMapping | None], DataFrame]] = {
@@ -160,9 +167,12 @@ class MatchBatch:
     letters: Sink | None = None
     with_explanation: bool = True
     keep: Keep = ()
+    sample: KeptSample | None = None
 
     def __call__(self, rows: DataFrame, batch: int) -> None:
         recipe = self.source.recipe(batch).single_events()
+        if self.sample is not None and recipe.may_learn:
+            recipe = replace(recipe, learned=self.sample.at(rows, batch))
         if self.letters is None:
             self.sink(self._matches(rows, recipe), batch)
             return
@@ -209,7 +219,9 @@ class Stream:
 
     `trigger` is Spark's: `{"availableNow": True}` takes what is there and ends, `{"processingTime": "5 seconds"}`
     goes on for ever. `heartbeat` lets the event time of a live feed go on with the clock, and `keep` names columns of
-    the input that go through (see `detect`).
+    the input that go through (see `detect`). The stream learns a background from its first micro-batches, or, to
+    detect, from the events that are there when it first starts; `background=None` switches that off, and one that
+    the recipe has is kept.
     """
 
     events: DataFrame
@@ -226,6 +238,7 @@ class Stream:
     max_ahead: Span | None = None
     heartbeat: Span | None = None
     keep: Keep = ()
+    background: Literal["stream"] | None = "stream"
 
     def __post_init__(self) -> None:
         if self.heartbeat is not None and self.trigger.get("availableNow"):
@@ -248,15 +261,26 @@ class Stream:
             return self._detections(places)
         if self.heartbeat is not None:
             raise BuildError("a heartbeat is for patterns", hint="single events are matched as they come")
-        batch = MatchBatch(self.source, self.sink, self.dead_letters, self.with_explanation, self.keep)
+        sample = self._sample(places, first=list)
+        batch = MatchBatch(self.source, self.sink, self.dead_letters, self.with_explanation, self.keep, sample)
         return self._query(self.events, batch, places.query)
 
     def _guess(self) -> str:
-        recipe = self.source.value if isinstance(self.source, FixedRecipe) else self.source.current()
-        return "detections" if recipe.patterns else "matches"
+        return "detections" if self.source.current().patterns else "matches"
+
+    def _sample(self, places: Places, *, first: Callable[[], list[Event]]) -> KeptSample | None:
+        """What is known of the stream, if it is to be learned and there is any use for it."""
+        recipe = self.source.current()
+        if self.background is None or not (recipe.learns if isinstance(self.source, FixedRecipe) else recipe.may_learn):
+            return None
+        spark = self.events.sparkSession
+        return KeptSample.begin(spark, places.background, query=places.query, first=first)
 
     def _detections(self, places: Places) -> StreamingQuery:
-        found = detect_with(self.events, self.source, self._options())
+        sample = self._sample(places, first=lambda: peeked(self.events))
+        # Hits wait in the state, so what they were scored with stays as it was at first.
+        source = self.source if sample is None else self.source.informed(sample.start(self.events.sparkSession))
+        found = detect_with(self.events, source, self._options())
         return self._query(found, DetectBatch(self.sink, self.dead_letters), places.query)
 
     def _options(self) -> DetectOptions:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,6 +17,7 @@ import msgspec
 
 from likewise.errors import BuildError, LikewiseError
 from likewise.language import Subscription, parse
+from likewise.matching import Background
 from likewise.recipe import Recipe, once
 
 
@@ -71,6 +72,14 @@ class FixedRecipe:
         """The recipe."""
         return self.value
 
+    def current(self) -> Recipe:
+        """The recipe."""
+        return self.value
+
+    def informed(self, background: Background | None) -> FixedRecipe:
+        """The same with what was learned of the stream."""
+        return FixedRecipe(replace(self.value, learned=background))
+
     def versions(self, batch: int | None) -> Versions:  # noqa: ARG002 - the same for all
         """A digest of each pattern."""
         return once((self.value.key, "versions"), lambda: Versions(pattern_versions(self.value)))
@@ -82,18 +91,19 @@ class SubscriptionTable:
 
     `pins` is a folder of the stream's own; it and the table must be seen by driver and workers alike. A table that
     cannot be read or parsed, or is empty, does not stop the stream: the last good one stays in force, and `error.txt`
-    in `pins` says why. `arguments` are those of `Recipe.of`.
+    in `pins` says why. `arguments` are those of `Recipe.of`, `learned` is what was learned of the stream.
     """
 
     path: str
     pins: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
+    learned: Background | None = None
 
     def recipe(self, batch: int | None) -> Recipe:
         """The subscriptions pinned to a batch, where the first who asks pins them; outside a stream, those of now."""
         text = read_table(self.path) if batch is None else self._pinned(batch)
-        key = (self.path, text, repr(sorted(self.arguments.items())))
-        return once(key, lambda: Recipe.of(parse(text, source=self.path), **self.arguments))
+        key = (self.path, text, repr(sorted(self.arguments.items())), repr(self.learned))
+        return once(key, lambda: self._recipe(text))
 
     def versions(self, batch: int | None) -> Versions:
         """The versions pinned to a batch."""
@@ -110,7 +120,15 @@ class SubscriptionTable:
 
     def current(self) -> Recipe:
         """The subscriptions in force: those of the table, or the last good ones."""
-        return Recipe.of(parse(self._read_good(Path(self.pins)), source=self.path), **self.arguments)
+        return self._recipe(self._read_good(Path(self.pins)))
+
+    def informed(self, background: Background | None) -> SubscriptionTable:
+        """The same with what was learned of the stream."""
+        return replace(self, learned=background)
+
+    def _recipe(self, text: str) -> Recipe:
+        recipe = Recipe.of(parse(text, source=self.path), **self.arguments)
+        return replace(recipe, learned=self.learned) if recipe.may_learn else recipe
 
     def _pinned(self, batch: int) -> str:
         folder = Path(self.pins)
@@ -129,7 +147,7 @@ class SubscriptionTable:
             if last is not None and not text.strip():
                 # Patterns that went would give up what they hold, while somebody only saves a file.
                 raise BuildError(f"{self.path} is empty", hint="a table without subscriptions has at least a comment")
-            Recipe.of(parse(text, source=self.path), **self.arguments).check()
+            self._recipe(text).check()
         except LikewiseError as error:
             if last is None:
                 raise

@@ -36,7 +36,7 @@ def join(
     how: Annotated[str, typer.Option(help="inner, left, right, full, semi or anti.")] = "inner",
     measure: Annotated[str, typer.Option(help="evidence, esa, esa+coded+opposed, embedding, …")] = "evidence",
     space: Annotated[list[str] | None, typer.Option(help="Space by name or path; may be repeated.")] = None,
-    glossary: Annotated[Path | None, typer.Option(help="Your own abbreviations and synonyms; not on Spark.")] = None,
+    glossary: Annotated[Path | None, typer.Option(help="Your own abbreviations and synonyms.")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Add `why`: the concepts that carry the score.")] = False,
     score: Annotated[str, typer.Option(help="What the column of scores is called.")] = "relatedness",
     dead_letters: DeadLetters = None,
@@ -58,8 +58,8 @@ def join(
         writes={"--dead-letters": dead_letters, "--out": None if on_spark else out},
         makes={"--out": out if on_spark else None},
     )
-    if glossary is not None and (on_spark or measure != "evidence"):
-        raise BuildError("this join takes no glossary", hint="leave out --glossary, or join in process with evidence")
+    if glossary is not None and measure != "evidence":
+        raise BuildError(f"the measure {measure} takes no glossary", hint="choose --measure evidence")
     mine, _, theirs = on.partition("=")
     names = (mine, theirs or mine)
     options: dict[str, Any] = {
@@ -72,7 +72,7 @@ def join(
     rejects = Rejects(dead_letters)
     if on_spark:
         spaces = [str(each.path) for each in _spaces(measure, space)]
-        asked = {**options, "on": names, "measure": measure, "spaces": spaces}
+        asked = {**options, "on": names, "measure": measure, "spaces": spaces, "glossary": glossary}
         places = {"master": master, "remote": remote}
         count = _on_spark(
             (left, right),

@@ -126,6 +126,7 @@ def stream(
             spread=spread,
             max_ahead=max_ahead,
             heartbeat=heartbeat,
+            background=None if meaning.no_background else "stream",
         )
         if not ending.wanted:
             told.follow(job, ending, seconds=seconds)
