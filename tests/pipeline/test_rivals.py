@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from likewise.pipeline import join_by_meaning, join_tables
-from likewise.pipeline.joins.names import DROPPED
+from likewise.pipeline.joins.names import DROPPED, NameReader
 from likewise.pipeline.joins.rivals import GAIN, MARGIN, RIVALS, SLOPE, AmongRivals, scoring
 from likewise.semantics import Evidence, measure
 from likewise.testing import TableMeasure
@@ -51,6 +51,20 @@ def test_a_pair_loses_by_its_best_rival(seed: int) -> None:
     kept = [float(score) for score in TableMeasure(table).matrix(right, ["left"])[:, 0]]
     expected = [by_hand(kept, alike, at) for at in range(7)]
     assert found.tolist() == pytest.approx(expected, abs=1e-5)
+
+
+def test_what_a_dictionary_has_as_one_term_is_not_taken_apart() -> None:
+    known = {"sewing machine", "second floor", "hard disk drive"}
+    reader = NameReader(["car", "couch"], is_term=known.__contains__)
+
+    def texts(name: str) -> list[str]:
+        return [reading.text for reading in reader.readings(name)]
+
+    assert texts("sewing machine 3") == ["sewing machine"]
+    assert texts("old sewing machine") == ["old sewing machine", "sewing machine"]
+    assert texts("second floor sofa") == ["second floor sofa", "sofa"]
+    assert texts("hard disk drive") == ["hard disk drive"]
+    assert texts("lobby machine") == ["lobby machine", "machine"]
 
 
 def test_terms_that_mean_the_same_are_no_rivals() -> None:

@@ -124,14 +124,20 @@ class KeptSample:
 
     def at(self, rows: DataFrame, batch: int) -> Background | None:
         """What is known for a batch: the events of those before, and its own first ones."""
-        known = self._read(rows.sparkSession)
-        before = [event for number in sorted(known) if number < batch for event in known[number]]
-        own = known.get(batch, [])
-        if not own and len(before) < MOST_EVENTS:
-            own = first_events(rows, MOST_EVENTS - len(before))
+        known = self._before(rows.sparkSession, batch)
+        if not self.is_settled(rows.sparkSession, batch):
+            own = first_events(rows, MOST_EVENTS - len(known))
             if own:
                 self._add(rows.sparkSession, own, batch=batch)
-        return _background([*before, *own])
+        return _background([*known, *self._read(rows.sparkSession).get(batch, [])])
+
+    def is_settled(self, spark: SparkSession, batch: int) -> bool:
+        """Whether a batch has nothing to add, or has added it."""
+        return batch in self._read(spark) or len(self._before(spark, batch)) >= MOST_EVENTS
+
+    def _before(self, spark: SparkSession, batch: int) -> list[Event]:
+        known = self._read(spark)
+        return [event for number in sorted(known) if number < batch for event in known[number]]
 
     def _add(self, spark: SparkSession, events: Sequence[Event], *, batch: int) -> None:
         attributes = batch_of(events).select(["attributes"])

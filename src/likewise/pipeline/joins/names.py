@@ -2,11 +2,12 @@
 
 In a column of devices, *lobby fan F3* is a fan: its code tells it from other fans, and the word before says where it
 is. Whether a word matters depends on what there is to choose from: where the right side has a *lobby clock*, it stays.
+What a dictionary has as one term is not taken apart: a *sewing machine* is not just any machine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -19,6 +20,8 @@ DROPPED: Final = 0.5
 """Bits that a name loses for each leading word that is left out."""
 MOST_DROPPED: Final = 2
 """Leading words that are left out, at most."""
+LONGEST: Final = 3
+"""Words of a term that is not taken apart, at most."""
 
 
 class NameReading(NamedTuple):
@@ -38,7 +41,9 @@ class NameReader:
     (['water fan M7'], ['X-17'])
     """
 
-    def __init__(self, terms: Sequence[str]) -> None:
+    def __init__(self, terms: Sequence[str], *, is_term: Callable[[str], bool] = lambda _: False) -> None:
+        """`is_term` says whether a phrase is a term of its own."""
+        self._is_term = is_term
         self._used = frozenset(stem for term in terms for stem in tokens(term))
         self._codes = frozenset(word.lower() for term in terms for word in term.split() if _is_code(word))
 
@@ -54,8 +59,17 @@ class NameReader:
         for count in range(1, min(MOST_DROPPED, len(kept) - 1) + 1):
             if not self._used.isdisjoint(tokens(kept[count - 1])):
                 break
-            found.append(NameReading(" ".join(kept[count:]), DROPPED * count))
+            if not self._is_within(kept, count):
+                found.append(NameReading(" ".join(kept[count:]), DROPPED * count))
         return found
+
+    def _is_within(self, words: Sequence[str], cut: int) -> bool:
+        """Whether a cut would take a term apart."""
+        return any(
+            self._is_term(" ".join(words[start:end]))
+            for start in range(cut)
+            for end in range(cut + 1, min(start + LONGEST, len(words)) + 1)
+        )
 
 
 class ReadNames:

@@ -8,7 +8,7 @@ tells which words of a left term matter (see `NameReader`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -35,6 +35,14 @@ _WEAK: Final = -4.0
 """Pairs below so many bits join nothing, so nobody asks whether they mean the same."""
 
 Bits = NDArray[np.float64]
+
+
+def _terms_of(measure: Measure) -> Callable[[str], bool]:
+    """What tells whether a phrase is a term of its own: WordNet, where evidence has it."""
+    wordnet = measure.sources.wordnet if isinstance(measure, Evidence) else None
+    if wordnet is None:
+        return lambda _: False
+    return lambda phrase: bool(wordnet.base_forms(phrase.lower(), "noun"))
 
 
 def scoring(measure: Measure, *, rivals: bool) -> Measure:
@@ -77,7 +85,7 @@ class _Ranged:
         self._measure = measure
         self._ready = ready
         self._theme = theme
-        self._reader = NameReader(ready.terms)
+        self._reader = NameReader(ready.terms, is_term=_terms_of(measure))
         self._same: dict[tuple[int, int], float] = {}
 
     @property

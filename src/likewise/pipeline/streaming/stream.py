@@ -171,17 +171,23 @@ class MatchBatch:
 
     def __call__(self, rows: DataFrame, batch: int) -> None:
         recipe = self.source.recipe(batch).single_events()
-        if self.sample is not None and recipe.may_learn:
-            recipe = replace(recipe, learned=self.sample.at(rows, batch))
-        if self.letters is None:
-            self.sink(self._matches(rows, recipe), batch)
+        sample = self.sample if recipe.learns else None
+        if self.letters is None and (sample is None or sample.is_settled(rows.sparkSession, batch)):
+            self._match(rows, batch, recipe, sample)
             return
+        # What is looked at twice is worked out once, and counted once.
         held = rows.persist()
         try:
-            self.sink(self._matches(held, recipe), batch)
-            write_letters(held, self.letters, batch)
+            self._match(held, batch, recipe, sample)
+            if self.letters is not None:
+                write_letters(held, self.letters, batch)
         finally:
             held.unpersist()
+
+    def _match(self, rows: DataFrame, batch: int, recipe: Recipe, sample: KeptSample | None) -> None:
+        if sample is not None:
+            recipe = replace(recipe, learned=sample.at(rows, batch))
+        self.sink(self._matches(rows, recipe), batch)
 
     def _matches(self, rows: DataFrame, recipe: Recipe) -> DataFrame:
         return match_with(rows, recipe, with_explanation=self.with_explanation, keep=self.keep)
