@@ -1,7 +1,7 @@
 """Events in columns: arrays for whole batches, and an `Event` only where someone asks for one.
 
-The distinct tuples of a source are numbered once; an event is then a short row of numbers. Whoever needs other numbers
-for tuples (the matcher, a detector) translates each distinct tuple once, with `Renumbering`.
+The distinct tuples of a source are numbered once; an event is then a short row of numbers. The matcher and the
+detector have numbers of their own: `Renumbering` translates each distinct tuple once.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from likewise.events.text.local_times import are_clocks, are_dates, date_and_clo
 from likewise.events.values import parse_text
 
 SAMPLE: Final = 200
-"""So many records are looked at."""
+"""Records that are looked at."""
 
 _IDS: Final = ("id", "eventid", "messageid", "msgid", "uuid", "guid", "ereignisid", "meldungsid")
 _TIMES: Final = (
@@ -33,7 +33,7 @@ _ENDS: Final = ("end", "endtime", "endtimestamp", "until", "stop", "stoptime", "
 _THEMES: Final = ("theme", "themes", "tags")
 _DEPTH: Final = 3
 _SHAPES: Final = 1000
-"""So many shapes of records without a time are remembered."""
+"""Shapes of records without a time that are remembered."""
 
 Record = Mapping[str, object]
 _Fits = Callable[[str, list[object]], bool]

@@ -42,9 +42,9 @@ NO_TIME: Final = int(np.iinfo(np.int64).min)
 ODD_TIME: Final = NO_TIME + 1
 """No time, or one that compiled loops do not understand."""
 FEW: Final = 2000
-"""So few things are read before a kernel is loaded."""
+"""Up to this many texts are read without loading a kernel."""
 UNITS: Final = ((10**11, 10**6), (10**14, 10**3), (10**17, 1))
-"""Numbers below this many are of a unit of so many microseconds; larger ones are nanoseconds."""
+"""Limits below which a number has a unit, and the microseconds of that unit; larger numbers are nanoseconds."""
 TIME_UNITS: Final = {"s": Decimal(10**6), "ms": Decimal(10**3), "us": Decimal(1), "ns": Decimal("0.001")}
 """Microseconds in the units that a time format can name, so that the size of a number need not tell."""
 
@@ -104,7 +104,7 @@ def parse_instant(field: str, value: object, *, zone: tzinfo = UTC, scale: Decim
 
 
 def instant_of_number(field: str, value: float | Decimal, scale: Decimal | None = None) -> Instant:
-    """The instant of a number: of so many microseconds each or, without a scale, of the unit that its size tells.
+    """The instant of a number; `scale` is its unit in microseconds. Without one, the number's size decides the unit.
 
     >>> [instant_of_number("time", 3 * 10**power) for power in (9, 12, 15, 18)]
     [3000000000000000, 3000000000000000, 3000000000000000, 3000000000000000]

@@ -78,7 +78,7 @@ class DeadLetters:
                 self._file = _appended(self.path)
             try:
                 self._file.write(msgspec.json.encode(letter) + b"\n")
-                # Whoever ends the command in the middle finds every letter in the file.
+                # If the command is interrupted, the file has every letter so far.
                 self._file.flush()
             except OSError:
                 self._abandon()

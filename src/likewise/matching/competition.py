@@ -30,7 +30,7 @@ class Change(NamedTuple):
 class Competition:
     """The approximate terms of all registered profiles, attributes and values apart, or fixed ones.
 
-    Attributes compete with attributes and values with values. Scores depend on who competes, so
+    Attributes compete with attributes and values with values. Scores depend on the competitors, so
     `version` grows with every change, and matchers that must score alike share one competition.
 
     >>> competition = Competition(Competitors.of(["Spain", "Ireland"]))
@@ -77,7 +77,7 @@ class Competition:
             self._count(1, _values(profile), -1)
 
     def since(self, version: int) -> Sequence[Change] | None:
-        """What entered or left since a version; None if that is too long ago to be told one by one."""
+        """What entered or left since a version; None if the log no longer goes back that far."""
         behind = self.version - version
         return self._log[len(self._log) - behind :] if 0 <= behind <= len(self._log) else None
 

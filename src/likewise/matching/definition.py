@@ -161,7 +161,7 @@ def parts_of(
 
 
 def lifted(scores: NDArray[np.float64], bits: float) -> NDArray[np.float64]:
-    """Probabilities with so many bits added to their odds; 0 and 1 stay.
+    """Probabilities with `bits` added to their log odds; 0 and 1 stay.
 
     >>> lifted(np.array([0.0, 0.5, 1.0]), 2.0).tolist()  # 0.5 : 0.5 becomes 4 : 1
     [0.0, 0.8, 1.0]

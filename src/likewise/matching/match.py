@@ -130,7 +130,7 @@ def mappings_of(
 ) -> tuple[Mapping, ...]:
     """The k most probable mappings, with the probability spaces of [000 sec 3.5].
 
-    A predicate that no tuple answers (a mean may forgive one) has no correspondence.
+    A predicate that no tuple answers (a mean allows that) has no correspondence.
     """
     answered = np.flatnonzero(np.asarray(matrix).any(axis=1)).tolist() if len(tuples) else []
     rows = np.asarray(matrix)[answered]

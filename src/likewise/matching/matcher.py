@@ -38,7 +38,7 @@ from likewise.matching.settings import (
 from likewise.matching.topics import Classifier, Clusters, Taxonomy
 from likewise.semantics import Competitors, Contrast, Evidence, Measure, Space
 
-# Choices: what a matcher was told, and what follows from it for one profile.
+# Choices: the options of a matcher, and what follows from them for one profile.
 
 
 @dataclass(slots=True)
@@ -260,20 +260,21 @@ class Matcher:
         return twin
 
     def learn(self, background: Background | None, *, yielding: bool = False) -> None:
-        """From now on, take such events for the stream, which say how common the answers to predicates are; or none.
+        """Take a sample of the stream, which says how common the answers to predicates are; None takes it back.
 
-        Nothing is indexed then, unless it is `yielding`: then it is forgotten as soon as profiles are so many.
+        With a background nothing is indexed, unless it is `yielding`: then it is dropped once there are enough profiles
+        for an index.
         """
         with self._lock:
             events = () if background is None else background.events
             if events and self.is_indexed:
-                hint = "give the background before so many subscriptions"
+                hint = "give the background before the subscriptions"
                 raise BuildError("indexed subscriptions cannot learn a background", hint=hint)
             self._set_stream(KnownStream(events), yielding=yielding)
 
     @property
     def is_indexed(self) -> bool:
-        """Whether profiles are so many that they are indexed."""
+        """Whether there are so many profiles that they are indexed."""
         return any(isinstance(group, SparseGroup) and group.conditions.used for group in self._groups)
 
     @property

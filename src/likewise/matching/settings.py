@@ -21,7 +21,7 @@ from likewise.semantics import Combined, Competitors, Esa, Evidence, Measure, Sp
 
 
 class Aggregation(StrEnum):
-    """Product and geometric mean ask for every predicate [000, 004]; the mean forgives one [002 eq 11].
+    """Product and geometric mean need every predicate [000, 004]; the mean lets one be missing [002 eq 11].
 
     The geometric mean is the product made comparable between profiles of different length, so one
     threshold serves all of them. But there three good predicates hide a fourth that nothing answers well; the
@@ -210,7 +210,7 @@ def _aggregation(name: str | None, approach: Approach) -> Aggregation | None:
     chosen = Aggregation.parse(name)
     if approach.base == "exact" and chosen is Aggregation.MEAN:
         raise BuildError(
-            "the mean forgives a predicate that nothing answers, and exact matching does not",
+            "the mean lets a predicate be unanswered, and exact matching does not",
             hint="leave out `aggregation mean`, or choose another approach",
         )
     return chosen

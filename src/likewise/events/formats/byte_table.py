@@ -113,7 +113,7 @@ class ByteTable:
         return int(self.arrays.size[0])
 
     def reserve(self, strings: int, size: int) -> None:
-        """Make room for so many more strings of so many bytes together."""
+        """Make room for more strings, of `size` bytes together."""
         slots, hashes, bounds, arena, _ = self.arrays
         count = len(self)
         if count + strings > len(hashes):

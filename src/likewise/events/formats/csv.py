@@ -25,7 +25,7 @@ __all__ = ["CsvColumns", "header_of", "read_csv_blocks", "row_blocks"]
 
 _SEPARATORS: Final = ",;\t|"
 _LONGEST: Final = 1 << 20
-"""A quoted cell that has no end within so many bytes has none."""
+"""The most bytes of a quoted cell; one that is longer has no end."""
 
 
 class _Cells(NamedTuple):

@@ -1,7 +1,7 @@
 """JSON lines cut into numbers, in one compiled loop over bytes: no object for a line, a member or a value.
 
-Each distinct member of an object (`"room": "112"`) is one entry of a table, known by its bytes; what it says is decoded
-once, by whoever reads the table. A line of another shape than expected is left to the slower reader, which understands
+Each distinct member of an object (`"room": "112"`) is one entry of a table, known by its bytes; it is decoded once, by
+the reader of the table. A line of another shape than expected is left to the slower reader, which understands
 more and says what is wrong: so this loop may refuse whatever it is not sure of.
 """
 
@@ -52,7 +52,7 @@ class LineArrays(NamedTuple):
 
     @classmethod
     def of_size(cls, lines: int) -> LineArrays:
-        """Room for so many lines."""
+        """Room for a number of lines."""
         kinds = (np.uint8, np.int64, np.int64, np.int64, np.int32, np.int64, np.int64, np.uint8, np.int32, np.int64)
         arrays: list[Any] = [np.zeros(lines, kind) for kind in kinds]
         return cls(*arrays)

@@ -24,7 +24,7 @@ _SECONDS, _MILLISECONDS, _MICROSECONDS = 10**11, 10**14, 10**17
 
 @njit(cache=True, nogil=True)
 def _digits(data: Any, at: int, count: int) -> int:
-    """The number that so many digits make; negative where they are none."""
+    """The number that `count` digits make; negative if one of them is no digit."""
     value = 0
     for place in range(at, at + count):
         digit = int(data[place]) - 48

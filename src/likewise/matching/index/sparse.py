@@ -27,11 +27,11 @@ from likewise.matching.settings import Aggregation, Settings
 from likewise.semantics import Measure
 
 SELECTIVE = 0.35
-"""An access condition is to be met at least so well, if the threshold allows: few terms are that near."""
+"""The least score of an access condition, if the threshold allows: few terms are that near."""
 
 
 def access_of(settings: Settings, length: int) -> tuple[int, float]:
-    """Of so many access conditions at least one must be met so well for the profile to match.
+    """How many access conditions to watch, and the score that one of them must reach for the profile to match.
 
     If k conditions all stay below b, the product stays below b**k; so with b**k equal to what the
     product must reach, one of them reaches b. More conditions to watch allow a higher, rarer b. Where the weakest of

@@ -98,7 +98,7 @@ class EsaEuclidean(Esa):
         return PreparedEuclidean(subscription_terms, self._vectors, normalise=self._normalise)
 
     def _pair_scores(self, left: list[str], right: list[str], themes: Themes) -> Scores:
-        # A distance needs lengths too; whoever asks for it pays for matrices.
+        # A distance needs the lengths too, so pairs are scored through matrices.
         return Measure._pair_scores(self, left, right, themes)
 
 

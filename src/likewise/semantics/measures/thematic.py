@@ -262,7 +262,7 @@ class PreparedDistance:
 
 
 def _project(row: Row, basis: Basis, size: int) -> Row:
-    """One word on a basis of so many concepts: its tf there, times its idf among them."""
+    """One word on a basis of `size` concepts: its tf there, times its idf among them."""
     concepts, weights = row
     inside = basis[concepts]
     kept = concepts[inside]

@@ -83,7 +83,7 @@ class IndexRows(Protocol):
         ...
 
     def postings(self, chunks: int) -> Iterator[pa.Table]:
-        """The postings in the order of their terms, in about so many chunks."""
+        """The postings in the order of their terms, in about this number of chunks."""
         ...
 
 

@@ -22,7 +22,7 @@ KEPT_POSTINGS = 12_000_000
 """How many postings of words stay in memory (8 bytes each) before the least recently used go."""
 
 KEPT_UNITS, KEPT_LONGEST = 16, 64
-"""So many sets of terms, of at most this length, stay ready as rows of length 1."""
+"""How many sets of terms stay ready as rows of length 1, and the most terms of such a set."""
 
 
 class Vectors:

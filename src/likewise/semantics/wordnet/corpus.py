@@ -1,4 +1,4 @@
-"""WordNet as a corpus: each synset is one concept, told by its own words and by those around it."""
+"""WordNet as a corpus: each synset is one concept, described by its own words and by those around it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from likewise.semantics.text import is_word, raw_words
 from likewise.semantics.wordnet.wordnet import WordNet
 
 WORDS, DEFINITION, EXAMPLES = 8, 2, 1
-"""How often a synset's own words, definition and examples are said.
+"""How often a synset's own words, definition and examples are repeated in its text.
 
 All counts here were chosen on the human judgements of docs/spaces.md: neighbours raise relatedness (WS-353, MEN,
 MTurk-771), but too much of them makes synonyms and mere relatives alike (RG-65).
@@ -51,7 +51,7 @@ def documents(net: WordNet) -> Iterator[tuple[str, str]]:
 
 
 def text_of(net: WordNet, number: int, *, defined: Sequence[int] = ()) -> str:
-    """What is said about one synset; `defined` are synsets whose definitions speak of it."""
+    """The text of one synset; `defined` are synsets whose definitions mention it."""
     synset = net.synset(number)
     definition, examples = cut(synset.gloss)
     said = [*synset.words * WORDS, *[definition] * DEFINITION, *[examples] * EXAMPLES]

@@ -53,7 +53,7 @@ COMMON = 0.1
 of speech, if it has that share of all uses of the word."""
 
 STEM = 4
-"""Derived words share so many first letters: `arrive` and `arrival`, not `go` and `departure`."""
+"""First letters that derived words share: `arrive` and `arrival`, not `go` and `departure`."""
 
 _ACT = re.compile(r"(?:the )?act of |(?:a person|someone|one) who ")
 """An arrival is an arriving and a buyer buys; a heater is no heating."""
