@@ -241,7 +241,7 @@ class Planner:
     def _gate(self, part: plan.Part, *, depth: int, free: bool, **rules: Any) -> plan.GateNode:
         node = part.node
         return plan.GateNode(
-            id=0, depth=depth, free=free, roles=node.roles, hidden=node.hidden, text=node.text, part=part, **rules
+            depth=depth, free=free, roles=node.roles, hidden=node.hidden, text=node.text, part=part, **rules
         )
 
     def _chosen(self, pattern: Pattern, depth: int, free: bool) -> plan.Part:
@@ -269,7 +269,6 @@ class Planner:
             raise BuildError("a member needs at least one predicate", hint="write {attribute = value}")
         threshold = plan.NEAR if free or self._near else options.threshold
         return plan.LeafNode(
-            id=0,
             depth=depth,
             free=free,
             roles=frozenset({role}),
@@ -283,7 +282,7 @@ class Planner:
         role = self._role(event.alias)
         period, shift = (event.every, 0) if event.every is not None else (DAY, event.at)
         return plan.TimeNode(
-            id=0, depth=depth, free=free, roles=frozenset({role}), period=period or DAY, shift=shift or 0, role=role
+            depth=depth, free=free, roles=frozenset({role}), period=period or DAY, shift=shift or 0, role=role
         )
 
     def _reference(self, reference: Reference, depth: int, free: bool) -> plan.PlanNode:
@@ -356,10 +355,8 @@ class Planner:
                 steps.append(self._chosen(pattern, depth, free))
         deferred = check_sequence(steps, guards, sequence.within)
         node = plan.SequenceNode(
-            id=0,
             depth=depth,
             free=free,
-            roles=frozenset(),
             steps=tuple(steps),
             guards=tuple(guards),
             within=sequence.within,
@@ -386,10 +383,8 @@ class Planner:
             raise BuildError("`and not` needs a window", hint="add `within`, or write `not … for` a time")
         check_length(conjunction.within, "`and`", least=0)
         node = plan.JointNode(
-            id=0,
             depth=depth,
             free=free,
-            roles=frozenset(),
             parts=tuple(parts),
             guards=tuple(guards),
             within=conjunction.within,
@@ -400,10 +395,8 @@ class Planner:
         parts = (self._chosen(relation.left, depth, free), self._chosen(relation.right, depth, free))
         check_relation(relation, parts)
         node = plan.JointNode(
-            id=0,
             depth=depth,
             free=free,
-            roles=frozenset(),
             parts=parts,
             guards=(),
             within=relation.within,
@@ -414,7 +407,7 @@ class Planner:
     def _disjunction(self, disjunction: Disjunction, depth: int, free: bool) -> plan.PlanNode:
         self._alternatives = True
         parts = tuple(self._child(pattern, depth, free) for pattern in disjunction.parts)
-        return _with_roles(plan.DisjunctionNode(id=0, depth=depth, free=free, roles=frozenset(), parts=parts), [])
+        return _with_roles(plan.DisjunctionNode(depth=depth, free=free, parts=parts), [])
 
     def _exclusiveor(self, exclusive: ExclusiveOr, depth: int, free: bool) -> plan.PlanNode:
         if exclusive.within is None:
@@ -422,7 +415,7 @@ class Planner:
         check_length(exclusive.within, "`xor`", least=0)
         with self._counting():
             parts = tuple(self._child(pattern, depth, free, hold=exclusive.within) for pattern in exclusive.parts)
-        node = plan.ExclusiveNode(id=0, depth=depth, free=free, roles=frozenset(), parts=parts, within=exclusive.within)
+        node = plan.ExclusiveNode(depth=depth, free=free, parts=parts, within=exclusive.within)
         return _with_roles(node, [])
 
     def _negation(self, negation: Negation, depth: int, free: bool) -> plan.PlanNode:
@@ -431,7 +424,7 @@ class Planner:
         check_length(negation.within, "`not … for`")
         part = self._child(negation.part, depth, True)
         return plan.SilenceNode(
-            id=0, depth=depth, free=free, roles=part.roles, hidden=part.roles, part=part, within=negation.within
+            depth=depth, free=free, roles=part.roles, hidden=part.roles, part=part, within=negation.within
         )
 
     def _selection(self, selection: Selection, depth: int, free: bool) -> plan.PlanNode:
@@ -440,15 +433,7 @@ class Planner:
         check_length(selection.within, "the i-th")
         with self._counting():
             part = self._child(selection.part, depth, free)
-        node = plan.SelectionNode(
-            id=0,
-            depth=depth,
-            free=free,
-            roles=frozenset(),
-            part=part,
-            index=selection.index,
-            within=selection.within,
-        )
+        node = plan.SelectionNode(depth=depth, free=free, part=part, index=selection.index, within=selection.within)
         return _with_roles(node, [])
 
     def _repetition(self, repetition: Repetition, depth: int, free: bool) -> plan.PlanNode:
@@ -464,10 +449,8 @@ class Planner:
         with self._counting():
             part = self._child(repetition.part, depth, free)
         node = plan.RepetitionNode(
-            id=0,
             depth=depth,
             free=free,
-            roles=frozenset(),
             part=part,
             least=repetition.least,
             most=repetition.most,

@@ -16,15 +16,16 @@ class PlanNode:
 
     What is consumed has happened all the same: `lasting` ones stand under a negation, a count or `xor` and keep it.
 
-    `roles` are all below it, `hidden` those that nothing above may speak of, as they must not happen. `merges` are
-    the `or` about whose branches all is decided here: from here on, the same events are one instance.
+    `id` numbers the nodes once the plan is whole. `roles` are all below it, `hidden` those that nothing above may refer
+    to, as they must not happen. `merges` are the `or` about whose branches all is decided here: from here on, the same
+    events are one instance.
     """
 
-    id: int
+    id: int = 0
     depth: int
     free: bool
     lasting: bool = False
-    roles: frozenset[str]
+    roles: frozenset[str] = frozenset()
     hidden: frozenset[str] = frozenset()
     merges: tuple[DisjunctionNode, ...] = ()
     text: str = ""
