@@ -21,6 +21,7 @@ from likewise.matching.settings import (
     certainty,
     default_threshold,
     is_approximate,
+    measure_name,
     tells,
 )
 from likewise.matching.topics import Classifier, Clusters, Taxonomy, Topic
@@ -53,6 +54,7 @@ __all__ = [
     "default_threshold",
     "is_approximate",
     "joint",
+    "measure_name",
     "percent",
     "tells",
 ]

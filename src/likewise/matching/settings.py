@@ -229,6 +229,15 @@ NAMES: Final = {
 """The measure that each approach has when nobody says another."""
 
 
+def measure_name(approach: Approach) -> str:
+    """The measure that an approach has when nobody says another.
+
+    >>> measure_name(EVIDENCE), measure_name(Approach("approximate"))
+    ('evidence', 'esa')
+    """
+    return NAMES.get(approach.base, approach.base)
+
+
 class Measures:
     """The measures of a matcher: given ones first, then those that can be made from the spaces."""
 

@@ -49,7 +49,7 @@ def measure(
 
     Several spaces make the mean of the square roots of their scores. What follows a `+` is put around the measure,
     one after the other: `contrast` with `competitors` and `temperature`, `rank` with `background`, `coded`,
-    `differing` and `opposed`. Other options go to the measure's own class.
+    `differing` and `opposed`. `evidence` takes a `background` too. Other options go to the measure's own class.
     """
     base, *wraps = name.split("+")
     if base not in _MEASURES:
@@ -61,6 +61,10 @@ def measure(
         raise BuildError(f"{name} needs competitors", hint="give the terms of all subscriptions")
     if "rank" in wraps and background is None:
         raise BuildError(f"{name} needs a background", hint="give terms of events, as Competitors.from_events does")
+    if background is not None and base == "evidence":
+        options["background"] = _terms(background)
+    elif background is not None and "rank" not in wraps:
+        raise BuildError(f"the measure {name} takes no background", hint=f"choose evidence, or {base}+rank")
     opened = [space if isinstance(space, Space) else find_space(space) for space in spaces]
     if base in _SPATIAL and not opened:
         raise BuildError(f"{name} needs a space", hint="give one, such as spaces=['wordnet']")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from likewise.evaluation.quality.scoring import score_all
 from likewise.events import Event
 from likewise.language import Profile, Subscription
 from likewise.matching import LEARNED_AT, Background, Matcher
-from likewise.semantics import Embedding, Glossary, Space, measure
+from likewise.semantics import Competitors, Glossary, Space, measure, needs_space
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,38 +35,72 @@ class Tuned:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An approach to try, by the name a user would know it, and how to make its matcher."""
+    """An approach to try, by the name a user would know it, how to make its matcher, and what to set for it."""
 
     name: str
     make: Callable[[], Matcher]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Approach, measure and background, where they are not the default: `background` is None for none at all."""
 
 
 def candidates(
-    events: Sequence[Event], *, spaces: Sequence[Space | str | Path] = (), glossary: Glossary | None = None
+    events: Sequence[Event],
+    *,
+    spaces: Sequence[Space | str | Path] = (),
+    glossary: Glossary | None = None,
+    measure_name: str | None = None,
+    background: Background | Competitors | None = None,
+    learning: bool = True,
 ) -> list[Candidate]:
     """What can be tried: every approach over the spaces, and those of the embedding if it is there.
 
-    A glossary of the user's own is for evidence, which alone reads one.
+    A glossary of the user's own is for evidence, which alone reads one. With the name of a measure, only the approaches
+    that stand on it are tried. The background is given, or learned from the events unless that is not wanted.
     """
-    found = [Candidate("exact", lambda: Matcher(approach="exact")), _plain("concept", spaces)]
-    told: dict[str, Any] = {"glossary": glossary} if glossary is not None else {}
-
-    def evidence(**options: Any) -> Matcher:
-        return Matcher(measure("evidence", spaces=spaces, **told), approach="evidence", **options)
-
-    found.append(Candidate("evidence", evidence))
-    if len(events) >= LEARNED_AT[0]:
-        # The default takes the first of so many events for its background.
-        found.append(Candidate("evidence+background", lambda: evidence(background=Background.of(events))))
+    evidence = list(_evidence(events, spaces, glossary, background=background, learning=learning))
+    if measure_name is not None:
+        return evidence if measure_name == "evidence" else _measured(measure_name, spaces)
+    found = [Candidate("exact", lambda: Matcher(approach="exact"), {"approach": "exact"}), _plain("concept", spaces)]
+    found += evidence
     if spaces:
         found += [_plain(name, spaces) for name in ("approximate", "contrast", "clustered", "hybrid")]
         if any(event.theme for event in events):
             found.append(_plain("thematic", spaces))
-    found += [
-        Candidate("embedding", lambda: Matcher(Embedding(), approach="approximate")),
-        Candidate("embedding+contrast", lambda: Matcher(Embedding(), approach="contrast")),
-    ]
-    return found
+    return [*found, *_measured("embedding", ())]
+
+
+def _evidence(
+    events: Sequence[Event],
+    spaces: Sequence[Space | str | Path],
+    glossary: Glossary | None,
+    *,
+    background: Background | Competitors | None,
+    learning: bool,
+) -> Iterator[Candidate]:
+    told: dict[str, Any] = {"glossary": glossary} if glossary is not None else {}
+
+    def make(**options: Any) -> Matcher:
+        return Matcher(measure("evidence", spaces=spaces, **told), approach="evidence", **options)
+
+    yield Candidate("evidence", make, {"approach": "evidence", "background": None})
+    if background is None and learning and len(events) >= LEARNED_AT[0]:
+        # The default takes the first of so many events for its background.
+        background = Background.of(events)
+    if background is not None:
+        yield Candidate("evidence+background", lambda: make(background=background), {"approach": "evidence"})
+
+
+def _measured(name: str, spaces: Sequence[Space | str | Path]) -> list[Candidate]:
+    """The approaches that stand on any measure."""
+
+    def make(approach: str) -> Candidate:
+        return Candidate(
+            name if approach == "approximate" else f"{name}+{approach}",
+            lambda: Matcher(measure(name, spaces=spaces if needs_space(name) else ()), approach=approach),
+            {"approach": approach, "measure": name},
+        )
+
+    return [make("approximate"), make("contrast")]
 
 
 def tune(
@@ -134,23 +168,7 @@ def _profiles(subscriptions: Sequence[Subscription]) -> list[Subscription]:
 
 
 def _plain(name: str, spaces: Sequence[Space | str | Path]) -> Candidate:
-    return Candidate(name, lambda: Matcher(approach=name, spaces=spaces))
+    return Candidate(name, lambda: Matcher(approach=name, spaces=spaces), {"approach": name})
 
 
-def usage(name: str, threshold: float) -> str:
-    """How to have what was tried under this name.
-
-    >>> usage("contrast", 0.25), usage("embedding+contrast", 0.5)
-    ('--approach contrast --threshold 0.25', 'Engine(measure=Embedding(), approach="contrast", threshold=0.5)')
-    """
-    before, _, approach = name.rpartition("embedding")
-    inner = approach.removeprefix("+") or "approximate"
-    plain = inner.removesuffix("+background")
-    if before + plain == name:
-        return f"--approach {name} --threshold {threshold:.3g}"
-    given = "measure=Embedding()" if "embedding" in name else "spaces=[…]"
-    words = ", background=Background.of(events)" if inner != plain else ""
-    return f'Engine({given}{words}, approach="{plain}", threshold={threshold:.3g})'
-
-
-__all__ = ["Candidate", "Tuned", "candidates", "tune", "usage"]
+__all__ = ["Candidate", "Tuned", "candidates", "tune"]

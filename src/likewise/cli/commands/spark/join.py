@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from likewise.cli.guard import guard
-from likewise.cli.options import DeadLetters
+from likewise.cli.meaning import settled, spark_options
+from likewise.cli.options import DeadLetters, MeaningOptions, OnSpark, grouped
 from likewise.cli.output import counted, errors, output, print_json
 from likewise.cli.reading.input import Rejects
 from likewise.cli.reading.spaces import open_spaces
@@ -24,25 +25,22 @@ def register(app: typer.Typer) -> None:
     app.command("join")(join)
 
 
+@grouped
 def join(
     left: Annotated[str, typer.Argument(help="A table: .csv, .jsonl or .parquet; `-` is JSON lines on stdin.")],
     right: Annotated[str, typer.Argument(help="The table to look things up in.")],
     *,
     on: Annotated[str, typer.Option(help="Column of both, or of each: `device=name`.")],
-    threshold: Annotated[
-        float | None, typer.Option(help="At least so related, up to 1; 0.5, or anything above 0 with --best.")
+    best: Annotated[
+        int | None,
+        typer.Option(min=1, help="Only the so many nearest terms of the right; then any score above 0 will do."),
     ] = None,
-    best: Annotated[int | None, typer.Option(min=1, help="Only the so many nearest terms of the right.")] = None,
     how: Annotated[str, typer.Option(help="inner, left, right, full, semi or anti.")] = "inner",
-    measure: Annotated[str, typer.Option(help="evidence, esa, esa+coded+opposed, embedding, …")] = "evidence",
-    space: Annotated[list[str] | None, typer.Option(help="Space by name or path; may be repeated.")] = None,
-    glossary: Annotated[Path | None, typer.Option(help="Your own abbreviations and synonyms.")] = None,
+    meaning: MeaningOptions,
     explain: Annotated[bool, typer.Option("--explain", help="Add `why`: the concepts that carry the score.")] = False,
     score: Annotated[str, typer.Option(help="What the column of scores is called.")] = "relatedness",
     dead_letters: DeadLetters = None,
-    spark: Annotated[bool, typer.Option("--spark", help="Run on Spark: for more than one machine can hold.")] = False,
-    master: Annotated[str | None, typer.Option(help="Spark master, e.g. `local[2,4]` or `spark://host:7077`.")] = None,
-    remote: Annotated[str | None, typer.Option(help="Spark Connect address, e.g. `sc://host:15002`.")] = None,
+    where: OnSpark,
     out: Annotated[str | None, typer.Option(help="Write here, by its suffix .csv, .jsonl or .parquet.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON line for each row.")] = False,
 ) -> None:
@@ -52,18 +50,18 @@ def join(
 
     Example: `likewise join sensors.csv catalogue.csv --on device=name --best 1`
     """
-    on_spark = bool(spark or master or remote)
+    on_spark, meaning = where.wanted, settled(meaning)
     guard(
-        reads={"LEFT": left, "RIGHT": right, "--glossary": glossary},
+        reads={"LEFT": left, "RIGHT": right, "--background": meaning.background, "--glossary": meaning.glossary},
         writes={"--dead-letters": dead_letters, "--out": None if on_spark else out},
         makes={"--out": out if on_spark else None},
     )
-    if glossary is not None and measure != "evidence":
-        raise BuildError(f"the measure {measure} takes no glossary", hint="choose --measure evidence")
+    measure = measure_of(meaning)
+    told = _told(meaning, measure)
     mine, _, theirs = on.partition("=")
     names = (mine, theirs or mine)
     options: dict[str, Any] = {
-        "threshold": threshold,
+        "threshold": meaning.threshold,
         "best": best,
         "how": how,
         "with_explanation": explain,
@@ -71,9 +69,10 @@ def join(
     }
     rejects = Rejects(dead_letters)
     if on_spark:
-        spaces = [str(each.path) for each in _spaces(measure, space)]
-        asked = {**options, "on": names, "measure": measure, "spaces": spaces, "glossary": glossary}
-        places = {"master": master, "remote": remote}
+        spaces = [str(each.path) for each in _spaces(measure, meaning.space)]
+        words = {"background": told.get("background"), "glossary": meaning.glossary}
+        asked = {**options, "on": names, "measure": measure, "spaces": spaces, **words}
+        places = {"master": where.master, "remote": where.remote}
         count = _on_spark(
             (left, right),
             places,
@@ -85,11 +84,9 @@ def join(
     else:
         from likewise.cli.reading.tables import read_table, write_table
         from likewise.pipeline import join_tables
-        from likewise.semantics import Glossary
         from likewise.semantics import measure as make
 
-        words: dict[str, Any] = {} if glossary is None else {"glossary": Glossary.from_file(glossary)}
-        made = make(measure, spaces=_spaces(measure, space), **words)
+        made = make(measure, spaces=_spaces(measure, meaning.space), **told)
         tables = [read_table(source, rejects) for source in (left, right)]
         found = join_tables(*tables, on=names, measure=made, **options)
         count = found.num_rows
@@ -97,6 +94,44 @@ def join(
     if not as_json:
         errors.print(counted(count, "row") + (f" in {out}" if out else ""), markup=False)
     rejects.conclude()
+
+
+def measure_of(meaning: MeaningOptions) -> str:
+    """The measure of a join: the one that was named, or that of the approach.
+
+    >>> measure_of(MeaningOptions()), measure_of(MeaningOptions(approach="approximate", measure="embedding"))
+    ('evidence', 'embedding')
+    """
+    from likewise.matching import Approach, measure_name
+
+    if meaning.approach is None:
+        return meaning.measure or "evidence"
+    approach = Approach.parse(meaning.approach)
+    if approach.base == "exact":
+        raise BuildError("an exact join asks for no meaning", hint="--threshold 1 joins the same terms only")
+    if approach.base == "clustered" or (approach.contrast and approach.base != "evidence"):
+        raise BuildError(f"a join has no approach {meaning.approach}", hint="its rivals are weighed by evidence")
+    named = measure_name(approach)
+    if meaning.measure is not None and meaning.measure != named and approach.base != "approximate":
+        raise BuildError(f"the approach {approach} has the measure {named}", hint="leave out --approach or --measure")
+    return meaning.measure or named
+
+
+def _told(meaning: MeaningOptions, measure: str) -> dict[str, Any]:
+    """What the measure is told besides its spaces."""
+    from likewise.matching import Background
+    from likewise.semantics import Competitors, Glossary
+
+    told: dict[str, Any] = {}
+    if meaning.glossary is not None:
+        if measure != "evidence":
+            raise BuildError(f"the measure {measure} takes no glossary", hint="choose --measure evidence")
+        told["glossary"] = Glossary.from_file(meaning.glossary)
+    stream = spark_options(meaning).get("background")
+    if stream is not None:
+        # Only words count here: a join has no predicates whose answers could be common.
+        told["background"] = Competitors.from_events(stream.events) if isinstance(stream, Background) else stream
+    return told
 
 
 def _spaces(measure: str, names: list[str] | None) -> list[Any]:
