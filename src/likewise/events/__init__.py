@@ -3,7 +3,7 @@
 from likewise.events.arrow import BatchColumns, columns_of_batch, instants, theme_numbers, value_of_text
 from likewise.events.columns import EventColumns, Renumbering, TupleTable, times_of
 from likewise.events.event import Event, Instant, Value, clock_text, iso_text, to_datetime, to_instant
-from likewise.events.formats.csv import CsvColumns
+from likewise.events.formats.csv import CsvColumns, separator_of
 from likewise.events.formats.json_text import encode_line, written_moment
 from likewise.events.formats.jsonl import decode_line, decode_lines
 from likewise.events.formats.logs.syslog import SYSLOG_MAPPING
@@ -52,6 +52,7 @@ __all__ = [
     "parse_text",
     "read_batches",
     "read_events",
+    "separator_of",
     "theme_numbers",
     "times_of",
     "to_datetime",

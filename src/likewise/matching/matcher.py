@@ -249,8 +249,7 @@ class Matcher:
     @property
     def measure(self) -> Measure | None:
         """The measure of the approximate approach, if there is one to be had."""
-        measures = self._choices.measures
-        return measures.of("approximate") if measures else None
+        return self._choices.measures.approximate
 
     def sibling(self) -> Matcher:
         """An empty matcher that scores as this one does: the same measures, options and competitors."""

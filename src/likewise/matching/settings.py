@@ -253,8 +253,11 @@ class Measures:
         self._spaces = tuple(spaces)
         self._background = background
 
-    def __bool__(self) -> bool:
-        return bool(self._one or self._made or self._spaces)
+    @property
+    def approximate(self) -> Measure | None:
+        """The measure of the approximate approach, if there is one to be had."""
+        there = self._one is not None or self._spaces or "approximate" in self._made
+        return self.of("approximate") if there else None
 
     @property
     def usual(self) -> Approach:

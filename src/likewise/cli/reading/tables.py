@@ -18,9 +18,9 @@ from likewise.files import whole_file
 if TYPE_CHECKING:
     import pyarrow as pa
 
-KINDS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".parquet": "parquet"}
+KINDS = {".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".parquet": "parquet"}
 OPEN, CLOSE = "this quoted text has no end", 'close it with "'
-_HINT = "a table is .csv with a header, .jsonl with an object a line, or .parquet"
+_HINT = "a table is .csv or .tsv with a header, .jsonl with an object a line, or .parquet"
 
 
 def kind_of(source: str) -> str:
@@ -82,7 +82,7 @@ def uneven(cells: int, width: int) -> str:
     return f"{counted(cells, 'cell')} where the header has {width:,}"
 
 
-def is_open(record: bytes) -> bool:
+def is_open(record: bytes, separator: str = ",") -> bool:
     """Whether a quoted cell begins in a record of CSV and does not end, so that it swallowed what follows.
 
     >>> is_open(b'a,"b\\nc,d'), is_open(b'5" pipe,"b"')
@@ -90,8 +90,9 @@ def is_open(record: bytes) -> bool:
     """
     if b'"' not in record:
         return False
+    text = io.StringIO(record.decode("utf-8", errors="replace"), newline="")
     try:
-        for _ in csv.reader(io.StringIO(record.decode("utf-8", errors="replace"), newline=""), strict=True):
+        for _ in csv.reader(text, delimiter=separator, strict=True):
             pass
     except csv.Error as error:
         return "unexpected end of data" in str(error)
@@ -111,18 +112,20 @@ def json_object(line: bytes) -> dict[str, Any]:
 def _csv_table(text: bytes, source: str, rejects: Rejects) -> pa.Table:
     import pyarrow as pa
 
-    from likewise.events import BadRecord
+    from likewise.events import BadRecord, separator_of
 
-    lines = _Taken(io.StringIO(text.decode("utf-8-sig", errors="replace"), newline=""))
+    decoded = text.decode("utf-8-sig", errors="replace")
+    separator = separator_of(decoded.lstrip().partition("\n")[0])
+    lines = _Taken(io.StringIO(decoded, newline=""))
     csv.field_size_limit(max(csv.field_size_limit(), len(text) + 1))  # else a long cell would end the reading
-    reader = csv.reader(lines)
+    reader = csv.reader(lines, delimiter=separator)
     header = column_names(next(reader, []), source)
     rows: list[list[str | None]] = []
     lines.take()
     first = reader.line_num + 1
     for cells in reader:
         record, line, first = lines.take(), first, reader.line_num + 1
-        if is_open(record):
+        if is_open(record, separator):
             rejects(BadRecord(source, line, OPEN, record, hint=CLOSE))
         elif len(cells) == len(header):
             # As Spark reads them, so that one text is one term wherever its table was written.
@@ -197,6 +200,7 @@ def write_table(table: pa.Table, out: str) -> None:
         if kind == "parquet":
             pq.write_table(table, file)
         elif kind == "csv":
-            pa_csv.write_csv(table, file)
+            between = "\t" if out.lower().endswith(".tsv") else ","
+            pa_csv.write_csv(table, file, pa_csv.WriteOptions(delimiter=between))
         else:
             file.writelines(msgspec.json.encode(row) + b"\n" for row in table.to_pylist())

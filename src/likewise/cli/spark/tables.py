@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from likewise.cli.reading.tables import CLOSE, OPEN, column_names, is_open, json_object, kind_of, uneven
 from likewise.errors import BuildError, InputError, LikewiseError
+from likewise.events import separator_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -64,8 +65,11 @@ def _csv_table(spark: SparkSession, source: str, path: str) -> SparkTable:
     from pyspark.sql.types import StringType, StructField, StructType
 
     # As RFC 4180 has it: a quote written twice is one, and a cell in quotes may go on over the end of a line.
+    top = spark.read.text(path).where(F.col("value").rlike(r"\S")).head()
+    separator = separator_of(top["value"] if top else "")
     reader = spark.read.options(escape='"', multiLine=True, columnNameOfCorruptRecord=_BAD, mode="PERMISSIVE")
-    _refuse_open(spark, source, path)
+    reader = reader.options(sep=separator)
+    _refuse_open(spark, source, path, separator)
     first = reader.csv(path).head()
     header = column_names([cell or "" for cell in first or ()], source)
     schema = StructType([StructField(name, StringType()) for name in (*header, _BAD)])
@@ -74,10 +78,10 @@ def _csv_table(spark: SparkSession, source: str, path: str) -> SparkTable:
     read = F.coalesce(F.length(F.col(f"`{header[0].replace('`', '``')}`")), F.lit(0)) >= 0
     good = frame.where(F.col(_BAD).isNull() & read).drop(_BAD)
     aside = frame.where(F.col(_BAD).isNotNull() & read).select(F.col(_BAD).alias("record"))
-    return SparkTable(source, good, aside.mapInArrow(CsvFlaws(len(header)), "reason string, record binary"))
+    return SparkTable(source, good, aside.mapInArrow(CsvFlaws(len(header), separator), "reason string, record binary"))
 
 
-def _refuse_open(spark: SparkSession, source: str, path: str) -> None:
+def _refuse_open(spark: SparkSession, source: str, path: str, separator: str) -> None:
     """Spark takes a quoted text without an end to the end of the file, and does not say so."""
     from pyspark.sql import functions as F
 
@@ -85,7 +89,7 @@ def _refuse_open(spark: SparkSession, source: str, path: str) -> None:
     counts = spark.read.text(path).groupBy(F.input_file_name().alias("file")).agg((F.sum(quotes) % 2).alias("odd"))
     for row in counts.where("odd = 1").collect():
         local = Path(url2pathname(urlparse(row["file"]).path))
-        if not local.is_file() or is_open(local.read_bytes()):
+        if not local.is_file() or is_open(local.read_bytes(), separator):
             raise InputError(OPEN, source=source, hint=CLOSE)
 
 
@@ -94,12 +98,14 @@ class CsvFlaws:
     """Says of each bad record of CSV what is wrong with it: for `mapInArrow`."""
 
     width: int
+    separator: str = ","
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             records = batch.column("record").to_pylist()
             reasons = [
-                uneven(len(next(csv.reader(io.StringIO(record, newline="")), [])), self.width) for record in records
+                uneven(len(next(csv.reader(io.StringIO(record, newline=""), delimiter=self.separator), [])), self.width)
+                for record in records
             ]
             raw = [record.encode() for record in records]
             yield pa.record_batch({"reason": pa.array(reasons, pa.string()), "record": pa.array(raw, pa.binary())})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, BinaryIO, Final, NamedTuple
@@ -21,7 +22,7 @@ from likewise.events.mapping import COMMA, RecordMapping
 from likewise.events.records import Flaw, OnMapping, RecordIntake
 from likewise.events.table_columns import COMMA_NUMBER, TableColumns, value_of_cell
 
-__all__ = ["CsvColumns", "header_of", "read_csv_blocks", "row_blocks"]
+__all__ = ["CsvColumns", "header_of", "read_csv_blocks", "row_blocks", "separator_of"]
 
 _SEPARATORS: Final = ",;\t|"
 _LONGEST: Final = 1 << 20
@@ -207,12 +208,21 @@ def _last_row(block: bytes) -> int:
     return int(even[-1]) + 1 if len(even) else 0
 
 
+def separator_of(header: str) -> str:
+    """What stands between the names of a header, outside of quotes.
+
+    >>> separator_of('"name, first";born'), separator_of("name"), separator_of("a|b")
+    (';', ',', '|')
+    """
+    return max(_SEPARATORS, key=re.sub(r'"[^"]*"', "", header).count)
+
+
 def header_of(raw: bytes, separator: str | None, *, source: str) -> tuple[list[str], str]:
     """The names of the columns, and the separator."""
     text = raw.decode("utf-8", errors="replace")
     if not text.strip():
         raise InputError("no table in it", source=source, hint="the first line names the columns")
-    chosen = separator or max(_SEPARATORS, key=text.count)
+    chosen = separator or separator_of(text)
     try:
         names = [name.strip() for name in cells_of(raw, chosen)]
     except InputError as flaw:
