@@ -184,3 +184,15 @@ def test_subscriptions_as_a_list_or_a_dictionary_of_texts() -> None:
     for strange in (7, [{"type": "x"}], None):
         with pytest.raises(BuildError, match="is not a subscription"):
             engine.subscribe(strange)  # type: ignore[arg-type]
+
+
+def test_a_pattern_may_follow_a_subscription_by_meaning_without_any_space() -> None:
+    """The measure that the first had made was taken for one that compares the values of events, and there is none."""
+    engine = Engine(spaces=())
+    engine.subscribe("hot: {what~ = heat~}")
+    engine.subscribe("fire: {what~ = heat~} then {what~ = smoke~} within 1 minute")
+    found = [each.subscription for what in ("heat", "smoke") for each in engine.publish({"what": what})]
+    assert found == ["hot", "fire"]
+    explained = engine.explain("fire", {"what": "smoke"})
+    assert repr(explained).startswith("<PatternExplanation: ")
+    assert len(repr(explained)) < 120

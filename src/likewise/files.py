@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from likewise.errors import InputError
 
-__all__ = ["named_errors", "whole_file", "write_whole"]
+__all__ = ["named_errors", "read_whole", "whole_file", "write_whole"]
 
 _FULL = 28
 
@@ -52,6 +52,22 @@ def write_whole(path: Path | str, content: str | bytes) -> None:
     """Replace a file's content, or leave it as it was."""
     with whole_file(path) as file:
         file.write(content.encode() if isinstance(content, str) else content)
+
+
+def read_whole(path: Path | str) -> str:
+    """The text of a file in UTF-8, with or without a mark of byte order."""
+    try:
+        raw = Path(path).read_bytes()
+    except FileNotFoundError:
+        raise InputError("no such file", source=str(path), hint="check the path") from None
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise InputError(f"cannot be read: {why}", source=str(path), hint="give the path of a file") from None
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise InputError("not UTF-8 text", source=str(path), line=line, hint="save the file as UTF-8") from None
 
 
 def _beside(target: Path) -> Path:

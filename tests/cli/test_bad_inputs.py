@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import lzma
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -140,6 +142,50 @@ why e.jsonl s.lw --event nobody|why e.jsonl s.lw --name nobody|no-such-command|-
 """
 
 
+RECORDS = """
+--time date+nothing|--time date+|--time date+time+x|--time date+time --time-format %d.%m.%Y|--time date --time-format %Q
+--time time --time-format %H:%M|--time date --time-format %Y-%Y|--zone Mars/Olympus|--zone ../../etc/passwd|--time ""
+--time date+time --zone date+time=Nowhere/X|--kind x=colour|--kind nothing=text|--keep nothing|--keep =x|--end time
+--separator ""|--separator ";;"|--separator '"'|--separator é|--theme a --theme-field x|--theme-field nothing
+--mapping s.lw|--mapping folder|--format excel|--format parquet|--format avro|--save-mapping clock.csv
+"""
+"""Options that do not fit a table of a date, a time of day and a number."""
+FILES: dict[str, bytes] = {
+    "cut.jsonl.gz": gzip.compress(GOOD_EVENT.encode() * 50)[:-12],
+    "twice.jsonl.gz": gzip.compress(gzip.compress(GOOD_EVENT.encode())),
+    "cut.jsonl.xz": lzma.compress(GOOD_EVENT.encode())[:-9],
+    "no.jsonl.zst": b"\x28\xb5\x2f\xfdjunk",
+    "wide.jsonl": GOOD_EVENT.encode("utf-16"),
+    "wide.csv": "a,b\n1,2\n".encode("utf-16"),
+    "latin.csv": "Gerät;Wert\nKühlung;1\n".encode("latin-1"),
+    "open.csv": b'"a,b\n1,2\n',
+    "ragged.csv": b"a,b\n1\n1,2,3\n",
+    "junk.parquet": b"PAR1junkPAR1",
+    "short.parquet": b"PAR1",
+    "junk.avro": b"Obj\x01junk",
+    "half.json": b'[{"a": 1},',
+    "deep.json": b"[" * 100_000,
+    "deep.jsonl": b'{"a":' * 50_000 + b"1" + b"}" * 50_000,
+    "digits.jsonl": b'{"attributes": {"a": ' + b"9" * 5000 + b"}}",
+    "name.jsonl": b'{"attributes": {"' + b"k" * 70_000 + b'": 1}}',
+    "overlong.jsonl": b'{"attributes": {"a": "\xc0\xaf"}}',
+    "cloud.jsonl": b'{"specversion": "1.0", "type": "x"}\n',
+    "torn.nt": b"<a> <b> .\n",
+    "torn.ttl": b"@prefix : <x .\n:a :b :c .\n",
+}
+SETTINGS = """
+space = 7|threshold = nan|threshold = -0.1|glossary = 'missing.txt'|measure = 'nothing'|[approach]|threshold = true
+"""
+LABELS = [b"a\t1\tmaybe\n", b"a\tnobody\t1\n", b"a\t1\t0\n", b"\xff\t1\t1\n", b'{"subscription": 1}\n']
+LABELS += [b'{"subscription": "a", "event": "1", "relevant": "x"}\n']
+GLOSSARIES = [b"=", b"a =", b"a", b"\xff = b", b"a = a"]
+NESTS = {
+    "loop.yaml": "a: &a [*a]\n",
+    "code.yaml": "time: !!python/object/apply:os.system ['true']\n",
+    "tab.yaml": "a:\n\t- x\n",
+}
+
+
 def cells(text: str, *, lines: bool = False) -> list[str]:
     parts = text.strip().splitlines() if lines else text.strip().replace("\n", "|").split("|")
     return [part for part in parts if part.strip()]
@@ -194,6 +240,31 @@ def cases(folder: Path) -> Iterator[list[str]]:
         (folder / f"bad-{number}.yaml").write_text(text)
         yield ["match", "flat.jsonl", "s.lw", "--mapping", f"bad-{number}.yaml"]
     yield from (shlex.split(line) for line in cells(COMMANDS))
+    yield from more_cases(folder)
+
+
+def more_cases(folder: Path) -> Iterator[list[str]]:
+    """Broken files, and files of options."""
+    (folder / "clock.csv").write_text("date,time,x\n2026-11-16,08:00,1\n")
+    yield from (["convert", "clock.csv", "--out", "o", *shlex.split(told)] for told in cells(RECORDS))
+    for name, data in FILES.items():
+        (folder / name).write_bytes(data)
+        yield ["match", name, "s.lw"]
+    for number, text in enumerate(cells(SETTINGS)):
+        (folder / f"settings-{number}.toml").write_text(text)
+        yield ["match", "e.jsonl", "s.lw", "--settings", f"settings-{number}.toml"]
+    for number, data in enumerate(LABELS):
+        (folder / f"labels-{number}.tsv").write_bytes(data)
+        yield ["tune", "e.jsonl", "s.lw", "--approach", "exact", "--labels", f"labels-{number}.tsv"]
+    for number, data in enumerate(GLOSSARIES):
+        (folder / f"glossary-{number}.txt").write_bytes(data)
+        yield ["relate", "a", "b", "--glossary", f"glossary-{number}.txt"]
+    for name, text in NESTS.items():
+        (folder / name).write_text(text)
+        yield ["convert", "clock.csv", "--out", "o", "--mapping", name]
+    for told in ("--score ''", "--score name", "--approach exact", "--on =", "--settings settings-1.toml"):
+        yield ["join", "t.csv", "t.csv", "--on", "name", *shlex.split(told)]
+    yield ["relate", "", "b"]
 
 
 def content(folder: Path) -> dict[Path, bytes]:
@@ -202,7 +273,7 @@ def content(folder: Path) -> dict[Path, bytes]:
 
 def test_bad_inputs_are_errors_of_ours_and_touch_nothing(folder: Path, capfd: Any) -> None:
     every = list(cases(folder))
-    assert len(every) >= 200
+    assert len(every) >= 350
     before = content(folder)
     wrong = []
     for arguments in every:

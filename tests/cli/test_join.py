@@ -20,7 +20,7 @@ from likewise.cli.reading.input import Rejects
 from likewise.cli.reading.tables import read_table
 from likewise.errors import BuildError, InputError
 from likewise.pipeline import join_tables
-from likewise.semantics import write_space
+from likewise.semantics import Competitors, write_space
 from likewise.testing import TableMeasure
 
 DOCUMENTS = [
@@ -157,7 +157,7 @@ def test_cells_of_csv(tmp_path: Path, text: str, rows: list[dict[str, Any]]) -> 
         (("devices.csv", "catalogue.xlsx", "--on", "device"), "what kind of table"),
         (("-", "-", "--on", "device"), "cannot both be read from stdin"),
         (("devices.csv", "catalogue.jsonl", "--on", "device=name", "--how", "cross"), "cannot be 'cross'"),
-        (("devices.csv", "catalogue.jsonl", "--on", "device=name", "--threshold", "2"), "no bar for a join"),
+        (("devices.csv", "catalogue.jsonl", "--on", "device=name", "--threshold", "0"), "no bar for a join"),
         (("empty.csv", "catalogue.jsonl", "--on", "device=name"), "no header"),
         (("twice.csv", "catalogue.jsonl", "--on", "a=name"), "two columns are called 'a'"),
         (("devices.csv", "numbers.jsonl", "--on", "device=name"), "not text"),
@@ -204,11 +204,25 @@ def test_a_join_is_a_loop_over_all_pairs(left: list[str | None], right: list[str
     )
 
 
+@pytest.mark.parametrize(("name", "between"), [("d.csv", ";"), ("d.csv", "|"), ("d.tsv", "\t")])
+def test_the_separator_is_seen_from_the_header(tables: Path, name: str, between: str) -> None:
+    (tables / name).write_text(f"no{between}what\n1{between}computer\n2{between}1,5\n")
+    found = run(name, "catalogue.jsonl", "--on", "what=name", "--out", "o.tsv", "--space", "tiny")
+    assert found.exit_code == 0, found.output
+    [header, row] = (tables / "o.tsv").read_text().splitlines()
+    assert header.split("\t")[:2] == ['"no"', '"what"']
+    assert row.split("\t")[:2] == ['"1"', '"computer"']
+
+
 @pytest.mark.spark
 def test_spark_gives_the_same_rows(spark: Any, tables: Path) -> None:
     ask = ("devices.csv", "catalogue.jsonl", "--on", "device=name", "--best", "1", "--how", "left")
     here, there = lines(*ask), lines(*ask, "--spark")
     assert sorted(map(str, here)) == sorted(map(str, there))
+    (tables / "words.txt").write_text("laptop = computer\n")
+    (tables / "stream.txt").write_text(Competitors.of(["tablet computer", "phone"]).to_text())
+    told = ("--measure", "evidence", "--glossary", "words.txt", "--background", "stream.txt")
+    assert sorted(map(str, lines(*ask, *told))) == sorted(map(str, lines(*ask, *told, "--spark")))
     written = run(*ask, "--spark", "--out", "joined.parquet", "--space", "tiny")
     assert written.exit_code == 0, written.output
     assert pq.read_table("joined.parquet").num_rows == len(here)
@@ -238,6 +252,7 @@ HARD = {
     "windows.csv": b'\xef\xbb\xbfid,,de`v.ice\r\n1,2,3\r\n4,5\r\n6,"two\r\nlines",7\r\n   \r\n8" pipe,a\\,caf\xe9',
     "objects.jsonl": b'{"name": "x", "age": 1}\nno\n[1]\n[{"name": "x"}]\nnull\n{"name": "x"} y\n'
     b'{\'name\': "y"}\n\n \t\n{"b": {"a": [1.5]}, "a.b`c": null, "name": "car"}\r\n{"name": "caf\xe9"}\n{"name": "open',
+    "semicolons.csv": b'id;"a, b"\n1;"x;y"\n2;1,5\n3\n4;a;b\n',
     "nothing.csv": b"id,device\n",
     "nothing.jsonl": b"no\n",
 }
@@ -264,7 +279,8 @@ def test_spark_reads_what_is_read_here(spark: Any, tmp_path: Path, name: str) ->
     else:
         told = letters(tmp_path / "here")
         assert letters(tmp_path / "there") == [each | {"line": None} for each in told]
-        assert len(told) == {"quotes.csv": 3, "windows.csv": 2, "objects.jsonl": 8, "nothing.jsonl": 1}[name]
+        counts = {"quotes.csv": 3, "windows.csv": 2, "objects.jsonl": 8, "semicolons.csv": 2, "nothing.jsonl": 1}
+        assert len(told) == counts[name]
 
 
 @pytest.mark.spark

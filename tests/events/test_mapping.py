@@ -255,6 +255,18 @@ def test_a_table_with_semicolons_may_have_decimal_commas(tmp_path: Path) -> None
     ]
 
 
+@pytest.mark.parametrize("form", ["%Q", "%d.%m.%Y %", "%H:%M", "%Y-%Y", "noon"])
+def test_a_time_format_without_a_year_or_sense_is_refused_when_built(form: str) -> None:
+    with pytest.raises(BuildError):
+        RecordMapping(time="t", time_format=form)
+
+
+def test_names_that_end_as_times_do_are_times() -> None:
+    assert guess_mapping([{"effectiveDateTime": 1_700_000_000, "x": 1}]).plain() == {"time": "effectiveDateTime"}
+    both = [{"reading_timestamp": "2026-11-16 08:00", "ts": 1, "x": 1}]
+    assert guess_mapping(both).plain() == {"time": "ts"}
+
+
 HALVES = [
     ({"date": "2026-11-16", "time": "08:00"}, "date+time", None),
     ({"Datum": "16.11.2026", "Uhrzeit": "08:00:00"}, "Datum+Uhrzeit", "%d.%m.%Y %H:%M:%S"),

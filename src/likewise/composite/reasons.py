@@ -220,7 +220,7 @@ def state_lines(states: list[PatternState]) -> Iterator[str]:
 # What one event is to the parts of a pattern.
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class PatternExplanation:
     """Each part beside the event, and the state of the pattern."""
 
@@ -230,6 +230,10 @@ class PatternExplanation:
     state: PatternState
     lacks: tuple[tuple[str, str], ...] = ()
     """Parts that the event answers, and attributes of theirs that a condition asks for and it does not have."""
+
+    def __repr__(self) -> str:
+        answered = "answers a part" if self.matched else "answers no part"
+        return f"<PatternExplanation: {self.event} {answered} of {self.pattern}, score {self.score:.3f}>"
 
     @property
     def matched(self) -> bool:

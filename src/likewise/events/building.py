@@ -112,8 +112,8 @@ def _end(start: Instant | None, end: object) -> Instant | None:
     return _instant("end", end)
 
 
-def _tags(theme: Iterable[Any] | str) -> tuple[str, ...]:
-    tags = (theme,) if isinstance(theme, str) else tuple(theme)
+def _tags(theme: object) -> tuple[str, ...]:
+    tags: tuple[Any, ...] = (theme,) if isinstance(theme, str) or not isinstance(theme, Iterable) else tuple(theme)
     if not all(isinstance(tag, str) and tag for tag in tags):
         raise InputError("a theme is a list of tags", hint='such as ["transport", "energy"]')
     return tuple(dict.fromkeys(tags))

@@ -29,6 +29,7 @@ _TIMES: Final = (
     *("zeitpunkt", "zeitstempel", "zeit", "messzeit", "messzeitpunkt", "datum", "horodatage", "fecha", "tijdstip"),
     *("datumuhrzeit", "starttime", "start", "beginn"),
 )
+_STAMPS: Final = ("datetime", "timestamp", "zeitstempel", "zeitpunkt")
 _ENDS: Final = ("end", "endtime", "endtimestamp", "until", "stop", "stoptime", "finishedat", "ende")
 _THEMES: Final = ("theme", "themes", "tags")
 _DEPTH: Final = 3
@@ -171,6 +172,9 @@ class _Fields(NamedTuple):
         names = [name for name in self.names() if "." not in name or known is _TIMES]
         plain = {name: _plain(name.rpartition(".")[2]) for name in names}
         order = {word: place for place, word in enumerate(known)}
+        if known is _TIMES:
+            # A name that ends so is one of time: effectiveDateTime, reading_timestamp.
+            order |= {word: len(order) for word in plain.values() if word not in order and word.endswith(_STAMPS)}
         ranked = sorted((name for name in names if plain[name] in order), key=lambda n: ("." in n, order[plain[n]]))
         return next((name for name in ranked if fits(name, self.values(name))), None)
 

@@ -68,6 +68,8 @@ class TimeRule:
 
     def __init__(self, format: str | None = None, zone: str | tzinfo | None = None) -> None:
         self.format = format
+        if format is not None and format not in TIME_UNITS:
+            _check_format(format)
         self.zone: tzinfo = UTC if zone is None else zone_of(zone) if isinstance(zone, str) else zone
 
     @property
@@ -86,6 +88,20 @@ class TimeRule:
             hint = f"the format is {self.format!r}"
             raise InputError(f"{field} {_shown(value)} is not of the time format", hint=hint) from None
         return _checked(field, value, _instant_of(moment, self.zone))
+
+
+def _check_format(format: str) -> None:
+    """A format that `strptime` does not know, or that puts every event into the year 1900, is refused."""
+    try:
+        datetime.strptime("", format)
+    except ValueError as error:
+        if "bad directive" in str(error) or "stray %" in str(error):
+            hint = "such as %d/%m/%Y %H:%M, or s, ms, us or ns"
+            raise BuildError(f"{format!r} is no time format: {error}", hint=hint) from None
+    except re.error:
+        raise BuildError(f"{format!r} names a part of the time twice", hint="such as %d/%m/%Y %H:%M") from None
+    if not any(f"%{letter}" in format for letter in "YyGcx"):
+        raise BuildError(f"the time format {format!r} has no year", hint="date+clock joins a date and a time of day")
 
 
 def parse_instant(field: str, value: object, *, zone: tzinfo = UTC, scale: Decimal | None = None) -> Instant:

@@ -115,6 +115,8 @@ def read_batches(
         raise InputError(f"unknown format {format!r}", hint=f"one of auto, {', '.join(FORMATS)}")
     if mapping is not None and format != "auto" and format not in MAPPED:
         raise BuildError(f"{format} events name their own attributes", hint="leave out the mapping")
+    if separator is not None and (len(separator) != 1 or not separator.isascii() or separator in '"\r\n'):
+        raise BuildError(f"{separator!r} cannot separate cells", hint="one character, such as ; or a tab")
     intake = RecordIntake(source_name(source, name), on_error, IdSet() if unique_ids else None)
     reading = _Reading(intake, mapping, on_mapping, separator)
     return _read(source, format, reading, allow_empty)

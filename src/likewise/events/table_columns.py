@@ -240,7 +240,7 @@ def _typed(name: str, cell: object) -> Value | None:
         return None if cell is None else cell if cell.tzinfo else parse_text(f"{cell.isoformat(timespec='seconds')}Z")
     if isinstance(cell, float) and math.isnan(cell):
         return None
-    return parse_value(name, cell if isinstance(cell, bool | int | float) else str(cell))
+    return parse_value(name, cell if isinstance(cell, bool | int | float | bytes) else str(cell))
 
 
 def _texts(column: pa.Array) -> pa.StringArray:

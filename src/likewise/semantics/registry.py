@@ -63,8 +63,6 @@ def measure(
         raise BuildError(f"{name} needs a background", hint="give terms of events, as Competitors.from_events does")
     if background is not None and base == "evidence":
         options["background"] = _terms(background)
-    elif background is not None and "rank" not in wraps:
-        raise BuildError(f"the measure {name} takes no background", hint=f"choose evidence, or {base}+rank")
     opened = [space if isinstance(space, Space) else find_space(space) for space in spaces]
     if base in _SPATIAL and not opened:
         raise BuildError(f"{name} needs a space", hint="give one, such as spaces=['wordnet']")

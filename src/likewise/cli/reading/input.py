@@ -13,6 +13,7 @@ import typer
 from likewise.cli.output import counted, errors, output
 from likewise.cli.reading.records import Records
 from likewise.errors import InputError, LikewiseError
+from likewise.files import read_whole
 
 if TYPE_CHECKING:
     from likewise.events import BadRecord, Event
@@ -115,18 +116,12 @@ def called(source: str) -> str:
 
 def read_text(source: str | Path) -> str:
     """The UTF-8 text of a file (`-` is stdin)."""
-    name = called(str(source))
+    if str(source) != "-":
+        return read_whole(source)
     try:
-        raw = sys.stdin.buffer.read() if str(source) == "-" else Path(source).read_bytes()
-    except FileNotFoundError:
-        raise InputError("no such file", source=name, hint="check the path") from None
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", source=name, hint="give the path of a file") from None
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise InputError("not UTF-8 text", source=name, line=line, hint="save the file as UTF-8") from None
+        return sys.stdin.buffer.read().decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InputError("not UTF-8 text", source=called("-"), hint="write UTF-8") from None
 
 
 def event_batches(

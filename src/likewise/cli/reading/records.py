@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
 
@@ -79,6 +79,21 @@ class Records:
         read = {"format": self.format, "mapping": mapping, "separator": self.separator}
         return read | {"on_mapping": self._guessed}
 
+    def command_line(self) -> list[str]:
+        """The same options as words of a command line, but for what is written.
+
+        >>> Records(id=["nr"], time=["date+clock"], mapping=None, format="csv").command_line()
+        ['--format', 'csv', '--id', 'nr', '--time', 'date+clock']
+        """
+        told = [(each.name, getattr(self, each.name), each.default) for each in fields(self)]
+        given = [(name, value) for name, value, usual in told if value != usual and name != "save_mapping"]
+        return [
+            word
+            for name, value in given
+            for item in (value if isinstance(value, list) else [value])
+            for word in (f"--{name.replace('_', '-')}", str(item))
+        ]
+
     def on_spark(self, path: str) -> dict[str, Any]:
         """What Spark's reader is to know: a guess is made here, by the first records of a file."""
         from likewise.events import look_at
@@ -111,7 +126,7 @@ class Records:
         told |= {"time_format": _by_field(self.time_format), "zone": _by_field(self.zone)}
         told |= {"theme": self.theme_field or tuple(self.theme or ()), "constants": dict(map(_pair, self.add or ()))}
         told |= {"attributes": _names(self.keep), "kinds": dict(map(_kind, self.kind or ()))}
-        given = {name: value for name, value in told.items() if value}
+        given = {name: value for name, value in told.items() if value or value == ""}
         if self.mapping is None:
             return RecordMapping(**given, complete=False) if given else None
         if given:

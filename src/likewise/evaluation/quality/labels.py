@@ -11,6 +11,7 @@ import numpy as np
 
 from likewise.errors import InputError
 from likewise.evaluation.quality.ranking import Relevance
+from likewise.files import read_whole
 
 _YES = frozenset({"1", "true", "yes", "y", "relevant"})
 _NO = frozenset({"0", "false", "no", "n", "irrelevant"})
@@ -45,11 +46,7 @@ def read_labels(path: Path) -> Labels:
 
     Two columns mean that every other pair is irrelevant; with a third one only the named pairs count.
     """
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", source=str(path), hint="check the path") from None
-    rows = list(_rows(lines, str(path)))
+    rows = list(_rows(read_whole(path).splitlines(), str(path)))
     if not rows:
         raise InputError("no labels in it", source=str(path), hint="write subscription, event id and 1 or 0")
     complete = all(yes is None for _, _, yes in rows)
@@ -76,11 +73,11 @@ def _rows(lines: Sequence[str], source: str) -> Iterator[tuple[str, str, bool | 
 def _from_json(line: str, source: str, number: int) -> tuple[str, str, bool | None]:
     try:
         record = msgspec.json.decode(line)
-        yes = record.get("relevant")
-        return str(record["subscription"]), str(record["event"]), None if yes is None else bool(yes)
+        yes, pair = record.get("relevant"), (str(record["subscription"]), str(record["event"]))
     except (msgspec.DecodeError, KeyError) as error:
         hint = 'for example {"subscription": "s1", "event": "e1", "relevant": true}'
         raise InputError(f"not a label: {error}", source=source, line=number, hint=hint) from None
+    return *pair, None if yes is None else _judgement(str(yes), source, number)
 
 
 def _judgement(text: str, source: str, number: int) -> bool:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 from numpy.typing import NDArray
 
-from likewise.errors import InputError
+from likewise.errors import BuildError, InputError
 from likewise.events.columns import EventColumns
 from likewise.events.files import MAX_LINE, line_blocks
 from likewise.events.guessing import SAMPLE, settle_mapping
@@ -253,6 +253,7 @@ def read_csv_blocks(
             block = block[block.find(raw) + len(raw) :].partition(b"\n")[2]
             number += raw.count(b"\n") + 1
             if mapping is None or not mapping.complete:
+                _check_kinds(mapping, names, source=intake.source)
                 sample = _sample(names, block, chosen)
                 mapping = _with_commas(settle_mapping(mapping, sample), sample, separator=chosen)
                 if on_mapping is not None:
@@ -262,6 +263,13 @@ def read_csv_blocks(
             yield from reader.read(block, number)
     if reader is None:
         raise InputError("no table in it", source=intake.source, hint="the first line names the columns")
+
+
+def _check_kinds(mapping: RecordMapping | None, names: list[str], *, source: str) -> None:
+    """A kind of a column that is not there is a slip of the pen."""
+    lost = [name for name in mapping.kinds if name not in names] if mapping is not None else []
+    if lost:
+        raise BuildError(f"{source} has no column {lost[0]!r}", hint=f"it has {', '.join(names)}")
 
 
 def _with_commas(mapping: RecordMapping, sample: list[dict[str, Any]], *, separator: str) -> RecordMapping:

@@ -152,6 +152,8 @@ def new_names(
     taken = {fold(name) for name in left}
     renamed = {name: f"{name}{suffix}" if fold(name) in taken else name for name in right}
     for name in (*renamed.values(), *added):
+        if not name:
+            raise BuildError("a column of the result has no name", hint="choose another score")
         if fold(name) in taken:
             raise BuildError(
                 f"the result would have two columns {name!r}",

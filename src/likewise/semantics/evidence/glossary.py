@@ -11,6 +11,7 @@ from pathlib import Path
 
 from likewise.errors import InputError
 from likewise.events import normalise
+from likewise.files import read_whole
 
 MOST_READINGS = 6
 """Readings of one term that are compared, the literal one first."""
@@ -39,9 +40,9 @@ class Glossary:
         return _shipped()
 
     @classmethod
-    def from_file(cls, path: Path) -> Glossary:
+    def from_file(cls, path: Path | str) -> Glossary:
         """A glossary of the user's own."""
-        return cls.from_text(path.read_text(encoding="utf-8"), source=str(path))
+        return cls.from_text(read_whole(path), source=str(path))
 
     @classmethod
     def from_text(cls, text: str, *, source: str = "<text>") -> Glossary:

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.errors import InputError
+from likewise.files import read_whole
 from likewise.semantics.evidence.features import EXTRAS, HEADS, CodesSay, Features, PairShape, Spelling
 from likewise.semantics.evidence.lexical import WordRelation
 
@@ -129,9 +130,9 @@ class Model:
         return _shipped()
 
     @classmethod
-    def from_file(cls, path: Path) -> Model:
+    def from_file(cls, path: Path | str) -> Model:
         """Weights that `likewise train` wrote."""
-        return cls.from_text(path.read_text(encoding="utf-8"), source=str(path))
+        return cls.from_text(read_whole(path), source=str(path))
 
     @classmethod
     def from_text(cls, text: str, *, source: str = "<text>") -> Model:

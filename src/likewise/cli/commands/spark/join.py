@@ -70,7 +70,7 @@ def join(
     rejects = Rejects(dead_letters)
     if on_spark:
         spaces = [str(each.path) for each in _spaces(measure, meaning.space)]
-        words = {"background": told.get("background"), "glossary": meaning.glossary}
+        words = {"background": told.pop("background", None), "measure_options": told}
         asked = {**options, "on": names, "measure": measure, "spaces": spaces, **words}
         places = {"master": where.master, "remote": where.remote}
         count = _on_spark(
@@ -129,6 +129,8 @@ def _told(meaning: MeaningOptions, measure: str) -> dict[str, Any]:
         told["glossary"] = Glossary.from_file(meaning.glossary)
     stream = spark_options(meaning).get("background")
     if stream is not None:
+        if measure.partition("+")[0] != "evidence" and "+rank" not in measure:
+            raise BuildError(f"the measure {measure} takes no background", hint="choose --measure evidence")
         # Only words count here: a join has no predicates whose answers could be common.
         told["background"] = Competitors.from_events(stream.events) if isinstance(stream, Background) else stream
     return told

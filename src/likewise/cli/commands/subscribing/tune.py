@@ -150,7 +150,8 @@ def tune(
     else:
         _show(rows)
         output.print(f"best: approach {best.approach}, threshold {best.threshold:.3f}")
-        for line in _usage(settings, events, subscriptions, save_to):
+        files = [events, subscriptions, *records.command_line()]
+        for line in _usage(settings, shlex.join(files), save_to):
             output.print(line, markup=False, soft_wrap=True)
     rejects.conclude()
 
@@ -199,9 +200,8 @@ def recommended(
     return found
 
 
-def _usage(settings: dict[str, Any], events: str, subscriptions: str, saved: Path | None) -> Iterator[str]:
+def _usage(settings: dict[str, Any], files: str, saved: Path | None) -> Iterator[str]:
     """How to use what was found: as a command line, in Python and as a file."""
-    files = shlex.join([events, subscriptions])
     yield f"command line: likewise match {files} {command_line(settings)}"
     yield f"Python:       {python_line(settings)}"
     yield f"settings:     --settings {saved}" if saved is not None else "settings:     --save FILE keeps them"

@@ -9,6 +9,7 @@ import typer
 
 from likewise.cli.output import errors, output, print_json
 from likewise.cli.reading.spaces import open_spaces
+from likewise.errors import BuildError
 
 if TYPE_CHECKING:
     from likewise.semantics import Measure, Space
@@ -48,7 +49,8 @@ def relate(
 
     Example: `likewise relate lift elevator`
     """
-
+    if not (first.strip() and second.strip()):
+        raise BuildError("a term is empty", hint="such as `likewise relate lift elevator`")
     themes = {
         "subscription_theme": [*(theme or ()), *(theme_a or ())],
         "event_theme": [*(theme or ()), *(theme_b or ())],
@@ -74,7 +76,6 @@ def relate(
 
 def _options(name: str, thesaurus: Path | None, glossary: Path | None, model: Path | None) -> dict[str, Any]:
     """What only some measures take, read from files."""
-    from likewise.errors import BuildError
     from likewise.semantics import Glossary, Model
 
     if (glossary or model) and name != "evidence":
