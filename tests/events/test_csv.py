@@ -86,3 +86,26 @@ def test_whatever_it_is_it_is_read_or_refused(data: bytes) -> None:
     except InputError:
         return
     assert all(event.tuples for event in events)
+
+
+class _Pieces(io.RawIOBase):
+    """Gives one piece at a time, as a pipe does."""
+
+    def __init__(self, *pieces: bytes) -> None:
+        self._pieces = list(pieces)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        piece = self._pieces.pop(0) if self._pieces else b""
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+
+def test_a_header_that_comes_alone_is_that_of_a_table_and_nothing_is_guessed_before_the_first_row() -> None:
+    pipe = io.BufferedReader(_Pieces(b"Datum;Uhrzeit;Temp\n", b"16.11.2026;08:00;21,5\n", b"16.11.2026;08:10;7\n"))
+    seen: list[RecordMapping] = []
+    events = list(read_events(pipe, on_mapping=seen.append))
+    assert [event.tuples for event in events] == [(("Temp", 21.5),), (("Temp", 7),)]
+    assert [mapping.plain()["time"] for mapping in seen] == ["Datum+Uhrzeit"]

@@ -242,9 +242,9 @@ def _rdf_of(statement: bytes) -> str:
 
 
 def _is_table(start: bytes) -> bool:
-    """Whether the first two lines have the same number of cells, and more than one."""
+    """Whether the first two lines have the same number of cells, more than one; on a pipe the first may be alone."""
     header, row, *_ = *start.split(b"\n"), b"", b""
-    return any(header.count(mark) == row.count(mark) > 0 for mark in (b",", b";", b"\t", b"|"))
+    return any(0 < header.count(mark) == (row or header).count(mark) for mark in (b",", b";", b"\t", b"|"))
 
 
 def _first_statement(start: bytes) -> bytes:

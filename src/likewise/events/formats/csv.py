@@ -243,26 +243,41 @@ def read_csv_blocks(
     separator: str | None = None,
     on_mapping: OnMapping | None = None,
 ) -> Iterator[EventColumns]:
-    """The events of a table with a header."""
+    """The events of a table with a header; on a pipe, its first row is waited for before anything is guessed."""
+    header: tuple[list[str], str] | None = None
     reader: CsvColumns | None = None
+
+    def made(block: bytes) -> CsvColumns:
+        assert header is not None
+        settled = _settled(mapping, *header, block, source=intake.source)
+        if settled != mapping and on_mapping is not None:
+            on_mapping(settled)
+        return CsvColumns(header[0], settled, intake, separator=header[1])
+
     for first, rows in row_blocks(stream):
         number, block = first, rows
-        if reader is None:
+        if header is None:
             number, raw = next(_records(block, first), (first, b""))
-            names, chosen = header_of(raw, separator, source=intake.source)
+            header = header_of(raw, separator, source=intake.source)
             block = block[block.find(raw) + len(raw) :].partition(b"\n")[2]
             number += raw.count(b"\n") + 1
-            if mapping is None or not mapping.complete:
-                _check_kinds(mapping, names, source=intake.source)
-                sample = _sample(names, block, chosen)
-                mapping = _with_commas(settle_mapping(mapping, sample), sample, separator=chosen)
-                if on_mapping is not None:
-                    on_mapping(mapping)
-            reader = CsvColumns(names, mapping, intake, separator=chosen)
         if block.strip():
+            reader = reader or made(block)
             yield from reader.read(block, number)
-    if reader is None:
+    if header is None:
         raise InputError("no table in it", source=intake.source, hint="the first line names the columns")
+    if reader is None:
+        made(b"")  # what does not fit is reported all the same
+
+
+def _settled(
+    mapping: RecordMapping | None, names: list[str], separator: str, block: bytes, *, source: str
+) -> RecordMapping:
+    if mapping is not None and mapping.complete:
+        return mapping
+    _check_kinds(mapping, names, source=source)
+    sample = _sample(names, block, separator)
+    return _with_commas(settle_mapping(mapping, sample), sample, separator=separator)
 
 
 def _check_kinds(mapping: RecordMapping | None, names: list[str], *, source: str) -> None:

@@ -70,7 +70,7 @@ def join(
     rejects = Rejects(dead_letters)
     if on_spark:
         spaces = [str(each.path) for each in _spaces(measure, meaning.space)]
-        words = {"background": told.pop("background", None), "measure_options": told}
+        words = {"background": told.get("background"), "glossary": meaning.glossary}
         asked = {**options, "on": names, "measure": measure, "spaces": spaces, **words}
         places = {"master": where.master, "remote": where.remote}
         count = _on_spark(
