@@ -103,6 +103,11 @@ class _Pieces(io.RawIOBase):
         return len(piece)
 
 
+def test_a_table_without_a_name_is_known_by_its_look() -> None:
+    [event] = read_events(io.BytesIO(b'what;note\nlift;"stuck; twice"\n'))
+    assert event.tuples == (("what", "lift"), ("note", "stuck; twice"))
+
+
 def test_a_header_that_comes_alone_is_that_of_a_table_and_nothing_is_guessed_before_the_first_row() -> None:
     pipe = io.BufferedReader(_Pieces(b"Datum;Uhrzeit;Temp\n", b"16.11.2026;08:00;21,5\n", b"16.11.2026;08:10;7\n"))
     seen: list[RecordMapping] = []

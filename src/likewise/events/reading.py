@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -243,7 +244,7 @@ def _rdf_of(statement: bytes) -> str:
 
 def _is_table(start: bytes) -> bool:
     """Whether the first two lines have the same number of cells, more than one; on a pipe the first may be alone."""
-    header, row, *_ = *start.split(b"\n"), b"", b""
+    header, row, *_ = *re.sub(rb'"[^"]*"', b'""', start).split(b"\n"), b"", b""
     return any(0 < header.count(mark) == (row or header).count(mark) for mark in (b",", b";", b"\t", b"|"))
 
 
