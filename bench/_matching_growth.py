@@ -104,6 +104,9 @@ def index_recall(space: Space, data: ThematicDataset, quick: bool) -> Iterator[R
         filled(whole, profiles[start : start + PART])
         all_found = whole.score_batch(whole.encode(events))
         wanted |= set(zip((all_found.handle + start).tolist(), all_found.event.tolist(), strict=True))
+        # A matcher refers to itself in places, and each holds many rows: they are not to wait for one another.
+        del whole, all_found
+        gc.collect()
     note = f"{len(wanted & mine):,} of {len(wanted):,} matches of {count} events; {len(mine - wanted)} others"
     share = len(wanted & mine) / max(1, len(wanted))
     yield {"what": f"index recall, {size:,} subscriptions, evidence", "value": share, "unit": "recall",

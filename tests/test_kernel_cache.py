@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 from numba.core.dispatcher import Dispatcher
+from rich.console import Console
 
 from likewise import _kernel_cache
 from likewise._kernel_cache import fingerprint, keep_kernels
+from likewise.cli.app import run
 
 
 @pytest.fixture
@@ -97,3 +99,13 @@ def test_a_folder_that_others_can_write_to_is_not_trusted(package: Path, nowhere
     nowhere.chmod(0o777)
     keep_kernels(package)
     assert os.environ["NUMBA_CACHE_DIR"] == ""
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_person_is_told_that_the_first_run_compiles(
+    kept: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path if kept else tmp_path / "none"))
+    monkeypatch.setattr("likewise.cli.app.errors", Console(stderr=True, force_terminal=True))
+    assert run(["match", str(tmp_path / "none.jsonl"), str(tmp_path / "none.lw")]) == 2
+    assert ("first run" in capsys.readouterr().err) == (not kept)

@@ -38,6 +38,11 @@ def keep_kernels(package: Path) -> None:
         sys.modules["numba"].config.CACHE_DIR = str(folder)
 
 
+def are_kept() -> bool:
+    """Whether kernels of these sources were compiled before; if not, the first use takes its time."""
+    return Path(os.environ.get(_VARIABLE, "")).is_dir()
+
+
 def fingerprint(package: Path) -> str:
     """A hash of the sources that are compiled or called from compiled code."""
     seen = hashlib.sha256(sys.version.encode())

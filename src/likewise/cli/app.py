@@ -17,6 +17,7 @@ from typing import Annotated, Any
 import typer
 
 import likewise
+from likewise._kernel_cache import are_kept
 from likewise.cli import commands
 from likewise.cli.ending import is_news
 from likewise.cli.output import PLAIN, errors
@@ -36,6 +37,9 @@ PANELS = {
     "See it work, and measure it": ("demo", "evaluate", "bench", "dataset"),
 }
 """The headings of `likewise --help`; a command that is not named here stands under the last."""
+
+COMPILED = ("detect", "match", "serve", "stream", "tune")
+"""Commands that wait for compiled code before they answer; it is kept for the next time."""
 
 HELP = """Subscribe in your own words, and get the right events, each with a score and a reason.
 
@@ -161,11 +165,14 @@ def _show_version(wanted: bool) -> None:
 
 
 def _options(
+    context: typer.Context,
     _version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and stop.")
     ] = False,
 ) -> None:
-    pass
+    is_work = {"-h", "--help"}.isdisjoint(sys.argv)
+    if is_work and context.invoked_subcommand in COMPILED and errors.is_terminal and not are_kept():
+        errors.print("first run: compiling for this machine, which takes up to a minute")
 
 
 _options.__doc__ = HELP
