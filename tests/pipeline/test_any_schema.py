@@ -196,7 +196,7 @@ def test_a_time_of_day_is_no_time(spark: Any) -> None:
         (RecordMapping(attributes=["device.nam"]), "no field 'nam'"),
         (RecordMapping(theme="m"), "cannot be a theme"),
         (RecordMapping(id="id"), "'raw' is binary: it cannot be an attribute"),
-        (RecordMapping(time="id", time_format="%d %Q"), "no times of the format '%d %Q': %Q"),
+        (RecordMapping(time="id", time_format="%G %V %u"), "no times of the format '%G %V %u': %G"),
         (RecordMapping(id="id", zone="Europe/Dublin"), "in the zone of its session"),
         (RecordMapping(id="id", complete=False), "not guessed on Spark"),
     ],
