@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from likewise.errors import InputError
 
-__all__ = ["named_errors", "read_whole", "whole_file", "write_whole"]
+__all__ = ["decoded", "named_errors", "read_whole", "whole_file", "write_whole"]
 
 _FULL = 28
 
@@ -63,11 +63,16 @@ def read_whole(path: Path | str) -> str:
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
         raise InputError(f"cannot be read: {why}", source=str(path), hint="give the path of a file") from None
+    return decoded(raw, str(path))
+
+
+def decoded(raw: bytes, source: str) -> str:
+    """Bytes of a source as text in UTF-8, with or without a mark of byte order; the error names the line."""
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        raise InputError("not UTF-8 text", source=str(path), line=line, hint="save the file as UTF-8") from None
+        raise InputError("not UTF-8 text", source=source, line=line, hint="save the file as UTF-8") from None
 
 
 def _beside(target: Path) -> Path:

@@ -13,7 +13,7 @@ import typer
 from likewise.cli.output import counted, errors, output
 from likewise.cli.reading.records import Records
 from likewise.errors import InputError, LikewiseError
-from likewise.files import read_whole
+from likewise.files import decoded, read_whole
 
 if TYPE_CHECKING:
     from likewise.events import BadRecord, Event
@@ -118,10 +118,7 @@ def read_text(source: str | Path) -> str:
     """The UTF-8 text of a file (`-` is stdin)."""
     if str(source) != "-":
         return read_whole(source)
-    try:
-        return sys.stdin.buffer.read().decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise InputError("not UTF-8 text", source=called("-"), hint="write UTF-8") from None
+    return decoded(sys.stdin.buffer.read(), called("-"))
 
 
 def event_batches(

@@ -41,6 +41,7 @@ class SystemView:
             with tag("div"):
                 with card("Dead letters"):
                     self._letters = tag("div")
+                    self._shown: list[int] | None = None
                 with card("Tokens"):
                     self._tokens = tag("div")
 
@@ -65,7 +66,6 @@ class SystemView:
     async def show(self) -> None:
         """Everything anew."""
         await self.refresh()
-        await self._show_letters()
         self._show_tokens()
 
     async def refresh(self) -> None:
@@ -86,6 +86,7 @@ class SystemView:
             _fact("Reading along", many(broker.hub.streams, "stream"))
             _fact("In the log", many(broker.log.position, "record"))
         await self._show_patterns(access.namespace)
+        await self._show_letters()
 
     async def _show_patterns(self, namespace: str) -> None:
         states = await self._broker.read(self._states, namespace)
@@ -112,6 +113,10 @@ class SystemView:
         rows = await self._broker.read(
             lambda: self._broker.history.table(schema.dead_letters, access.namespace, limit=_LETTERS)
         )
+        ids = [row["id"] for row in rows]
+        if ids == self._shown:
+            return  # whoever is about to press a button keeps it
+        self._shown = ids
         self._letters.clear()
         with self._letters:
             if not rows:
