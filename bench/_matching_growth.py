@@ -84,7 +84,7 @@ def index_recall(space: Space, data: ThematicDataset, quick: bool) -> Iterator[R
 
     No terms compete here: who competes would differ between the index and the parts that are scored whole.
     """
-    size, count = (2_000, 100) if quick else (1_000_000, 200)
+    size, count = (2_000, 100) if quick else (1_000_000, 50)
     profiles = subscriptions(data, size, quick=quick)
     events = _reworded(events_for(profiles, count))
     _say(f"index recall, {size:,}: indexing")

@@ -148,3 +148,8 @@ def test_only_what_can_be_chosen_by_name_has_a_usual_threshold(trial: Trial) -> 
         == default_threshold(Approach.parse("hybrid"), "hybrid")
         != default_threshold(Approach.parse("hybrid"), "another")
     )
+
+
+def test_an_answer_that_is_neither_yes_nor_no_is_refused() -> None:
+    with pytest.raises(BuildError, match="typed is 'true'"):
+        matching.run(ExperimentSettings(options={"typed": "true"}))

@@ -25,6 +25,13 @@ Spaces = Annotated[list[str] | None, typer.Option("--space", help="Space for `~`
 Settings = Annotated[
     Path | None, typer.Option(help="File of these options, as `likewise tune --save` writes it; options override it.")
 ]
+Sample = Annotated[
+    Path | None, typer.Option(help="A sample of the stream, instead of the first events: JSON lines, or words.")
+]
+NoSample = Annotated[
+    bool, typer.Option("--no-background", help="Do not learn from the first events how common answers are.")
+]
+OwnGlossary = Annotated[Path | None, typer.Option(help="Your own abbreviations and synonyms.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +43,9 @@ class MeaningOptions:
     measure: Annotated[str | None, typer.Option(help="Measure for `~`, such as esa or embedding.")] = None
     threshold: Annotated[float | None, typer.Option(min=0, max=1, help="Lowest score of a match.")] = None
     space: Spaces = None
-    background: Annotated[
-        Path | None, typer.Option(help="A sample of the stream, instead of the first events: JSON lines, or words.")
-    ] = None
-    no_background: Annotated[
-        bool, typer.Option("--no-background", help="Do not learn from the first events how common answers are.")
-    ] = False
-    glossary: Annotated[Path | None, typer.Option(help="Your own abbreviations and synonyms.")] = None
+    background: Sample = None
+    no_background: NoSample = False
+    glossary: OwnGlossary = None
     settings: Settings = None
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from likewise.charts import save
+from likewise.errors import BuildError
 from likewise.evaluation.charts import bars
 from likewise.evaluation.datasets.eurovoc import read_eurovoc
 from likewise.evaluation.datasets.thematic import DatasetRecipe, ThematicDataset, build_thematic, data_folder
@@ -64,8 +65,8 @@ def run(settings: ExperimentSettings) -> list[ExperimentReport]:
     recipe = DatasetRecipe(
         events=(QUICK if settings.quick else DatasetRecipe()).events,
         thesaurus=options.pop("thesaurus", ""),
-        typed=options.pop("typed", "no") == "yes",
-        city=options.pop("city", "no") == "yes",
+        typed=_is_wanted(options, "typed"),
+        city=_is_wanted(options, "city"),
     )
     laboratory = make_laboratory(settings)
     chosen, skipped = _runnable(choose(names), laboratory)
@@ -89,6 +90,14 @@ def run(settings: ExperimentSettings) -> list[ExperimentReport]:
     reports.append(at_usual(results))
     _draw(results, settings)
     return [*reports, *examples, *([ExperimentReport("skipped", [], skipped)] if skipped else [])]
+
+
+def _is_wanted(options: dict[str, str], name: str) -> bool:
+    """Whether an option is `yes`; anything but yes and no is refused."""
+    answer = options.pop(name, "no")
+    if answer not in ("yes", "no"):
+        raise BuildError(f"{name} is {answer!r}", hint=f"--set {name}=yes or {name}=no")
+    return answer == "yes"
 
 
 def summary(results: Sequence[Result], degree: float, *, reworded: bool = False) -> ExperimentReport:

@@ -33,7 +33,7 @@ def join(
     on: Annotated[str, typer.Option(help="Column of both, or of each: `device=name`.")],
     best: Annotated[
         int | None,
-        typer.Option(min=1, help="Only the so many nearest terms of the right; then any score above 0 will do."),
+        typer.Option(min=1, help="Keep only the N nearest terms of the right; any score above 0 counts then."),
     ] = None,
     how: Annotated[str, typer.Option(help="inner, left, right, full, semi or anti.")] = "inner",
     meaning: MeaningOptions,

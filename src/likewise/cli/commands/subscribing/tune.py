@@ -14,7 +14,7 @@ import typer
 from likewise.cli.commands.events.vocabulary import read_background
 from likewise.cli.guard import guard
 from likewise.cli.meaning import OFF, command_line, settings_text, settled, spark_options
-from likewise.cli.options import DeadLetters, MeaningOptions, Settings, Spaces, grouped
+from likewise.cli.options import DeadLetters, MeaningOptions, NoSample, OwnGlossary, Sample, Settings, Spaces, grouped
 from likewise.cli.output import errors, output, print_json
 from likewise.cli.reading.input import Rejects, event_batches, read_subscriptions
 from likewise.cli.reading.records import Records
@@ -38,13 +38,9 @@ class TriedOptions:
         str | None, typer.Option(help="Measure for `~`, such as esa or embedding: try only what stands on it.")
     ] = None
     space: Spaces = None
-    background: Annotated[
-        Path | None, typer.Option(help="A sample of the stream, instead of the first events: JSON lines, or words.")
-    ] = None
-    no_background: Annotated[
-        bool, typer.Option("--no-background", help="Do not learn from the first events how common answers are.")
-    ] = False
-    glossary: Annotated[Path | None, typer.Option(help="Your own abbreviations and synonyms.")] = None
+    background: Sample = None
+    no_background: NoSample = False
+    glossary: OwnGlossary = None
     settings: Settings = None
 
     def settled(self) -> MeaningOptions:

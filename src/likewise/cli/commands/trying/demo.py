@@ -82,7 +82,7 @@ def _step(what: str) -> Iterator[None]:
 
 
 def _first_match() -> None:
-    """Exact terms match exactly; terms marked `~` parse, and wait for a space."""
+    """Exact terms match exactly; terms marked `~` by what is known of words without any space."""
     from likewise.engine import Engine
     from likewise.language import format_event, format_subscription, parse, parse_event
 
@@ -93,16 +93,10 @@ def _first_match() -> None:
     for subscription in (exact, approximate):
         output.print(f"  {format_subscription(subscription)}", markup=False, soft_wrap=True)
     engine = Engine()
-    engine.subscribe(exact)
-    for told in engine.publish(event):
-        output.print(
-            f"  {told.subscription} matches by exact words, score {told.score:.2f}", markup=False, soft_wrap=True
-        )
-    output.print(
-        "  in-her-words shares the meaning but not the words: for that Likewise needs a space",
-        markup=False,
-        soft_wrap=True,
-    )
+    engine.subscribe([exact, approximate])
+    for found in engine.publish(event):
+        how = "exact words" if found.subscription == exact.name else "meaning, though no space is built yet"
+        output.print(f"  {found.subscription} matches by {how}, score {found.score:.2f}", markup=False, soft_wrap=True)
 
 
 def _build(spark: SparkSession, *, rebuild: bool) -> None:
