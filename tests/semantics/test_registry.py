@@ -8,7 +8,17 @@ import numpy as np
 import pytest
 
 from likewise.errors import BuildError, SpaceError
-from likewise.semantics import Competitors, Measure, Space, Thesaurus, measure, measure_names, needs_space, wrap_names
+from likewise.semantics import (
+    Combined,
+    Competitors,
+    Measure,
+    Space,
+    Thesaurus,
+    measure,
+    measure_names,
+    needs_space,
+    wrap_names,
+)
 
 
 def test_every_name_makes_a_measure(tiny_space: Space, wordnet: object) -> None:
@@ -62,6 +72,20 @@ def test_several_spaces_are_combined(tiny_space: Space) -> None:
     assert measure("esa", spaces=[tiny_space, tiny_space]).name == "combined"
 
 
+def test_related_adds_what_is_installed_at_half_the_weight_of_a_space(tiny_space: Space, wordnet: object) -> None:
+    words = ["car", "energy", "garage"]
+    related = measure("related", spaces=[tiny_space])
+    assert isinstance(related, Combined)
+    names = [part.name for part in related.parts]
+    assert names[:2] == ["esa", "evidence"]
+    parts = [np.sqrt(part.matrix(words, words)) for part in related.parts]
+    expected = (parts[0] + 0.5 * sum(parts[1:])) / (1 + 0.5 * len(parts[1:]))
+    np.testing.assert_allclose(related.matrix(words, words), expected, atol=1e-6)
+    without_space = measure("related")
+    assert isinstance(without_space, Combined)
+    assert [part.name for part in without_space.parts] == names[1:]
+
+
 def test_a_wrong_name_gets_a_suggestion() -> None:
     with pytest.raises(BuildError, match="did you mean 'thematic'"):
         measure("tematic")
@@ -85,6 +109,6 @@ def test_what_is_missing_is_said(tiny_space: Space, tmp_path: Path) -> None:
 
 
 def test_which_measures_need_a_space() -> None:
-    without = ["concept", "embedding", "evidence", "jiang-conrath", "sentence"]
+    without = ["concept", "embedding", "evidence", "jiang-conrath", "related", "sentence"]
     assert [name for name in measure_names() if not needs_space(name)] == without
     assert needs_space("esa+contrast")

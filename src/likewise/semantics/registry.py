@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from likewise.errors import BuildError
+from likewise.errors import BuildError, MissingError
 from likewise.semantics.adjust.apart import Coded, Opposed
 from likewise.semantics.adjust.beside import Competitors, Contrast, Ranked
 from likewise.semantics.adjust.differences import Differing
@@ -98,6 +99,18 @@ def _combined(
     return Combined(parts, weights=weights, power=power)
 
 
+def _related(spaces: Sequence[Space]) -> Measure:
+    """ESA over each space, and at half its weight whatever else is installed: evidence and both encoders.
+
+    The evidence already reads the spaces and the sentence encoder, so a whole weight would count them twice.
+    """
+    others = [_evidence(spaces)]
+    for encoder in (_sentence, _embedding):
+        with suppress(MissingError):
+            others.append(encoder(()))
+    return Combined([*(Esa(space) for space in spaces), *others], weights=[1.0] * len(spaces) + [0.5] * len(others))
+
+
 def _hybrid(spaces: Sequence[Space], *, top: int = TOP, **options: Any) -> Measure:
     return Hybrid(_spatial(Esa, spaces, **options), JiangConrath(), top=top)
 
@@ -138,6 +151,7 @@ _MEASURES: dict[str, Callable[..., Measure]] = {
     "evidence": _evidence,
     "hybrid": _hybrid,
     "jiang-conrath": _jiang_conrath,
+    "related": _related,
     "sentence": _sentence,
     "thematic": partial(_spatial, Thematic),
     "thematic-euclidean": partial(_spatial, ThematicEuclidean),

@@ -129,6 +129,7 @@ def _judges(spaces: Sequence[Space], settings: ExperimentSettings) -> Iterator[t
             parts = ["esa", "embedding", "sentence"]
             yield "esa and both", together, measure("combined", spaces=spaces, measures=parts)
         yield "evidence", together, measure("evidence", spaces=spaces)
+        yield "related", together, measure("related", spaces=spaces)
 
 
 def _shelf() -> list[Space]:
