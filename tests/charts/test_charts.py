@@ -1,4 +1,4 @@
-"""Charts as pages: a title, the width of the screen, no network, and UTC where they say so."""
+"""Chart pages have a title and a viewport, need no network, and show times in UTC."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from likewise.charts import check_chart, save, timeline_spec
-from likewise.charts.drawing import headed
+from likewise.charts.drawing import with_head
 from likewise.errors import BuildError
 from likewise.evaluation.charts import bars
 
@@ -19,7 +19,7 @@ pytest.importorskip("altair")
 ROW = {"name": "a", "share": 0.5, "part": "x"}
 
 
-def test_a_chart_page_has_a_title_and_asks_nothing_of_the_network(tmp_path: Path) -> None:
+def test_a_chart_page_has_a_title_and_needs_no_network(tmp_path: Path) -> None:
     spec = bars([ROW], name="name", value="share", colour="part", title="Shares & more")
     text = save(spec, tmp_path / "chart.html").read_text(encoding="utf-8")
     assert text.count("<title>") == 1
@@ -28,8 +28,8 @@ def test_a_chart_page_has_a_title_and_asks_nothing_of_the_network(tmp_path: Path
     assert not re.search(r'(?:src|href)="https?://', text)
 
 
-def test_a_page_is_headed_once() -> None:
-    page = headed("<html><head><title>Chart</title></head></html>", "a < b")
+def test_a_page_has_one_title() -> None:
+    page = with_head("<html><head><title>Chart</title></head></html>", "a < b")
     assert page.count("<title>") == 1
     assert "a &lt; b" in page
 
@@ -37,7 +37,7 @@ def test_a_page_is_headed_once() -> None:
 @pytest.mark.parametrize(
     ("name", "endings"), [("why.pdf", (".html", ".png")), ("why", (".html",)), ("x.png", (".html",))]
 )
-def test_what_cannot_be_written_is_told_before_the_work(name: str, endings: tuple[str, ...]) -> None:
+def test_an_unsupported_ending_is_refused_before_the_work(name: str, endings: tuple[str, ...]) -> None:
     with pytest.raises(BuildError, match="charts are not written as"):
         check_chart(Path(name), endings=endings)
 
@@ -48,8 +48,8 @@ def test_a_folder_is_no_chart(tmp_path: Path) -> None:
         check_chart(tmp_path / "x.html")
 
 
-def test_the_timeline_shows_utc_wherever_it_is_read() -> None:
-    """Vega draws times in the reader's zone unless the scale says otherwise."""
+def test_the_timeline_shows_utc_in_every_time_zone() -> None:
+    """Vega draws times in the reader's zone unless the scale is UTC."""
     moment = "2026-01-01T10:00:00+00:00"
     row = {"detection": "1", "role": "a", "what": "event", "event": "e", "label": "e: presence", "probability": 1.0}
     row |= dict.fromkeys(("active", "terminated", "start", "time"), moment)

@@ -1,4 +1,4 @@
-"""The report page opens anywhere: one file, no scripts, no network."""
+"""The report page is one file without scripts or network access."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from likewise.charts import ReportPage, bars, histogram
 
 
-def test_a_page_holds_its_parts_and_asks_nothing_of_the_network(tmp_path: Path) -> None:
+def test_a_page_holds_its_parts_and_needs_no_network(tmp_path: Path) -> None:
     page = ReportPage("A <b>title</b>").heading("Part").text("1 < 2").code("x~ = y~")
     page.table([{"name": "a", "share": 0.5, "count": 1200}])
     page.chart(bars([{"name": "a", "share": 0.5}], x="share", y="name"), "a chart")
@@ -20,8 +20,8 @@ def test_a_page_holds_its_parts_and_asks_nothing_of_the_network(tmp_path: Path) 
     assert 'src="' not in text
 
 
-def test_a_page_serves_phones_and_the_night() -> None:
-    """It takes the screen's width and the reader's colours; charts have no paper or ink of their own."""
+def test_a_page_supports_phones_and_dark_mode() -> None:
+    """It takes the screen's width and the reader's colour scheme; charts inherit the page's colours."""
     page = ReportPage("x").chart(bars([{"name": "a", "share": 0.5}], x="share", y="name"), 'said "so"')
     text = page.html()
     assert '<meta name="viewport"' in text
@@ -31,7 +31,7 @@ def test_a_page_serves_phones_and_the_night() -> None:
     assert 'aria-label="said &quot;so&quot;"' in text
 
 
-def test_numbers_stand_right_under_their_heads_and_code_is_marked() -> None:
+def test_numbers_are_right_aligned_and_code_is_marked() -> None:
     page = ReportPage("x").table([{"name": "a", "count": 1200, "share": None}]).text("run `likewise <x>`")
     assert '<th>name</th><th class="number">count</th><th>share</th>' in page.html()
     assert "run <code>likewise &lt;x&gt;</code>" in page.html()

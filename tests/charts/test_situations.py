@@ -1,4 +1,4 @@
-"""The demo's report: what makers say, what was asked for, what was found and why, situations with words."""
+"""The demo's report: vocabularies, subscriptions, matches with explanations, and a timeline of situations."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ from likewise.evaluation.datasets.building import simulate
 pytest.importorskip("vl_convert")
 
 
-def test_the_report_tells_its_story_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_report_has_its_sections_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo, "_explained", lambda *_: [])
     happenings = simulate(120, break_ins=2)
-    window, presence = (next(one.event for one in happenings if one.kind == kind) for kind in ("window", "presence"))
+    window, presence = (
+        next(happening.event for happening in happenings if happening.kind == kind) for kind in ("window", "presence")
+    )
     start = datetime(2026, 11, 15, tzinfo=UTC)
     events = [
         {"role": role, "id": event.id, "start": start + timedelta(minutes=at), "end": start + timedelta(minutes=at)}
@@ -28,8 +30,8 @@ def test_the_report_tells_its_story_in_order(tmp_path: Path, monkeypatch: pytest
     found = [{"subscription": "cold", "events asked for": 3, "found": 3, "precision": 1.0, "recall": 1.0}]
     facts = {"count": 120, "matches": [], "found": found, "detections": [row | {"events": events}], "seconds": 1.0}
     text = demo._report(tmp_path, "wordnet", facts | {"happenings": happenings}).read_text()
-    story = ["three makers", "power consumption", "<h2>Asked", "<h2>Found", "<h2>Why", "<h2>Situations", "timeline"]
-    places = [text.index(part) for part in story]
+    sections = ["three makers", "power consumption", "<h2>Asked", "<h2>Found", "<h2>Why", "<h2>Situations", "timeline"]
+    places = [text.index(section) for section in sections]
     assert places == sorted(places)
     assert f"w: {window.tuples[0][1]}" in text
     assert text.count("<svg") == 1

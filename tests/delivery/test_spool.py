@@ -1,4 +1,4 @@
-"""The spool keeps every message until it is told to forget it."""
+"""The spool keeps every message until `forget` drops it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def message(number: int) -> tuple[str, bytes, int]:
 
 @pytest.fixture
 def open_spool(tmp_path: Path) -> Iterator[Callable[[int], Spool]]:
-    """Opens the same folder anew and adds some messages; all are closed at the end."""
+    """A function that opens the same folder again and appends some messages; all spools are closed at the end."""
     opened: list[Spool] = []
 
     def open_and_fill(count: int = 0) -> Spool:
@@ -41,13 +41,13 @@ def test_any_range_can_be_read_again(open_spool: Open) -> None:
     assert list(spool.read(3, 9)) == [message(number) for number in range(3, 9)]
 
 
-def test_a_new_process_goes_on_counting(open_spool: Open) -> None:
+def test_a_new_process_continues_the_numbering(open_spool: Open) -> None:
     open_spool(6).close()
     assert list(open_spool(1).read(0, 9)) == [message(number) for number in range(7)]
 
 
 def test_a_message_cut_off_by_a_crash_is_dropped(open_spool: Open, tmp_path: Path) -> None:
-    """It was not acknowledged, so the broker sends it again, whole."""
+    """It was not acknowledged, so the broker sends it again."""
     open_spool(3).close()
     (segment,) = tmp_path.glob("*.spool")
     segment.write_bytes(segment.read_bytes()[:-1])
@@ -64,7 +64,7 @@ def test_forgetting_drops_whole_segments_only(open_spool: Open, tmp_path: Path) 
     assert list(spool.read(6, 10)) == [message(number) for number in range(6, 10)]
 
 
-def test_an_emptied_folder_goes_on_where_spark_is(open_spool: Open) -> None:
+def test_an_emptied_folder_continues_at_sparks_offset(open_spool: Open) -> None:
     spool = open_spool()
     spool.skip_to(100)
     assert spool.append(message(1)) == 100
@@ -85,13 +85,13 @@ def test_a_message_counts_as_durable_only_when_the_disk_has_it(
     monkeypatch.setattr(os, "fsync", fsync)
     assert spool.durable == 0
     assert spool.sync() == 2
-    assert len(synced) == 1, "one wait for both"
+    assert len(synced) == 1, "one fsync for both"
     assert spool.sync() == 2
-    assert len(synced) == 1, "and none if there is nothing new"
+    assert len(synced) == 1, "none without a new message"
 
 
 def test_a_full_segment_is_on_the_disk_before_the_next_begins(open_spool: Open) -> None:
-    """`sync` looks at the open segment only."""
+    """`sync` covers the open segment only."""
     spool = open_spool(6)
     assert spool.durable == 4
     assert spool.sync() == 6

@@ -17,7 +17,7 @@ import paho.mqtt.client as mqtt
 from paho.mqtt.enums import CallbackAPIVersion
 from tests.pipeline.conftest import free_port, running_mosquitto
 
-from likewise.delivery import Address, Outgoing, Spool
+from likewise.delivery import Address, MqttPublisher, Spool
 from likewise.errors import BuildError, DeliveryError, LikewiseError, MissingError
 from likewise.pipeline.events.read import decode_records
 from likewise.pipeline.streaming.mqtt_source import MqttReader, Thanks, read_mqtt
@@ -205,7 +205,7 @@ def test_messages_out_wait_for_a_broker_that_restarts(tmp_path: Path) -> None:
     port = free_port()
     broker = f"mqtt://127.0.0.1:{port}"
     with running_mosquitto(tmp_path, port):
-        outgoing = Outgoing(broker, client="out", patience=30)
+        outgoing = MqttPublisher(broker, client="out", patience=30)
         outgoing.__enter__()
     wait_until(lambda: not outgoing._client.is_connected())
     outgoing.send("retained", b"1")
@@ -217,7 +217,7 @@ def test_messages_out_wait_for_a_broker_that_restarts(tmp_path: Path) -> None:
 def test_messages_that_nobody_confirms_are_an_error(tmp_path: Path) -> None:
     port = free_port()
     with running_mosquitto(tmp_path, port):
-        outgoing = Outgoing(f"127.0.0.1:{port}", client="out", patience=0.3)
+        outgoing = MqttPublisher(f"127.0.0.1:{port}", client="out", patience=0.3)
         outgoing.__enter__()
     wait_until(lambda: not outgoing._client.is_connected())
     outgoing.send("x", b"1")

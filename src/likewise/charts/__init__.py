@@ -1,4 +1,4 @@
-"""Charts and pages: why an event matches, detections in time, and reports; shared by commands, page and evaluation."""
+"""Charts and report pages, shared by cli, broker page and evaluation: waterfalls, timelines, bars."""
 
 from likewise.charts.drawing import Spec, check_chart, save
 from likewise.charts.report import ReportPage, bars, draw, histogram

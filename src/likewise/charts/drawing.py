@@ -1,4 +1,4 @@
-"""Draws Vega-Lite specs offline: pages that open without a network, PNG and SVG."""
+"""Renders Vega-Lite specs without a network: self-contained HTML, PNG and SVG."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ENDINGS: Final = (".html", ".png", ".svg")
 
 
 def check_chart(path: Path, *, endings: Sequence[str] = ENDINGS) -> None:
-    """Say before the work, not after it, that a chart cannot be written so, or not at all.
+    """Raise an error if a chart cannot be written to this path; call it before long work.
 
     >>> check_chart(Path("why.html"))
     """
@@ -33,15 +33,15 @@ def check_chart(path: Path, *, endings: Sequence[str] = ENDINGS) -> None:
 
 
 def save(spec: Spec, path: Path) -> Path:
-    """Write a chart; the ending of the name says how: .html (opens without a network), .png, .svg or .json."""
+    """Write a chart as .html (self-contained), .png, .svg or .json, by the ending of the path."""
     if path.suffix not in (".json", *ENDINGS):
         raise BuildError(f"charts are not written as {path.suffix or path.name!r}", hint="use .html, .png or .svg")
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, _drawn(spec, path))
+    write_whole(path, _rendered(spec, path))
     return path
 
 
-def _drawn(spec: Spec, path: Path) -> str | bytes:
+def _rendered(spec: Spec, path: Path) -> str | bytes:
     if path.suffix == ".json":
         return msgspec.json.encode(spec)
     try:
@@ -50,14 +50,14 @@ def _drawn(spec: Spec, path: Path) -> str | bytes:
         raise MissingError("charts need the `charts` extra", hint="pip install 'likewise[charts]'") from error
     if path.suffix == ".html":
         page = vl_convert.vegalite_to_html(spec, bundle=True)
-        return headed(page, _title(spec) or path.stem)
+        return with_head(page, _title(spec) or path.stem)
     if path.suffix == ".png":
         return bytes(vl_convert.vegalite_to_png(spec, scale=2))
     return str(vl_convert.vegalite_to_svg(spec))
 
 
-def headed(page: str, title: str) -> str:
-    """A page with a title for its tab, at the width of the screen that shows it."""
+def with_head(page: str, title: str) -> str:
+    """The page with a title, a font and a viewport for phones in its head."""
     head = (
         f'<head><meta charset="utf-8"><title>{html.escape(title)}</title>'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -67,9 +67,9 @@ def headed(page: str, title: str) -> str:
 
 
 def _title(spec: Spec) -> str | None:
-    """The title of a chart, or of the first of several."""
+    """The title of a chart, or of the first titled chart of a concatenation."""
     title = spec.get("title")
     if title is None:
         parts = spec.get("vconcat") or spec.get("hconcat") or ()
-        return next((found for part in parts if (found := _title(part))), None)
+        return next((inner for part in parts if (inner := _title(part))), None)
     return str(title["text"] if isinstance(title, dict) else title)

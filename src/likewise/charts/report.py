@@ -1,4 +1,4 @@
-"""A report page: text, tables and charts in one file that opens anywhere, without scripts or a network."""
+"""A report page: text, tables and charts in one HTML file without scripts or network access."""
 
 from __future__ import annotations
 
@@ -34,18 +34,17 @@ figure { margin: 1.2rem 0; } figcaption { font-weight: 600; } svg { max-width: 1
 _AXIS = {"labelColor": "currentColor", "titleColor": "currentColor", "gridColor": "#8888", "gridOpacity": 0.3}
 _AXIS |= {"domainColor": "#888", "tickColor": "#888", "labelFontSize": 12, "titleFontSize": 12, "titlePadding": 14}
 _LOOK: dict[str, Any] = {
-    # What has no colour of its own takes the page's, so that one drawing serves by day and by night.
+    # Text and axes take the page's colour, so that one drawing fits light and dark mode.
     "background": None,
     "view": {"stroke": None},
-    "axis": _AXIS
-    | {"domainColor": "#888", "tickColor": "#888", "labelFontSize": 12, "titleFontSize": 12, "titlePadding": 14},
+    "axis": _AXIS,
     "legend": {"labelColor": "currentColor", "orient": "top", "labelFontSize": 12, "columnPadding": 28},
     "range": {"category": ["#4c86c6", "#e08a1e", "#2a9d8f", "#c8553d", "#8e75cc", "#8a8f98"]},
 }
 
 
 class ReportPage:
-    """Collects the parts of a page in order; `write` makes the file.
+    """Collects the parts of a page in order; `write` writes the file.
 
     >>> page = ReportPage("Findings").text("All is well.").table([{"what": "events", "count": 3}])
     >>> "<td class=\\"number\\">3</td>" in page.html()
@@ -61,19 +60,19 @@ class ReportPage:
         return self
 
     def text(self, text: str) -> ReportPage:
-        """A paragraph; what stands between backticks is shown as code."""
+        """Add a paragraph; text between backticks is shown as code."""
         parts = html.escape(text).split("`")
         marked = "".join(f"<code>{part}</code>" if index % 2 else part for index, part in enumerate(parts))
         self._parts.append(f"<p>{marked}</p>")
         return self
 
     def facts(self, facts: Mapping[str, object]) -> ReportPage:
-        """The few numbers that matter, side by side."""
-        shown = "".join(
-            f"<div><dt>{html.escape(name)}</dt><dd>{html.escape(_shown(value))}</dd></div>"
+        """Add the key figures, side by side."""
+        boxes = "".join(
+            f"<div><dt>{html.escape(name)}</dt><dd>{html.escape(_formatted(value))}</dd></div>"
             for name, value in facts.items()
         )
-        self._parts.append(f"<dl>{shown}</dl>")
+        self._parts.append(f"<dl>{boxes}</dl>")
         return self
 
     def code(self, text: str) -> ReportPage:
@@ -89,10 +88,10 @@ class ReportPage:
         return self
 
     def chart(self, spec: Mapping[str, Any], caption: str) -> ReportPage:
-        """A Vega-Lite chart, drawn now."""
-        named = html.escape(caption)
-        drawing = draw(spec).replace("<svg ", f'<svg role="img" aria-label="{named}" ', 1)
-        self._parts.append(f'<figure><figcaption>{named}</figcaption><div class="wide">{drawing}</div></figure>')
+        """Add a Vega-Lite chart, rendered as SVG."""
+        label = html.escape(caption)
+        drawing = draw(spec).replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
+        self._parts.append(f'<figure><figcaption>{label}</figcaption><div class="wide">{drawing}</div></figure>')
         return self
 
     def html(self) -> str:
@@ -110,7 +109,7 @@ class ReportPage:
 
 
 def draw(spec: Mapping[str, Any]) -> str:
-    """The chart as SVG."""
+    """Render a spec as SVG."""
     try:
         import vl_convert
     except ImportError as error:
@@ -141,14 +140,14 @@ _CLASS = {True: ' class="number"', False: ""}
 
 
 def _cell(value: object) -> str:
-    return f"<td{_CLASS[_is_number(value)]}>{html.escape(_shown(value))}</td>"
+    return f"<td{_CLASS[_is_number(value)]}>{html.escape(_formatted(value))}</td>"
 
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _shown(value: object) -> str:
+def _formatted(value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, float):

@@ -1,4 +1,4 @@
-"""A timeline of detections: for each role when its profile was active and the event that filled it."""
+"""Timelines of detections: when the profile of each role was active, and which event matched it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from likewise.charts.drawing import headed
+from likewise.charts.drawing import with_head
 from likewise.composite import Detection, Line, PatternState
 from likewise.errors import MissingError
 from likewise.events import Event, Instant, to_datetime
@@ -17,7 +17,7 @@ __all__ = ["situations", "timeline_data", "timeline_spec", "unfired_data", "word
 
 
 def timeline_data(detections: Iterable[Detection], *, limit: int = 50) -> list[dict[str, Any]]:
-    """One row per role of each detection, ready for a chart."""
+    """Chart rows, one for each role of the first `limit` detections."""
     rows: list[dict[str, Any]] = []
     for number, detection in enumerate(detections):
         if number == limit:
@@ -30,7 +30,7 @@ def timeline_data(detections: Iterable[Detection], *, limit: int = 50) -> list[d
 
 
 def unfired_data(states: Iterable[PatternState]) -> list[dict[str, Any]]:
-    """The same for patterns that did not fire: of each the instance that came furthest, and what it waited for."""
+    """Chart rows for patterns without a detection: the longest partial instance of each, and what it waited for."""
     rows: list[dict[str, Any]] = []
     for state in states:
         if not state.detected and state.partial:
@@ -42,13 +42,13 @@ def unfired_data(states: Iterable[PatternState]) -> list[dict[str, Any]]:
 
 
 def words_of(event: Event, *, most: int = 3) -> str:
-    """What an event says, shortly.
+    """The first values of an event, as a short text.
 
     >>> words_of(Event.of({"type": "presence", "room": "101"}))
     'presence, 101'
     """
-    said = [str(value) for _, value in event.tuples]
-    return ", ".join(said[:most]) + (", …" if len(said) > most else "")
+    values = [str(value) for _, value in event.tuples]
+    return ", ".join(values[:most]) + (", …" if len(values) > most else "")
 
 
 def _row(
@@ -74,7 +74,7 @@ def _iso(instant: Instant) -> str:
 
 
 def timeline_spec(rows: list[dict[str, Any]]) -> Any:
-    """The chart, all on one time axis: a light bar while a profile was active, a dark one for the event."""
+    """The Altair chart on one time axis: a light bar while a profile was active, a dark bar for its event."""
     try:
         import altair as alt
     except ImportError:
@@ -85,7 +85,7 @@ def timeline_spec(rows: list[dict[str, Any]]) -> Any:
         tooltip=["role:N", "label:N", "what:N", "start:N", "time:N", "probability:Q"],
     )
     active = base.mark_bar(opacity=0.25, height=12).encode(
-        # Without it the browser would show the reader's own zone.
+        # Without a UTC scale the browser would show local time.
         x=alt.X("active:T", title="event time (UTC)", scale=alt.Scale(type="utc")),
         x2="terminated:T",
     )
@@ -102,7 +102,7 @@ def timeline_spec(rows: list[dict[str, Any]]) -> Any:
 
 
 def situations(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The spec of a small timeline for a page: a line for each situation, a point and its words for each event."""
+    """The spec of a small timeline: a line for each situation, a point with a tooltip for each event."""
     order = list(dict.fromkeys(row["situation"] for row in rows))
     time = {"field": "time", "type": "temporal", "title": "event time (UTC)", "scale": {"type": "utc"}}
     side = {"field": "situation", "type": "nominal", "sort": order, "title": None}
@@ -123,9 +123,9 @@ def situations(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def write_timeline(
     detections: Iterable[Detection], path: Path, *, limit: int = 50, states: Iterable[PatternState] = ()
 ) -> int:
-    """An HTML page that needs no network, with the patterns that did not fire below; says how many roles it shows."""
+    """Write a self-contained HTML page, patterns without a detection last; returns the number of roles shown."""
     rows = timeline_data(detections, limit=limit) + unfired_data(states)
     path.parent.mkdir(parents=True, exist_ok=True)
     page = timeline_spec(rows).to_html(inline=True)
-    write_whole(path, headed(page, "Detections in event time"))
+    write_whole(path, with_head(page, "Detections in event time"))
     return len(rows)

@@ -1,4 +1,4 @@
-"""The chart of an explanation: one bar for each predicate, longer the better it is answered, and one for the score."""
+"""The chart of an explanation: one bar for the similarity of each predicate, and one for the score."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from likewise.matching import Explanation
 
 
 def waterfall_rows(explanation: Explanation) -> list[dict[str, object]]:
-    """A row for each predicate, as long as it is well answered, and one for the score."""
+    """Chart rows: one for each predicate, and one for the score."""
     rows: list[dict[str, object]] = []
     for number, step in enumerate(explanation.steps):
         answer = "nothing" if step.answer is None else f"{step.answer[0]}: {step.answer[1]}"
@@ -29,13 +29,13 @@ def waterfall_rows(explanation: Explanation) -> list[dict[str, object]]:
 
 
 def waterfalls(explanations: Sequence[Explanation]) -> dict[str, Any]:
-    """Several of them, one below the other."""
-    charts = [waterfall(one) for one in explanations]
+    """The spec of several waterfall charts, one below the other."""
+    charts = [waterfall(explanation) for explanation in explanations]
     return charts[0] if len(charts) == 1 else {"vconcat": charts}
 
 
 def waterfall(explanation: Explanation) -> dict[str, Any]:
-    """The Vega-Lite spec; draw it with `likewise.charts.save`."""
+    """The Vega-Lite spec of an explanation; `likewise.charts.save` renders it."""
     verdict = "matches" if explanation.matched else "does not match"
     colour = {"domain": ["holds", "fails"], "range": ["#4c78a8", "#e45756"]}
     across = {"type": "quantitative", "scale": {"domain": [0, 1]}, "title": "score"}

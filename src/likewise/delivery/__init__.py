@@ -1,8 +1,18 @@
-"""Delivery: messages in and out, kept until they are acknowledged."""
+"""Message delivery, shared by broker and pipeline: MQTT, webhooks, a spool, and a ledger of delivered batches."""
 
 from likewise.delivery.ledger import Ledger
-from likewise.delivery.mqtt import Address, Joined, Outgoing, joining, name_of
+from likewise.delivery.mqtt import Address, MqttConnection, MqttPublisher, client_name, mqtt_client
 from likewise.delivery.spool import Message, Spool
 from likewise.delivery.webhook import Webhook
 
-__all__ = ["Address", "Joined", "Ledger", "Message", "Outgoing", "Spool", "Webhook", "joining", "name_of"]
+__all__ = [
+    "Address",
+    "Ledger",
+    "Message",
+    "MqttConnection",
+    "MqttPublisher",
+    "Spool",
+    "Webhook",
+    "client_name",
+    "mqtt_client",
+]

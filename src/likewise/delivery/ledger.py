@@ -1,4 +1,4 @@
-"""A ledger of what was delivered: the number of the last batch whose messages are all out."""
+"""The ledger: the number of the last batch whose messages were all delivered."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 class Ledger:
-    """Keeps in a file which batch was delivered last; batches come in order.
+    """Stores the last delivered batch in a file; batches must come in order.
 
     >>> import tempfile
     >>> ledger = Ledger(Path(tempfile.mkdtemp()) / "delivered")
@@ -26,7 +26,7 @@ class Ledger:
             return False
 
     def add(self, batch: int) -> None:
-        """Record a batch; the file is replaced whole, so a crash leaves the old number or the new one."""
+        """Record a batch. The file is replaced atomically: after a crash it holds the old number or the new one."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         part = self._path.with_suffix(".part")
         part.write_text(str(batch))

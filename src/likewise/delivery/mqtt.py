@@ -1,4 +1,4 @@
-"""A connection to an MQTT broker, in or out, that says why it is refused and outlives a broker that restarts."""
+"""MQTT client connections: errors carry the broker's reason, and a client reconnects when the broker restarts."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from urllib.parse import unquote, urlsplit
 
 from likewise.errors import BuildError, DeliveryError, LikewiseError, MissingError
 
-_ANSWER: Final = 20.0
-"""Seconds in which a broker answers."""
-_UNDER_WAY: Final = 10_000
+_CONNECT_TIMEOUT: Final = 20.0
+"""Seconds to wait for the broker to accept a connection and its subscriptions."""
+_MAX_UNCONFIRMED: Final = 10_000
 _POLL = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A broker, from `mqtt://user:password@host:port`.
+    """A broker's address, from `mqtt://user:password@host:port`.
 
     >>> Address.parse("mqtt://localhost"), Address.parse("broker:1884").port
     (Address(host='localhost', port=1883, user=None, password=None, tls=False), 1884)
@@ -34,7 +34,7 @@ class Address:
 
     @classmethod
     def parse(cls, url: str) -> Address:
-        """The parts of an address; the scheme may be left out."""
+        """Parse a URL; the scheme is optional."""
         parts = urlsplit(url if "//" in url else f"mqtt://{url}")
         if parts.scheme not in ("mqtt", "mqtts") or not parts.hostname:
             raise BuildError(f"{url!r} is no address of an MQTT broker", hint="such as mqtt://localhost:1883")
@@ -43,34 +43,38 @@ class Address:
         return cls(parts.hostname, parts.port or (8883 if tls else 1883), user, password, tls)
 
 
-def name_of(path: str) -> str:
-    """A client's name of its own, and the same again: brokers throw out one whose name another comes with.
+def client_name(path: str) -> str:
+    """A client id derived from a path: unique and stable, since a broker drops a client whose id connects again.
 
-    >>> name_of("/data/state")
+    >>> client_name("/data/state")
     'likewise-c4f7d617'
     """
     return f"likewise-{blake2b(path.encode(), digest_size=4).hexdigest()}"
 
 
-def joining(broker: str, *, client: str, keeps: bool = False) -> Any:
-    """A client that is not yet connected; with `keeps` its session stays, and messages are acknowledged manually."""
+def mqtt_client(broker: str, *, client: str, persistent: bool = False) -> Any:
+    """A client that is not yet connected; if `persistent`, with a lasting session and manual acknowledgement."""
     import paho.mqtt.client as mqtt
     from paho.mqtt.enums import CallbackAPIVersion
 
     address = Address.parse(broker)
-    made = mqtt.Client(
-        CallbackAPIVersion.VERSION2, client_id=client, clean_session=not keeps, manual_ack=keeps, userdata=address
+    created = mqtt.Client(
+        CallbackAPIVersion.VERSION2,
+        client_id=client,
+        clean_session=not persistent,
+        manual_ack=persistent,
+        userdata=address,
     )
-    made.reconnect_delay_set(1, 5)
+    created.reconnect_delay_set(1, 5)
     if address.user is not None:
-        made.username_pw_set(address.user, address.password)
+        created.username_pw_set(address.user, address.password)
     if address.tls:
-        made.tls_set()
-    return made
+        created.tls_set()
+    return created
 
 
-class Joined:
-    """Connects, subscribes if there is something to subscribe to, also again, and knows whether the broker agreed."""
+class MqttConnection:
+    """Connects a client and subscribes to its topics, also after each reconnect."""
 
     def __init__(self, client: Any, topics: Sequence[tuple[str, int]] = ()) -> None:
         self._client = client
@@ -81,7 +85,7 @@ class Joined:
         client.on_subscribe = self._subscribed
 
     def wait(self, broker: str) -> None:
-        """Until the broker has agreed; from then on the client comes back by itself."""
+        """Connect, and wait until the broker has accepted; from then on the client reconnects automatically."""
         address = Address.parse(broker)
         place = f"{address.host}:{address.port}"
         try:
@@ -89,11 +93,11 @@ class Joined:
         except OSError as error:
             raise MissingError(f"no MQTT broker answers at {place}: {error}", hint="is it running?") from error
         self._client.loop_start()
-        if not self._answered.wait(_ANSWER) or self._refusal is not None:
+        if not self._answered.wait(_CONNECT_TIMEOUT) or self._refusal is not None:
             self._client.disconnect()
             self._client.loop_stop()
-            why = self._refusal or f"no answer in {_ANSWER:g} seconds"
-            raise LikewiseError(f"the MQTT broker at {place} refused: {why}", hint="check user, password and topic")
+            reason = self._refusal or f"no answer in {_CONNECT_TIMEOUT:g} seconds"
+            raise LikewiseError(f"the MQTT broker at {place} refused: {reason}", hint="check user, password and topic")
 
     def _connected(self, client: Any, _: Any, __: Any, reason: Any, ___: Any) -> None:
         if reason.is_failure:
@@ -112,25 +116,28 @@ class Joined:
             self._answered.set()
 
 
-class Outgoing:
-    """Messages that are out when it closes: each was confirmed by the broker, which may have been away meanwhile."""
+class MqttPublisher:
+    """Publishes messages; leaving the `with` block waits until the broker has confirmed all of them.
+
+    `patience` is how many seconds to wait for a connection, and for the next confirmation.
+    """
 
     def __init__(self, broker: str, *, client: str, patience: float) -> None:
         self._broker = broker
         self._patience = patience
-        self._client = joining(broker, client=client)
+        self._client = mqtt_client(broker, client=client)
         self._client.max_queued_messages_set(0)
         self._client.max_inflight_messages_set(1000)
         self._client.on_publish = self._published
-        self._out = 0
+        self._sent = 0
         self._confirmed = 0
 
     def __enter__(self) -> Self:
         end = time.monotonic() + self._patience
-        joined = Joined(self._client)
+        connection = MqttConnection(self._client)
         while True:
             try:
-                joined.wait(self._broker)
+                connection.wait(self._broker)
             except MissingError:
                 if time.monotonic() + 1 > end:
                     raise
@@ -139,11 +146,11 @@ class Outgoing:
                 return self
 
     def send(self, topic: str, payload: bytes) -> None:
-        """Hand over a message; without a connection it waits for the next one."""
-        # Messages under way have numbers, of which there are only 65,535.
-        self._wait(_UNDER_WAY)
+        """Queue a message; it is sent as soon as there is a connection."""
+        # MQTT has only 65,535 ids for unconfirmed messages.
+        self._wait(_MAX_UNCONFIRMED)
         self._client.publish(topic, payload, qos=1)
-        self._out += 1
+        self._sent += 1
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
@@ -153,14 +160,14 @@ class Outgoing:
             self._client.disconnect()
             self._client.loop_stop()
 
-    def _wait(self, most: int) -> None:
-        """Wait until at most `most` messages are unconfirmed; each confirmation starts the patience anew."""
+    def _wait(self, limit: int) -> None:
+        """Wait until at most `limit` messages are unconfirmed; each confirmation restarts the timeout."""
         last, end = self._confirmed, time.monotonic() + self._patience
-        while self._out - self._confirmed > most:
+        while self._sent - self._confirmed > limit:
             if self._confirmed > last:
                 last, end = self._confirmed, time.monotonic() + self._patience
             if time.monotonic() > end:
-                left = self._out - self._confirmed
+                left = self._sent - self._confirmed
                 raise DeliveryError(f"{self._broker} did not confirm {left:,} messages", hint="check the broker")
             time.sleep(_POLL)
 

@@ -1,8 +1,7 @@
-"""A spool: messages numbered and kept on disk from their arrival until they are no longer asked for.
+"""A spool: messages on disk, numbered in order of arrival and readable again until they are dropped.
 
-MQTT has no offsets: an acknowledged message is gone from the broker. Spark must be able to ask again for the same
-messages after a crash, so each is on disk before it is acknowledged. Messages that arrive together share one wait for
-the disk.
+MQTT has no offsets: an acknowledged message is gone from the broker. After a crash Spark reads the same messages
+again, so each must be on disk before it is acknowledged. Messages that arrive together share one `fsync`.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from typing import BinaryIO, TypeAlias
 import msgspec
 
 Message: TypeAlias = tuple[str, bytes, int]
-"""Topic, payload, and when it arrived (microseconds since 1970)."""
+"""Topic, payload, and time of arrival (microseconds since 1970)."""
 
 SEGMENT = 4096
 _LENGTH = struct.Struct("<I")
@@ -27,7 +26,7 @@ _decode = msgspec.msgpack.Decoder(tuple[str, bytes, int]).decode
 
 
 class Spool:
-    """A folder of segments, each named by the number of its first message; safe against a kill at any time.
+    """A folder of segment files, each named by the number of its first message; survives a kill at any moment.
 
     >>> import tempfile
     >>> spool = Spool(tempfile.mkdtemp())
@@ -49,7 +48,7 @@ class Spool:
         self.durable = self.next
 
     def append(self, message: Message) -> int:
-        """Keep a message and give its number; it survives the process from now on, and the power after `sync`."""
+        """Write a message and return its number; it survives a crash of the process, and after `sync` a power cut."""
         data = _encode(message)
         with self._lock:
             if self._file is None or self.next - self._begin >= self._segment:
@@ -61,14 +60,14 @@ class Spool:
             return self.next - 1
 
     def sync(self) -> int:
-        """Wait until all that was appended is on the disk; gives how many messages are."""
+        """Wait until all appended messages are on disk; returns the number after the last of them."""
         with self._lock:
             file, count = self._file, self.next
             if file is None or count == self.durable:
                 return self.durable
             handle = os.dup(file.fileno())
         try:
-            # Not under the lock: more may be appended meanwhile, and waits for the next time.
+            # Outside the lock, so that messages can be appended meanwhile; the next sync covers those.
             os.fsync(handle)
         finally:
             os.close(handle)
@@ -77,7 +76,7 @@ class Spool:
             return self.durable
 
     def read(self, start: int, end: int) -> Iterator[Message]:
-        """The messages with the numbers from `start` up to, not including, `end`."""
+        """The messages numbered from `start` up to, but not including, `end`."""
         for begin, path in self._segments():
             if begin >= end:
                 return
@@ -86,7 +85,7 @@ class Spool:
                     yield _decode(data)
 
     def forget(self, end: int) -> None:
-        """Drop the segments that hold nothing from `end` on."""
+        """Delete the segments whose messages are all numbered below `end`."""
         with self._lock:
             segments = self._segments()
             for (_, path), (following, _) in pairwise(segments):
@@ -94,7 +93,7 @@ class Spool:
                     path.unlink(missing_ok=True)
 
     def skip_to(self, number: int) -> None:
-        """Number the next message no lower than this: the folder was emptied, but Spark has counted on."""
+        """Number the next message `number` or higher: if the folder was emptied, Spark's offset is ahead of it."""
         with self._lock:
             if number > self.next:
                 self.next = self.durable = number
@@ -115,7 +114,7 @@ class Spool:
         _sync_folder(self.folder)
 
     def _end(self) -> None:
-        """Close a segment, of which nothing may be missing from the disk: who syncs later looks at the next one."""
+        """Sync and close the open segment; `sync` only covers the segment that is open."""
         assert self._file is not None
         os.fsync(self._file.fileno())
         self._file.close()
@@ -138,7 +137,7 @@ class Spool:
 
 
 def _sync_folder(folder: Path) -> None:
-    """A new file is there after a power cut only if its folder says so."""
+    """Sync a folder, without which a new file may be gone after a power cut."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -147,11 +146,11 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _records(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Where each whole record ends, and its bytes."""
+    """The end position and the bytes of each complete record."""
     place = 0
     try:
         file = path.open("rb")
-    except FileNotFoundError:  # forgotten while it was about to be read
+    except FileNotFoundError:  # deleted by `forget` meanwhile
         return
     with file:
         while len(head := file.read(_LENGTH.size)) == _LENGTH.size:

@@ -14,17 +14,16 @@ from typing import Final
 from likewise.errors import BuildError, DeliveryError
 
 PATIENCE: Final = 60.0
-"""Seconds for which a receiver that does not answer is asked again."""
+"""Seconds for which delivery is retried."""
 _TIMEOUT: Final = 30.0
 _LONGEST_PAUSE: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """A receiver by its address.
+    """Posts to one URL.
 
-    A receiver that does not answer, or says that it cannot now (429, 5xx), is asked again for `patience` seconds; one
-    that refuses the message (other 4xx) fails at once.
+    No answer and the codes 429 and 5xx are retried for `patience` seconds; other 4xx codes fail at once.
     """
 
     url: str
@@ -36,7 +35,7 @@ class Webhook:
             raise BuildError(f"{self.url!r} is not the address of a webhook", hint="such as http://localhost:8000/hook")
 
     def post(self, body: bytes, *, key: str) -> None:
-        """Send one document; the receiver knows a repeat by its `Idempotency-Key`."""
+        """Send one document; `key` is its `Idempotency-Key`, by which the receiver can drop a repeat."""
         headers = {"Content-Type": "application/json", "Idempotency-Key": key, **self.headers}
         request = urllib.request.Request(self.url, data=body, headers=headers, method="POST")
         end = time.monotonic() + self.patience
@@ -52,5 +51,5 @@ class Webhook:
 
 
 def _is_final(error: Exception) -> bool:
-    """A receiver that refuses what it was sent will refuse it again; one that is down may come back."""
+    """Whether a retry is useless: the receiver rejected the message itself."""
     return isinstance(error, urllib.error.HTTPError) and error.code < 500 and error.code != 429

@@ -20,7 +20,7 @@ from likewise.broker.errors import BusyError, QuotaError, StorageError
 from likewise.broker.intake import Gathered, gather_cloudevents, gather_lines
 from likewise.broker.settings import MqttSettings
 from likewise.broker.store.records import Letter, Notice, now
-from likewise.delivery import Joined, joining
+from likewise.delivery import MqttConnection, mqtt_client
 from likewise.errors import BuildError, LikewiseError
 from likewise.events import Event
 
@@ -115,13 +115,13 @@ class MqttBridge:
                 return
 
     def _join(self) -> None:
-        client = joining(self._settings.url, client=self._settings.client_id, keeps=True)
+        client = mqtt_client(self._settings.url, client=self._settings.client_id, persistent=True)
         client.max_inflight_messages_set(1000)
         client.max_queued_messages_set(0)
         client.on_message = self._received
         client.on_publish = self._delivered
         group = f"$share/{self._settings.group}/" if self._settings.group else ""
-        joined = Joined(client, [(group + template.filter, 1) for template in self._templates])
+        connection = MqttConnection(client, [(group + template.filter, 1) for template in self._templates])
         client.on_disconnect = self._lost
         subscribe = client.on_connect
 
@@ -133,7 +133,7 @@ class MqttBridge:
 
         client.on_connect = connected
         self._client = client
-        joined.wait(self._settings.url)
+        connection.wait(self._settings.url)
 
     def _lost(self, *_: Any) -> None:
         self.state = "connection lost"

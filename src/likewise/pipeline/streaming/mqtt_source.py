@@ -18,7 +18,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 
-from likewise.delivery import Address, Joined, Message, Spool, joining
+from likewise.delivery import Address, Message, MqttConnection, Spool, mqtt_client
 from likewise.errors import BuildError
 
 if TYPE_CHECKING:
@@ -193,14 +193,14 @@ class Thanks:
 
 def connect(options: Mapping[str, str], thanks: Thanks) -> Any:
     """A client that spools every message of the topics, in a thread of its own; back when it is subscribed."""
-    client = joining(options["broker"], client=options.get("client", "likewise"), keeps=True)
+    client = mqtt_client(options["broker"], client=options.get("client", "likewise"), persistent=True)
     topics = [(topic, int(options.get("qos", "1"))) for topic in options["topics"].split("\n")]
-    joined = Joined(client, topics)
+    connection = MqttConnection(client, topics)
 
     def keep(ours: Any, _: Any, message: Any) -> None:
         kept = (message.topic, bytes(message.payload), time.time_ns() // 1000)
         thanks.keep(kept, partial(ours.ack, message.mid, message.qos))
 
     client.on_message = keep
-    joined.wait(options["broker"])
+    connection.wait(options["broker"])
     return client

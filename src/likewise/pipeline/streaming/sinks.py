@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 import pyarrow as pa
 
-from likewise.delivery import Ledger, Outgoing, Webhook, name_of
+from likewise.delivery import Ledger, MqttPublisher, Webhook, client_name
 from likewise.errors import BuildError, DeliveryError
 
 if TYPE_CHECKING:
@@ -75,8 +75,8 @@ class MqttSink:
         ledger = Ledger(self.ledger)
         if ledger.has(batch):
             return
-        client = self.client or name_of(self.ledger)
-        with Outgoing(self.broker, client=client, patience=self.patience) as outgoing:
+        client = self.client or client_name(self.ledger)
+        with MqttPublisher(self.broker, client=client, patience=self.patience) as outgoing:
             for at, row in enumerate(in_order(rows)):
                 outgoing.send(self._topic(row), _encode({"key": f"{batch}-{at}", **row}))
         ledger.add(batch)

@@ -115,11 +115,11 @@ def _socket(spark: SparkSession, options: dict[str, str], _places: Places, mappi
 
 
 def _mqtt(spark: SparkSession, options: dict[str, str], places: Places, mapping: RecordMapping | None) -> DataFrame:
-    from likewise.delivery import name_of
+    from likewise.delivery import client_name
     from likewise.pipeline.streaming.mqtt_source import read_mqtt
 
     topics = _need(options, "topic", "mqtt").split(",")
-    broker, client = _need(options, "broker", "mqtt"), options.pop("client", name_of(places.spool))
+    broker, client = _need(options, "broker", "mqtt"), options.pop("client", client_name(places.spool))
     written = options.pop("format", "jsonl")
     rows = read_mqtt(spark, broker, topics=topics, spool=options.pop("spool", places.spool), client=client)
     return decode_records(rows, format=written, stamp=True, mapping=mapping)
