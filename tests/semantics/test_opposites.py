@@ -33,6 +33,12 @@ def opposites(wordnet: WordNet) -> Opposites:
         "online offline",  # written with a hyphen there
         "started stopped",  # one of them in a rare sense
         "unlogged logged",  # not in WordNet: over the prefix
+        "unplugged plugged",  # WordNet has only `plug in` as the antonym
+        "dehumidifier humidifier",  # WordNet lists neither
+        "overvoltage undervoltage",  # opposite prefixes
+        "uplink downlink",
+        "tachycardia bradycardia",
+        "odd even",
         "higher lower",
         "north south",
         "supply return",  # from the list of what WordNet lacks
@@ -59,6 +65,8 @@ def test_opposites_are_found_from_both_sides(opposites: Opposites, pair: str) ->
         "strength weak",  # a weak signal has a strength
         "union ion",  # no prefix, though it looks like one
         "increase crease",
+        "inflammable flammable",  # a prefix that changes nothing
+        "pretest posture",
         "leave go",  # both are manners of what has antonyms, but not of opposite things
         "light dimmer",  # a thing, not more dim
         "heater ice",  # nor the act of heating

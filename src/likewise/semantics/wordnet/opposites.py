@@ -60,7 +60,11 @@ _ACT = re.compile(r"(?:the )?act of |(?:a person|someone|one) who ")
 _KEPT = 32_768
 _NUMBERS = frozenset({"cardinal", "ordinal"})  # antonyms for WordNet, but "first" is no opposite of "one"
 _ADJECTIVE = files.PARTS.index("adj")
-_UNKNOWN_PREFIXES = ("un", "non", "in", "dis")
+_PREFIXES = tuple(tuple(line.split(":")) for line in words_in("opposite_prefixes", package="likewise.semantics"))
+"""Pairs of prefixes that make opposites of the same word."""
+_DENYING_PREFIXES = ("un", "non", "dis", "de")
+_DENYING_PREFIXES_OF_UNKNOWN_WORDS = (*_DENYING_PREFIXES, "in")
+"""Of words that WordNet lists, `in` may mean the same with and without: flammable, inflammable."""
 _DENIAL = re.compile(
     r"(?:not|without|lacking|having no|with no|free (?:of|from)|devoid of) (?:being |having been |an? |any )?"
     r"(?P<words>[a-z]+(?: or [a-z]+)*)"
@@ -103,8 +107,8 @@ class Opposites:
     Direct ones are the antonym pointers of a word's common senses (open, closed). Indirect ones go over the adjective
     that a satellite is similar to (vacant, empty, full), over the verb of which another is a manner (depart, leave,
     arrive), over the act that a noun names (arrival, arrive), over what a definition denies (vacant: "without an
-    occupant"), and over a prefix where WordNet does not know the word. A list of words that exclude each other has what
-    WordNet lacks (supply, return).
+    occupant"), and over prefixes (unplugged, overvoltage). A list of words that exclude each other has what WordNet
+    lacks (supply, return).
     """
 
     def __init__(self, wordnet: WordNet) -> None:
@@ -154,8 +158,9 @@ class Opposites:
         bare = {text, *(form for part in forms for form in forms[part])}
         excluded = (other for word in bare for other in EXCLUSIVE.get(word, ()))
         denied = {*self._names(_follow(common, self._antonym)), *self._denied(common), *excluded}
-        if not common:
-            denied.update(self._without_prefix(text))
+        for form in bare:
+            denied.update(self._without_prefix(form, known=bool(forms)))
+            denied.update(_with_opposite_prefix(form))
         # A manner of leaving says that one leaves; it does not deny all that leaving denies.
         manners = _follow(self._without_antonym(common | verbs), self._general)
         # Only what has an antonym can be denied; the rest would fill the memory for nothing.
@@ -202,11 +207,14 @@ class Opposites:
                 for other in self._wordnet.pointers(sense.synset, ["+"]):
                     yield from (name for name in self._wordnet.words(other) if _akin([name], form))
 
-    def _without_prefix(self, text: str) -> Iterator[str]:
-        for prefix in _UNKNOWN_PREFIXES:
+    def _without_prefix(self, text: str, *, known: bool) -> Iterator[str]:
+        """The words that a word denies by its prefix: `plug` for `unplug`, `humidifier` for `dehumidifier`."""
+        for prefix in _DENYING_PREFIXES if known else _DENYING_PREFIXES_OF_UNKNOWN_WORDS:
             rest = text.removeprefix(prefix)
             if rest != text and len(rest) >= STEM:
-                yield from (form for forms in self._forms(rest).values() for form in forms)
+                forms = [form for found in self._forms(rest).values() for form in found]
+                # WordNet may list neither; a word that it does list is not cut into parts that it does not.
+                yield from forms or ([] if known else [rest])
 
 
 @lru_cache(maxsize=_KEPT)
@@ -263,6 +271,19 @@ def _edges(
 def _follow(senses: Iterable[int], edges: Mapping[int, Sequence[int]]) -> Iterator[int]:
     for sense in senses:
         yield from edges.get(sense, ())
+
+
+def _with_opposite_prefix(text: str) -> Iterator[str]:
+    """The same word with the opposite prefix.
+
+    >>> list(_with_opposite_prefix("overvoltage"))
+    ['undervoltage']
+    """
+    for pair in _PREFIXES:
+        for prefix, opposite in (pair, pair[::-1]):
+            rest = text.removeprefix(prefix)
+            if rest != text and len(rest) >= STEM:
+                yield opposite + rest
 
 
 def _akin(names: Iterable[str], word: str) -> bool:
