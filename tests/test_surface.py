@@ -65,7 +65,7 @@ def test_reprs_are_short_and_notebooks_get_html() -> None:
     assert repr(single) == "Notification('s', events=[e1], score=0.900)"
     assert repr(detected.detection) == "Detection('p', events=[e2, e3], probability=1.000)"
     assert repr(engine) == "<Engine: 1 subscription to single events, 1 pattern>"
-    assert str(why).startswith('90 % · "notebook computer" answers device = laptop~')
+    assert str(why).startswith("s matches e1 with 90 %\n  • device = laptop~  ↔  device: notebook computer  90 %")
     for shown in (engine, single, single.match, why, detected, detected.detection):
         assert len(repr(shown)) < 120
         assert "<" in shown._repr_html_()  # type: ignore[union-attr]

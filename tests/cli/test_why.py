@@ -23,7 +23,9 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_why_and_why_not_for_a_subscription_as_text(capfd: Any) -> None:
     assert run(["why", EVENT, "a: {type = presence}"]) == 0
-    assert capfd.readouterr().out.startswith('100 % · "presence" answers type = presence (exact) · a matches e1')
+    assert capfd.readouterr().out.startswith(
+        "a matches e1 with 100 %\n  • type = presence  ↔  type: presence  100 %, exact"
+    )
     assert run(["why", EVENT, "a: {room > 200, type = presence}"]) == 0
     told = capfd.readouterr().out
     assert "a does not match e1" in told
@@ -35,7 +37,8 @@ def test_why_for_a_pattern_says_which_part_came_and_what_was_missing(capfd: Any)
     assert run(["why", EVENT, pattern]) == 0
     told = capfd.readouterr().out
     assert "e1 answers first of p" in told
-    assert "nothing answers type = alarm" in told or "is no answer to type = alarm" in told
+    assert "  second does not match e1: 0 %" in told
+    assert "why not: type = alarm is not answered" in told
     assert run(["why", EVENT, pattern, "--json"]) == 0
     assert json.loads(capfd.readouterr().out)["parts"]["second"]["matched"] is False
 

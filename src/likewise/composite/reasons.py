@@ -274,9 +274,8 @@ class PatternExplanation:
         answered = [role for role, part in self.parts if part.matched]
         what = f"answers {' and '.join(answered)}" if answered else "answers no part"
         lines = [f"{self.event} {what} of {self.pattern}"]
-        for role, part in self.parts:
-            inner = part.text(full=full).splitlines()
-            lines += [f"  {role}: {inner[0]}", *(f"  {line}" for line in inner[1:])]
+        for _, part in self.parts:
+            lines += [f"  {line}" for line in part.text(full=full).splitlines()]
         for role, attribute in self.lacks:
             lines.append(f"  {role}: a condition asks for {attribute!r}, which {self.event} does not have")
         return lines

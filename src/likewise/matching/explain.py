@@ -1,14 +1,13 @@
 """Explanations: why an event matches a subscription, or why not.
 
-A person reads the verdict in words first, then the numbers of each predicate, and concepts on request.
+The text has the result first, then a line for each predicate; the full text adds similarities and weights.
 """
 
 from __future__ import annotations
 
 import html
 import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -27,7 +26,7 @@ from likewise.semantics import Evidence, Measure, Shared
 
 @dataclass(frozen=True, slots=True)
 class PredicateStep:
-    """One predicate: what answers it, how well, and where the score stands after it."""
+    """One predicate: the tuple that answers it, how well, and the score up to this predicate."""
 
     predicate: str
     answer: tuple[str, Value] | None
@@ -41,16 +40,19 @@ class PredicateStep:
     without_themes: float | None = None
     shared: tuple[Shared, ...] = ()
     attribute_evidence: tuple[Shared, ...] = ()
-    """The bits for and against the attribute, where terms are weighed by evidence."""
+    """Weights in bits for and against the attribute, with the approach evidence."""
     value_evidence: tuple[Shared, ...] = ()
-    """The same for the value."""
+    """Weights in bits for and against the value, with the approach evidence."""
     apart: str = ""
-    """Where it failed: which tuple the measure holds apart, however related, because of opposites or codes."""
+    """For a predicate that failed: a tuple that was ruled out because of opposite words or different codes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Every step, the verdict, and for a non-match what failed and what would have been enough."""
+    """The result for one event and one subscription, predicate by predicate.
+
+    For a non-match, `failing` is the weakest predicate and `enough` the similarity that it would have needed.
+    """
 
     subscription: str
     event: str
@@ -63,85 +65,76 @@ class Explanation:
     enough: float | None = None
     note: str = ""
     prior: float | None = None
-    """Where the stream is known: how likely its events answer all predicates before words are compared, in bits."""
+    """With a known stream: log odds, in bits, that an event answers all predicates, before any word is compared."""
 
     @property
     def matched(self) -> bool:
         """Whether the event matches."""
         return self.failing is None
 
+    @property
+    def why_not(self) -> str:
+        """The predicate that failed and the similarity it would have needed; empty for a match."""
+        if self.failing is None:
+            return ""
+        step = self.steps[self.failing]
+        answered = step.answer is not None
+        reached = f"reaches {100 * step.similarity:.1f} %" if answered else "is not answered"
+        if self.note or step.apart:
+            return f"{step.predicate} {reached}; {self.note or step.apart}"
+        if self.enough is None:
+            return f"{step.predicate} {reached}, and other predicates are too low as well"
+        needed = f", {100 * self.enough:.1f} % would have been enough" if answered else ""
+        return f"{step.predicate} {reached}{needed}"
+
+    @property
+    def summary(self) -> str:
+        """One line: what answers which predicate and why, or for a non-match which predicate fails."""
+        return _reasons_for(self) if self.matched else _reason_against(self)
+
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return asdict(self) | {"matched": self.matched}
 
     def text(self, *, full: bool = False) -> str:
-        """For people: the verdict in words, then numbers; `full` adds the score so far and the shared concepts."""
-        return "\n".join([verdict(self), *self._details()] if full else summary_lines(self))
+        """The result, then a line for each predicate; `full` adds similarities, evidence and shared concepts."""
+        lines = [self._headline()]
+        if full:
+            lines += self._settings()
+        for number, step in enumerate(self.steps):
+            mark = "✗" if number == self.failing else "•"
+            lines.append(f"  {mark} {_line(step)}")
+            if full:
+                lines += [f"      {line}" for line in _details(step)]
+        if self.failing is not None:
+            lines.append(f"  why not: {self.why_not}")
+        return "\n".join(lines)
 
     def __str__(self) -> str:
         return self.text()
 
     def __repr__(self) -> str:
-        verdict = "matches" if self.matched else "does not match"
-        return f"<Explanation: {self.subscription} {verdict} {self.event}, score {self.score:.3f}>"
+        return f"<Explanation: {self._pair()}, score {self.score:.3f}>"
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(self.text())}</pre>"
 
-    def _details(self) -> list[str]:
-        verdict = "matches" if self.matched else "does not match"
-        head = f"{self.subscription} {verdict} {self.event}: score {self.score:.3f}, threshold {self.threshold:.3f}"
-        lines = [f"{head} ({self.approach}, {self.aggregation})"]
+    def _pair(self) -> str:
+        return f"{self.subscription} {'matches' if self.matched else 'does not match'} {self.event}"
+
+    def _headline(self) -> str:
+        if self.matched:
+            return f"{self._pair()} with {percent(self.score)}"
+        return f"{self._pair()}: {percent(self.score)}, threshold {percent(self.threshold)}"
+
+    def _settings(self) -> list[str]:
+        lines = [f"  score {self.score:.3f}, threshold {self.threshold:.3f} ({self.approach}, {self.aggregation})"]
         if self.prior is not None:
             share = 1 / (1 + 2**-self.prior)
-            lines.append(f"  {self.prior:+.1f} prior: about {share:.0%} of the stream's events may answer all of it")
-        for number, step in enumerate(self.steps):
-            lines += _lines(step, failed=number == self.failing)
-        if self.failing is not None:
-            lines.append(f"  why not: {self.why_not}")
+            lines.append(
+                f"  {self.prior:+.1f} prior: about {share:.0%} of the stream's events may answer all predicates"
+            )
         return lines
-
-    @property
-    def why_not(self) -> str:
-        """The predicate that failed and what would have been enough; empty for a match."""
-        if self.failing is None:
-            return ""
-        step = self.steps[self.failing]
-        reached = f"{step.predicate} reaches {step.similarity:.3f}"
-        if self.note:
-            return f"{reached}; {self.note}"
-        if step.apart:
-            return f"{reached}; {step.apart}"
-        if self.enough is None:
-            return f"{reached}, and even 1 would not be enough: others are too low as well"
-        return f"{reached}, {self.enough:.3f} would have been enough"
-
-
-def _lines(step: PredicateStep, *, failed: bool) -> list[str]:
-    mark = "✗" if failed else "•"
-    if step.answer is None:
-        return [f"  {mark} {step.predicate}  ↔  nothing answers it  score so far {step.running:.3f}"]
-    name, value = step.answer
-    kinds = " × ".join(
-        f"{what} {'exact' if exact else '~'} {score:.3f}"
-        for what, exact, score in (
-            ("attribute", step.attribute_exact, step.attribute_similarity),
-            ("value", step.value_exact, step.value_similarity),
-        )
-    )
-    out = [
-        f"  {mark} {step.predicate}  ↔  {name}: {value}",
-        f"      similarity {step.similarity:.3f} = {kinds}, probability {step.probability:.3f},"
-        f" score so far {step.running:.3f}",
-    ]
-    if step.without_themes is not None:
-        out.append(f"      without themes {step.without_themes:.3f}, so they changed it by"
-                   f" {step.similarity - step.without_themes:+.3f}")  # fmt: skip
-    for what, evidence in (("attribute", step.attribute_evidence), ("value", step.value_evidence)):
-        out += [f"      {what}: {weight.weight:+.1f} {weight.concept}" for weight in evidence]
-    if step.shared:
-        out.append("      shared: " + ", ".join(f"{one.concept} ({one.weight:.3f})" for one in step.shared))
-    return out
 
 
 def explain(
@@ -158,10 +151,10 @@ def explain(
     commonness: Commonness,
     out_of_topics: Sequence[int] = (),
 ) -> Explanation:
-    """The explanation of one pair; `plain` are its matrices without themes, `out_of_topics` what meets no topic.
+    """Explain one pair of event and profile.
 
-    `beside` is the measure of values, which may know those of the stream; `commonness` says how common answers to the
-    predicates are there.
+    `plain` are the matrices without themes, `beside` is the measure of values (with the values of a known stream),
+    `commonness` is how common answers to the predicates are, `out_of_topics` lists predicates that share no topic.
     """
     combined = parts.combined
     columns = _chosen(combined, distinct=distinct)
@@ -170,36 +163,39 @@ def explain(
     reached: list[float] = []
     for row, predicate in enumerate(profile.predicates):
         column = columns[row]
-        found = 0.0 if column is None or row in out_of_topics else float(combined[row, column])
-        reached.append(found)
+        similarity = 0.0 if column is None or row in out_of_topics else float(combined[row, column])
+        reached.append(similarity)
         running = aggregate(reached, settings.aggregation, commonness=commonness.some(range(row + 1)))
         if column is None:
             steps.append(PredicateStep(format_predicate(predicate), None, False, False, 0.0, 0.0, 0.0, 0.0, running))
             continue
-        said = event.tuples[column]
+        answer = event.tuples[column]
         steps.append(
             PredicateStep(
                 format_predicate(predicate),
-                said,
+                answer,
                 not (predicate.attribute_approximate and measure is not None),
                 not (predicate.value_approximate and measure is not None),
                 float(parts.attributes[row, column]),
                 float(parts.values[row, column]),
-                found,
+                similarity,
                 float(shares[row, column]),
                 running,
                 None if plain is None else float(plain.combined[row, column]),
-                _reasons(predicate, said, measure, profile=profile, event=event, settings=settings),
+                _shared(predicate, answer, measure, profile=profile, event=event, settings=settings),
                 *_evidence(
-                    predicate, said, (measure, beside), parts=(parts.attributes[row, column], parts.values[row, column])
+                    predicate,
+                    answer,
+                    (measure, beside),
+                    parts=(parts.attributes[row, column], parts.values[row, column]),
                 ),
             )
         )
     score = aggregate(reached, settings.aggregation, commonness=commonness)
     failing = None if score > 0 and score >= settings.threshold - 1e-6 else int(np.argmin(reached))
     if failing is not None and measure is not None:
-        kept_off = _held_apart(profile.predicates[failing], event, measure, near=parts.attributes[failing])
-        steps[failing] = replace(steps[failing], apart=kept_off)
+        apart = _ruled_out(profile.predicates[failing], event, measure, near=parts.attributes[failing])
+        steps[failing] = replace(steps[failing], apart=apart)
     return Explanation(
         name,
         event.id,
@@ -210,7 +206,7 @@ def explain(
         tuple(steps),
         failing,
         None if failing is None else enough_for(reached, failing, settings, commonness),
-        "its topics and the event's have nothing in common" if failing is not None and failing in out_of_topics else "",
+        "its value and the event share no topic" if failing is not None and failing in out_of_topics else "",
         _prior(commonness) if settings.aggregation is Aggregation.JOINT else None,
     )
 
@@ -223,7 +219,7 @@ def _prior(commonness: Commonness) -> float | None:
 def enough_for(
     reached: Sequence[float], failing: int, settings: Settings, commonness: Commonness | None = None
 ) -> float | None:
-    """The similarity of one predicate with which the others would do; None if there is none up to 1.
+    """The similarity that the failing predicate needs for the score to reach the threshold; None if above 1.
 
     >>> from likewise.matching.settings import Approach
     >>> settings = Settings(Approach("approximate"), 0.5, 1, Aggregation.GEOMETRIC)
@@ -247,17 +243,17 @@ def enough_for(
 
 
 def _enough_cautious(others: Sequence[float], threshold: float) -> float:
-    """Where the predicate that is asked for is the weakest, it counts twice; else another one does."""
+    """The similarity that one predicate needs by the cautious mean, in which the weakest predicate counts twice."""
     count, rest = len(others) + 1, float(np.prod(others)) if others else 1.0
     weakest = min(others, default=1.0)
     if rest <= 0:
         return np.inf
-    itself = float((threshold**2 / rest ** (1 / count)) ** (count / (count + 1)))
-    return itself if itself <= weakest else float((threshold**2 / weakest) ** count / rest)
+    as_weakest = float((threshold**2 / rest ** (1 / count)) ** (count / (count + 1)))
+    return as_weakest if as_weakest <= weakest else float((threshold**2 / weakest) ** count / rest)
 
 
 def _chosen(combined: np.ndarray[Any, Any], *, distinct: bool) -> list[int | None]:
-    """The tuple of each predicate: of the best mapping, or where there is none, the best of its row."""
+    """The tuple of each predicate in the best mapping, or without a mapping the best of its row."""
     if not combined.shape[1]:
         return [None] * len(combined)
     best = best_assignments(combined, 1, distinct=distinct)
@@ -266,9 +262,9 @@ def _chosen(combined: np.ndarray[Any, Any], *, distinct: bool) -> list[int | Non
     return [int(row.argmax()) if row.any() else None for row in combined]
 
 
-def _reasons(
+def _shared(
     predicate: Predicate,
-    said: tuple[str, Value],
+    answer: tuple[str, Value],
     measure: Measure | None,
     *,
     profile: Profile,
@@ -279,34 +275,33 @@ def _reasons(
     if measure is None or isinstance(measure, Evidence):
         return ()
     themes = (profile.theme, event.theme) if settings.approach.base == "thematic" else ((), ())
-    pairs = _by_meaning(predicate, said)
+    pairs = _compared_terms(predicate, answer)
     if not pairs or pairs[-1][0] == pairs[-1][1]:
         return ()
-    mine, theirs = pairs[-1]
-    return tuple(measure.reason(mine, theirs, subscription_theme=themes[0], event_theme=themes[1], limit=3))
+    subscribed, published = pairs[-1]
+    return tuple(measure.reason(subscribed, published, subscription_theme=themes[0], event_theme=themes[1], limit=3))
 
 
 def _evidence(
     predicate: Predicate,
-    said: tuple[str, Value],
+    answer: tuple[str, Value],
     measures: tuple[Measure | None, Measure | None],
     *,
     parts: tuple[float, float],
 ) -> tuple[tuple[Shared, ...], tuple[Shared, ...]]:
-    """The bits behind both parts of an entry; what its surroundings in the system add is the last of them."""
+    """The weights behind attribute and value; the last weight is what the other terms of the system add."""
     measure, beside = measures
     if not isinstance(measure, Evidence) or not isinstance(beside, Evidence):
         return (), ()
-    name, value = predicate.attribute, predicate.value
-    mine = _weighed(measure, normalise(name), normalise(said[0]), parts[0]) if predicate.attribute_approximate else ()
-    by_meaning = _by_meaning(predicate, said)[1 if predicate.attribute_approximate else 0 :]
-    if not by_meaning or predicate.operator is not Operator.EQ or isinstance(value, Range):
-        return mine, ()
-    return mine, _weighed(beside, *by_meaning[0], parts[1])
+    pairs = _compared_terms(predicate, answer)
+    attribute = _weights(measure, *pairs.pop(0), parts[0]) if predicate.attribute_approximate else ()
+    if not pairs or predicate.operator is not Operator.EQ or isinstance(predicate.value, Range):
+        return attribute, ()
+    return attribute, _weights(beside, *pairs[0], parts[1])
 
 
-def _weighed(measure: Evidence, mine: str, theirs: str, reached: float) -> tuple[Shared, ...]:
-    weights = [Shared(weight.text, weight.bits, weight.kind) for weight in measure.weights(mine, theirs)]
+def _weights(measure: Evidence, subscribed: str, published: str, reached: float) -> tuple[Shared, ...]:
+    weights = [Shared(weight.text, weight.bits, weight.kind) for weight in measure.weights(subscribed, published)]
     if len(weights) == 1 or not 0 < reached < 1:
         return tuple(weights)
     rest = float(np.log2(reached / (1 - reached))) - sum(weight.weight for weight in weights)
@@ -314,52 +309,44 @@ def _weighed(measure: Evidence, mine: str, theirs: str, reached: float) -> tuple
     return (*weights, Shared(text, rest)) if abs(rest) >= 0.05 else tuple(weights)
 
 
-def _held_apart(predicate: Predicate, event: Event, measure: Measure, *, near: NDArray[np.float64]) -> str:
-    """Of the tuples whose words the measure holds apart, the one with the nearest attribute, and the reason."""
-    found = [
+def _ruled_out(predicate: Predicate, event: Event, measure: Measure, *, near: NDArray[np.float64]) -> str:
+    """A tuple that the measure rules out however related it is (the one with the nearest attribute), and the reason."""
+    ruled_out = [
         (column, why)
-        for column, said in enumerate(event.tuples)
-        for mine, theirs in _by_meaning(predicate, said)
-        if (why := measure.apart(mine, theirs))
+        for column, answer in enumerate(event.tuples)
+        for subscribed, published in _compared_terms(predicate, answer)
+        if (why := measure.apart(subscribed, published))
     ]
-    if not found:
+    if not ruled_out:
         return ""
-    column, why = max(found, key=lambda one: near[one[0]])
+    column, why = max(ruled_out, key=lambda pair: near[pair[0]])
     name, value = event.tuples[column]
-    return f"{name}: {value} is no answer, since {why}"
+    return f"{name}: {value} is ruled out, since {why}"
 
 
-def _by_meaning(predicate: Predicate, said: tuple[str, Value]) -> list[tuple[str, str]]:
-    """The terms of a predicate and a tuple that a measure compares: attributes, then values."""
+def _compared_terms(predicate: Predicate, answer: tuple[str, Value]) -> list[tuple[str, str]]:
+    """Pairs of a predicate's and a tuple's terms that a measure compares: attributes, then values."""
     pairs: list[tuple[str, str]] = []
     if predicate.attribute_approximate:
-        pairs.append((normalise(predicate.attribute), normalise(said[0])))
+        pairs.append((normalise(predicate.attribute), normalise(answer[0])))
     value = predicate.value
     by_meaning = predicate.value_approximate and predicate.operator in (Operator.EQ, Operator.NE)
-    if by_meaning and not isinstance(value, Range) and kind_of(value) == kind_of(said[1]) == TEXT:
-        pairs.append((term_of(value), term_of(said[1])))
+    if by_meaning and not isinstance(value, Range) and kind_of(value) == kind_of(answer[1]) == TEXT:
+        pairs.append((term_of(value), term_of(answer[1])))
     return pairs
 
 
-# The explanation as a person would say it.
+# The explanation in words.
 
 
 _NUMBER = re.compile(r" -?\d\.\d\d\b")
 
-_NAMED = 3
-"""Reasons in a verdict; more would not be read."""
-
-
-def verdict(explanation: Explanation) -> str:
-    """One line: how sure, what answers what and why, and which subscription matches which event."""
-    held = "matches" if explanation.matched else "does not match"
-    pair = f"{explanation.subscription} {held} {explanation.event}"
-    told = _because(explanation) if explanation.matched else _because_not(explanation)
-    return f"{percent(explanation.score)} · {told} · {pair}"
+_MOST_REASONS = 3
+"""Predicates that a summary gives a reason for; the rest are counted."""
 
 
 def percent(score: float) -> str:
-    """A score as people say it; what is not sure is never 100 %.
+    """A score in percent; only 1 is 100 %, and only 0 is 0 %.
 
     >>> percent(0.917), percent(0.9999), percent(1.0), percent(0.001)
     ('92 %', '99 %', '100 %', '0.1 %')
@@ -369,85 +356,113 @@ def percent(score: float) -> str:
     return f"{100 * score:.1f} %" if score < 0.01 else f"{min(99, max(1, round(100 * score)))} %"
 
 
-def _because(explanation: Explanation) -> str:
-    by_meaning = [step for step in explanation.steps if not is_exact(step)]
-    exact = len(explanation.steps) - len(by_meaning)
-    named = [_answer(step) for step in by_meaning[:_NAMED]]
-    if len(by_meaning) > _NAMED:
-        named.append(f"{len(by_meaning) - _NAMED} more by meaning")
+def _line(step: PredicateStep) -> str:
+    """One predicate, the tuple that answers it, its score and the strongest reason."""
+    if step.answer is None:
+        return f"{step.predicate}  ↔  no tuple answers it"
+    name, value = step.answer
+    why = f", {_reason(step)}" if step.similarity > 0 else ""
+    return f"{step.predicate}  ↔  {name}: {value}  {percent(step.similarity)}{why}"
+
+
+def _details(step: PredicateStep) -> list[str]:
+    """Similarities, the effect of themes, and the weights or shared concepts behind them."""
+    if step.answer is None:
+        return [f"score so far {step.running:.3f}"]
+    kinds = " × ".join(
+        f"{part} {'exact' if exact else '~'} {score:.3f}"
+        for part, exact, score in (
+            ("attribute", step.attribute_exact, step.attribute_similarity),
+            ("value", step.value_exact, step.value_similarity),
+        )
+    )
+    lines = [
+        f"similarity {step.similarity:.3f} = {kinds}, probability {step.probability:.3f},"
+        f" score so far {step.running:.3f}"
+    ]
+    if step.without_themes is not None:
+        change = step.similarity - step.without_themes
+        lines.append(f"without themes {step.without_themes:.3f}, so they changed it by {change:+.3f}")
+    for part, evidence in (("attribute", step.attribute_evidence), ("value", step.value_evidence)):
+        lines += [f"{part}: {weight.weight:+.1f} {weight.concept}" for weight in evidence]
+    if step.shared:
+        lines.append("shared: " + ", ".join(f"{shared.concept} ({shared.weight:.3f})" for shared in step.shared))
+    return lines
+
+
+def _reasons_for(explanation: Explanation) -> str:
+    by_meaning = [step for step in explanation.steps if not _is_exact(step)]
+    exact = [step for step in explanation.steps if _is_exact(step)]
+    reasons = [_answer(step) for step in by_meaning[:_MOST_REASONS]]
+    if len(by_meaning) > _MOST_REASONS:
+        reasons.append(f"{len(by_meaning) - _MOST_REASONS} more by meaning")
     if exact:
-        only = _answer(next(step for step in explanation.steps if is_exact(step)))
-        named.append(only if exact == 1 else f"{exact} predicates hold exactly")
-    return ", ".join(named)
+        reasons.append(_answer(exact[0]) if len(exact) == 1 else f"{len(exact)} predicates hold exactly")
+    return ", ".join(reasons)
 
 
-def _because_not(explanation: Explanation) -> str:
+def _reason_against(explanation: Explanation) -> str:
     step = explanation.steps[explanation.failing or 0]
     if step.answer is None:
         return f"nothing answers {step.predicate}"
     if step.similarity <= 0:
-        return f"{_quoted(step)} is no answer to {step.predicate}"
-    return f"{_quoted(step)} answers {step.predicate} by {percent(step.similarity)} only"
+        return f"{_quoted(step)} does not answer {step.predicate}"
+    return f"{_quoted(step)} answers {step.predicate} with only {percent(step.similarity)}"
 
 
 def _answer(step: PredicateStep) -> str:
-    return f"{_quoted(step)} answers {step.predicate} ({reason(step)})"
+    reason = _reason(step).split(" (")[0]  # without the words, which are in the sentence already
+    return f"{_quoted(step)} answers {step.predicate} ({reason})"
 
 
 def _quoted(step: PredicateStep) -> str:
+    """The value that answers, with its attribute where only the attribute differs."""
     assert step.answer is not None
     name, value = step.answer
-    # Where only the attribute differs, the value alone would not show it.
-    return quoted(name, value, named=step.value_similarity >= 1 and not step.attribute_exact)
+    return f'"{name}: {value}"' if step.value_similarity >= 1 and not step.attribute_exact else f'"{value}"'
 
 
-def quoted(name: str, value: object, *, named: bool) -> str:
-    """What an event says, with its attribute where the value alone would not show what answers."""
-    return f'"{name}: {value}"' if named else f'"{value}"'
-
-
-def is_exact(step: PredicateStep) -> bool:
+def _is_exact(step: PredicateStep) -> bool:
     """Whether a predicate is answered in the same words."""
     return step.similarity >= 1 or (step.attribute_exact and step.value_exact)
 
 
-def reason(step: PredicateStep) -> str:
-    """Why two things are taken for the same, in few words."""
-    if is_exact(step):
+def _reason(step: PredicateStep) -> str:
+    """The strongest reason for a likely answer, and against an unlikely one, without its number."""
+    if _is_exact(step):
         return "exact"
     evidence = step.value_evidence if step.value_similarity < 1 else step.attribute_evidence
     if not evidence:
-        best = max(step.shared, key=lambda each: each.weight, default=None)
+        best = max(step.shared, key=lambda shared: shared.weight, default=None)
         return "related" if best is None or best.weight <= 0 else f"through {best.concept}"
-    # That a word was written out explains the others; it may count against the pair, since it may be wrong.
-    written_out = [each for each in evidence if each.kind == "spelling"]
-    for_it = [each for each in evidence if each.weight > 0 and each.kind not in ("prior", "extra")]
-    chosen = written_out or sorted(for_it, key=lambda each: -each.weight)
-    if not chosen:  # what the two have in common, if anything
-        chosen = [each for each in evidence if each.kind == "prior" and "common" not in each.concept]
-    return _NUMBER.sub("", chosen[0].concept).removeprefix("prior: ") if chosen else "related"
+    # A written-out abbreviation explains the rest, even where it counts against the pair since it may be wrong.
+    written_out = [weight for weight in evidence if weight.kind == "spelling"]
+    if step.similarity < 0.5 and not written_out:
+        return _in_words(min(evidence, key=lambda weight: weight.weight))
+    in_favour = [weight for weight in evidence if weight.weight > 0 and weight.kind not in ("prior", "extra")]
+    chosen = written_out or sorted(in_favour, key=lambda weight: -weight.weight)
+    if not chosen:  # what the two terms have in common, if anything
+        chosen = [weight for weight in evidence if weight.kind == "prior" and "common" not in weight.concept]
+    return _in_words(chosen[0]) if chosen else "related"
 
 
-def summary_lines(explanation: Explanation) -> Iterator[str]:
-    """The verdict, the numbers of each predicate, and why not; repeated reasons once, with their count."""
-    yield verdict(explanation)
-    told: Counter[str] = Counter()
-    for number, step in enumerate(explanation.steps):
-        mark = "✗" if number == explanation.failing else "•"
-        if is_exact(step) and step.answer is not None:
-            told["exact"] += 1
-            continue
-        yield f"  {mark} {_numbers(step)}"
-    if told["exact"]:
-        exact = ", ".join(step.predicate for step in explanation.steps if is_exact(step) and step.answer is not None)
-        yield f"  • {told['exact']} x exact: {exact}"
-    if explanation.failing is not None:
-        yield f"  why not: {explanation.why_not} (threshold {explanation.threshold:.3g})"
+def _in_words(weight: Shared) -> str:
+    """A piece of evidence for people.
+
+    >>> _in_words(Shared("sentence embedding 0.77", 7.3, "embedding")), _in_words(Shared("codes", -9.0, "codes"))
+    ('close in meaning', 'different codes or numbers')
+    """
+    text = _NUMBER.sub("", weight.concept).removeprefix("prior: ")
+    supporting, opposing = _WORDS.get(weight.kind, (text, text))
+    return (supporting if weight.weight > 0 else opposing).format(text)
 
 
-def _numbers(step: PredicateStep) -> str:
-    if step.answer is None:
-        return f"{step.predicate}  ↔  nothing answers it"
-    name, value = step.answer
-    parts = f"attribute {step.attribute_similarity:.2f} x value {step.value_similarity:.2f}"
-    return f"{step.predicate}  ↔  {name}: {value}  {step.similarity:.3f} = {parts}"
+_WORDS = {
+    "embedding": ("close in meaning", "not close in meaning"),
+    "esa": ("often in the same articles", "seldom in the same articles"),
+    "aligned": ("{}", "not all {}"),
+    "worst": ("every word agrees", "one word does not agree"),
+    "codes": ("the same codes or numbers", "different codes or numbers"),
+    "head": ("the same kind of thing", "different kinds of things"),
+}
+"""Evidence by its kind: the words where it counts for a pair, and where it counts against."""

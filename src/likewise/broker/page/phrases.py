@@ -113,8 +113,8 @@ def sentence(event: Event) -> str:
 
 
 def told_plainly(explanation: Explanation) -> str:
-    """The verdict of an explanation: what answers what, and why, without its numbers."""
-    return plainly(explanation.text().splitlines()[0].split(" · ", 1)[1].rsplit(" · ", 1)[0])
+    """What answers what, and why, without numbers."""
+    return plainly(explanation.summary)
 
 
 def plainly(reason: str, bits: float = 1.0) -> str:

@@ -262,10 +262,9 @@ def show_match(plain: dict[str, Any]) -> None:
     """A match for people, from what `--json` says of it: how sure, what answers what, and which event it is."""
     from likewise.matching import percent
 
-    parts = [percent(plain["score"]), f"{plain['subscription']} matches {', '.join(plain['events'])}"]
-    if plain["mappings"]:
-        parts.insert(1, _answers(plain["mappings"][0]))
-    output.print(" · ".join(parts), markup=False, soft_wrap=True)
+    answers = f": {_answers(plain['mappings'][0])}" if plain["mappings"] else ""
+    line = f"{plain['subscription']} matches {', '.join(plain['events'])} with {percent(plain['score'])}{answers}"
+    output.print(line, markup=False, soft_wrap=True)
     for mapping in plain["mappings"][1:]:
         line = f"  or, with probability {mapping['probability']:.2f}: {_answers(mapping)}"
         output.print(line, markup=False, soft_wrap=True)
