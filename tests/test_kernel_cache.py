@@ -61,7 +61,7 @@ def test_every_compiled_function_stands_in_a_file_of_the_hash() -> None:
         for one in vars(module).values()
         if isinstance(one, Dispatcher)
     }
-    assert {"kernel.py", "store.py", "verdict.py"} <= {path.name for path in compiled}
+    assert {"kernel.py", "store.py", "decision.py"} <= {path.name for path in compiled}
     assert [path for path in compiled if b"njit" not in path.read_bytes()] == []
 
 

@@ -63,7 +63,7 @@ def compiled(run: Run) -> list[Row]:
 
 def path_of_patterns(detector: Detector) -> list[str]:
     """Which path each pattern takes; there is no public way to ask."""
-    flat = detector._flat
+    flat = detector._compiled
     return ["compiled" if flat is not None and name in flat else "general" for name in detector.patterns]
 
 

@@ -9,7 +9,7 @@ from test_flat import plain_patterns
 from worlds import SimpleMatcher, composites, event, gappy, traces
 from worlds import match as matches
 
-from likewise.composite import Composer, Detection, Detector, Hit, HitColumns, Wanted
+from likewise.composite import Composer, Detection, Detector, Hit, HitColumns, MemberProfile
 from likewise.engine import Engine
 from likewise.errors import BuildError, InputError
 from likewise.events import Event, EventColumns
@@ -25,7 +25,7 @@ def hits_of(composer: Composer, happened: Event) -> list[Hit]:
     return [Hit(happened, number, sure) for number, sure in found if sure]
 
 
-def _sure(wanted: Wanted, happened: Event) -> float:
+def _sure(wanted: MemberProfile, happened: Event) -> float:
     if len(wanted.profile.predicates) == 1:
         return matches(wanted.profile, happened)
     matcher = Matcher()
@@ -186,6 +186,6 @@ def test_with_lateness_too_the_engine_scores_once(monkeypatch: pytest.MonkeyPatc
 
 def test_a_composer_refuses_what_a_detector_wrote() -> None:
     text = "p: {k = A} as a then {k = B} as b within 9 us"
-    with pytest.raises(InputError, match="snapshot of a detector"):
+    with pytest.raises(InputError, match="is of a detector, not of a composer"):
         Composer.restore(Detector(parse(text)).snapshot())
     assert Detector.restore(Composer(parse(text)).snapshot()).patterns == ("p",)

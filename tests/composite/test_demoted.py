@@ -21,7 +21,7 @@ PATTERNS = {
     ),
     "nobody waits with what came first": (
         "{kind = a} as x then first {kind = c} as y within 60 s where x.room = y.room",
-        {"_likeness"},
+        {"_stand_in"},
     ),
 }
 SECOND = 1_000_000

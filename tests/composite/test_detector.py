@@ -207,7 +207,7 @@ class TestLiveChanges:
         detector.publish(event("A", 1))
         detector.remove("p")
         assert detector.publish(event("B", 2)) == []
-        with pytest.raises(BuildError, match="no pattern 'p'"):
+        with pytest.raises(BuildError, match="no pattern named 'p'"):
             detector.remove("p")
 
     def test_a_bad_replacement_leaves_the_old_one(self) -> None:
@@ -221,7 +221,7 @@ class TestLiveChanges:
     def test_a_name_runs_once(self) -> None:
         detector = Detector()
         detector.add("p", PAIR)
-        with pytest.raises(BuildError, match="running already"):
+        with pytest.raises(BuildError, match="already running"):
             detector.add("p", PAIR)
 
 
@@ -267,11 +267,11 @@ class TestProbability:
 
     def test_mapped_names_are_used_by_conditions(self) -> None:
         """An event that says `zone` for `room` can still be joined on `room`."""
-        from likewise.composite.instance import Filled, RoleToken
+        from likewise.composite.instance import FilledRole, RoleToken
         from likewise.composite.plan.conditions import values_of
 
         token = RoleToken(Event("1", (("zone", "kitchen"),), (), 1, 1), 0, 1)
-        filled = Filled("a", token, 0.9, {"room": (("kitchen", 1.0), ("hall", 0.4))})
+        filled = FilledRole("a", token, 0.9, {"room": (("kitchen", 1.0), ("hall", 0.4))})
         assert values_of(filled, "room") == [("kitchen", 1.0), ("hall", 0.4)]
         assert values_of(filled, "zone") == [("kitchen", 1.0)]
 

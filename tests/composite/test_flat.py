@@ -15,7 +15,7 @@ from worlds import KINDS, event, events, gappy, member, profile, traces
 
 from likewise.composite import Detector, Limits, build_plan
 from likewise.composite.compiled.shape import shape_of
-from likewise.composite.encoding import Columns
+from likewise.composite.encoding import TupleEncoder
 from likewise.events import Event
 from likewise.language import (
     Binding,
@@ -89,8 +89,8 @@ def test_compiled_is_general_is_the_definition(patterns: list[Composite], trace:
     for number, composite in enumerate(patterns):
         compiled.add(f"p{number}", composite)
         general.add(f"p{number}", composite)
-    assert compiled._flat is not None
-    assert len(compiled._flat) == len(patterns)
+    assert compiled._compiled is not None
+    assert len(compiled._compiled) == len(patterns)
     found = []
     edges = [0, *sorted(cuts), len(trace)]
     for low, high in pairwise(edges):
@@ -194,8 +194,8 @@ def test_what_is_not_plain_stays_general() -> None:
 def test_attributes_of_other_names_are_joined() -> None:
     detector, where = Detector(), (Binding(Field("a", "room"), Operator.EQ, Field("b", "place")),)
     detector.add("p", Composite(Sequence((member("A"), member("B"))), where))
-    assert detector._flat is not None
-    assert "p" in detector._flat
+    assert detector._compiled is not None
+    assert "p" in detector._compiled
     stream = [event("A", 1, room="x"), event("B", 2, place="y"), event("B", 3, room="x"), event("B", 4, place="x")]
     assert [[e.id for e in one.members] for one in detector.publish_batch(stream)] == [["A1", "B4"]]
 
@@ -230,7 +230,7 @@ def test_a_snapshot_goes_to_either_path(patterns: list[Composite], trace: list[E
             detector.add(f"p{number}", composite)
         detector.publish_batch(trace[:cut])
     over = Detector.restore(compiled.snapshot(), compiled=False)
-    assert not over._flat
+    assert not over._compiled
     expected = signatures(general.publish_batch(trace[cut:]))
     assert signatures(over.publish_batch(trace[cut:])) == expected
     again = Detector.restore(compiled.snapshot())
@@ -329,7 +329,7 @@ def test_the_dictionary_agrees_with_the_matcher(asked: str, wanted: object, said
     matcher = Matcher()
     matcher.add(Profile((predicate,)))
     happened = Event("1", ((said, value),), (), 1, 1)  # type: ignore[arg-type]
-    columns = Columns()
+    columns = TupleEncoder()
     number = columns.predicate(asked, wanted)  # type: ignore[arg-type]
     [found] = columns.ids(happened.tuples, 1).tolist()
     assert (columns.predicate_of[found] == number) == bool(matcher.match(happened))

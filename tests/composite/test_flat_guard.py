@@ -68,8 +68,8 @@ def test_compiled_is_general_is_the_definition(patterns: list[Composite], trace:
     trace = [e for e in trace if "level" in e.attributes]
     clock = Composite(TimeEvent(every=3, alias="t"))
     compiled, general = made([*patterns, clock]), made([*patterns, clock], compiled=False)
-    assert compiled._flat is not None
-    assert len(compiled._flat) == len(patterns)
+    assert compiled._compiled is not None
+    assert len(compiled._compiled) == len(patterns)
     horizon = (trace[-1].end if trace else 10) + 9
     found, edges = [], [0, *sorted(cuts), len(trace)]
     for low, high in pairwise(edges):
@@ -126,8 +126,8 @@ def test_what_was_decided_stays_so_on_the_general_path() -> None:
     [pattern] = parse(f"p: {{kind = A}} as a then not {{kind = B}} as b then {c} then {d} within 20 us")
     compiled = Detector([pattern])
     assert compiled.publish_batch(events("A1 B2 C3 B4 B5 B6")) == []
-    assert compiled._flat is not None
-    assert compiled._flat.kept("p") == []
+    assert compiled._compiled is not None
+    assert compiled._compiled.waiting("p") == []
     general = Detector.restore(compiled.snapshot(), compiled=False)
     again = Detector.restore(general.snapshot(), compiled=False)
     for detector in (compiled, general, again):
@@ -139,8 +139,8 @@ def test_what_is_sure_is_not_kept() -> None:
     detector = Detector([pattern])
     flood = [event("B", 2, id=f"b{i}") for i in range(100)]
     assert detector.publish_batch([event("A", 1), *flood]) == []
-    assert detector._flat is not None
-    assert [row.events[0].id for row in detector._flat.kept("p")] == ["A1"]
+    assert detector._compiled is not None
+    assert [row.events[0].id for row in detector._compiled.waiting("p")] == ["A1"]
     assert detector.advance(100) == []
 
 
@@ -187,8 +187,8 @@ def test_a_door_that_stays_open() -> None:
     """Known when time has passed, be it by an event or by `advance`; a close exactly at the end counts."""
     [pattern] = parse("p: {kind = A} as a then not {kind = B} as b within 5 us where a.room = b.room")
     detector = Detector([pattern])
-    assert detector._flat is not None
-    assert "p" in detector._flat
+    assert detector._compiled is not None
+    assert "p" in detector._compiled
     x, y = {"room": "x"}, {"room": "y"}
     assert detector.publish_batch([event("A", 1, **x), event("A", 2, **y), event("B", 6, **x)]) == []
     assert detector.due == 6
@@ -217,8 +217,8 @@ def test_a_flood_of_what_must_not_happen_is_not_kept() -> None:
     compiled = Detector([pattern])
     rest = [event("B", time, id=str(time), room="x") for time in range(2, 2000)]
     assert compiled.publish_batch([event("A", 1, room="x"), *rest, event("A", 2000, room="x")]) == []
-    assert compiled._flat is not None
-    assert [row.events[0].id for row in compiled._flat.kept("p")] == ["A2000"]
+    assert compiled._compiled is not None
+    assert [row.events[0].id for row in compiled._compiled.waiting("p")] == ["A2000"]
     assert [e.id for one in compiled.advance(9000) for e in one.members] == ["A2000"]
 
 
@@ -246,7 +246,7 @@ def test_a_pattern_leaves_nothing_behind() -> None:
     detector = made([Composite(Sequence((member("A"), Negation(member("B"))), 50))])
     detector.publish_batch(events("A1 B2 A3 B4"))
     detector.remove("p0")
-    assert detector._flat is not None
-    assert detector._flat.due is None
+    assert detector._compiled is not None
+    assert detector._compiled.due is None
     detector.add("p0", Composite(Sequence((member("A"), Negation(member("C"))), 5)))
     assert [e.id for one in detector.publish_batch(events("A5 B6 A20")) for e in one.members] == ["A5"]

@@ -58,7 +58,11 @@ def of_pattern(composite: Composite) -> Iterator[str]:
     yield from pattern_features(composite)
     detector = Detector()
     detector.add("p", composite)
-    yield "on the compiled path" if detector._flat is not None and "p" in detector._flat else "on the general path"
+    yield (
+        "on the compiled path"
+        if detector._compiled is not None and "p" in detector._compiled
+        else "on the general path"
+    )
 
 
 def of_family(family: tuple[Composite, list[Subscription]]) -> set[str]:

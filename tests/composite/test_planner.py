@@ -37,19 +37,19 @@ def build(text: str) -> Detector:
         ("p: not a or b", "a negation needs a window"),
         ("p: a and not b", "needs a window"),
         ("p: a xor b", "`xor` needs a window"),
-        ("p: a then last b", "never known"),
-        ("p: (a or last b) then c", "nothing to choose from"),
-        ("p: c then not last b within 5 s", "nothing to choose from"),
-        ("p: a before b within 0 s", "nothing can stand in `before`"),
-        ("p: (at 17:00) meets b", "a moment cannot stand in `meets`"),
+        ("p: a then last b", "`last` of the final part needs a window"),
+        ("p: (a or last b) then c", "`last` cannot be decided here"),
+        ("p: c then not last b within 5 s", "`last` cannot be decided here"),
+        ("p: a before b within 0 s", "`before` cannot hold within a time of 0"),
+        ("p: (at 17:00) meets b", "a time event cannot be on this side of `meets`"),
         ("p: a then (not b for 10 s) then c within 5 s", "the steps need at least"),
-        ("p: at least 2 times a", "without an end needs a window"),
+        ("p: at least 2 times a", "an unlimited repetition needs a window"),
         ("p: (a or b) where a.x = b.x", "different branches"),
-        ("p: ((a then not b within 5 s) then c) where b.x = c.x", "inside a negation of its own"),
+        ("p: ((a then not b within 5 s) then c) where b.x = c.x", "inside a separate negation"),
         ("p: (a then not b then not c within 5 s) where b.x = c.x", "cannot be compared"),
-        ("p: a then (not b for 5 s) then c where b.x = c.x", "comes only later"),
-        ("p: not a then not b within 5 s", "needs a part that happens"),
-        ("q: not a for 5 s\np: q as n then b where n.x = b.x", "says only what does not happen"),
+        ("p: a then (not b for 5 s) then c where b.x = c.x", "only comes later"),
+        ("p: not a then not b within 5 s", "must begin with a part that is not negated"),
+        ("q: not a for 5 s\np: q as n then b where n.x = b.x", "has only negated parts"),
     ],
 )
 def test_refused_with_the_reason(text: str, why: str) -> None:
@@ -95,7 +95,7 @@ def test_unknown_references_are_guessed() -> None:
 
 
 def test_a_condition_by_meaning_needs_a_measure() -> None:
-    with pytest.raises(BuildError, match="no measure"):
+    with pytest.raises(BuildError, match="needs a measure"):
         build("p: a then b where a.room ~ b.room")
 
 

@@ -1,4 +1,4 @@
-"""What is known by name, what each running pattern was built from, and how a new list of patterns takes over."""
+"""Named definitions, the definitions each running pattern was built from, and updates to a list of patterns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NOTHING: Final[Mapping[str, Subscription]] = MappingProxyType({})
 
 
 class Catalogue:
-    """Names may be defined anew or go away; a running pattern keeps the definitions that it was built from."""
+    """Definitions by name. A running pattern keeps the definitions it was built from, even if a name changes."""
 
     def __init__(self) -> None:
         self.named: dict[str, Subscription] = {}
@@ -24,23 +24,23 @@ class Catalogue:
         self._scopes: dict[str, dict[str, Subscription]] = {}
 
     def define(self, subscription: Subscription) -> None:
-        """Let patterns to come refer to it."""
+        """Make a subscription available to patterns added later."""
         self.named[subscription.name] = subscription
 
     def run(self, subscription: Subscription) -> None:
-        """It runs now, built from what is known at this moment."""
+        """Record a pattern as running, built from the current definitions."""
         self.resume(subscription, closure(subscription, self.named))
         self.define(subscription)
 
     def resume(self, subscription: Subscription, scope: Iterable[Subscription]) -> None:
-        """It runs, built from these definitions."""
+        """Record a pattern as running, built from these definitions."""
         self._running[subscription.name] = subscription
-        kept = {one.name: one for one in scope}
-        if kept:
-            self._scopes[subscription.name] = kept
+        definitions = {definition.name: definition for definition in scope}
+        if definitions:
+            self._scopes[subscription.name] = definitions
 
     def stop(self, name: str) -> None:
-        """It runs no longer, and is no longer known."""
+        """Remove a running pattern, and its name if it still stands for that pattern."""
         running = self._running.pop(name)
         self._scopes.pop(name, None)
         if self.named.get(name) is running:
@@ -56,45 +56,45 @@ class Catalogue:
 
     @property
     def others(self) -> list[Subscription]:
-        """What is known beside the running patterns."""
-        return [one for one in self.named.values() if self._running.get(one.name) is not one]
+        """Known subscriptions that do not run themselves."""
+        return [named for named in self.named.values() if self._running.get(named.name) is not named]
 
 
 def closure(subscription: Subscription, known: Mapping[str, Subscription]) -> list[Subscription]:
-    """All that a subscription rests on, as far as it is known."""
-    found: dict[str, Subscription] = {}
+    """All known definitions that a subscription refers to, directly or indirectly."""
+    definitions: dict[str, Subscription] = {}
     pending = list(references(subscription))
     while pending:
         name = pending.pop()
-        if name in known and name not in found:
-            found[name] = known[name]
+        if name in known and name not in definitions:
+            definitions[name] = known[name]
             pending += references(known[name])
-    return list(found.values())
+    return list(definitions.values())
 
 
 class Changes(NamedTuple):
-    """The names of the patterns that were not left as they were."""
+    """The names of added, changed and removed patterns."""
 
     added: tuple[str, ...]
     changed: tuple[str, ...]
     removed: tuple[str, ...]
 
     def __str__(self) -> str:
-        """Which ones, in words.
+        """A summary for people.
 
         >>> str(Changes(("a",), (), ("b", "c")))
         'added a; removed b, c'
         """
-        return "; ".join(f"{what} {', '.join(names)}" for what, names in self._asdict().items() if names)
+        return "; ".join(f"{change} {', '.join(names)}" for change, names in self._asdict().items() if names)
 
 
 def reconcile(detector: Composer, subscriptions: Iterable[Subscription]) -> Changes:
-    """Let a detector run these and no others; a pattern also changes with what it refers to.
+    """Make a detector run exactly these patterns; a pattern also changes with the definitions it uses.
 
-    All are built before any is touched, so one that cannot work changes nothing.
+    All plans are built before any pattern is touched, so an invalid one changes nothing.
     """
-    listed = {one.name: one for one in subscriptions}
-    wanted = {name: one for name, one in listed.items() if isinstance(one.body, Composite)} or listed
+    listed = {subscription.name: subscription for subscription in subscriptions}
+    wanted = {name: listed[name] for name in listed if isinstance(listed[name].body, Composite)} or listed
     running = set(detector.patterns)
     added = tuple(name for name in wanted if name not in running)
     changed = tuple(name for name in wanted if name in running and _differs(detector, wanted[name], listed))
@@ -103,14 +103,15 @@ def reconcile(detector: Composer, subscriptions: Iterable[Subscription]) -> Chan
         detector._plan(wanted[name], listed)
     for name in (*removed, *changed):
         detector.remove(name)
-    for one in listed.values():
-        detector.define(one)
+    for subscription in listed.values():
+        detector.define(subscription)
     for name in (*added, *changed):
         detector.add(name, wanted[name].body, wanted[name].options)
     return Changes(added, changed, removed)
 
 
-def _differs(detector: Composer, one: Subscription, listed: dict[str, Subscription]) -> bool:
+def _differs(detector: Composer, subscription: Subscription, listed: dict[str, Subscription]) -> bool:
     catalogue = detector._catalogue
-    scope = {other.name: other for other in closure(one, listed)}
-    return catalogue.running(one.name) != one or dict(catalogue.scope(one.name)) != scope
+    scope = {definition.name: definition for definition in closure(subscription, listed)}
+    name = subscription.name
+    return catalogue.running(name) != subscription or dict(catalogue.scope(name)) != scope

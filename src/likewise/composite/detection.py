@@ -1,4 +1,4 @@
-"""A detection: which events made a pattern true, when, and how surely."""
+"""Detections: which events completed a pattern, when, and with which probability."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from likewise.composite.instance import Filled, Instance, RoleToken
+from likewise.composite.instance import FilledRole, Instance, RoleToken
 from likewise.composite.plan.conditions import Condition
 from likewise.composite.plan.nodes import (
     Absence,
@@ -23,14 +23,14 @@ from likewise.composite.plan.nodes import (
 )
 from likewise.events import Event, Instant
 
-# The trace of a detection: every role, from activation to the event that filled it.
+# The trace of a detection: each role, from its activation to the event that filled it.
 
 
 class Line(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One role: active from `activated` to `terminated`, filled at `time` by `event`.
+    """One role of a trace: active from `activated` to `terminated`, filled at `time` by `event`.
 
-    `what` is `event`, `time` for a moment, `absence` for what did not happen, `missing` for what was still awaited,
-    and `condition` for what was compared by meaning.
+    `what` is `event`, `time` for a time event, `absence` for something that did not happen, `missing` for an event that
+    was still awaited, or `condition` for a comparison by meaning.
     """
 
     role: str
@@ -44,28 +44,30 @@ class Line(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def trace_of(plan: Plan, instance: Instance) -> list[Line]:
-    """The lines of a detection, in the order of the pattern."""
+    """The trace lines of a detection, in the order of the pattern."""
     return list(_walk(plan, instance, None, None))
 
 
-def flat_instance(
+def members_instance(
     plan: Plan,
     filled: Sequence[tuple[str, Event]],
-    sure: Sequence[float | None],
+    probabilities: Sequence[float | None],
     *,
     time: Instant,
     probability: float,
 ) -> Instance:
-    """A detection of the compiled path is a flat sequence or conjunction of profiles: build its instance."""
+    """Build the instance of a compiled detection, which has one member per profile."""
     leaves = {node.role: node for node in plan.leaves}
     parts = []
-    for rank, ((name, event), told) in enumerate(zip(filled, sure, strict=True)):
+    for rank, ((name, event), known) in enumerate(zip(filled, probabilities, strict=True)):
         start, end = event.span
-        likely = nan if told is None else told
-        roles = (Filled(name, RoleToken(event, rank, end), likely),)
+        probability_of_role = nan if known is None else known
+        roles = (FilledRole(name, RoleToken(event, rank, end), probability_of_role),)
         node = leaves[name].id
         parts.append(
-            Instance(node, time=end, phase=0, first=end, start=start, end=end, probability=likely, roles=roles)
+            Instance(
+                node, time=end, phase=0, first=end, start=start, end=end, probability=probability_of_role, roles=roles
+            )
         )
     if isinstance(plan.root.node, LeafNode):
         return parts[0]
@@ -102,11 +104,11 @@ def _walk(plan: Plan, instance: Instance, activated: Instant | None, terminated:
 
 
 def _by_meaning(node: SequenceNode | JointNode, instance: Instance) -> Iterator[Line]:
-    """The conditions that were decided by meaning, and how surely all of them hold."""
+    """One line for the conditions decided by meaning, with the probability that all hold."""
     found = [condition for condition in _conditions(node) if condition.approximate]
     if found:
-        sure = None if node.guards else _rest(instance)
-        yield Line(" and ".join(map(str, found)), "condition", instance.time, sure)
+        probability = None if node.guards else _rest(instance)
+        yield Line(" and ".join(map(str, found)), "condition", instance.time, probability)
 
 
 def _conditions(node: SequenceNode | JointNode) -> list[Condition]:
@@ -116,28 +118,28 @@ def _conditions(node: SequenceNode | JointNode) -> list[Condition]:
 
 
 def _absences(node: SequenceNode | JointNode, instance: Instance) -> Iterator[Line]:
-    """What did not happen beside the parts, with its probability where the rest determines it."""
-    sure = None
+    """Lines for the guards, with a probability where the rest of the instance determines it."""
+    probability = None
     if len(node.guards) == 1 and not any(one.approximate for one in _conditions(node)):
-        sure = _rest(instance)
+        probability = _rest(instance)
     for guard in node.guards:
         low, high = _span(node, guard, instance)
         names = ", ".join(sorted(guard.node.roles))
-        yield Line(names, "absence", high, 1.0 if instance.probability == 1.0 else sure, None, low, low, high)
+        yield Line(names, "absence", high, 1.0 if instance.probability == 1.0 else probability, None, low, low, high)
 
 
 def _rest(instance: Instance) -> float | None:
-    """What is left of an instance's probability beside that of its parts; None if theirs are not known."""
+    """An instance's probability divided by that of its parts; None if theirs are unknown."""
     parts = prod(part.probability for part in instance.parts)
-    return _told(min(1.0, instance.probability / parts)) if parts else None
+    return _known_probability(min(1.0, instance.probability / parts)) if parts else None
 
 
-def _told(probability: float) -> float | None:
+def _known_probability(probability: float) -> float | None:
     return None if isnan(probability) else probability
 
 
 def _span(node: SequenceNode | JointNode, guard: Absence, instance: Instance) -> tuple[Instant, Instant]:
-    """From when to when it must not happen."""
+    """The interval in which a guard must not happen."""
     parts, within = instance.parts, node.within or 0
     if isinstance(node, JointNode):
         times = [part.time for part in parts]
@@ -149,16 +151,16 @@ def _span(node: SequenceNode | JointNode, guard: Absence, instance: Instance) ->
     return parts[guard.after].time, parts[guard.after + 1].first
 
 
-def partial_lines(filled: Iterable[tuple[str, Event | None, float]], waits: str, time: Instant) -> list[Line]:
-    """The lines of an instance that was never whole: what filled its roles, and what it waited for until `time`."""
+def partial_lines(filled: Iterable[tuple[str, Event | None, float]], awaited: str, time: Instant) -> list[Line]:
+    """The trace lines of an incomplete instance: its filled roles, and the role it awaited until `time`."""
     lines = []
     for role, event, probability in filled:
         if event is not None:
             start, end = event.span
             lines.append(Line(role, "event" if event.id else "time", end, probability, event.id, start))
-    if waits:
+    if awaited:
         since = max((line.time for line in lines), default=time)
-        lines.append(Line(waits, "missing", time, None, None, since, since, time))
+        lines.append(Line(awaited, "missing", time, None, None, since, since, time))
     return lines
 
 
@@ -171,7 +173,7 @@ def _line(node: PlanNode, instance: Instance, activated: Instant | None, termina
             filled.role,
             what,
             filled.token.time,
-            _told(filled.probability),
+            _known_probability(filled.probability),
             event.id,
             event.start,
             activated,
@@ -190,8 +192,8 @@ def _line(node: PlanNode, instance: Instance, activated: Instant | None, termina
     )
 
 
-class Planned(Protocol):
-    """Someone who can tell the plan, and how surely an event fills a role, when asked."""
+class DetectionSource(Protocol):
+    """Provides the plan of a pattern, and the probability that an event fills a role, on demand."""
 
     @property
     def plan(self) -> Plan:
@@ -199,13 +201,13 @@ class Planned(Protocol):
         ...
 
     @property
-    def sure(self) -> Callable[[str, Event], float | None]:
-        """How surely an event fills a role; None if that is no longer known."""
+    def role_probability(self) -> Callable[[str, Event], float | None]:
+        """The probability that an event fills a role; None if that is no longer known."""
         ...
 
 
 class Detection(msgspec.Struct, frozen=True, eq=False, gc=False):
-    """A completed instance; `time` is when it was known, `start` and `end` are what its events span."""
+    """A completed instance. `time` is when it was detected; `start` and `end` are the interval of its events."""
 
     pattern: str
     time: Instant
@@ -214,11 +216,11 @@ class Detection(msgspec.Struct, frozen=True, eq=False, gc=False):
     probability: float
     names: tuple[str, ...]
     members: tuple[Event, ...]
-    source: tuple[Plan | Planned, Instance | None]
+    source: tuple[Plan | DetectionSource, Instance | None]
 
     @classmethod
     def of(cls, plan: Plan, instance: Instance) -> Detection:
-        """What an instance of the root says."""
+        """The detection of a root instance."""
         return cls(
             plan.name,
             instance.time,
@@ -235,12 +237,12 @@ class Detection(msgspec.Struct, frozen=True, eq=False, gc=False):
         return f"Detection({self.pattern!r}, events=[{ids}], probability={self.probability:.3f})"
 
     def _repr_html_(self) -> str:
-        said = "".join(
+        rows = "".join(
             f"<tr><td>{html.escape(role)}</td><td>{html.escape(event.id)}</td>"
             f"<td>{html.escape(', '.join(f'{name} = {value}' for name, value in event.tuples))}</td></tr>"
             for role, event in zip(self.names, self.members, strict=True)
         )
-        return f"<b>{html.escape(repr(self))}</b><table>{said}</table>"
+        return f"<b>{html.escape(repr(self))}</b><table>{rows}</table>"
 
     @property
     def events(self) -> dict[str, tuple[Event, ...]]:
@@ -252,19 +254,21 @@ class Detection(msgspec.Struct, frozen=True, eq=False, gc=False):
 
     @property
     def trace(self) -> list[Line]:
-        """Which event filled which role, when each profile was activated and terminated, and how surely."""
+        """The trace: which event filled which role, when each profile was active, and the probabilities."""
         origin, instance = self.source
         if isinstance(origin, Plan):
-            assert instance is not None  # whoever knows the plan was there when the instance was made
+            assert instance is not None  # detections of the general path keep their instance
             return trace_of(origin, instance)
         filled = list(zip(self.names, self.members, strict=True))
-        sure = [1.0 if self.probability == 1.0 else origin.sure(name, event) for name, event in filled]
-        made = flat_instance(origin.plan, filled, sure, time=self.time, probability=self.probability)
-        return trace_of(origin.plan, made)
+        probabilities = [
+            1.0 if self.probability == 1.0 else origin.role_probability(name, event) for name, event in filled
+        ]
+        instance = members_instance(origin.plan, filled, probabilities, time=self.time, probability=self.probability)
+        return trace_of(origin.plan, instance)
 
     @property
     def signature(self) -> tuple[Any, ...]:
-        """What makes two detections the same."""
+        """Equal for two detections of the same pattern, time, events and probability."""
         ids = tuple(
             (name, event.id, event.start, event.end) for name, event in zip(self.names, self.members, strict=True)
         )
@@ -272,5 +276,5 @@ class Detection(msgspec.Struct, frozen=True, eq=False, gc=False):
 
 
 def ranked(detections: Iterable[Detection]) -> list[Detection]:
-    """The surest first; of equally sure ones the earliest."""
+    """Sort detections by probability, highest first, then by time."""
     return sorted(detections, key=lambda found: (-found.probability, found.time, found.pattern))

@@ -1,4 +1,4 @@
-"""The detector: events in, detections out. It is a composer that finds its hits with a matcher."""
+"""The detector: takes events, returns detections. It is a composer that finds its hits with a matcher."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FEW: Final = 8
 
 
 class Detector(Composer):
-    """Runs patterns over a stream of events; a matcher says which events answer their members.
+    """Runs patterns over a stream of events; a matcher finds the events that match their members.
 
     >>> from likewise.language import Composite, Member, Operator, Predicate, Profile, Sequence
     >>> def kind(name):
@@ -50,24 +50,24 @@ class Detector(Composer):
         matcher: ProfileMatcher | None = None,
         **options: Any,
     ) -> None:
-        """`matcher` decides what matches a profile; other options are those of `Composer`."""
+        """`matcher` decides which events match a profile; other options are those of `Composer`."""
         self._matcher = matcher if matcher is not None else Matcher()
         self._batch_matcher = self._matcher if isinstance(self._matcher, Matcher) else None
         super().__init__(patterns, **options)
 
     def _members(self) -> tuple[Pool, Matcher | None]:
-        columns = self._columns if isinstance(self._matcher, Matcher) else None
-        return Pool(self._matcher, columns), self._batch_matcher
+        encoder = self._encoder if isinstance(self._matcher, Matcher) else None
+        return Pool(self._matcher, encoder), self._batch_matcher
 
     @property
     def active(self) -> int:
-        """How many profiles are in the primitive pool."""
+        """The number of active profiles."""
         return len(self._pool)
 
     # events
 
     def publish(self, event: Event) -> list[Detection]:
-        """Take one event; gives what it, and the time that passed, completed."""
+        """Take one event; returns the detections completed by it and by the time that passed."""
         intake = self._intake
         end = intake.accept(event, self._timers.clock)
         if end is None:
@@ -78,7 +78,7 @@ class Detector(Composer):
         return self._released()
 
     def publish_batch(self, events: Sequence[Event]) -> list[Detection]:
-        """Take many events at once; the same as one after the other, only faster."""
+        """Take many events at once; same result as one by one, only faster."""
         out: list[Detection] = []
         intake = self._intake
         for low in range(0, len(events), _CHUNK):
@@ -92,24 +92,24 @@ class Detector(Composer):
         return out
 
     def publish_scored(self, events: Sequence[Event], scored: HitColumns) -> list[Detection]:
-        """As `publish_batch`, for events that the detector's own matcher has scored already, in the call for others.
+        """Like `publish_batch`, for events that the detector's matcher has already scored.
 
-        The profiles of the hits are handles of that matcher.
+        The hits refer to profiles by the matcher's handles.
         """
         return self.publish_batch(events) if self._batch_matcher is None else self.take_columns(events, scored)
 
     def add(self, name: str, body: Composite | Profile, options: Options | None = None) -> None:
         """Run a pattern from now on."""
         super().add(name, body, options)
-        # Events that wait were scored without its members.
+        # Buffered events were scored without the new members.
         self._intake.forget_hits()
 
-    def _number_profiles(self, made: Shape | Plan) -> Sequence[int]:  # noqa: ARG002 - the matcher has handles
+    def _number_profiles(self, deployed: Shape | Plan) -> Sequence[int]:  # noqa: ARG002 - the matcher has handles
         return ()
 
     def _source(self, hits: HitColumns | None) -> HitSource:
         assert self._batch_matcher is not None
-        return MatchedHits(self._pool, self._columns, self._batch_matcher, self._flat, hits)
+        return MatchedHits(self._pool, self._encoder, self._batch_matcher, self._compiled, hits)
 
     def _take(self, arrived: Sequence[Arrived], times: NDArray[np.int64] | None = None) -> list[Detection]:
         if self._batch_matcher is None or not arrived or any(hits is None for _, hits in arrived):
@@ -117,24 +117,24 @@ class Detector(Composer):
         return super()._take(arrived, times)
 
     def _take_events(self, events: Sequence[Event], times: NDArray[np.int64] | None = None) -> list[Detection]:
-        """Events that are in order and accepted."""
+        """Process events that are accepted and in order."""
         if self._batch_matcher is not None and len(events) > _FEW:
             return self._take_batch(events, times, self._source(None))
         return [found for event in events for found in self._process(event, event.span[1])]
 
     def _process(self, event: Event, end: Instant) -> list[Detection]:
-        """One event through all patterns."""
-        out = [] if self._timers.idle(end - 1) else self._ring(end - 1)
+        """Run one event through all patterns."""
+        out = [] if self._timers.idle(end - 1) else self._fire_timers(end - 1)
         self._start(end)
         found: list[Detection] = []
-        if self._flat:
-            plain = self._flat.one(event, end, rank=self._ranks, catalogue=self._catalogue)
-            if plain is None:
+        if self._compiled:
+            compiled = self._compiled.process_one(event, end, rank=self._ranks, catalogue=self._catalogue)
+            if compiled is None:
                 return self._in_order(out + self._take_batch([event], None, self._source(None)))
-            found = plain
+            found = compiled
         self._ranks += 1
         if self._runs:
-            others = deliver(self._pool.match(event), event, self._ranks - 1)
-            if others or out:
-                return self._in_order(out + found + others)
+            general = deliver(self._pool.match(event), event, self._ranks - 1)
+            if general or out:
+                return self._in_order(out + found + general)
         return found

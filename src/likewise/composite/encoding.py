@@ -1,4 +1,4 @@
-"""Tuples as numbers: which simple profile each answers, and its key where patterns join."""
+"""Event tuples as numbers: which equality predicate each satisfies, and its join key."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from numpy.typing import NDArray
 from likewise.composite.plan.conditions import NUMBER, comparable
 from likewise.events import Event, EventColumns, Renumbering, Value, normalise
 
-_MOST_TUPLES: Final = 1 << 20
-_MOST_KEYS: Final = 1 << 20
+_MAX_TUPLES: Final = 1 << 20
+_MAX_KEYS: Final = 1 << 20
 _AMBIGUOUS: Final = (0, 1)
 _tuples_of = attrgetter("tuples")
 
 
 class EncodedTuples(NamedTuple):
-    """Tuple numbers of a batch: those of event i stand at `ids[starts[i]:starts[i + 1]]`."""
+    """Tuple numbers of a batch: those of event i are `ids[starts[i]:starts[i + 1]]`."""
 
     starts: NDArray[np.int64]
     ids: NDArray[np.int32]
 
 
 class _TupleIds(dict[tuple[str, Value], int]):
-    """Numbers of tuples; one that is new is looked at once."""
+    """Numbers by tuple; a new tuple is numbered on first access."""
 
-    def __init__(self, columns: Columns) -> None:
+    def __init__(self, encoder: TupleEncoder) -> None:
         super().__init__()
-        self._columns = columns
+        self._encoder = encoder
 
     def __missing__(self, pair: tuple[str, Value]) -> int:
-        return self._columns.look(pair)
+        return self._encoder.number_new(pair)
 
 
-class Columns:
-    """Number 0 is for all tuples that no pattern asks about."""
+class TupleEncoder:
+    """Numbers event tuples; 0 stands for all tuples that no pattern refers to."""
 
     def __init__(self) -> None:
         self._predicates: dict[tuple[str, Any], int] = {}
@@ -66,11 +66,11 @@ class Columns:
 
     @property
     def arrays(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-        """Of each tuple number: which predicate it answers, which attribute it joins by, and the key."""
+        """By tuple number: the predicate it satisfies, the attribute it joins by, and its key."""
         return self.predicate_of, self.attribute_of, self.key_of
 
     def predicate(self, attribute: str, value: Value) -> int:
-        """The number of an equality."""
+        """The number of an equality predicate."""
         term = normalise(attribute)
         key = (term, comparable(value))
         number = self._predicates.get(key)
@@ -80,12 +80,12 @@ class Columns:
         return number
 
     def number(self) -> int:
-        """A number for a profile that something else answers."""
+        """A new number, for a profile that is not a single equality."""
         self._next += 1
         return self._next - 1
 
     def join(self, attribute: str) -> int:
-        """The number of an attribute by which patterns join."""
+        """The number of a join attribute."""
         number = self._joins.get(attribute)
         if number is None:
             number = self._joins[attribute] = len(self._joins)
@@ -93,14 +93,14 @@ class Columns:
         return number
 
     def anchor(self, value: Value) -> None:
-        """Some profile that the matcher answers can only match events that have this value, under any name."""
+        """Register a value that an event must have, under any name, to match some profile of the matcher."""
         canon = comparable(value)
         self._anchors[canon] += 1
         if self._anchors[canon] == 1:
             self._forget()
 
     def unanchor(self, value: Value) -> None:
-        """That profile is gone."""
+        """Undo one `anchor` call."""
         canon = comparable(value)
         self._anchors[canon] -= 1
         if not self._anchors[canon]:
@@ -108,7 +108,7 @@ class Columns:
 
     @property
     def joins(self) -> int:
-        """How many attributes patterns join by."""
+        """The number of join attributes."""
         return len(self._joins)
 
     def _learn(self, term: str) -> None:
@@ -116,12 +116,12 @@ class Columns:
         self._forget()
 
     def _forget(self) -> None:
-        """What was of no interest may be now."""
+        """Drop all numbers: tuples numbered 0 may be relevant now."""
         if self.numbers or self._typed or self._names:
             self._clear()
 
     def encode(self, events: Sequence[Event]) -> EncodedTuples:
-        """The tuples of a batch as numbers."""
+        """Number the tuples of a batch."""
         if isinstance(events, EventColumns):
             pairs = events.table.pairs
             return EncodedTuples(
@@ -136,8 +136,8 @@ class Columns:
         """The numbers of many tuples."""
         return np.fromiter(map(self.numbers.__getitem__, pairs), np.int32, count=count)
 
-    def look(self, pair: tuple[str, Value]) -> int:
-        """The number of a tuple seen for the first time."""
+    def number_new(self, pair: tuple[str, Value]) -> int:
+        """Number a tuple seen for the first time."""
         name, value = pair
         known = self._names.get(name, "")
         if known == "":
@@ -146,7 +146,7 @@ class Columns:
         if known is None and not self._anchors:
             self.numbers[pair] = 0
             return 0
-        # 0, 1, False and True are equal for a dict: those never enter the fast one.
+        # As dict keys, 0 equals False and 1 equals True: keep these apart by type.
         if isinstance(value, str) or value not in _AMBIGUOUS:
             number = self.numbers[pair] = self._number(known, value)
             return number
@@ -156,7 +156,7 @@ class Columns:
         return self._typed[typed]
 
     def _number(self, term: str | None, value: Value) -> int:
-        # Numbers are what changes most, and need no normalising.
+        # Numbers vary most and need no normalising.
         canon = (NUMBER, value) if type(value) is int or type(value) is float else comparable(value)
         predicate = -1 if term is None else self._predicates.get((term, canon), -1)
         attribute = -1 if term is None else self._joins.get(term, -1)
@@ -189,21 +189,21 @@ class Columns:
         return key
 
     def keys(self, pairs: Iterable[tuple[str, Value]], attribute: int) -> list[int]:
-        """The join keys of one event."""
+        """The join keys of one event for an attribute."""
         numbers = [self.numbers[pair] for pair in pairs]
         return [int(self.key_of[number]) for number in numbers if self.attribute_of[number] == attribute]
 
     def trim(self) -> None:
-        """Forget the numbers of tuples if they are many; those that come again are looked at again."""
-        if len(self.numbers) > _MOST_TUPLES:
+        """Forget all tuple numbers if there are too many."""
+        if len(self.numbers) > _MAX_TUPLES:
             self._clear()
 
     @property
     def crowded(self) -> bool:
-        """Whether there are so many join keys that unused ones should be dropped."""
-        return len(self._keys) > _MOST_KEYS
+        """Whether there are too many join keys, so unused ones should be dropped."""
+        return len(self._keys) > _MAX_KEYS
 
     def retain(self, live: set[int]) -> None:
-        """Forget all join keys but those that someone waits with."""
+        """Forget all join keys but these, which waiting instances use."""
         self._keys = {canon: key for canon, key in self._keys.items() if key in live}
         self._clear()

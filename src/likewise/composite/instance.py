@@ -1,4 +1,4 @@
-"""Instances: events that fill the roles of a pattern, in part or in whole."""
+"""Instances: events that fill some or all roles of a pattern."""
 
 from __future__ import annotations
 
@@ -7,41 +7,45 @@ from typing import Any, Protocol, TypeAlias
 
 from likewise.events import Event, Instant, Value
 
-Weighted: TypeAlias = tuple[Value, float]
-"""A value and how likely it is the one meant, against the best mapping."""
+WeightedValue: TypeAlias = tuple[Value, float]
+"""A value, and its probability relative to the best mapping."""
 
-Asked: TypeAlias = tuple[tuple[Value, ...], tuple[Any, ...]]
-"""The values of an attribute, and the same as they compare."""
+AttributeValues: TypeAlias = tuple[tuple[Value, ...], tuple[Any, ...]]
+"""The values of an attribute, and their comparable forms."""
 
 
 class Alternatives(Protocol):
-    """An `or` whose branches stay apart."""
+    """An `or` node whose branches are kept as separate instances."""
 
     roles: frozenset[str]
-    makers: frozenset[int]
+    node_ids: frozenset[int]
 
 
 class RoleToken:
-    """One event as one pattern sees it: its place in the order, and whether a detection consumed it."""
+    """One event in one pattern: its position in the stream, and whether a detection consumed it."""
 
-    __slots__ = ("asked", "event", "rank", "taken", "time")
+    __slots__ = ("attribute_values", "consumed", "event", "rank", "time")
 
-    def __init__(self, event: Event, rank: int, time: Instant, *, taken: bool = False) -> None:
+    def __init__(self, event: Event, rank: int, time: Instant, *, consumed: bool = False) -> None:
         self.event = event
         self.rank = rank
         self.time = time
-        self.taken = taken
-        # What conditions asked of the event, by attribute: they ask again and again.
-        self.asked: dict[str, Asked] | None = None
+        self.consumed = consumed
+        # Cache for conditions, by attribute.
+        self.attribute_values: dict[str, AttributeValues] | None = None
 
 
-class Filled:
-    """A role with the event that fills it."""
+class FilledRole:
+    """A role and the event that fills it."""
 
     __slots__ = ("mapped", "probability", "role", "token")
 
     def __init__(
-        self, role: str, token: RoleToken, probability: float, mapped: dict[str, tuple[Weighted, ...]] | None = None
+        self,
+        role: str,
+        token: RoleToken,
+        probability: float,
+        mapped: dict[str, tuple[WeightedValue, ...]] | None = None,
     ) -> None:
         self.role = role
         self.token = token
@@ -50,23 +54,23 @@ class Filled:
 
 
 class Instance:
-    """Whatever an operator found; `time` is when it is known, `phase` 1 if a timer completed it.
+    """A combination of events found by an operator.
 
-    `first` is the time of its earliest event, by which a sequence tells what came after what;
-    `start` and `end` are the interval that its events span. `reading` is the probability of the branches of `or` by
-    which its events are read, where there are other ways to read the same events: `step` is the place of the event in
-    whose step the `or` was known.
+    `time` is when it was complete; `phase` is 1 if a timer completed it. `first` is the time of its earliest event,
+    which orders the steps of a sequence; `start` and `end` are the interval of its events. If the same events can be
+    read as different branches of an `or`, `branch_probability` is that of the branches chosen here, and `step` is the
+    position of the event at which the `or` was decided.
     """
 
     __slots__ = (
         "_ranks",
+        "branch_probability",
         "end",
         "first",
         "node",
         "parts",
         "phase",
         "probability",
-        "reading",
         "roles",
         "start",
         "step",
@@ -83,9 +87,9 @@ class Instance:
         start: Instant,
         end: Instant,
         probability: float,
-        roles: tuple[Filled, ...] = (),
+        roles: tuple[FilledRole, ...] = (),
         parts: tuple[Instance, ...] = (),
-        reading: float = 1.0,
+        branch_probability: float = 1.0,
         step: int = -1,
     ) -> None:
         self.node = node
@@ -97,48 +101,48 @@ class Instance:
         self.probability = probability
         self.roles = roles
         self.parts = parts
-        self.reading = reading
+        self.branch_probability = branch_probability
         self.step = step
         self._ranks: tuple[int, ...] | None = None
 
     @property
     def ranks(self) -> tuple[int, ...]:
-        """The places of its events in the order of all; most instances are never asked."""
+        """The positions of its events in the stream, sorted; computed on first use."""
         if self._ranks is None:
             self._ranks = tuple(sorted([filled.token.rank for filled in self.roles if filled.token.rank >= 0]))
         return self._ranks
 
     @property
-    def taken(self) -> bool:
+    def consumed(self) -> bool:
         """Whether an earlier detection consumed any of its events."""
-        for filled in self.roles:  # noqa: SIM110  (asked of every instance: no generator)
-            if filled.token.taken:
+        for filled in self.roles:  # noqa: SIM110  (hot loop: no generator)
+            if filled.token.consumed:
                 return True
         return False
 
     @property
     def order(self) -> tuple[object, ...]:
-        """Sorts instances that become known in the same step: earliest events first."""
+        """Sort key of instances completed in the same step: earliest events first."""
         roles = tuple([(filled.role, filled.token.rank, filled.token.time) for filled in self.roles])
         return self.ranks, roles, self.start, -self.probability
 
 
-def roles_of(parts: tuple[Instance, ...]) -> tuple[Filled, ...]:
-    """All roles that parts fill."""
+def roles_of(parts: tuple[Instance, ...]) -> tuple[FilledRole, ...]:
+    """The filled roles of all parts."""
     return tuple([filled for part in parts for filled in part.roles])
 
 
 def joined(node: int, parts: tuple[Instance, ...], *, time: Instant, phase: int, probability: float) -> Instance:
-    """The instance that parts make together."""
-    reading, first, start, end = 1.0, parts[0].first, parts[0].start, parts[0].end
+    """Combine parts into one instance."""
+    branch_probability, first, start, end = 1.0, parts[0].first, parts[0].start, parts[0].end
     for part in parts:
-        # Made for every instance: comparing costs a fifth of calling min and max.
-        reading *= part.reading
-        if part.first < first:  # noqa: PLR1730 - quicker than min and max
+        # Hot loop: comparing costs a fifth of calling min and max.
+        branch_probability *= part.branch_probability
+        if part.first < first:  # noqa: PLR1730 - faster than min and max
             first = part.first
-        if part.start < start:  # noqa: PLR1730 - quicker than min and max
+        if part.start < start:  # noqa: PLR1730 - faster than min and max
             start = part.start
-        if part.end > end:  # noqa: PLR1730 - quicker than min and max
+        if part.end > end:  # noqa: PLR1730 - faster than min and max
             end = part.end
     return Instance(
         node,
@@ -150,12 +154,14 @@ def joined(node: int, parts: tuple[Instance, ...], *, time: Instant, phase: int,
         probability=probability,
         roles=roles_of(parts),
         parts=parts,
-        reading=reading,
+        branch_probability=branch_probability,
     )
 
 
-def changed(instance: Instance, *, time: Instant, phase: int, probability: float, reading: float) -> Instance:
-    """The same events, known at another time or with another probability."""
+def changed(
+    instance: Instance, *, time: Instant, phase: int, probability: float, branch_probability: float
+) -> Instance:
+    """A copy with another time and probability."""
     return Instance(
         instance.node,
         time=time,
@@ -166,52 +172,55 @@ def changed(instance: Instance, *, time: Instant, phase: int, probability: float
         probability=probability,
         roles=instance.roles,
         parts=instance.parts,
-        reading=reading,
+        branch_probability=branch_probability,
         step=instance.step,
     )
 
 
-def readings(found: list[Instance], ors: Iterable[Alternatives]) -> list[list[Instance]]:
-    """Instances that differ only in how each of these `or` reads the same events, together."""
-    if len(found) == 1:
-        return [found]
+def group_by_reading(instances: list[Instance], ors: Iterable[Alternatives]) -> list[list[Instance]]:
+    """Group instances that differ only in the `or` branches by which they read the same events."""
+    if len(instances) == 1:
+        return [instances]
     groups: dict[Any, list[Instance]] = {}
-    inside = frozenset().union(*[one.roles for one in ors])
-    sought = [(one.roles, one.makers) for one in ors]
-    for instance in found:
-        others = tuple([(one.role, one.token.rank, one.token.time) for one in instance.roles if one.role not in inside])
-        same = tuple([(_events(instance, roles), _steps(instance, makers)) for roles, makers in sought])
+    inside = frozenset().union(*[node.roles for node in ors])
+    branches = [(node.roles, node.node_ids) for node in ors]
+    for instance in instances:
+        outside = [filled for filled in instance.roles if filled.role not in inside]
+        others = tuple([(filled.role, filled.token.rank, filled.token.time) for filled in outside])
+        same = tuple([(_events(instance, roles), _steps(instance, node_ids)) for roles, node_ids in branches])
         groups.setdefault((same, others), []).append(instance)
     return list(groups.values())
 
 
 def _events(instance: Instance, roles: frozenset[str]) -> tuple[int, ...]:
-    """The places of the events of some roles; a tick of the clock is no event."""
-    ranks = [one.token.rank for one in instance.roles if one.role in roles]
+    """The positions of the events of some roles, without time events."""
+    ranks = [filled.token.rank for filled in instance.roles if filled.role in roles]
     return tuple(sorted([rank for rank in ranks if rank >= 0]))
 
 
-def _steps(instance: Instance, makers: frozenset[int]) -> tuple[tuple[Instant, int, int], ...]:
-    """When that which an `or` found was known: what is known in another step is another instance."""
-    if instance.node in makers:
+def _steps(instance: Instance, node_ids: frozenset[int]) -> tuple[tuple[Instant, int, int], ...]:
+    """When the parts found by an `or` were complete: different steps mean different instances."""
+    if instance.node in node_ids:
         return ((instance.time, instance.phase, instance.step),)
-    return tuple([step for part in instance.parts for step in _steps(part, makers)])
+    return tuple([step for part in instance.parts for step in _steps(part, node_ids)])
 
 
-def merged(ways: list[Instance]) -> Instance:
-    """One instance for all ways to read the same events: read as is most likely, with 1 - prod(1 - p) over the ways.
+def merge_readings(readings: list[Instance]) -> Instance:
+    """Merge alternative readings of the same events: the most likely one, with probability 1 - prod(1 - p).
 
-    What all ways have in common counts once. Of equally likely ones the names of the roles decide.
+    Factors common to all readings count once. Ties are broken by role names.
     """
-    if len(ways) == 1:
-        return ways[0]
-    best = min(ways, key=_likely)
-    common = max([way.probability / way.reading for way in ways])
-    none = 1.0
-    for way in ways:
-        none *= 1.0 - way.probability / common
-    return changed(best, time=best.time, phase=best.phase, probability=common * (1.0 - none), reading=1.0)
+    if len(readings) == 1:
+        return readings[0]
+    best = min(readings, key=_most_likely_first)
+    common = max([reading.probability / reading.branch_probability for reading in readings])
+    none_holds = 1.0
+    for reading in readings:
+        none_holds *= 1.0 - reading.probability / common
+    return changed(
+        best, time=best.time, phase=best.phase, probability=common * (1.0 - none_holds), branch_probability=1.0
+    )
 
 
-def _likely(instance: Instance) -> tuple[object, ...]:
+def _most_likely_first(instance: Instance) -> tuple[object, ...]:
     return -instance.probability, instance.order

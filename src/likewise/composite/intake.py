@@ -1,4 +1,4 @@
-"""The intake: which events are taken, which are refused and why, and which still wait for late ones."""
+"""The intake: accepts or refuses events, and buffers them until late ones have arrived."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ _KEPT_REFUSALS: Final = 10_000
 
 
 Arrived: TypeAlias = "tuple[Event, tuple[Hit, ...] | None]"
-"""An event, and its hits unless they are still to be found."""
+"""An event and its hits, or None if it is not matched yet."""
 
 
 class Refused(msgspec.Struct, frozen=True):
-    """An event that was not taken, and why."""
+    """An event that was not accepted, and the reason."""
 
     event: Event
     reason: str
 
 
 class Intake:
-    """Events in the order of arrival become events in the order of time, as far as the lateness allows."""
+    """Reorders arriving events by event time, within the allowed lateness."""
 
     def __init__(self, *, lateness: int, max_jump: int | None, refuse: Callable[[Refused], None] | None) -> None:
         if lateness < 0:
-            raise BuildError("lateness cannot be negative", hint="0 takes events as they come")
+            raise BuildError("lateness cannot be negative", hint="use 0 to process events as they arrive")
         self.lateness = lateness
         self.max_jump = max_jump
         self.late = 0
@@ -46,10 +46,10 @@ class Intake:
         self._buffer: list[tuple[Instant, Instant, str, int, Arrived]] = []
         self._arrivals = 0
 
-    # events that arrive
+    # arriving events
 
     def accept(self, event: Event, clock: Instant) -> Instant | None:
-        """The time of an event that is taken; `clock` is the moment up to which all has rung."""
+        """Accept an event and return its time, or refuse it and return None; timers up to `clock` have fired."""
         start, end = event.start, event.end
         if end is None:
             end = start
@@ -57,7 +57,7 @@ class Intake:
         if reason is not None:
             self._refuse(Refused(event, reason))
             return None
-        assert end is not None  # else there was a reason
+        assert end is not None  # otherwise there was a reason to refuse it
         if self.seen is None or end > self.seen:
             self.seen = end
         return end
@@ -80,7 +80,7 @@ class Intake:
             self.refused.append(refused)
 
     def accept_all(self, events: Sequence[Event], clock: Instant) -> tuple[Sequence[Event], NDArray[np.int64] | None]:
-        """Those that are taken, and their times where these are at hand."""
+        """The accepted events, and their times if they are at hand."""
         ends = self.all_good(events, clock)
         if ends is not None:
             latest = int(ends.max())
@@ -89,12 +89,12 @@ class Intake:
         return [event for event in events if self.accept(event, clock) is not None], None
 
     def all_good(self, events: Sequence[Event], clock: Instant) -> NDArray[np.int64] | None:
-        """The times of events that are all taken; None if one may be refused."""
+        """The times of a batch if every event is accepted; None if any may be refused."""
         ends = self._good_times(events, clock)
         return ends if ends is not None and (self.max_jump is None or self._near(ends)) else None
 
     def _good_times(self, events: Sequence[Event], clock: Instant) -> NDArray[np.int64] | None:
-        """The times of a batch in which no event is to be refused; None if there may be one."""
+        """The times of a batch if every event has a valid time that is not late; else None."""
         times = times_of(events)
         if times is None or not len(events):
             return None
@@ -104,38 +104,38 @@ class Intake:
         return None if late.any() or (ends < starts).any() or ends.min() <= clock else ends
 
     def _near(self, ends: NDArray[np.int64]) -> bool:
-        """Whether no clock jumps: each event is near to the latest before it."""
+        """Whether no event jumps too far ahead of the latest one before it."""
         before = int(ends[0]) if self.seen is None else self.seen
         latest = np.maximum.accumulate(np.append(np.int64(before), ends))
         return bool((ends - latest[:-1] <= (self.max_jump or 0)).all())
 
-    # events that wait for late ones
+    # buffered events
 
     def hold(self, event: Event, hits: tuple[Hit, ...] | None = None) -> None:
-        """Let an event wait until no earlier one can come, with its hits where they are known."""
+        """Buffer an event until no earlier one can arrive, with its hits if known."""
         start, end = event.span
         self._arrivals += 1
         heapq.heappush(self._buffer, (end, start, event.id, self._arrivals, (event, hits)))
 
     def ready(self, limit: Instant) -> list[Arrived]:
-        """All that wait up to a moment, in order."""
-        out: list[Arrived] = []
+        """Remove and return the buffered events up to a moment, in order."""
+        ready: list[Arrived] = []
         while self._buffer and self._buffer[0][0] <= limit:
-            out.append(heapq.heappop(self._buffer)[-1])
-        return out
+            ready.append(heapq.heappop(self._buffer)[-1])
+        return ready
 
     def forget_hits(self) -> None:
-        """Let what waits be matched when its time comes."""
+        """Drop the hits of buffered events, so that they are matched when they are released."""
         self._buffer = [
             (end, start, name, arrival, (event, None)) for end, start, name, arrival, (event, _) in self._buffer
         ]
 
     @property
     def waiting(self) -> list[Arrived]:
-        """All that wait, in order."""
+        """All buffered events, in order."""
         return [entry[-1] for entry in sorted(self._buffer, key=lambda entry: entry[:4])]
 
     @property
     def due(self) -> Instant | None:
-        """The time of the earliest that waits."""
+        """The time of the earliest buffered event."""
         return self._buffer[0][0] if self._buffer else None

@@ -1,4 +1,4 @@
-"""Reasons: why a pattern fired or did not, in words and as plain values for JSON."""
+"""Reasons: why a pattern did or did not fire, as text and as plain values for JSON."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from likewise.composite.compiled.patterns import FlatPatterns
+from likewise.composite.compiled.patterns import CompiledPatterns
 from likewise.composite.detection import Detection, Line, partial_lines
 from likewise.composite.general.run import Run, Stop
 from likewise.composite.plan.nodes import PlanNode, SequenceNode
@@ -21,7 +21,7 @@ from likewise.matching import Explanation
 
 
 class PatternState(msgspec.Struct, frozen=True):
-    """What a pattern holds and what became of its instances."""
+    """The counts of a pattern, its furthest incomplete instance, and why instances stopped."""
 
     name: str
     held: int
@@ -47,32 +47,33 @@ def run_state(run: Run) -> PatternState:
     )
 
 
-def flat_state(flat: FlatPatterns, name: str) -> PatternState:
-    """The state of a pattern on the compiled path, reported as on the general one."""
-    shape, facts, furthest = flat.shape(name), flat.facts(name), flat.furthest(name)
+def compiled_state(compiled: CompiledPatterns, name: str) -> PatternState:
+    """The state of a pattern on the compiled path, in the same form."""
+    shape, totals, furthest = compiled.shape(name), compiled.counts(name), compiled.furthest(name)
     names = [role.name for role in shape.roles]
 
     def at(level: int) -> str:
         return f"at {names[level]}: " if not shape.joint and 0 < level < len(names) else ""
 
     counts: Counter[str] = Counter()
-    for (level, why), count in flat.stops(name).items():
+    for (level, why), count in compiled.stops(name).items():
         counts[f"{at(level)}{why}"] += count
     if furthest is not None:
-        told = _had(zip(furthest.names, furthest.events, strict=True), at(furthest.level), furthest.why, furthest.time)
+        filled = zip(furthest.names, furthest.events, strict=True)
+        reached = _had(filled, at(furthest.level), furthest.why, furthest.time)
     else:
-        told = _not_stopped(facts.held, facts.detected)
+        reached = _not_stopped(totals.held, totals.detected)
     stops = dict(counts.most_common())
     partial: list[Line] = []
     if furthest is not None:
-        filled = ((role, event, 1.0) for role, event in zip(furthest.names, furthest.events, strict=True))
+        roles = ((role, event, 1.0) for role, event in zip(furthest.names, furthest.events, strict=True))
         awaited = names[furthest.level] if 0 < furthest.level < len(names) and not shape.joint else ""
-        partial = partial_lines(filled, awaited, furthest.time)
-    return PatternState(name, facts.held, facts.detected, facts.dropped, facts.started, told, stops, partial)
+        partial = partial_lines(roles, awaited, furthest.time)
+    return PatternState(name, totals.held, totals.detected, totals.dropped, totals.started, reached, stops, partial)
 
 
 def stops_of(run: Run) -> dict[str, int]:
-    """Reasons why partial instances ended, most frequent first."""
+    """Why incomplete instances ended, most frequent reason first."""
     counts: Counter[str] = Counter()
     for (node, level, why), count in run.record.stops.items():
         counts[f"{_waiting_for(run.plan.nodes[node], level)}{why}"] += count
@@ -80,7 +81,7 @@ def stops_of(run: Run) -> dict[str, int]:
 
 
 def furthest_of(run: Run) -> str:
-    """The partial instance that came furthest, in words."""
+    """The furthest incomplete instance, in words."""
     stop = run.record.furthest
     if stop is not None:
         return _stopped(run, stop)
@@ -94,16 +95,16 @@ def _not_stopped(held: int, detected: int) -> str:
 
 
 def partial_of(run: Run) -> list[Line]:
-    """The same as a trace."""
+    """The furthest incomplete instance as a trace."""
     stop = run.record.furthest
     if stop is None:
         return []
-    filled = ((one.role, one.token.event, one.probability) for one in stop.roles)
+    filled = ((role.role, role.token.event, role.probability) for role in stop.roles)
     return partial_lines(filled, _awaited(run.plan.nodes[stop.node], stop.level), stop.time)
 
 
 def _stopped(run: Run, stop: Stop) -> str:
-    filled = ((one.role, one.token.event) for one in stop.roles)
+    filled = ((role.role, role.token.event) for role in stop.roles)
     return _had(filled, _waiting_for(run.plan.nodes[stop.node], stop.level), stop.why, stop.time)
 
 
@@ -123,11 +124,11 @@ def _awaited(node: PlanNode, level: int) -> str:
     return ""
 
 
-# Detections and states in words and as plain values.
+# Detections and states as text and as plain values.
 
 
 _WIDTH = 60
-"""So much is shown of what an event says."""
+"""The longest text of an event's tuples."""
 
 
 def detection_plain(detection: Detection, *, trace: bool = False) -> dict[str, Any]:
@@ -159,43 +160,43 @@ def _line_plain(line: Line) -> dict[str, Any]:
 
 
 def detection_lines(detection: Detection, *, trace: bool = False) -> Iterator[str]:
-    """A detection in words: one line, and with its trace one line per role."""
+    """A detection as text: one line, and with `trace` one more line per role."""
     roles = ", ".join(f"{role} = {' '.join(map(_name, events))}" for role, events in detection.events.items())
-    sure = "" if detection.probability == 1.0 else f"  p = {detection.probability:.3f}"
-    yield f"{clock_text(detection.time)}  {detection.pattern}{sure}  {roles}".rstrip()
+    probability = "" if detection.probability == 1.0 else f"  p = {detection.probability:.3f}"
+    yield f"{clock_text(detection.time)}  {detection.pattern}{probability}  {roles}".rstrip()
     if trace:
         for line in detection.trace:
             yield f"    {_line_text(line)}"
 
 
 def _name(event: Event) -> str:
-    """A moment has no id: its time of day says which one it is."""
+    """An event's id and tuples; a time event has no id and shows its time of day."""
     if not event.id:
         return clock_text(event.span[1])[11:] if event.start is not None and not event.tuples else "?"
     return f"{event.id} ({_words(event)})" if event.tuples else event.id
 
 
 def _words(event: Event) -> str:
-    """What the event says, cut where a line would become too long."""
-    said = ", ".join(f"{name}: {value}" for name, value in event.tuples)
-    return said if len(said) <= _WIDTH else f"{said[: _WIDTH - 1].rstrip(' ,')}…"
+    """The event's tuples, shortened to fit a line."""
+    text = ", ".join(f"{name}: {value}" for name, value in event.tuples)
+    return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 1].rstrip(' ,')}…"
 
 
 def _line_text(line: Line) -> str:
-    sure = "" if line.probability is None else f"  p = {line.probability:.3f}"
+    probability = "" if line.probability is None else f"  p = {line.probability:.3f}"
     if line.what == "condition":
-        return f"{line.role}{sure}"
+        return f"{line.role}{probability}"
     if line.what in ("absence", "missing"):
         begin = clock_text(line.start if line.start is not None else line.time)
-        return f"no {line.role} from {begin} to {clock_text(line.time)}{sure}"
+        return f"no {line.role} from {begin} to {clock_text(line.time)}{probability}"
     active = "from the start" if line.activated is None else f"from {clock_text(line.activated)}"
     until = "" if line.terminated is None else f" to {clock_text(line.terminated)}"
     name = "" if line.what == "time" else f" {line.event or '?'}"
-    return f"{line.role}:{name} at {clock_text(line.time)}{sure}  (active {active}{until})"
+    return f"{line.role}:{name} at {clock_text(line.time)}{probability}  (active {active}{until})"
 
 
 def state_plain(state: PatternState) -> dict[str, Any]:
-    """A state for JSON, with the instance that came furthest as a trace."""
+    """A state for JSON, with the furthest instance as a trace."""
     plain: dict[str, Any] = {
         "name": state.name,
         "held": state.held,
@@ -209,7 +210,7 @@ def state_plain(state: PatternState) -> dict[str, Any]:
 
 
 def state_lines(states: list[PatternState]) -> Iterator[str]:
-    """What each pattern holds, and why its instances stopped."""
+    """Pattern states as text: counts, the furthest instance, and why instances stopped."""
     for state in states:
         yield f"{state.name}: {state.detected:,} detected, {state.held:,} held, {state.dropped:,} dropped"
         yield f"    furthest: {state.furthest}"
@@ -217,40 +218,40 @@ def state_lines(states: list[PatternState]) -> Iterator[str]:
             yield f"    {count:,} x {why}"
 
 
-# What one event is to the parts of a pattern.
+# How one event relates to the parts of a pattern.
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PatternExplanation:
-    """Each part beside the event, and the state of the pattern."""
+    """How an event matches each part, and the state of the pattern."""
 
     pattern: str
     event: str
     parts: tuple[tuple[str, Explanation], ...]
     state: PatternState
     lacks: tuple[tuple[str, str], ...] = ()
-    """Parts that the event answers, and attributes of theirs that a condition asks for and it does not have."""
+    """Matched parts with an attribute that a condition needs and the event does not have."""
 
     def __repr__(self) -> str:
-        answered = "answers a part" if self.matched else "answers no part"
-        return f"<PatternExplanation: {self.event} {answered} of {self.pattern}, score {self.score:.3f}>"
+        result = "answers a part" if self.matched else "answers no part"
+        return f"<PatternExplanation: {self.event} {result} of {self.pattern}, score {self.score:.3f}>"
 
     @property
     def matched(self) -> bool:
-        """Whether the event answers any part."""
+        """Whether the event matches any part."""
         return any(part.matched for _, part in self.parts)
 
     @property
     def score(self) -> float:
-        """How well it answers the part that it answers best."""
+        """The score of the best part."""
         return max((part.score for _, part in self.parts), default=0.0)
 
     @property
     def why_not(self) -> str:
-        """What the best part lacks; empty if one is answered."""
+        """Why the best part does not match; empty if a part matches."""
         if self.matched or not self.parts:
             return ""
-        role, part = max(self.parts, key=lambda each: each[1].score)
+        role, part = max(self.parts, key=lambda named: named[1].score)
         return f"{role}: {part.why_not}"
 
     def as_dict(self) -> dict[str, Any]:
@@ -261,19 +262,19 @@ class PatternExplanation:
             "event": self.event,
             "matched": self.matched,
             "parts": parts,
-            "lacks": [list(each) for each in self.lacks],
+            "lacks": [list(lack) for lack in self.lacks],
             "state": state_plain(self.state),
         }
 
     def text(self, *, full: bool = False) -> str:
-        """For people: what the event is to each part, then how far the pattern came and what stopped it."""
+        """For people: how the event matches each part, how far the pattern came, and what stopped it."""
         return "\n".join([*self.event_lines(full=full), *state_lines([self.state])])
 
     def event_lines(self, *, full: bool = False) -> list[str]:
-        """What the event is to each part."""
-        answered = [role for role, part in self.parts if part.matched]
-        what = f"answers {' and '.join(answered)}" if answered else "answers no part"
-        lines = [f"{self.event} {what} of {self.pattern}"]
+        """How the event matches each part, as lines of text."""
+        roles = [role for role, part in self.parts if part.matched]
+        matched = f"answers {' and '.join(roles)}" if roles else "answers no part"
+        lines = [f"{self.event} {matched} of {self.pattern}"]
         for _, part in self.parts:
             lines += [f"  {line}" for line in part.text(full=full).splitlines()]
         for role, attribute in self.lacks:

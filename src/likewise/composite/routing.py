@@ -1,8 +1,8 @@
-"""Where the events of a pattern meet: the rendezvous of 001, as keys of a shuffle.
+"""Routing keys: where the events of a pattern meet (the rendezvous of 001), for shuffles.
 
-A pattern whose members are all bound by equality (`a.room = b.room`) can be detected room by room, so its key
-is the room. Any other pattern has one meeting place, named after itself. Spark routes by it, and so may any other
-place that spreads a pattern over several nodes.
+If all members are joined by equality (`a.room = b.room`), a pattern can be detected for each room separately: the room
+is its key. Any other pattern has a single meeting place, named after itself. Spark routes by these keys, and so can
+anything that spreads a pattern over several nodes.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from likewise.language import Consumption
 from likewise.matching import canonical
 
 BUCKETS: Final = 32
-"""Keys of one pattern share this many states: enough to spread, few enough to keep each in one piece."""
+"""The number of places that the keys of one pattern share: enough to spread the load."""
 
 _KEYED = (LeafNode, SequenceNode, JointNode, DisjunctionNode)
 
 
 @dataclass(frozen=True, slots=True)
 class Rendezvous:
-    """How one pattern's events are sent to their meeting places; `attribute` is by role, None if there is one place."""
+    """How one pattern's events are routed; `attribute` is by role, or None if there is a single place."""
 
     pattern: str
     attribute: dict[str, str] | None
@@ -45,26 +45,26 @@ class Rendezvous:
 
     @classmethod
     def of(cls, plan: Plan, *, buckets: int = BUCKETS, spread: bool = True) -> Rendezvous:
-        """The route of a plan; all meet in one place if nothing is to be spread."""
+        """The route of a plan; a single place without `spread`."""
         clocked = any(isinstance(node, SilenceNode | TimeNode) for node in plan.nodes)
         attribute = None if clocked or not spread else key_attributes(plan)
         return cls(plan.name, attribute, buckets if attribute is not None else 1, clocked)
 
     def place_of(self, value: Value) -> int:
-        """The meeting place of all that has this value as its key."""
+        """The place of events with this key value."""
         return self.place(canonical(value))
 
     def place(self, value: Any) -> int:
-        """The bucket of a canonical value."""
+        """The place of a canonical value."""
         return key_digest(value) % self.buckets
 
     @property
     def offset(self) -> int:
-        """Where its places begin among the partitions of a job, so that patterns with one place do not share one."""
+        """An offset among a job's partitions, so that patterns with one place do not share a partition."""
         return key_digest(self.pattern) % (1 << 31)
 
     def owns(self, place: int, events: Iterable[tuple[str, Event]]) -> bool:
-        """Whether a detection belongs here: with several common keys, only the first place reports it."""
+        """Whether this place reports a detection: if events share several keys, only the first place does."""
         if self.attribute is None or self.buckets == 1:
             return True
         sets = [
@@ -79,35 +79,35 @@ class Rendezvous:
 
 @lru_cache(maxsize=1 << 16)
 def key_digest(value: Any) -> int:
-    """A number for a canonical value, the same in every process."""
+    """A hash of a canonical value that is the same in every process."""
     return int.from_bytes(blake2b(repr(value).encode(), digest_size=8).digest(), "little")
 
 
 def key_attributes(plan: Plan) -> dict[str, str] | None:
-    """For each role the attribute that all roles share by `=`; None if there is no such thing.
+    """For each role, the attribute by which all roles are joined; None if there is none.
 
-    Two attributes are tied when a condition sets them equal; a tie that reaches every member is a key.
+    Two attributes are tied if a condition sets them equal; a tie that includes every member is a key.
     """
     roles = {node.role for node in plan.nodes if isinstance(node, LeafNode)}
     visible = roles - plan.root.node.hidden
     if not all(isinstance(node, _KEYED) or (isinstance(node, GateNode) and node.plain) for node in plan.nodes):
         return None
-    # What must not happen joins nothing: the others must be tied without it.
+    # A negated member joins nothing: the others must be tied without it.
     among = _tied(plan, visible)
     for group in _tied(plan, roles):
         attribute: dict[str, str] = {}
         for role, name in sorted(group):
             attribute.setdefault(role, name)
         joined = len(visible) == 1 or any(some <= group and visible <= {role for role, _ in some} for some in among)
-        # An event that is consumed must be so wherever it waits: under one key.
-        alone = plan.consumption is not Consumption.UNIQUE or len(set(attribute.values())) == 1
-        if joined and alone and roles <= attribute.keys():
+        # A consumed event must be consumed everywhere it waits, so it may have one key only.
+        single = plan.consumption is not Consumption.UNIQUE or len(set(attribute.values())) == 1
+        if joined and single and roles <= attribute.keys():
             return attribute
     return None
 
 
 def _tied(plan: Plan, roles: Set[str]) -> list[set[tuple[str, str]]]:
-    """Attributes of these roles that are equal by any chain of conditions between them."""
+    """Groups of attributes of these roles that are equal by a chain of conditions."""
     groups: list[set[tuple[str, str]]] = []
     for condition in plan.conditions:
         if condition.joins and isinstance(condition.right, ConditionSide) and condition.roles <= roles:

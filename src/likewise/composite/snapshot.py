@@ -1,4 +1,4 @@
-"""Snapshots of a detector: versioned bytes, from which it goes on as if it had never stopped."""
+"""Snapshots of a detector: versioned bytes, from which it resumes exactly."""
 
 from __future__ import annotations
 
@@ -10,13 +10,21 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 import msgspec
 
 from likewise import language
-from likewise.composite.compiled.patterns import FlatPatterns
-from likewise.composite.compiled.registry import Facts, KeptPattern
+from likewise.composite.compiled.patterns import CompiledPatterns
+from likewise.composite.compiled.registry import PatternCounts, WaitingInstance
 from likewise.composite.compiled.resume import run_general
 from likewise.composite.general.process import InnerToken
 from likewise.composite.general.run import Limits, Run
-from likewise.composite.hits import Wanted, dump_event, dump_mapped, known_hits, load_event, load_mapped, plain_hits
-from likewise.composite.instance import Filled, Instance, RoleToken
+from likewise.composite.hits import (
+    MemberProfile,
+    dump_event,
+    dump_hits,
+    dump_mapped,
+    load_event,
+    load_hits,
+    load_mapped,
+)
+from likewise.composite.instance import FilledRole, Instance, RoleToken
 from likewise.composite.plan.builder import build_plan
 from likewise.errors import InputError
 from likewise.language import Subscription
@@ -24,7 +32,7 @@ from likewise.language import Subscription
 if TYPE_CHECKING:
     from likewise.composite.composer import Composer
     from likewise.composite.general.absence import Blockers
-    from likewise.composite.general.choice import Chooser, Waiting
+    from likewise.composite.general.choice import Chooser, Replaceable
     from likewise.composite.intake import Arrived
 
 
@@ -35,7 +43,7 @@ VERSION: Final = 4
 
 
 def write(detector: Composer) -> bytes:
-    """Everything a detector knows, apart from its matcher and measure."""
+    """The whole state of a detector, without its matcher and measure."""
     return msgspec.msgpack.encode(
         {
             "format": FORMAT,
@@ -52,32 +60,32 @@ def write(detector: Composer) -> bytes:
             "numbers": detector._numbers,
             "known": [to_plain(subscription) for subscription in detector._catalogue.others],
             "profiles": _dump_profiles(detector),
-            "buffer": [_dump_arrived(one, hits=detector._keeps_hits) for one in detector._intake.waiting],
+            "buffer": [_dump_arrived(arrived, hits=detector._keeps_hits) for arrived in detector._intake.waiting],
             "runs": [_source(detector, run.plan.name) | _dump_run(run) for run in detector._runs.values()],
-            "flat": [] if detector._flat is None else _dump_flat(detector, detector._flat),
+            "flat": [] if detector._compiled is None else _dump_compiled(detector, detector._compiled),
         }
     )
 
 
 def _dump_profiles(detector: Composer) -> list[Any] | None:
-    """The numbers under which hits name profiles; a detector's are the handles of its matcher."""
+    """The profiles by the number that hits refer to; a detector's numbers are its matcher's handles."""
     if not detector._keeps_hits:
         return None
-    wanted = detector.profiles.items()
-    return [[number, to_plain(one.profile), to_plain(one.options)] for number, one in wanted]
+    profiles = detector.profiles.items()
+    return [[number, to_plain(member.profile), to_plain(member.options)] for number, member in profiles]
 
 
 def _dump_arrived(arrived: Arrived, *, hits: bool) -> list[Any]:
     event, known = arrived
-    return [dump_event(event), None if known is None or not hits else plain_hits(known)]
+    return [dump_event(event), None if known is None or not hits else dump_hits(known)]
 
 
 def _source(detector: Composer, name: str) -> dict[str, Any]:
-    """A pattern as it was added, and what it was built from."""
+    """A pattern as it was added, and the definitions it was built from."""
     catalogue = detector._catalogue
     return {
         "pattern": to_plain(catalogue.running(name)),
-        "scope": [to_plain(one) for one in catalogue.scope(name).values()],
+        "scope": [to_plain(definition) for definition in catalogue.scope(name).values()],
         "known": catalogue.named.get(name) is catalogue.running(name),
     }
 
@@ -107,20 +115,20 @@ def _dump_run(run: Run) -> dict[str, Any]:
     }
 
 
-def _dump_flat(detector: Composer, flat: FlatPatterns) -> list[dict[str, Any]]:
+def _dump_compiled(detector: Composer, compiled: CompiledPatterns) -> list[dict[str, Any]]:
     return [
         _source(detector, name)
         | {
-            "number": flat.number(name),
-            "facts": list(flat.facts(name)),
-            "kept": [[[dump_event(event) for event in row.events], *row[1:]] for row in flat.kept(name)],
+            "number": compiled.number(name),
+            "facts": list(compiled.counts(name)),
+            "kept": [[[dump_event(event) for event in row.events], *row[1:]] for row in compiled.waiting(name)],
         }
-        for name in flat.names
+        for name in compiled.names
     ]
 
 
 def read(kind: type[C], data: bytes, **parts: Any) -> C:
-    """A detector from a snapshot; matcher and measure are given anew."""
+    """Restore a detector from a snapshot; the matcher and the measure are passed again."""
     state = _decode(data)
     instances, policy = state["limits"]
     detector = kind(
@@ -137,10 +145,10 @@ def read(kind: type[C], data: bytes, **parts: Any) -> C:
     known = state.get("profiles")
     if detector._keeps_hits:
         if known is None:
-            raise InputError("this is the snapshot of a detector, not of a composer", hint="replay the events instead")
-        detector._book.resume((number, Wanted(*map(from_plain, plain))) for number, *plain in known)
+            raise InputError("the snapshot is of a detector, not of a composer", hint="replay the events instead")
+        detector._profile_numbers.resume((number, MemberProfile(*map(from_plain, plain))) for number, *plain in known)
     for entry in state["flat"]:
-        _load_flat(detector, entry)
+        _load_compiled(detector, entry)
     for entry in state["runs"]:
         _load_run(detector, entry)
     detector._numbers = state["numbers"]
@@ -148,7 +156,7 @@ def read(kind: type[C], data: bytes, **parts: Any) -> C:
     detector._intake.seen = state["seen"]
     for plain, hits in state["buffer"]:
         event = load_event(plain)
-        detector._intake.hold(event, known_hits(event, hits) if hits is not None and detector._keeps_hits else None)
+        detector._intake.hold(event, load_hits(event, hits) if hits is not None and detector._keeps_hits else None)
     return detector
 
 
@@ -168,41 +176,44 @@ def _load_run(detector: Composer, entry: dict[str, Any]) -> None:
     run.loaded(entry["tickets"])
 
 
-def _load_flat(detector: Composer, entry: dict[str, Any]) -> None:
-    """Plain patterns go back to the compiled path, or to the general one if that is switched off."""
+def _load_compiled(detector: Composer, entry: dict[str, Any]) -> None:
+    """Restore a compiled pattern, on the general path if `compiled` is off now."""
     subscription = _resume(detector, entry)
-    name, facts, number = subscription.name, Facts(*entry["facts"]), entry["number"]
-    kept = [KeptPattern(tuple(map(load_event, events)), tuple(ranks), *rest) for events, ranks, *rest in entry["kept"]]
+    name, counts, number = subscription.name, PatternCounts(*entry["facts"]), entry["number"]
+    waiting = [
+        WaitingInstance(tuple(map(load_event, events)), tuple(ranks), *rest) for events, ranks, *rest in entry["kept"]
+    ]
     shape = detector._forms.known(subscription)
     if shape is None:
         shape = detector._forms.learn(subscription, build_plan(subscription, detector._catalogue.scope(name)))
-    assert shape is not None  # it was plain when it was written
-    if detector._flat is not None:
-        detector._flat.add(name, shape, number=number, started=facts.started)
-        detector._flat.load(name, kept, facts)
+    assert shape is not None  # it was a compiled pattern when it was written
+    if detector._compiled is not None:
+        detector._compiled.add(name, shape, number=number, started=counts.started)
+        detector._compiled.load(name, waiting, counts)
     else:
-        run_general(detector, name, number=number, facts=facts, kept=kept, shape=shape)
+        run_general(detector, name, number=number, counts=counts, waiting=waiting, shape=shape)
 
 
 def _decode(data: bytes) -> dict[str, Any]:
     try:
         state = msgspec.msgpack.decode(data, strict=False)
     except (msgspec.DecodeError, ValueError) as error:
-        raise InputError(f"this is not a snapshot: {error}", hint="it may be cut short") from None
+        raise InputError(f"this is not a snapshot: {error}", hint="the data may be truncated") from None
     if not isinstance(state, dict) or state.get("format") != FORMAT:
-        raise InputError("this is not a snapshot of a detector")
+        raise InputError("not a snapshot of a detector")
     if state["version"] != VERSION:
         raise InputError(
-            f"the snapshot has version {state['version']}, this is {VERSION}", hint="replay the events instead"
+            f"the snapshot has version {state['version']}, this program reads {VERSION}",
+            hint="replay the events instead",
         )
     return state
 
 
-# Instances and waiting processes are written once and referred to by number.
+# Instances and waiting processes are written once and referenced by number.
 
 
 class Dump:
-    """Collects the objects of one pattern."""
+    """Collects the objects of one pattern for writing."""
 
     def __init__(self) -> None:
         self.instances: list[Any] = []
@@ -210,28 +221,28 @@ class Dump:
         self._numbers: dict[int, int] = {}
         self._kept: list[object] = []
 
-    def _number(self, thing: object, count: int) -> tuple[int, bool]:
-        known = self._numbers.get(id(thing))
+    def _number(self, item: object, count: int) -> tuple[int, bool]:
+        known = self._numbers.get(id(item))
         if known is not None:
             return known, False
-        self._numbers[id(thing)] = count
-        self._kept.append(thing)
+        self._numbers[id(item)] = count
+        self._kept.append(item)
         return count, True
 
     def token(self, token: RoleToken) -> int:
-        """The number of a token; one of an inner pattern names the one outside, which has the event."""
+        """The number of a token; a token of a named inner pattern refers to the outer one, which has the event."""
         if isinstance(token, InnerToken):
             return self._inner(token)
         number, new = self._number(token, len(self.tokens))
         if new:
-            self.tokens.append([dump_event(token.event), token.rank, token.time, token.taken])
+            self.tokens.append([dump_event(token.event), token.rank, token.time, token.consumed])
         return number
 
     def _inner(self, token: InnerToken) -> int:
         outer = self.token(token.outer)
         number, new = self._number(token, len(self.tokens))
         if new:
-            self.tokens.append([outer, token.taken])
+            self.tokens.append([outer, token.consumed])
         return number
 
     def instance(self, instance: Instance | None) -> int | None:
@@ -254,13 +265,13 @@ class Dump:
                 instance.probability,
                 roles,
                 parts,
-                instance.reading,
+                instance.branch_probability,
                 instance.step,
             ]
         )
         return number
 
-    def waiting(self, waiting: Waiting | None) -> int | None:
+    def waiting(self, waiting: Replaceable | None) -> int | None:
         """The number of a waiting process."""
         return None if waiting is None else self._number(waiting, len(self._kept))[0]
 
@@ -269,12 +280,12 @@ class Dump:
         return None if chooser is None else self._number(chooser, len(self._kept))[0]
 
     def blockers(self, blockers: Blockers) -> int:
-        """The number of blockers that several prefixes share."""
+        """The number of blockers, which prefixes may share."""
         return self._number(blockers, len(self._kept))[0]
 
 
 class Load:
-    """Gives the objects of a dump back, each once."""
+    """Restores the objects of a dump, each once."""
 
     def __init__(self, instances: list[Any], tokens: list[Any]) -> None:
         self._tokens: list[RoleToken] = []
@@ -289,10 +300,10 @@ class Load:
 
     def _token(self, entry: Any) -> RoleToken:
         if len(entry) == 2:
-            outer, taken = entry
-            return InnerToken(self._tokens[outer], taken=taken)
-        event, rank, time, taken = entry
-        return RoleToken(load_event(event), rank, time, taken=taken)
+            outer, consumed = entry
+            return InnerToken(self._tokens[outer], consumed=consumed)
+        event, rank, time, consumed = entry
+        return RoleToken(load_event(event), rank, time, consumed=consumed)
 
     def _instance(self, entry: Any) -> Instance:
         node, time, phase, first, start, end, probability, roles, parts, reading, step = entry
@@ -304,9 +315,9 @@ class Load:
             start=start,
             end=end,
             probability=probability,
-            roles=tuple(Filled(role, self._tokens[t], p, load_mapped(mapped)) for role, t, p, mapped in roles),
+            roles=tuple(FilledRole(role, self._tokens[t], p, load_mapped(mapped)) for role, t, p, mapped in roles),
             parts=tuple(self._instances[part] for part in parts),
-            reading=reading,
+            branch_probability=reading,
             step=step,
         )
 
@@ -315,40 +326,40 @@ class Load:
         return self._instances[number]
 
     def instance(self, number: int | None) -> Instance | None:
-        """An instance, or none."""
+        """An instance by its number; None if there is none."""
         return None if number is None else self._instances[number]
 
     def define_waiting(self, number: int, waiting: Any) -> None:
-        """This is the one with that number."""
+        """Register a waiting process by its number."""
         self._waiting[number] = waiting
 
     def waiting(self, number: int | None) -> Any:
         """The waiting process with that number; None if it has ended."""
         return None if number is None else self._waiting.get(number)
 
-    def define_chooser_as(self, number: int, chooser: Chooser) -> Chooser:
-        """This is the chooser with that number."""
+    def define_chooser(self, number: int, chooser: Chooser) -> Chooser:
+        """Register a chooser by its number."""
         self._choosers[number] = chooser
         return chooser
 
     def chooser(self, number: int | None) -> Chooser | None:
-        """The chooser of that number."""
+        """The chooser with that number, if it is loaded."""
         return None if number is None else self._choosers.get(number)
 
     def define_blockers(self, number: int, blockers: Blockers) -> None:
-        """These are the blockers of that number."""
+        """Register blockers by their number."""
         self._blockers[number] = blockers
 
     def blockers(self, number: int) -> Blockers | None:
-        """The blockers of that number, if they are loaded."""
+        """The blockers with that number, if they are loaded."""
         return self._blockers.get(number)
 
     def key(self, key: Any) -> Any:
-        """Lists back to the tuples that can be keys."""
+        """Convert lists back to tuples, so that they can be dict keys."""
         return tuple(self.key(part) for part in key) if isinstance(key, list | tuple) else key
 
 
-# Patterns as plain values, so that a snapshot carries the patterns it belongs to.
+# Patterns as plain values, so that a snapshot includes them.
 
 
 _CLASSES: Final = {name: getattr(language, name) for name in language.__all__}
@@ -381,7 +392,7 @@ def from_plain(value: Any) -> Any:
         return datetime.fromisoformat(value["value"])
     known = _CLASSES.get(cast("str", kind))
     if not isinstance(known, type):
-        raise InputError(f"a snapshot names an unknown part {kind!r}", hint="it was written by another version")
+        raise InputError(f"the snapshot contains an unknown type {kind!r}", hint="it was written by another version")
     if issubclass(known, Enum):
         return known(value["value"])
     return known(**{name: from_plain(item) for name, item in value.items() if name != _KIND})

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final
 from likewise.composite import Detector
 from likewise.composite.general import (
     PROCESSES,
-    Filled,
+    FilledRole,
     Instance,
     LeafProcess,
     Prefix,
@@ -31,11 +31,11 @@ class TreeLeaf(LeafProcess):
 
     __slots__ = ()
 
-    def rest(self) -> None:
+    def unlisten(self) -> None:
         pass
 
     def close(self) -> None:
-        super().rest()
+        super().unlisten()
         super().close()
 
 
@@ -65,7 +65,7 @@ class TreeSequence(SequenceProcess):
         while within is not None and seen[0].time < instance.time - within:
             seen.popleft()
 
-    def awaits(self, slot: Any, roles: tuple[Filled, ...]) -> bool:  # noqa: ARG002 - not needed by this kind
+    def awaits(self, slot: Any, roles: tuple[FilledRole, ...]) -> bool:  # noqa: ARG002 - not needed by this kind
         return True
 
     def _waiting(self, k: int, instance: Instance) -> tuple[list[Prefix], bool]:  # noqa: ARG002 - not needed by this kind

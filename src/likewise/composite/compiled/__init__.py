@@ -1,1 +1,1 @@
-"""The compiled path: plain sequences, conjunctions and absences by key, whole batches in one call."""
+"""The compiled path: simple sequences, conjunctions and absences by key, a whole batch per call."""

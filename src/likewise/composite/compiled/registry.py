@@ -1,4 +1,4 @@
-"""The book of plain patterns: what each asks for, and which predicates lead to it."""
+"""The tables of compiled patterns: their shapes, the postings of their predicates, and their waiting instances."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from numpy.typing import NDArray
 from likewise.composite.compiled.shape import Shape, ShapeRole, anchor_of
 from likewise.composite.compiled.store import (
     BROKEN,
-    BUCKETS,
-    FOUND,
-    FREE,
-    HEAP,
+    BUCKETS_USED,
+    ENTRIES_USED,
+    FREE_ENTRY,
     HIT,
-    MOST_KEYS,
+    MAX_KEYS,
     NEED_ENTRIES,
     NEED_FOUND,
     NEVER,
     REPLACED,
-    USED,
+    ROWS_FOUND,
+    TIMER_COUNT,
     Tables,
+    append_entry,
     free_entries,
     hold,
-    join,
     new_buckets,
     new_predicates,
     new_tables,
@@ -33,22 +33,22 @@ from likewise.composite.compiled.store import (
     rehash,
     widened,
 )
-from likewise.composite.encoding import Columns
+from likewise.composite.encoding import TupleEncoder
 from likewise.composite.general.pools import is_simple
-from likewise.composite.hits import HitBook
+from likewise.composite.hits import ProfileNumbers
 from likewise.events import Event, Instant, Value
 from likewise.language import Options, Profile
 from likewise.matching import Aggregation, Matcher
 
-_NO_KEYS: Final = (-1,) * MOST_KEYS
+_NO_KEYS: Final = (-1,) * MAX_KEYS
 
 
 EventsByPlace: TypeAlias = Sequence[Event] | Mapping[int, Event]
-"""The events of a batch, or those of them that are needed, by their places."""
+"""The events of a batch by position; only those that are needed."""
 
 
-class Facts(NamedTuple):
-    """What one pattern holds and what became of its instances."""
+class PatternCounts(NamedTuple):
+    """The counts of one pattern, and when it started."""
 
     held: int
     detected: int
@@ -56,12 +56,12 @@ class Facts(NamedTuple):
     started: Instant | None
 
 
-class FlatBook:
-    """Plain patterns by name, as rows of the tables that the kernel reads."""
+class PatternTables:
+    """Compiled patterns by name, as rows of the kernel's tables."""
 
-    def __init__(self, matcher: Matcher | HitBook, columns: Columns) -> None:
+    def __init__(self, matcher: Matcher | ProfileNumbers, encoder: TupleEncoder) -> None:
         self._matcher = matcher
-        self._columns = columns
+        self._encoder = encoder
         self._index: dict[str, int] = {}
         self._shapes: dict[str, Shape] = {}
         self._names: list[str] = []
@@ -91,47 +91,47 @@ class FlatBook:
         return tuple(self._index)
 
     def shape(self, name: str) -> Shape:
-        """What a pattern asks for."""
+        """The shape of a pattern."""
         return self._shapes[name]
 
     @property
     def asks_matcher(self) -> bool:
-        """Whether some profile needs more than a dictionary."""
+        """Whether some profile is more than a single equality."""
         return bool(self._handles)
 
     def number(self, name: str) -> int:
-        """The place of a pattern in the order of all."""
+        """The number of a pattern, by which patterns are ordered."""
         return int(self._numbers[self._index[name]])
 
-    def facts(self, name: str) -> Facts:
-        """What one pattern holds."""
+    def counts(self, name: str) -> PatternCounts:
+        """The counts of a pattern."""
         p = self._tables.patterns[self._index[name]]
         started = None if p["started"] == NEVER else int(p["started"])
-        return Facts(int(p["held"]), int(p["detected"]), int(p["dropped"]), started)
+        return PatternCounts(int(p["held"]), int(p["detected"]), int(p["dropped"]), started)
 
-    def sure(self, name: str, role: str, event: Event) -> float | None:
-        """How surely an event fills a role of a pattern; None if the pattern is gone."""
+    def role_probability(self, name: str, role: str, event: Event) -> float | None:
+        """The probability that an event fills a role of a pattern; None if the pattern is gone."""
         shape = self._shapes.get(name)
-        asked = next((one for one in shape.roles if one.name == role), None) if shape is not None else None
-        if asked is None:
+        wanted = next((member for member in shape.roles if member.name == role), None) if shape is not None else None
+        if wanted is None:
             return None
-        if self._looked_up(asked):
+        if self._looked_up(wanted):
             return 1.0
-        if isinstance(self._matcher, HitBook):
+        if isinstance(self._matcher, ProfileNumbers):
             return None
-        _, wanted = self._profiles[_profile_key(asked)]
+        _, wanted_handle = self._profiles[_profile_key(wanted)]
         _, handle, score = self._matcher.score_batch(self._matcher.encode([event]))
-        mine = handle == wanted
-        found = self._matcher.probabilities(handle[mine], score[mine])
+        own = handle == wanted_handle
+        found = self._matcher.probabilities(handle[own], score[own])
         return float(found[0]) if len(found) else None
 
     def _with(self, **tables: Any) -> None:
         self._tables = self._tables._replace(**tables)
 
-    # coming
+    # adding patterns
 
     def add(self, name: str, shape: Shape, *, number: int, started: Instant | None) -> None:
-        """Enter a pattern; one that has not started waits for the first event."""
+        """Add a pattern; without `started` it waits for the first event."""
         index = self._free.pop() if self._free else self._new_index()
         self._names[index], self._roles[index] = name, tuple([role.name for role in shape.roles])
         self._index[name], self._shapes[name] = index, shape
@@ -142,7 +142,7 @@ class FlatBook:
         first = self._places(len(roles))
         self._fill(index, shape, first, NEVER if started is None else started)
         for place, role in enumerate(roles, first):
-            keys = [self._columns.join(attribute) for attribute in role.attributes]
+            keys = [self._encoder.join(attribute) for attribute in role.attributes]
             self._tables.places[place] = (index, role.keep, *keys, *_NO_KEYS[len(keys) :])
             self._post(self._predicate(role), place)
 
@@ -175,21 +175,21 @@ class FlatBook:
         return first
 
     def _fill(self, index: int, shape: Shape, first: int, started: Instant) -> None:
-        asked = (first, len(shape.roles), shape.joint, shape.unique)
-        became = (0, 0, 0, 0)
-        # In the order of the columns, as assigning them by name would cost more than all the rest.
+        members = (first, len(shape.roles), shape.joint, shape.unique)
+        counts = (0, 0, 0, 0)
+        # In the order of the columns: assigning them by name costs more than all the rest.
         guard = -1 if shape.guard is None else first + len(shape.roles)
-        ends = (guard, shape.after, shape.spread)
-        row = (shape.within, started, shape.threshold, *became, *asked, -1, -1, 0, 0, 0, 0, *ends)
+        guard_fields = (guard, shape.after, shape.spread)
+        row = (shape.within, started, shape.threshold, *counts, *members, -1, -1, 0, 0, 0, 0, *guard_fields)
         self._tables.patterns[index] = row
 
     def _predicate(self, role: ShapeRole) -> int:
-        """The number under which a profile reports."""
+        """The predicate number of a profile."""
         if self._looked_up(role):
-            return self._room(self._simple(role))
+            return self._ensure_predicate(self._simple(role))
         key = _profile_key(role)
         if key not in self._profiles:
-            number = self._columns.number()
+            number = self._encoder.number()
             handle = self._matcher.add(role.profile, options=role.options, key=("flat", number))
             self._profiles[key] = (number, handle)
             self._handles[handle] = number
@@ -197,28 +197,28 @@ class FlatBook:
             if value is None:
                 self._unanchored += 1
             else:
-                self._columns.anchor(value)
+                self._encoder.anchor(value)
         number, _ = self._profiles[key]
         self._users[number] = self._users.get(number, 0) + 1
-        return self._room(number)
+        return self._ensure_predicate(number)
 
     def _looked_up(self, role: ShapeRole) -> bool:
-        """Whether a dictionary answers the profile; hits from elsewhere cover all profiles."""
+        """Whether the profile is looked up as an equality; given hits cover all profiles."""
         return isinstance(self._matcher, Matcher) and is_simple(role.profile, role.options)
 
     def _anchor(self, role: ShapeRole) -> Value | None:
-        """A value that an event must have; None where the aggregation is a mean, which allows it to be missing."""
-        if isinstance(self._matcher, HitBook):
+        """A value that matching events must have; None with a mean aggregation, where it may be missing."""
+        if isinstance(self._matcher, ProfileNumbers):
             return None
-        forgiving = self._matcher.settings(role.profile, role.options).aggregation is Aggregation.MEAN
-        return None if forgiving else anchor_of(role)
+        optional = self._matcher.settings(role.profile, role.options).aggregation is Aggregation.MEAN
+        return None if optional else anchor_of(role)
 
     def _simple(self, role: ShapeRole) -> int:
         [predicate] = role.profile.predicates
         value: Any = predicate.value
-        return self._columns.predicate(predicate.attribute, value)
+        return self._encoder.predicate(predicate.attribute, value)
 
-    def _room(self, number: int) -> int:
+    def _ensure_predicate(self, number: int) -> int:
         size = len(self._tables.predicates)
         while number >= size:
             self._with(predicates=np.concatenate((self._tables.predicates, new_predicates(size))))
@@ -238,10 +238,10 @@ class FlatBook:
         self._tables.postings[at] = (place, heads[predicate])
         heads[predicate] = at
 
-    # going
+    # removing patterns
 
-    def strike(self, name: str) -> int:
-        """Take a pattern out, and give the place that it had."""
+    def unregister(self, name: str) -> int:
+        """Remove a pattern from the tables; returns the index that it had."""
         index, shape = self._index.pop(name), self._shapes.pop(name)
         first = int(self._tables.patterns["first"][index])
         for place, role in enumerate(shape.all_roles, first):
@@ -281,11 +281,11 @@ class FlatBook:
             if value is None:
                 self._unanchored -= 1
             else:
-                self._columns.unanchor(value)
+                self._encoder.unanchor(value)
 
 
 def _is_deep(shape: Shape) -> bool:
-    """Whether instances of one event may be found in another order than that of their events."""
+    """Whether the kernel may find instances of one event in another order than that of their events."""
     return shape.joint or len(shape.roles) > 2 or (shape.deferred and len(shape.roles) > 1)
 
 
@@ -297,14 +297,14 @@ def _doubled(column: NDArray[Any]) -> NDArray[Any]:
     return np.concatenate((column, np.zeros_like(column)))
 
 
-# What the plain patterns hold: room for it in the tables, and the way into a snapshot and back.
+# Waiting instances: room in the tables, and snapshots.
 
 
-class KeptPattern(NamedTuple):
-    """A waiting instance of one pattern, for snapshots and for going over to the general path.
+class WaitingInstance(NamedTuple):
+    """A waiting instance of one pattern, for snapshots and for moving to the general path.
 
-    `member` is the last one that is filled; `blocker` is the rank of the event that keeps others from following, and
-    `quiet` the probability that what must not happen did not. What may break others has a `member` beyond all.
+    `member` is the last filled one; `blocker` is the rank of the event that keeps others from following; `p_absent` is
+    the probability that the guard did not happen. An instance of the guard has a `member` beyond all members.
     """
 
     events: tuple[Event, ...]
@@ -314,17 +314,17 @@ class KeptPattern(NamedTuple):
     flag: int
     until: Instant | None
     blocker: int
-    quiet: float = 1.0
+    p_absent: float = 1.0
 
 
-class Past:
-    """Events of earlier batches that someone still waits with, by rank."""
+class EarlierEvents:
+    """Events of earlier batches that are still needed, by rank."""
 
     def __init__(self) -> None:
         self.events: dict[int, Event] = {}
 
     def all_of(self, events: EventsByPlace, base: int, ranks: NDArray[np.int64]) -> list[Event]:
-        """The events of these ranks: of this batch, which begins at `base`, or from before."""
+        """The events of these ranks: from this batch, which begins at `base`, or from earlier ones."""
         places = (ranks - base).tolist()
         if not len(ranks) or ranks.min() >= base:
             return list(map(events.__getitem__, places))
@@ -332,102 +332,106 @@ class Past:
         return [events[place] if place >= 0 else past[base + place] for place in places]
 
     def keep(self, events: EventsByPlace, base: int, kept: NDArray[np.bool_]) -> None:
-        """Remember those of a batch that someone waits with."""
+        """Keep the events of a batch that waiting instances need."""
         past = self.events
         for at in np.flatnonzero(kept).tolist():
             past[base + at] = events[at]
 
     def retain(self, ranks: NDArray[np.int64]) -> None:
-        """Forget all but these."""
+        """Forget all events but these."""
         past = self.events
         self.events = {rank: past[rank] for rank in np.unique(ranks).tolist() if rank in past}
 
 
-class FlatStock(FlatBook):
-    """The tables with all that waits in them."""
+class InstanceTables(PatternTables):
+    """The tables with the waiting instances."""
 
-    def __init__(self, matcher: Matcher | HitBook, columns: Columns) -> None:
-        super().__init__(matcher, columns)
-        self._past = Past()
+    def __init__(self, matcher: Matcher | ProfileNumbers, encoder: TupleEncoder) -> None:
+        super().__init__(matcher, encoder)
+        self._past = EarlierEvents()
 
     def _make_room(self) -> None:
-        """Tables in which what the kernel asks for has a place."""
+        """Grow the tables until they have the room that the kernel needs."""
         t, scalars = self._tables, self._tables.scalars
         entries, found = int(scalars[NEED_ENTRIES]), int(scalars[NEED_FOUND])
-        if scalars[USED] + entries >= len(t.entries):
+        if scalars[ENTRIES_USED] + entries >= len(t.entries):
             more = max(len(t.entries), entries)
-            added = free_entries(more, len(t.entries), int(scalars[FREE]))
-            scalars[FREE] = len(t.entries)
+            added = free_entries(more, len(t.entries), int(scalars[FREE_ENTRY]))
+            scalars[FREE_ENTRY] = len(t.entries)
             ranks = np.full((more, t.ranks.shape[1]), -1, np.int64)
             self._with(entries=np.concatenate((t.entries, added)), ranks=np.concatenate((t.ranks, ranks)))
-        if scalars[FOUND] + found >= len(t.found):
+        if scalars[ROWS_FOUND] + found >= len(t.found):
             more = max(len(t.found), found)
             ranks = np.full((more, t.ranks.shape[1]), NEVER, np.int64)
             rows = np.concatenate((t.found, np.zeros(more, t.found.dtype)))
             self._with(found=rows, found_ranks=np.concatenate((t.found_ranks, ranks)))
-        if scalars[HEAP] + 2 * entries >= len(t.timers):
-            self._sift(2 * entries)
-        if 2 * (scalars[BUCKETS] + entries) >= len(t.buckets):
+        if scalars[TIMER_COUNT] + 2 * entries >= len(t.timers):
+            self._drop_dead_timers(2 * entries)
+        if 2 * (scalars[BUCKETS_USED] + entries) >= len(t.buckets):
             live, size = int((t.buckets["head"] >= 0).sum()), len(t.buckets)
             while 4 * (live + entries) > size:
                 size *= 2
             fresh = new_buckets(size)
-            scalars[BUCKETS] = rehash(t.buckets, fresh, self._tables.entries)
+            scalars[BUCKETS_USED] = rehash(t.buckets, fresh, self._tables.entries)
             self._with(buckets=fresh)
 
-    def _sift(self, more: int) -> None:
-        """Drop timers of what is gone, and make room for more."""
+    def _drop_dead_timers(self, more: int) -> None:
+        """Drop timers of removed entries, and make room for more."""
         t = self._tables
-        timers = t.timers[: t.scalars[HEAP]]
+        timers = t.timers[: t.scalars[TIMER_COUNT]]
         timers = timers[t.entries["serial"][timers["entry"]] == timers["serial"]]
         timers = timers[np.lexsort((timers["ticket"], timers["until"]))]
-        t.scalars[HEAP] = len(timers)
+        t.scalars[TIMER_COUNT] = len(timers)
         self._with(timers=np.concatenate((timers, np.zeros(len(timers) + more + 64, timers.dtype))))
 
-    def kept(self, name: str) -> list[KeptPattern]:
-        """The waiting instances of one pattern, oldest first, and then what may break them."""
+    def waiting(self, name: str) -> list[WaitingInstance]:
+        """The waiting instances of one pattern, oldest first, then those of its guard."""
         index = self._index[name]
         t, p = self._tables, self._tables.patterns[index]
         at, newer, order = int(p["oldest"]), t.entries["newer"], list[int]()
         while at != -1:
             order.append(at)
             at = int(newer[at])
-        order += self._watched(index)
-        names = ("place", "probability", "flag", "until", "blocker", "quiet")
+        order += self._guard_entries(index)
+        names = ("place", "probability", "flag", "until", "blocker", "p_absent")
         columns = (t.entries[column][order].tolist() for column in names)
         past, first, joint = self._past.events, int(p["first"]), bool(p["joint"])
         out = []
-        for row, place, sure, flag, until, blocker, quiet in zip(t.ranks[order].tolist(), *columns, strict=True):
+        for row, place, probability, flag, until, blocker, p_absent in zip(
+            t.ranks[order].tolist(), *columns, strict=True
+        ):
             member = place - first
             ranks = tuple(row[: 1 if joint or place == p["guard"] else member + 1])
             over = None if until == NEVER else until
             out.append(
-                KeptPattern(tuple([past[rank] for rank in ranks]), ranks, member, sure, flag, over, blocker, quiet)
+                WaitingInstance(
+                    tuple([past[rank] for rank in ranks]), ranks, member, probability, flag, over, blocker, p_absent
+                )
             )
         return out
 
-    def _watched(self, index: int) -> list[int]:
-        """The entries of what must not happen, by time."""
+    def _guard_entries(self, index: int) -> list[int]:
+        """The entries of the guard, by time."""
         entries, guard = self._tables.entries, self._tables.patterns["guard"][index]
         if guard < 0:
             return []
-        mine = np.flatnonzero((entries["place"] == guard) & (entries["serial"] >= 0))
-        return [int(entry) for entry in mine[np.argsort(entries["serial"][mine])]]
+        own = np.flatnonzero((entries["place"] == guard) & (entries["serial"] >= 0))
+        return [int(entry) for entry in own[np.argsort(entries["serial"][own])]]
 
-    def load(self, name: str, kept: Sequence[KeptPattern], facts: Facts) -> None:
-        """Take waiting instances back, oldest first."""
+    def load(self, name: str, waiting: Sequence[WaitingInstance], counts: PatternCounts) -> None:
+        """Restore waiting instances, oldest first."""
         index, shape = self._index[name], self._shapes[name]
         pattern = self._tables.patterns[index]
-        pattern["detected"], pattern["dropped"] = facts.detected, facts.dropped
-        for row in kept:
+        pattern["detected"], pattern["dropped"] = counts.detected, counts.dropped
+        for row in waiting:
             self._tables.scalars[NEED_ENTRIES], self._tables.scalars[NEED_FOUND] = 2, 0
             self._make_room()
             self._load(shape.within, index, row, shape.all_roles[row.member].attributes)
 
-    def _load(self, within: int, index: int, row: KeptPattern, attributes: tuple[str, ...]) -> None:
-        t, columns = self._tables, self._columns
-        found = [columns.keys(row.events[-1].tuples, columns.join(attribute)) for attribute in attributes]
-        keys = [key[0] if key else -1 for key in found]
+    def _load(self, within: int, index: int, row: WaitingInstance, attributes: tuple[str, ...]) -> None:
+        t, encoder = self._tables, self._encoder
+        values = [encoder.keys(row.events[-1].tuples, encoder.join(attribute)) for attribute in attributes]
+        keys = [key[0] if key else -1 for key in values]
         hit = np.zeros(1, HIT)
         hit["place"] = t.patterns["first"][index] + row.member
         for name, key in zip(("k0", "k1", "k2"), keys, strict=False):
@@ -436,12 +440,12 @@ class FlatStock(FlatBook):
         end, rank = row.events[-1].span[1], row.ranks[-1]
         self._past.events.update(zip(row.ranks, row.events, strict=True))
         if hit["place"][0] == t.patterns["guard"][index]:
-            t.ranks[join(t, hit[0], end, row.probability, deadline), 0] = rank
+            t.ranks[append_entry(t, hit[0], end, row.probability, deadline), 0] = rank
             return
         entry = hold(t, hit[0], -1, end, rank, row.probability, deadline, 1 << 62)
         t.ranks[entry, : len(row.ranks)] = row.ranks
         t.entries["flag"][entry], t.entries["blocker"][entry] = row.flag, row.blocker
-        t.entries["quiet"][entry] = row.quiet
+        t.entries["p_absent"][entry] = row.p_absent
         if row.flag & (REPLACED | BROKEN) and row.until is not None:
             t.entries["until"][entry] = row.until
             push(t, entry, row.until)

@@ -1,20 +1,20 @@
-"""A plain pattern goes over to the general path, with all that it holds on the compiled one."""
+"""Moves a pattern from the compiled to the general path, with its waiting instances."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from likewise.composite.compiled.registry import Facts, KeptPattern
+from likewise.composite.compiled.registry import PatternCounts, WaitingInstance
 from likewise.composite.compiled.shape import Shape
-from likewise.composite.compiled.store import BROKEN, REPLACED, SPENT
+from likewise.composite.compiled.store import BROKEN, FOLLOWED, REPLACED
 from likewise.composite.general.absence import Blockers
 from likewise.composite.general.choice import Chooser
 from likewise.composite.general.conjunction import Held, JointProcess
 from likewise.composite.general.prefix import Prefix
 from likewise.composite.general.run import Run
 from likewise.composite.general.sequence import SequenceProcess
-from likewise.composite.instance import Filled, Instance, RoleToken
+from likewise.composite.instance import FilledRole, Instance, RoleToken
 from likewise.composite.plan.builder import build_plan
 from likewise.composite.plan.conditions import key_of, values_of
 from likewise.composite.plan.nodes import LeafNode, Part, PlanNode
@@ -26,38 +26,44 @@ if TYPE_CHECKING:
 
 
 def run_general(
-    detector: Composer, name: str, *, number: int, facts: Facts, kept: Sequence[KeptPattern], shape: Shape
+    detector: Composer,
+    name: str,
+    *,
+    number: int,
+    counts: PatternCounts,
+    waiting: Sequence[WaitingInstance],
+    shape: Shape,
 ) -> None:
-    """Run a plain pattern on the general path, beginning with what it holds."""
+    """Run a compiled pattern on the general path, starting with its waiting instances."""
     catalogue = detector._catalogue
     run = detector._new_run(build_plan(catalogue.running(name), catalogue.scope(name)), number)
     detector._pool.register(run)
     detector._runs[name] = run
-    run.detected, run.dropped = facts.detected, facts.dropped
-    if facts.started is None:
+    run.detected, run.dropped = counts.detected, counts.dropped
+    if counts.started is None:
         detector._unstarted.append(run)
         return
-    run.start(facts.started)
-    resumed = _Resumed(run, shape, kept)
+    run.start(counts.started)
+    resumed = _Resumed(run, shape, waiting)
     clock = detector._timers.clock
-    for row in kept:
+    for row in waiting:
         if row.until is None or row.until > clock:
             resumed.take(row)
 
 
 class _Resumed:
-    """Rows of the compiled path as processes know them; an event is one token, however many wait with it."""
+    """Converts rows of the compiled path to objects of the general path; each event has one token."""
 
-    def __init__(self, run: Run, shape: Shape, kept: Sequence[KeptPattern]) -> None:
+    def __init__(self, run: Run, shape: Shape, waiting: Sequence[WaitingInstance]) -> None:
         self._run = run
         self._shape = shape
-        self._events = {rank: event for row in kept for rank, event in zip(row.ranks, row.events, strict=True)}
+        self._events = {rank: event for row in waiting for rank, event in zip(row.ranks, row.events, strict=True)}
         self._tokens: dict[int, RoleToken] = {}
         self._instances: dict[tuple[int, int], Instance] = {}
         self._prefixes: dict[tuple[int, ...], Prefix] = {}
 
-    def take(self, row: KeptPattern) -> None:
-        """One instance that waits, or an event that may break others."""
+    def take(self, row: WaitingInstance) -> None:
+        """Restore one waiting instance, or an event of the guard."""
         if isinstance(self._run.root, SequenceProcess) and row.member == len(self._shape.roles):
             self._blocker(self._run.root, row)
         elif isinstance(self._run.root, SequenceProcess):
@@ -72,8 +78,8 @@ class _Resumed:
         assert isinstance(node, LeafNode)
         start, end = event.span
         token = self._tokens.setdefault(rank, RoleToken(event, rank, end))
-        # Only the product is known, and stands with the whole.
-        made = Instance(
+        # Only the product of the probabilities is known; the whole instance has it.
+        instance = Instance(
             node.id,
             time=end,
             phase=0,
@@ -81,19 +87,19 @@ class _Resumed:
             start=start,
             end=end,
             probability=1.0,
-            roles=(Filled(node.role, token, 1.0),),
+            roles=(FilledRole(node.role, token, 1.0),),
         )
-        self._instances[member, rank] = made
-        return made
+        self._instances[member, rank] = instance
+        return instance
 
-    def _blocker(self, process: SequenceProcess, row: KeptPattern) -> None:
+    def _blocker(self, process: SequenceProcess, row: WaitingInstance) -> None:
         blockers = process.blockers.get(0)
         if blockers is not None:
             instance = self._instance(process.node.guards[0].node, row.member, row.ranks[0], row.events[0])
             instance.probability = row.probability
             blockers.add(instance)
 
-    def _held(self, process: JointProcess, row: KeptPattern) -> None:
+    def _held(self, process: JointProcess, row: WaitingInstance) -> None:
         part, within = process.node.parts[row.member], process.node.within
         instance = self._instance(part.node, row.member, row.ranks[0], row.events[0])
         instance.probability = row.probability
@@ -104,7 +110,7 @@ class _Resumed:
         else:
             _choose(process.choosers[row.member], part, instance, held, hold)
 
-    def _prefix(self, process: SequenceProcess, row: KeptPattern) -> None:
+    def _prefix(self, process: SequenceProcess, row: WaitingInstance) -> None:
         steps = [step for step in process.node.steps if isinstance(step, Part)]
         filled = zip(steps, row.ranks, row.events, strict=False)
         parts = tuple(self._instance(step.node, k, rank, event) for k, (step, rank, event) in enumerate(filled))
@@ -113,7 +119,7 @@ class _Resumed:
         prefix = self._prefixes[row.ranks] = Prefix(
             process, parts=parts, probability=row.probability, deadline=deadline
         )
-        prefix.spent = bool(row.flag & SPENT)
+        prefix.spent = bool(row.flag & FOLLOWED)
         owner = self._prefixes.get(row.ranks[:-1])
         prefix.home = process.chooser if row.member == 0 else None if owner is None else owner.chooser
         process.held[row.member][prefix] = None
@@ -127,38 +133,36 @@ class _Resumed:
             prefix.broken = f"{self._shape.guard.name} happened"
         if row.flag & (REPLACED | BROKEN):
             prefix.replace(row.until or 0)
-        if row.flag & REPLACED:
-            pass
-        elif row.member == 0:
+        if row.member == 0 and not row.flag & REPLACED:
             _choose(process.chooser, steps[0], parts[0], prefix, deadline)
         if row.blocker != -1:
             self._block(prefix, steps[row.member + 1], row)
 
-    def _past_the_guard(self, process: SequenceProcess, prefix: Prefix, row: KeptPattern) -> None:
-        """What must not happen is decided, and part of how sure it is: what decided it may be gone."""
-        prefix.probability *= row.quiet
+    def _past_the_guard(self, process: SequenceProcess, prefix: Prefix, row: WaitingInstance) -> None:
+        """The guard was already checked and is part of the probability; its events may be gone."""
+        prefix.probability *= row.p_absent
         guard = process.node.guards[0]
         time = prefix.parts[-1].time
-        prefix.absent[0] = Blockers(process, guard, 0, after=time, fresh=True).shared()
+        prefix.absent[0] = Blockers(process, guard, 0, after=time, fresh=True).acquire()
 
-    def _block(self, prefix: Prefix, step: Part, row: KeptPattern) -> None:
-        """Something followed it already, and nothing else may."""
-        event = self._events.get(row.blocker) or self._likeness(step, row)
+    def _block(self, prefix: Prefix, step: Part, row: WaitingInstance) -> None:
+        """Mark that an event already followed this prefix, so that no other may."""
+        event = self._events.get(row.blocker) or self._stand_in(step, row)
         instance = self._instance(step.node, row.member + 1, row.blocker, event)
         prefix.chooser = Chooser(step)
         prefix.chooser.block(key_of(instance.roles, step.key), instance, prefix.deadline)
 
-    def _likeness(self, step: Part, row: KeptPattern) -> Event:
-        """An event with the values that join it to those before, in place of one that nobody waits with."""
-        mine, theirs = (self._shape.roles[row.member + k].attributes for k in (0, 1))
-        last = Filled("", RoleToken(row.events[-1], row.ranks[-1], 0), 1.0)
-        found = [(side.attribute, values_of(last, mine[theirs.index(side.attribute)])[0][0]) for side in step.key]
+    def _stand_in(self, step: Part, row: WaitingInstance) -> Event:
+        """A stand-in for a forgotten event, with the values that join it to the earlier ones."""
+        own, following = (self._shape.roles[row.member + k].attributes for k in (0, 1))
+        last = FilledRole("", RoleToken(row.events[-1], row.ranks[-1], 0), 1.0)
+        found = [(side.attribute, values_of(last, own[following.index(side.attribute)])[0][0]) for side in step.key]
         start, end = row.events[-1].span
         return Event("", tuple(found), (), start, end)
 
 
 def _choose(chooser: Chooser, part: Part, instance: Instance, waiting: Prefix | Held, hold: Instant | None) -> None:
-    """Take the place among duplicates that it has."""
+    """Register an instance with its chooser, as it was before."""
     if part.keep.keep is Keep.FIRST:
         chooser.block(key_of(instance.roles, part.key), instance, hold)
     else:

@@ -1,9 +1,9 @@
-"""What waits on the compiled path: instances in buckets by place and join key, and the heap of their terminators.
+"""What waits on the compiled path: instances in buckets by place and join key, and a heap of their terminators.
 
-A *place* is one member of one pattern. In a sequence the instances that wait at a place have its member and all before
-it; in a conjunction they have that member only. The members of a compiled pattern are joined by a key that each event
-tells on its own, so all that can ever meet is in the buckets of one key. All tables are arrays of records, and compiled
-functions walk them [003 sec 4].
+A *place* is one member of one pattern. In a sequence, instances waiting at a place have its member and all before it;
+in a conjunction they have that member only. The members of a compiled pattern are joined by a key that each event has
+by itself, so only instances in the buckets of one key can be combined. All tables are arrays of records, which
+compiled functions traverse [003 sec 4].
 """
 
 # ruff: noqa: PLR0917  (compiled functions are not called by keyword)
@@ -20,23 +20,23 @@ ALL: Final = 0
 FIRST: Final = 1
 LAST: Final = 2
 
-SPENT: Final = 1
+FOLLOWED: Final = 1
 REPLACED: Final = 2
 BROKEN: Final = 4
-"""What an entry may be: followed by another, or to go when the moment is over, as a later duplicate came or as what
-must not happen did."""
+"""Flags of an entry: another entry followed it, or it is removed at the end of this moment because a later duplicate
+came or the guard happened."""
 
 NONE: Final[Any] = np.int64(-1)
 ZERO: Final[Any] = np.int64(0)
 ONE: Final[Any] = np.int64(1)
-OVER: Final[Any] = np.int64(0)
-LATER: Final[Any] = np.int64(1)
+WINDOW_OVER: Final[Any] = np.int64(0)
+LATER_DUPLICATE: Final[Any] = np.int64(1)
 CONSUMED: Final[Any] = np.int64(2)
 LIMIT: Final[Any] = np.int64(3)
-UNSURE: Final[Any] = np.int64(4)
+BELOW_THRESHOLD: Final[Any] = np.int64(4)
 BLOCKED: Final[Any] = np.int64(5)
-"""No plain integers: a compiled function is compiled anew for each plain constant that another one gives it."""
-WHY: Final = (
+"""Not plain integers: Numba compiles a function anew for each plain constant passed to it."""
+REASONS: Final = (
     "the window was over",
     "replaced by a later duplicate",
     "consumed by a detection",
@@ -45,31 +45,30 @@ WHY: Final = (
     "{guard} happened",
 )
 
-wide: Final[Any] = np.int64
-"""Makes a field of a record a number of the width that compiled functions take."""
+as_int64: Final[Any] = np.int64
+"""Converts a record's field to the integer type that compiled functions take."""
 
 NEVER: Final = np.iinfo(np.int64).max
-MOST_KEYS: Final = 3
-MOST_MEMBERS: Final = 8
-BEYOND: Final[Any] = np.int64(1 << 16)
-"""Further than any member."""
+MAX_KEYS: Final = 3
+MAX_MEMBERS: Final = 8
+BEYOND_MEMBERS: Final[Any] = np.int64(1 << 16)
+"""A level beyond all members."""
 
-FREE: Final = 0
-USED: Final = 1
-SERIAL: Final = 2
-HEAP: Final = 3
-BUCKETS: Final = 4
-FOUND: Final = 5
-EVENT: Final = 6
-GROUP: Final = 7
+FREE_ENTRY: Final = 0
+ENTRIES_USED: Final = 1
+NEXT_SERIAL: Final = 2
+TIMER_COUNT: Final = 3
+BUCKETS_USED: Final = 4
+ROWS_FOUND: Final = 5
+RESUME_EVENT: Final = 6
+RESUME_HIT: Final = 7
 NEED_ENTRIES: Final = 8
 NEED_FOUND: Final = 9
 PAUSED: Final = 10
-NOTES: Final = 11
-SCALARS: Final = NOTES + 3 * MOST_MEMBERS
-"""Places in the array of scalars: first free entry, entries in use, number of the next, timers, buckets in use, rows
-found, where to go on after a pause, how much room was missing, whether there is a pause, and notes while one event is
-looked at."""
+SCRATCH: Final = 11
+SCALARS: Final = SCRATCH + 3 * MAX_MEMBERS
+"""Indexes into `scalars`: first free entry, entries in use, next serial, timers, buckets in use, rows found, where to
+resume after a pause, how much room was missing, whether the kernel is paused, and scratch space for one event."""
 
 ENTRY: Final = np.dtype(
     [
@@ -79,7 +78,7 @@ ENTRY: Final = np.dtype(
         ("serial", "i8"),
         ("blocker", "i8"),
         ("probability", "f8"),
-        ("quiet", "f8"),
+        ("p_absent", "f8"),
         ("place", "i4"),
         ("bucket", "i4"),
         ("next", "i4"),
@@ -90,9 +89,9 @@ ENTRY: Final = np.dtype(
     ],
     align=True,
 )
-"""An instance: when its last part came, until when it waits, which event keeps others from following it (`first`),
-how sure it is, and that what must not happen between its parts did not, and its neighbours in its bucket and in its
-pattern by age."""
+"""A waiting instance: the time of its last event, when it expires, the event that keeps others from following it (with
+`first`), its probability, the probability `p_absent` that the guard did not happen between its events, and its
+neighbours in its bucket (`next`, `prev`) and in its pattern by age (`newer`, `older`)."""
 
 BUCKET: Final = np.dtype(
     [("place", "i4"), ("k0", "i4"), ("k1", "i4"), ("k2", "i4"), ("head", "i4"), ("tail", "i4"), ("size", "i4")],
@@ -128,21 +127,21 @@ PATTERN: Final = np.dtype(
     ],
     align=True,
 )
-"""What a pattern asks for, what became of it, and how far its furthest came: with `roles` members, the last of them
-`member`, waiting at `level` till `time`. `guard` is the place of what must not happen after member `after`, or -1;
-`spread` says that an event may wait under different keys in different places."""
+"""A pattern: its shape, its counts, and its furthest incomplete instance, with `roles` members, the last of them
+`member`, waiting at `level` until `time`. `guard` is the place of what must not happen after member `after`, or -1. If
+`spread`, an event may wait under different keys at different places."""
 
 PREDICATE: Final = np.dtype([("seen", "i8"), ("head", "i4")], align=True)
 POSTING: Final = np.dtype([("place", "i4"), ("next", "i4")], align=True)
-HIT: Final = np.dtype([("sure", "f8"), ("place", "i4"), ("k0", "i4"), ("k1", "i4"), ("k2", "i4")], align=True)
+HIT: Final = np.dtype([("probability", "f8"), ("place", "i4"), ("k0", "i4"), ("k1", "i4"), ("k2", "i4")], align=True)
 ROW: Final = np.dtype(
-    [("probability", "f8"), ("time", "i8"), ("event", "i4"), ("pattern", "i4"), ("rung", "i4")], align=True
+    [("probability", "f8"), ("time", "i8"), ("event", "i4"), ("pattern", "i4"), ("by_timer", "i4")], align=True
 )
-"""A whole instance: how sure, known when, at or (`rung` by a timer) before which event of the batch."""
+"""A complete instance: its probability and time, and the event at which (or before, `by_timer`) it completed."""
 
 
 class Batch(NamedTuple):
-    """Events as numbers: tuples, what they answer, and the hits of profiles that a dictionary cannot answer."""
+    """A batch of events as numbers: their tuples, and the hits of profiles that are not single equalities."""
 
     starts: Any
     ids: Any
@@ -156,7 +155,7 @@ class Batch(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """All that the kernel reads and writes; `ranks` are the events of each entry, by member."""
+    """All tables of the kernel; `ranks` has the events of each entry, by member."""
 
     entries: Any
     ranks: Any
@@ -185,7 +184,7 @@ def new_tables() -> Tables:
         np.zeros(size, TIMER),
         np.zeros(16, PLACE),
         np.zeros(16, PATTERN),
-        np.zeros((16, len(WHY)), np.int64),
+        np.zeros((16, len(REASONS)), np.int64),
         np.full((16, width), -1, np.int64),
         new_predicates(16),
         np.zeros(16, POSTING),
@@ -197,7 +196,7 @@ def new_tables() -> Tables:
 
 
 def free_entries(size: int, start: int, last: int) -> NDArray[Any]:
-    """Entries `start` and on, all of them in the free list, which ends in `last`."""
+    """Entries from `start` on, linked as a free list that ends in `last`."""
     out = np.zeros(size, ENTRY)
     out["serial"] = -1
     out["next"] = np.arange(start + 1, start + size + 1)
@@ -206,21 +205,21 @@ def free_entries(size: int, start: int, last: int) -> NDArray[Any]:
 
 
 def new_buckets(size: int) -> NDArray[Any]:
-    """An empty table; the size is a power of two."""
+    """An empty hash table; the size is a power of two."""
     out = np.zeros(size, BUCKET)
     out["place"] = out["head"] = out["tail"] = -1
     return out
 
 
 def new_predicates(size: int) -> NDArray[Any]:
-    """Predicates that lead nowhere yet."""
+    """Predicates without postings."""
     out = np.zeros(size, PREDICATE)
     out["seen"] = out["head"] = -1
     return out
 
 
 def widened(rows: NDArray[Any], width: int, fill: int) -> NDArray[Any]:
-    """The same rows with room for more members."""
+    """Rows widened to more members."""
     out = np.full((len(rows), width), fill, np.int64)
     out[:, : rows.shape[1]] = rows
     return out
@@ -233,26 +232,26 @@ _INNER: Final[dict[str, Any]] = {**_OUTER, "no_cpython_wrapper": True}
 
 
 def njit_inner(function: Function) -> Function:
-    """For what only other compiled functions call: no way in from Python, and no cache of its own.
+    """Compile a function called only by compiled functions: no Python entry point, and no cache of its own.
 
-    The first call waits for compilation, so each function is compiled once: all numbers between these functions
-    are 64 bits wide (but for keys and patterns), constants are no plain integers, and copies are loops, as slices and
-    sorts of NumPy bring much code with them. Its name has `njit` in it, by which the cache of kernels knows all files
-    that are compiled.
+    The first call waits for compilation, so each function is compiled only once: all numbers passed between these
+    functions are 64 bits wide (except keys and patterns), constants are not plain integers, and copies are loops, since
+    slices and sorts of NumPy compile to much code. The name contains `njit`, by which the kernel cache finds all
+    compiled files.
     """
     compiled: Function = njit(**_INNER)(function)
     return compiled
 
 
 def njit_outer(function: Function) -> Function:
-    """For what Python calls too."""
+    """Compile a function that Python calls, too."""
     compiled: Function = njit(cache=True, **_OUTER)(function)
     return compiled
 
 
 @njit_inner
-def find(buckets: Any, place: int, k0: int, k1: int, k2: int) -> int:
-    """The bucket of a place and a key, or the hole where it would go."""
+def find_bucket(buckets: Any, place: int, k0: int, k1: int, k2: int) -> int:
+    """The index of the bucket of a place and key, or of the free slot where it belongs."""
     mask = len(buckets) - 1
     mixed = (np.uint64(place) * np.uint64(0x9E3779B97F4A7C15)) ^ np.uint64(k0)
     mixed = (mixed * np.uint64(0x9E3779B97F4A7C15)) ^ np.uint64(k1)
@@ -260,19 +259,19 @@ def find(buckets: Any, place: int, k0: int, k1: int, k2: int) -> int:
     mixed *= np.uint64(0x9E3779B97F4A7C15)
     at = np.int64((mixed ^ (mixed >> np.uint64(32))) & np.uint64(mask))
     while True:
-        one = buckets[at]
-        if one.place == -1 or (one.place == place and one.k0 == k0 and one.k1 == k1 and one.k2 == k2):
+        bucket = buckets[at]
+        if bucket.place == -1 or (bucket.place == place and bucket.k0 == k0 and bucket.k1 == k1 and bucket.k2 == k2):
             return int(at)
         at = (at + 1) & mask
 
 
 @njit_outer
 def rehash(buckets: Any, fresh: Any, entries: Any) -> int:
-    """Put the buckets that are not empty into a new table, and say how many."""
+    """Move the non-empty buckets to a new table; returns their number."""
     used = 0
     for old in buckets:
         if old.head != -1:
-            at = find(fresh, wide(old.place), old.k0, old.k1, old.k2)
+            at = find_bucket(fresh, as_int64(old.place), old.k0, old.k1, old.k2)
             fresh[at] = old
             used += 1
             entry = old.head
@@ -302,15 +301,15 @@ def _swap(timers: Any, one: int, other: int) -> None:
 
 @njit_outer
 def push(t: Any, entry: int, until: int) -> None:
-    """A terminator for an entry."""
+    """Set a terminator for an entry."""
     if until == NEVER:
         return
-    at = t.scalars[HEAP]
-    t.scalars[HEAP] += 1
-    one = t.timers[at]
-    one.until, one.entry, one.serial = until, entry, t.entries[entry].serial
-    one.ticket = t.scalars[SERIAL]
-    t.scalars[SERIAL] += 1
+    at = t.scalars[TIMER_COUNT]
+    t.scalars[TIMER_COUNT] += 1
+    timer = t.timers[at]
+    timer.until, timer.entry, timer.serial = until, entry, t.entries[entry].serial
+    timer.ticket = t.scalars[NEXT_SERIAL]
+    t.scalars[NEXT_SERIAL] += 1
     while at > 0 and _sooner(t.timers, at, (at - 1) >> 1):
         _swap(t.timers, at, (at - 1) >> 1)
         at = (at - 1) >> 1
@@ -318,8 +317,8 @@ def push(t: Any, entry: int, until: int) -> None:
 
 @njit_inner
 def pop(t: Any) -> None:
-    t.scalars[HEAP] -= 1
-    size = t.scalars[HEAP]
+    t.scalars[TIMER_COUNT] -= 1
+    size = t.scalars[TIMER_COUNT]
     at = ZERO
     _swap(t.timers, at, size)
     while 2 * at + 1 < size:
@@ -334,10 +333,10 @@ def pop(t: Any) -> None:
 
 @njit_outer
 def next_timer(t: Any) -> int:
-    """When the first of all that still wait is over."""
-    while t.scalars[HEAP] > 0 and t.entries[t.timers[0].entry].serial != t.timers[0].serial:
+    """The earliest time at which a waiting entry expires."""
+    while t.scalars[TIMER_COUNT] > 0 and t.entries[t.timers[0].entry].serial != t.timers[0].serial:
         pop(t)
-    return int(t.timers[0].until) if t.scalars[HEAP] > 0 else NEVER
+    return int(t.timers[0].until) if t.scalars[TIMER_COUNT] > 0 else NEVER
 
 
 # entries
@@ -345,15 +344,15 @@ def next_timer(t: Any) -> int:
 
 @njit_inner
 def filled(t: Any, entry: int) -> int:
-    """How many members an entry has."""
-    place = wide(t.entries[entry].place)
+    """The number of members that an entry has filled."""
+    place = as_int64(t.entries[entry].place)
     pattern = t.patterns[t.places[place].pattern]
     return 1 if pattern.joint else place - pattern.first + 1
 
 
 @njit_inner
 def note(t: Any, place: int, roles: int, level: int, why: int, now: int) -> bool:
-    """Count a stop; True if nobody came further."""
+    """Count a stop; True if none came further."""
     t.stops[place, why] += 1
     p = t.patterns[t.places[place].pattern]
     if roles < p.roles or (roles == p.roles and level < p.level):
@@ -364,14 +363,14 @@ def note(t: Any, place: int, roles: int, level: int, why: int, now: int) -> bool
 
 @njit_outer
 def remove(t: Any, entry: int, why: int, now: int) -> None:
-    """An entry waits no longer; one that nothing followed is counted, with the reason (none if negative)."""
+    """Remove an entry; one that nothing followed is counted under the reason `why` (none if negative)."""
     e = t.entries[entry]
     p = t.patterns[t.places[e.place].pattern]
     if e.place == p.guard:
-        _leave(t, entry)
+        _unlink(t, entry)
         return
     roles = filled(t, entry)
-    if why >= 0 and not e.flag & SPENT and note(t, wide(e.place), roles, roles, why, now):
+    if why >= 0 and not e.flag & FOLLOWED and note(t, as_int64(e.place), roles, roles, why, now):
         for k in range(roles):
             t.furthest[t.places[e.place].pattern, k] = t.ranks[entry, k]
     if e.older == -1:
@@ -385,12 +384,12 @@ def remove(t: Any, entry: int, why: int, now: int) -> None:
     p.held -= 1
     if why in (LIMIT, BLOCKED) and roles > 1 and t.places[e.place].keep == FIRST:
         _unblock(t, entry, roles)
-    _leave(t, entry)
+    _unlink(t, entry)
 
 
 @njit_inner
-def _leave(t: Any, entry: int) -> None:
-    """Out of its bucket, and free."""
+def _unlink(t: Any, entry: int) -> None:
+    """Unlink an entry from its bucket, and free it."""
     e = t.entries[entry]
     bucket = t.buckets[e.bucket]
     bucket.size -= 1
@@ -403,26 +402,26 @@ def _leave(t: Any, entry: int) -> None:
     else:
         t.entries[e.next].prev = e.prev
     e.serial = -1
-    e.next = t.scalars[FREE]
-    t.scalars[FREE] = entry
-    t.scalars[USED] -= 1
+    e.next = t.scalars[FREE_ENTRY]
+    t.scalars[FREE_ENTRY] = entry
+    t.scalars[ENTRIES_USED] -= 1
 
 
 @njit_outer
-def join(t: Any, hit: Any, now: int, probability: float, deadline: int) -> int:
-    """A new entry at the end of the bucket of a hit, with its terminator."""
-    entry = t.scalars[FREE]
+def append_entry(t: Any, hit: Any, now: int, probability: float, deadline: int) -> int:
+    """Append a new entry to the bucket of a hit, with its terminator."""
+    entry = t.scalars[FREE_ENTRY]
     e = t.entries[entry]
-    t.scalars[FREE] = e.next
-    t.scalars[USED] += 1
-    e.time, e.until, e.deadline, e.probability, e.quiet = now, deadline, deadline, probability, 1.0
-    e.place, e.flag, e.blocker, e.serial = hit.place, 0, -1, t.scalars[SERIAL]
-    t.scalars[SERIAL] += 1
-    at = find(t.buckets, wide(hit.place), hit.k0, hit.k1, hit.k2)
+    t.scalars[FREE_ENTRY] = e.next
+    t.scalars[ENTRIES_USED] += 1
+    e.time, e.until, e.deadline, e.probability, e.p_absent = now, deadline, deadline, probability, 1.0
+    e.place, e.flag, e.blocker, e.serial = hit.place, 0, -1, t.scalars[NEXT_SERIAL]
+    t.scalars[NEXT_SERIAL] += 1
+    at = find_bucket(t.buckets, as_int64(hit.place), hit.k0, hit.k1, hit.k2)
     b = t.buckets[at]
     if b.place == -1:
         b.place, b.k0, b.k1, b.k2 = hit.place, hit.k0, hit.k1, hit.k2
-        t.scalars[BUCKETS] += 1
+        t.scalars[BUCKETS_USED] += 1
     b.size += 1
     e.bucket, e.prev, e.next = at, b.tail, -1
     if b.tail == -1:
@@ -436,9 +435,9 @@ def join(t: Any, hit: Any, now: int, probability: float, deadline: int) -> int:
 
 @njit_inner
 def _unblock(t: Any, entry: int, roles: int) -> None:
-    """The one that this entry followed may be followed by another."""
+    """Let another entry follow the one that this entry followed."""
     b = t.buckets[t.entries[entry].bucket]
-    at = find(t.buckets, b.place - 1, b.k0, b.k1, b.k2)
+    at = find_bucket(t.buckets, b.place - 1, b.k0, b.k1, b.k2)
     owner = t.buckets[at].head
     while owner != -1:
         if t.entries[owner].blocker == t.ranks[entry, roles - 1]:
@@ -452,9 +451,9 @@ def _unblock(t: Any, entry: int, roles: int) -> None:
 
 @njit_outer
 def hold(t: Any, hit: Any, parent: int, now: int, rank: int, probability: float, deadline: int, limit: int) -> int:
-    """Let an instance wait: that of `parent` (-1: none) with one more event; -1 if there is no room for it.
+    """Add a waiting instance: that of `parent` (-1: none) with one more event; -1 if there is no room.
 
-    At the limit the one that waits longest goes; with a negative limit the new one is refused.
+    At the limit the oldest one is dropped; with a negative limit the new one is refused.
     """
     pattern = t.places[hit.place].pattern
     p = t.patterns[pattern]
@@ -462,9 +461,9 @@ def hold(t: Any, hit: Any, parent: int, now: int, rank: int, probability: float,
         p.dropped += 1
         if limit < 0 or p.oldest == -1:
             return -1
-        remove(t, wide(p.oldest), LIMIT, now)
-    # The new one may get the place of its parent, if that was the oldest: its events are still there.
-    entry = join(t, hit, now, probability, deadline)
+        remove(t, as_int64(p.oldest), LIMIT, now)
+    # The new entry may reuse the slot of its dropped parent, whose events are still there.
+    entry = append_entry(t, hit, now, probability, deadline)
     e = t.entries[entry]
     size = 0 if p.joint else hit.place - p.first
     if parent >= 0:
@@ -483,16 +482,16 @@ def hold(t: Any, hit: Any, parent: int, now: int, rank: int, probability: float,
 
 @njit_inner
 def enter(t: Any, hit: Any, now: int, rank: int, limit: int) -> bool:
-    """An event that needs nobody before it begins to wait, by the rule for duplicates."""
+    """Let a first event wait, by the rule for duplicates."""
     p = t.patterns[t.places[hit.place].pattern]
-    before = wide(t.buckets[find(t.buckets, wide(hit.place), hit.k0, hit.k1, hit.k2)].tail)
+    before = as_int64(t.buckets[find_bucket(t.buckets, as_int64(hit.place), hit.k0, hit.k1, hit.k2)].tail)
     serial = t.entries[before].serial if before != -1 else -1
     deadline = NEVER if p.within < 0 else now + p.within
-    if hold(t, hit, NONE, now, rank, hit.sure, deadline, limit) == -1:
+    if hold(t, hit, NONE, now, rank, hit.probability, deadline, limit) == -1:
         return False
     if t.places[hit.place].keep == LAST and before != -1:
         e = t.entries[before]
-        # The one before stays for others of this very time.
+        # The replaced entry stays for other events of this very time.
         if e.serial == serial and not e.flag & (REPLACED | BROKEN):
             e.flag |= REPLACED
             e.until = now

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from likewise.composite.general.process import TIMERS, Process
-from likewise.composite.instance import Instance, changed, merged
+from likewise.composite.instance import Instance, changed, merge_readings
 from likewise.composite.plan.nodes import DisjunctionNode, ExclusiveNode
 from likewise.events import Instant
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class DisjunctionProcess(Process):
-    """Any of the parts; what is made of the same events is one instance, of probability 1 - prod(1 - p)."""
+    """Any of the parts; instances of the same events are merged, with probability 1 - prod(1 - p)."""
 
     __slots__ = ("children",)
 
@@ -25,43 +25,43 @@ class DisjunctionProcess(Process):
 
     def handle(self, inbox: list[tuple[Any, Instance]]) -> None:
         if len(inbox) == 1:
-            self._hand_on(inbox[0][1])
+            self._pass_on(inbox[0][1])
             return
         groups: dict[tuple[int, ...], list[Instance]] = {}
         for _, instance in inbox:
             groups.setdefault(instance.ranks, []).append(instance)
         for group in groups.values():
             if len(group) == 1:
-                self._hand_on(group[0])
-            elif self.node.apart is not None:
-                for way in self._ways(group):
-                    self.emit(way)
+                self._pass_on(group[0])
+            elif self.node.separate_until is not None:
+                for reading in self._readings(group):
+                    self.emit(reading)
             else:
-                self.emit(merged(self._ways(group)))
+                self.emit(merge_readings(self._readings(group)))
 
-    def _hand_on(self, instance: Instance) -> None:
-        """What one branch alone found, as it is: all who take it in this step would say the same of it."""
+    def _pass_on(self, instance: Instance) -> None:
+        """Pass on an instance that only one branch found, unchanged apart from its step."""
         instance.step = self.run.rank
         self.emit(instance)
 
-    def _ways(self, group: list[Instance]) -> list[Instance]:
-        """The ways to read the same events: one instance, with one span, the earliest."""
+    def _readings(self, group: list[Instance]) -> list[Instance]:
+        """The alternative readings of the same events, all with the earliest span."""
         early = min(group, key=_span)
         return [
             Instance(
                 self.node.id,
-                time=way.time,
-                phase=way.phase,
+                time=reading.time,
+                phase=reading.phase,
                 first=early.first,
                 start=early.start,
                 end=early.end,
-                probability=way.probability,
-                roles=way.roles,
-                parts=(way,),
-                reading=way.probability,
+                probability=reading.probability,
+                roles=reading.roles,
+                parts=(reading,),
+                branch_probability=reading.probability,
                 step=self.run.rank,
             )
-            for way in group
+            for reading in group
         ]
 
     def close(self) -> None:
@@ -81,8 +81,8 @@ def _span(instance: Instance) -> tuple[Instant, Instant]:
     return instance.start, instance.end
 
 
-class Alone:
-    """An instance of one part that waits until it is known that none of the others came near."""
+class ExclusiveCandidate:
+    """An instance of one part, waiting until none of the others can come within the window."""
 
     __slots__ = ("alive", "instance", "number", "owner", "part")
 
@@ -93,17 +93,17 @@ class Alone:
         self.instance = instance
         self.alive = True
 
-    def leave(self) -> None:
-        """It waits no longer."""
+    def discard(self) -> None:
+        """Stop waiting."""
         self.alive = False
         self.owner.pending.pop(self, None)
-        self.owner.run.let_go(self)
+        self.owner.run.unhold(self)
 
-    give_up = leave
+    evict = discard
 
 
 class ExclusiveProcess(Process):
-    """One of the parts, once it is known that none of the others came near."""
+    """Exactly one of the parts, emitted once none of the others came within the window."""
 
     __slots__ = ("children", "pending", "recent")
 
@@ -112,53 +112,53 @@ class ExclusiveProcess(Process):
     def begin(self, *, fresh: bool) -> None:
         self.children = [self.spawn(part, slot=k, fresh=fresh) for k, part in enumerate(self.node.parts)]
         self.recent: list[tuple[int, Instance]] = []
-        self.pending: dict[Alone, None] = {}
+        self.pending: dict[ExclusiveCandidate, None] = {}
 
     def handle(self, inbox: list[tuple[Any, Instance]]) -> None:
         horizon = self.run.now - 2 * self.node.within
         if inbox and self.recent and self.recent[0][1].time < horizon:
             self.recent = [entry for entry in self.recent if entry[1].time >= horizon]
         for k, instance in inbox:
-            # What came keeps others from being alone for as long as they wait: no limit takes it out.
+            # Keep all recent instances, without a limit: they exclude the others while those wait.
             self.recent.append((k, instance))
             for waiting in list(self.pending):
-                if self._beside(waiting.part, waiting.instance, k, instance) == 1.0:
-                    waiting.leave()
-            if self._factor(k, instance) > 0.0 and self.run.room(self):
-                self._wait(Alone(self, k, instance))
+                if self._exclusion(waiting.part, waiting.instance, k, instance) == 1.0:
+                    waiting.discard()
+            if self._factor(k, instance) > 0.0 and self.run.has_room(self):
+                self._wait(ExclusiveCandidate(self, k, instance))
 
-    def _wait(self, waiting: Alone) -> None:
+    def _wait(self, waiting: ExclusiveCandidate) -> None:
         self.pending[waiting] = None
         self.run.hold(waiting)
-        self.wake(waiting.instance.time + self.node.within, waiting)
+        self.schedule(waiting.instance.time + self.node.within, waiting)
 
-    def _beside(self, k: int, instance: Instance, other: int, came: Instance) -> float:
-        """How surely what came keeps an instance from being alone."""
-        if other == k or abs(came.time - instance.time) > self.node.within:
+    def _exclusion(self, k: int, instance: Instance, other_part: int, other: Instance) -> float:
+        """The probability that an instance of another part excludes this one."""
+        if other_part == k or abs(other.time - instance.time) > self.node.within:
             return 0.0
-        return came.probability * self.factor(self.node.conditions, instance.roles + came.roles)
+        return other.probability * self.factor(self.node.conditions, instance.roles + other.roles)
 
     def _factor(self, k: int, instance: Instance) -> float:
-        """The probability that it is alone, by all that came."""
+        """The probability that no recent instance of another part excludes this one."""
         probability = 1.0
-        for other, came in self.recent:
-            probability *= 1.0 - self._beside(k, instance, other, came)
+        for other_part, other in self.recent:
+            probability *= 1.0 - self._exclusion(k, instance, other_part, other)
         return probability
 
     def fire(self, item: Any) -> None:
-        waiting: Alone = item
+        waiting: ExclusiveCandidate = item
         if not waiting.alive:
             return
-        waiting.leave()
+        waiting.discard()
         k, instance = waiting.part, waiting.instance
         probability = instance.probability * self._factor(k, instance)
-        now, reading = self.run.now, instance.reading
-        self.emit(changed(instance, time=now, phase=TIMERS, probability=probability, reading=reading))
+        now, branch = self.run.now, instance.branch_probability
+        self.emit(changed(instance, time=now, phase=TIMERS, probability=probability, branch_probability=branch))
 
     def close(self) -> None:
         super().close()
         for waiting in list(self.pending):
-            waiting.leave()
+            waiting.discard()
         for child in self.children:
             child.close()
 
@@ -173,7 +173,7 @@ class ExclusiveProcess(Process):
         recent, pending, children = state
         self.recent = [(k, load.known(instance)) for k, instance in recent]
         for number, k, instance in pending:
-            waiting = Alone(self, k, load.known(instance))
+            waiting = ExclusiveCandidate(self, k, load.known(instance))
             waiting.number = number
             self._wait(waiting)
         for child, entry in zip(self.children, children, strict=True):

@@ -1,9 +1,8 @@
-"""Event instance selection: which of several duplicates wait for the rest, or pass [003 sec 2.2, table 2].
+"""Event instance selection: which duplicates wait for the rest, or pass [003 sec 2.2, table 2].
 
-A gate is a part that chooses on its own: by a choice of duplicates, a threshold and a consumption. A name stands for
-what its pattern would detect if it ran from the moment at which the name becomes active, so there is a gate where it is
-used. Where no other part waits (in `or`, `xor`, `not` and counts) a gate chooses among duplicates: instance selection
-is "for each event" [003 sec 2.2].
+A gate is a part with its own choice of duplicates, threshold and consumption. A name stands for what its pattern would
+detect if it ran from the moment the name becomes active, so each use of a name has a gate. Where no other part waits
+(in `or`, `xor`, `not`, counts) a gate chooses among duplicates: instance selection is "for each event" [003 sec 2.2].
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ if TYPE_CHECKING:
     from likewise.composite.snapshot import Dump, Load
 
 
-class Waiting(Protocol):
-    """A partial instance that a later duplicate may replace."""
+class Replaceable(Protocol):
+    """An incomplete instance that a later duplicate may replace."""
 
     def replace(self, time: Instant) -> None:
-        """Another came at `time`: wait no longer than that."""
+        """React to a later duplicate: stop waiting after `time`."""
         ...
 
 
@@ -36,27 +35,27 @@ class _Entry:
         self.count = 0
         self.held: Instance | None = None
         self.hold: Instant | None = None
-        self.waiting: Waiting | None = None
+        self.waiting: Replaceable | None = None
 
 
 def chooser_for(part: Part) -> Chooser | None:
-    """One that chooses, or none where all are kept."""
+    """A chooser, or None if all duplicates are kept."""
     return None if part.keep.keep is Keep.ALL else Chooser(part)
 
 
 class Chooser:
-    """The duplicates of one part in one context, by class."""
+    """The duplicates of one part in one context, by the values that distinguish them."""
 
     __slots__ = ("_entries", "_part", "takes_all")
 
     def __init__(self, part: Part) -> None:
         self._part = part
         self._entries: dict[Any, _Entry] = {}
-        # Whether it turns nothing away.
+        # Whether it admits every instance.
         self.takes_all = part.keep.keep is Keep.ALL or part.keep.keep is Keep.LAST
 
     def admit(self, instance: Instance, hold: Instant | None) -> bool:
-        """Whether this instance is one to keep; it is held until `hold`."""
+        """Whether to keep this instance; if so, it is held until `hold`."""
         if self.takes_all:
             return True
         keep, key = self._part.keep, self._key(instance)
@@ -65,7 +64,7 @@ class Chooser:
             entry = self._entries[key] = _Entry()
         if entry.held is not None:
             over = entry.hold is not None and instance.time > entry.hold
-            if not over and (self._part.node.free or not entry.held.taken):
+            if not over and (self._part.node.free or not entry.held.consumed):
                 return False
             entry.held, entry.count = None, 0
         entry.count += 1
@@ -74,8 +73,8 @@ class Chooser:
         entry.held, entry.hold = instance, hold
         return True
 
-    def waits(self, instance: Instance, waiting: Waiting) -> None:
-        """What the instance became; the last one replaces the one before."""
+    def waits(self, instance: Instance, waiting: Replaceable) -> None:
+        """Register the waiting item of an instance; with `last` it replaces the one before."""
         if self._part.keep.keep is not Keep.LAST:
             return
         entry = self._entries.setdefault(self._key(instance), _Entry())
@@ -84,12 +83,12 @@ class Chooser:
         entry.waiting = waiting
 
     def block(self, key: Any, instance: Instance, hold: Instant | None) -> None:
-        """One of this class is held already."""
+        """Mark an instance with this key as held."""
         entry = self._entries[key] = _Entry()
         entry.count, entry.held, entry.hold = 1, instance, hold
 
     def release(self, instance: Instance, waiting: object) -> None:
-        """The instance waits no longer: forget its class, so that it costs nothing."""
+        """Forget the entry of an instance that no longer waits."""
         if self._part.keep.keep is Keep.ALL:
             return
         key = self._key(instance)
@@ -104,21 +103,21 @@ class Chooser:
         return len(self._entries)
 
     def trim(self, limit: int) -> int:
-        """Forget the oldest classes beyond a limit, and say how many."""
+        """Forget the oldest entries beyond a limit; returns their number."""
         over = max(0, len(self._entries) - limit)
         for key in list(self._entries)[:over]:
             del self._entries[key]
         return over
 
     def dump(self, dump: Dump) -> Any:
-        """Counts and held instances; what waits is dumped by its owner, in the same order."""
+        """Counts and held instances; waiting items are dumped by their owner, in the same order."""
         return [
             [key, entry.count, dump.instance(entry.held), entry.hold, dump.waiting(entry.waiting)]
             for key, entry in self._entries.items()
         ]
 
     def load(self, state: Any, load: Load) -> None:
-        """Take a dumped state."""
+        """Load a dumped state."""
         for key, count, held, hold, waiting in state:
             entry = self._entries[load.key(key)] = _Entry()
             entry.count, entry.held, entry.hold = count, load.instance(held), hold
@@ -126,7 +125,7 @@ class Chooser:
 
 
 class GateProcess(Process):
-    """One activation of a part with rules of its own."""
+    """One activation of a part with its own rules."""
 
     __slots__ = ("child", "chooser", "inner")
 
@@ -148,12 +147,12 @@ class GateProcess(Process):
         )
 
     def handle(self, inbox: list[tuple[Any, Instance]]) -> None:
-        # As for a whole pattern: what one step finds is chosen before any of it is consumed.
+        # Choose among the instances of one step before any is consumed, as for a whole pattern.
         for instance in [instance for _, instance in inbox if self._chosen(instance)]:
             if self._passes(instance):
-                shown = outside(instance) if self.node.named else instance
-                shown.probability *= self.factor(self.node.conditions, shown.roles)
-                self.emit(shown)
+                visible = outside(instance) if self.node.named else instance
+                visible.probability *= self.factor(self.node.conditions, visible.roles)
+                self.emit(visible)
         if len(self.chooser) > self.run.limits.instances:
             self.run.dropped += self.chooser.trim(self.run.limits.instances)
 
@@ -162,11 +161,11 @@ class GateProcess(Process):
         return self.chooser.admit(instance, hold)
 
     def _passes(self, instance: Instance) -> bool:
-        """The threshold, then consumption."""
+        """Check the threshold, then consumption."""
         if instance.probability < self.node.threshold:
             return False
         if self.node.unique:
-            if instance.taken:
+            if instance.consumed:
                 return False
             self.inner.consume(instance)
         return True

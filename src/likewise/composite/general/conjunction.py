@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from likewise.composite.general.absence import Blockers, Guarded
 from likewise.composite.general.choice import Chooser
-from likewise.composite.general.process import TERMINATORS, TIMERS, lacks, needed
+from likewise.composite.general.process import TERMINATORS, TIMERS, join_sides_by_part, lacks_join_value
 from likewise.composite.instance import Instance, joined, roles_of
 from likewise.composite.plan.conditions import UNFILLED, ConditionSide, keys_of, relation_of
 from likewise.composite.plan.nodes import JointNode
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 HeldIndex: TypeAlias = "dict[Any, dict[Held, None]]"
-"""Those of one part that wait, by key."""
+"""The waiting instances of one part, by key."""
 
 
 class Held:
-    """An instance of one part, waiting for the others."""
+    """An instance of one part, waiting for the other parts."""
 
     __slots__ = ("alive", "instance", "keys", "number", "owner", "part", "until")
 
@@ -33,31 +33,31 @@ class Held:
         self.instance = instance
         self.until: Instant | None = None
         self.alive = True
-        # Where others find it, and by which keys.
+        # The indexes it is in, and its keys there.
         self.keys: list[tuple[HeldIndex, tuple[Any, ...]]] = []
 
     @property
-    def standing(self) -> tuple[int, int]:
-        """Its part, and its age."""
+    def notify_order(self) -> tuple[int, int]:
+        """By part, then by age."""
         return self.part, self.number
 
     def replace(self, time: Instant) -> None:
-        """A later duplicate came: others of the same time may still join."""
+        """React to a later duplicate: others of the same time may still join."""
         if self.alive and self.until is None:
             self.until = time
-            self.owner.run.wake(time, TERMINATORS, self.owner, self)
+            self.owner.run.schedule(time, TERMINATORS, self.owner, self)
 
-    def give_up(self) -> None:
+    def evict(self) -> None:
         """Make room for another."""
         self.owner.drop(self, "the limit was reached")
 
     def consume(self) -> None:
-        """One of the events was taken by a detection."""
+        """React to the consumption of one of its events."""
         self.owner.drop(self, "consumed by a detection")
 
 
-class WaitingWhole:
-    """A combination of all parts, waiting for the time to be over in which something must not happen."""
+class PendingCombination:
+    """A combination of all parts, waiting for the end of the window in which a guard must not happen."""
 
     __slots__ = ("alive", "broken", "number", "owner", "parts", "probability", "roles")
 
@@ -76,36 +76,36 @@ class WaitingWhole:
         times = [part.time for part in self.parts]
         return min(times), max(times)
 
-    def leave(self) -> None:
-        """It waits no longer."""
+    def discard(self) -> None:
+        """Stop waiting."""
         self.alive = False
         self.owner.pending.pop(self, None)
-        self.owner.run.let_go(self)
+        self.owner.run.unhold(self)
 
-    def give_up(self) -> None:
+    def evict(self) -> None:
         """Make room for another."""
         self.owner.undo(self)
 
 
 class JointProcess(Guarded):
-    """What each part found, combined as soon as the last part comes."""
+    """The instances of each part, combined when the last part comes."""
 
-    __slots__ = ("blockers", "children", "choosers", "held", "index", "needed", "paths", "pending")
+    __slots__ = ("blockers", "children", "choosers", "held", "index", "join_sides", "paths", "pending")
 
     node: JointNode
 
     def begin(self, *, fresh: bool) -> None:
         parts = self.node.parts
-        self.needed = needed(self.node)
+        self.join_sides = join_sides_by_part(self.node)
         self.choosers = [Chooser(part) for part in parts]
         self.held: list[dict[Held, None]] = [{} for _ in parts]
-        # Of each part, by each side that others find it by: those that wait, by key.
+        # For each part and each side by which others find it: the waiting instances by key.
         sides: list[dict[ConditionSide, HeldIndex]] = [{} for _ in parts]
         self.paths: dict[tuple[int, int], tuple[tuple[ConditionSide], HeldIndex]] = {}
-        for (k, other), (mine, theirs) in self.node.joins.items():
-            self.paths[k, other] = (mine,), sides[other].setdefault(theirs, {})
-        self.index = [[((side,), index) for side, index in some.items()] for some in sides]
-        self.pending: dict[WaitingWhole, None] = {}
+        for (k, other), (own, others) in self.node.joins.items():
+            self.paths[k, other] = (own,), sides[other].setdefault(others, {})
+        self.index = [[((side,), index) for side, index in indexes.items()] for indexes in sides]
+        self.pending: dict[PendingCombination, None] = {}
         self.children = [self.spawn(part.node, slot=k, fresh=fresh) for k, part in enumerate(parts)]
         within = self.node.within
         window = None if within is None else 2 * within
@@ -119,9 +119,9 @@ class JointProcess(Guarded):
             inbox.sort(key=_last_part_first)
         for k, instance in inbox:
             hold = None if within is None else instance.time + within
-            if self.needed[k] and lacks(self.needed[k], instance):
+            if self.join_sides[k] and lacks_join_value(self.join_sides[k], instance):
                 continue
-            if self.blockers and len(self.held) == 1 and self._quiet((instance,)) == 0.0:
+            if self.blockers and len(self.held) == 1 and self._absence_probability((instance,)) == 0.0:
                 continue
             if not self.choosers[k].admit(instance, hold):
                 continue
@@ -132,7 +132,7 @@ class JointProcess(Guarded):
         if len(self.held) == 1:
             return
         held = Held(self, k, instance)
-        if not self.run.room(self):
+        if not self.run.has_room(self):
             self.choosers[k].release(instance, held)
             return
         self._enter(held, hold)
@@ -152,7 +152,7 @@ class JointProcess(Guarded):
                     bucket[held] = None
         self.consumption.keep(held, held.instance.roles, free=self.node.lasting)
         if hold is not None:
-            self.run.wake(hold, TERMINATORS, self, held)
+            self.run.schedule(hold, TERMINATORS, self, held)
 
     def _combine(self, k: int, instance: Instance) -> None:
         others = []
@@ -163,10 +163,10 @@ class JointProcess(Guarded):
                     return
                 others.append(fitting)
         if len(others) == 1:
-            mine = set(instance.ranks)
+            ranks = set(instance.ranks)
             for other in others[0]:
                 parts = (instance, other) if k == 0 else (other, instance)
-                if mine.isdisjoint(other.ranks) and not self._try(parts):
+                if ranks.isdisjoint(other.ranks) and not self._try(parts):
                     return
             return
         for combination in _disjoint(others, instance):
@@ -174,7 +174,7 @@ class JointProcess(Guarded):
                 return
 
     def _candidates(self, k: int, other: int, instance: Instance) -> Iterable[Held]:
-        """Those of another part that an instance of part `k` may be joined with."""
+        """The instances of another part that an instance of part `k` may join."""
         path = self.paths.get((k, other))
         if path is None:
             return self.held[other]
@@ -195,7 +195,7 @@ class JointProcess(Guarded):
         ]
 
     def _try(self, parts: tuple[Instance, ...]) -> bool:
-        """One combination of different events; False if no more may be built in this step."""
+        """Try one combination of different events; False if no more may be built in this step."""
         relation = self.node.relation
         if relation is not None and relation_of(_span(parts[0]), _span(parts[1])) is not relation:
             return True
@@ -204,31 +204,31 @@ class JointProcess(Guarded):
             probability *= part.probability
         if probability == 0.0:
             return True
-        if not self.run.build():
+        if not self.run.may_build():
             return False
         if not self.blockers:
             self._found(parts, probability, self.run.now, self.run.phase)
-        elif self._quiet(parts) > 0.0:
-            whole = WaitingWhole(self, parts, probability)
-            if self.run.room(self):
-                self._defer(whole)
+        elif self._absence_probability(parts) > 0.0:
+            combination = PendingCombination(self, parts, probability)
+            if self.run.has_room(self):
+                self._defer(combination)
             else:
-                self.undo(whole)
+                self.undo(combination)
         return True
 
-    def _defer(self, whole: WaitingWhole) -> None:
+    def _defer(self, combination: PendingCombination) -> None:
         assert self.node.within is not None
-        self.pending[whole] = None
-        self.run.hold(whole)
-        self.wake(whole.span[0] + self.node.within, whole)
+        self.pending[combination] = None
+        self.run.hold(combination)
+        self.schedule(combination.span[0] + self.node.within, combination)
 
     def _found(self, parts: tuple[Instance, ...], probability: float, time: Instant, phase: int) -> None:
         self.emit(joined(self.node.id, parts, time=time, phase=phase, probability=probability))
 
-    # what must not happen
+    # guards
 
-    def _quiet(self, parts: tuple[Instance, ...]) -> float:
-        """The probability that nothing fits into the window that must not, by all that came."""
+    def _absence_probability(self, parts: tuple[Instance, ...]) -> float:
+        """The probability that no guard happened in the window, by what is known so far."""
         product, within = 1.0, self.node.within
         for blockers in self.blockers:
             assert within is not None
@@ -236,34 +236,39 @@ class JointProcess(Guarded):
             product *= blockers.factor(roles_of(parts), low=high - within - 1, high=low + within, closed=True)
         return product
 
-    def broken_by(self, blockers: Blockers, instance: Instance, keys: tuple[Any, ...]) -> None:  # noqa: ARG002 - not needed by this kind
-        """What waits for its window to be over goes when the moment is over that broke it."""
+    def on_blocker(self, blockers: Blockers, instance: Instance, keys: tuple[Any, ...]) -> None:  # noqa: ARG002 - not needed by this kind
+        """Mark pending combinations that the instance breaks; they are dropped at the end of this moment."""
         within = self.node.within
-        for whole in self.pending:
-            low, high = whole.span
+        for combination in self.pending:
+            low, high = combination.span
             assert within is not None
-            fits = whole.broken is None and high - within <= instance.time <= low + within
-            if fits and blockers.breaks(whole.roles, instance):
-                self._break(whole, self.run.now)
+            fits = combination.broken is None and high - within <= instance.time <= low + within
+            if fits and blockers.breaks(combination.roles, instance):
+                self._break(combination, self.run.now)
 
-    def _break(self, whole: WaitingWhole, time: Instant) -> None:
-        whole.broken = time
-        self.run.wake(time, TERMINATORS, self, whole)
+    def _break(self, combination: PendingCombination, time: Instant) -> None:
+        combination.broken = time
+        self.run.schedule(time, TERMINATORS, self, combination)
 
-    def undo(self, whole: WaitingWhole) -> None:
-        """A combination that is no more; where it is a single part, a duplicate may come in its place."""
-        whole.leave()
+    def undo(self, combination: PendingCombination) -> None:
+        """Drop a combination; if it has a single part, a duplicate may take its place."""
+        combination.discard()
         if len(self.held) == 1:
-            self.choosers[0].release(whole.parts[0], whole)
+            self.choosers[0].release(combination.parts[0], combination)
 
     def fire(self, item: Any) -> None:
-        whole: WaitingWhole = item
-        if whole.alive and whole.broken is None:
-            whole.leave()
-            self._found(whole.parts, whole.probability * self._quiet(whole.parts), self.run.now, TIMERS)
+        combination: PendingCombination = item
+        if combination.alive and combination.broken is None:
+            combination.discard()
+            self._found(
+                combination.parts,
+                combination.probability * self._absence_probability(combination.parts),
+                self.run.now,
+                TIMERS,
+            )
 
     def expire(self, item: Any) -> None:
-        if isinstance(item, WaitingWhole):
+        if isinstance(item, PendingCombination):
             if item.alive:
                 self.undo(item)
             return
@@ -272,7 +277,7 @@ class JointProcess(Guarded):
         self.drop(held, "replaced by a later duplicate" if replaced else "the window was over")
 
     def drop(self, held: Held, why: str | None) -> None:
-        """An instance that can no longer contribute."""
+        """Drop an instance that can no longer contribute."""
         if not held.alive:
             return
         held.alive = False
@@ -283,7 +288,7 @@ class JointProcess(Guarded):
                 del bucket[held]
                 if not bucket:
                     del index[key]
-        self.run.let_go(held)
+        self.run.unhold(held)
         self.consumption.unkeep(held, held.instance.roles)
         self.choosers[held.part].release(held.instance, held)
         if why is not None:
@@ -294,8 +299,8 @@ class JointProcess(Guarded):
         for part in self.held:
             for held in list(part):
                 self.drop(held, None)
-        for whole in list(self.pending):
-            whole.leave()
+        for combination in list(self.pending):
+            combination.discard()
         for process in self.children:
             process.close()
         for blockers in self.blockers:
@@ -310,8 +315,8 @@ class JointProcess(Guarded):
             ],
             "choosers": [chooser.dump(dump) for chooser in self.choosers],
             "pending": [
-                [one.number, [dump.instance(part) for part in one.parts], one.probability, one.broken]
-                for one in self.pending
+                [pending.number, [dump.instance(part) for part in pending.parts], pending.probability, pending.broken]
+                for pending in self.pending
             ],
             "blockers": [blockers.dump(dump) for blockers in self.blockers],
             "children": [child.dump(dump) for child in self.children],
@@ -329,11 +334,11 @@ class JointProcess(Guarded):
         for chooser, entries in zip(self.choosers, state["choosers"], strict=True):
             chooser.load(entries, load)
         for number, parts, probability, broken in state["pending"]:
-            whole = WaitingWhole(self, tuple(load.known(part) for part in parts), probability)
-            whole.number = number
-            self._defer(whole)
+            combination = PendingCombination(self, tuple(load.known(part) for part in parts), probability)
+            combination.number = number
+            self._defer(combination)
             if broken is not None:
-                self._break(whole, broken)
+                self._break(combination, broken)
         for blockers, entry in zip(self.blockers, state["blockers"], strict=True):
             blockers.load(entry, load)
         for child, entry in zip(self.children, state["children"], strict=True):
@@ -349,10 +354,10 @@ def _last_part_first(entry: tuple[Any, Instance]) -> int:
 
 
 def _disjoint(lists: Sequence[list[Instance]], instance: Instance) -> Iterator[tuple[Instance, ...]]:
-    """One of each list, in order, of different events; a prefix that repeats an event goes no further."""
-    there = {rank for found in lists for one in found for rank in one.ranks}
-    # What the clock alone makes needs no event.
-    if len(there) < sum([all(one.ranks for one in found) for found in lists]):
+    """One instance of each list, without repeating an event."""
+    ranks = {rank for instances in lists for candidate in instances for rank in candidate.ranks}
+    # Instances made only of time events need no event.
+    if len(ranks) < sum([all(candidate.ranks for candidate in instances) for instances in lists]):
         return
     used, chosen = set(instance.ranks), list[Instance]()
 
@@ -360,12 +365,12 @@ def _disjoint(lists: Sequence[list[Instance]], instance: Instance) -> Iterator[t
         if k == len(lists):
             yield tuple(chosen)
             return
-        for one in lists[k]:
-            if used.isdisjoint(one.ranks):
-                used.update(one.ranks)
-                chosen.append(one)
+        for candidate in lists[k]:
+            if used.isdisjoint(candidate.ranks):
+                used.update(candidate.ranks)
+                chosen.append(candidate)
                 yield from extend(k + 1)
                 chosen.pop()
-                used.difference_update(one.ranks)
+                used.difference_update(candidate.ranks)
 
     yield from extend(0)

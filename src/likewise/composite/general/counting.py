@@ -1,4 +1,4 @@
-"""Selection of the i-th, and repetition [003 table 1]; with a key, counted for each of its values."""
+"""Selection of the i-th instance, and repetition [003 table 1]; with a key, counted for each of its values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from zlib import crc32
 
 from likewise.composite.general.process import TIMERS, Process
-from likewise.composite.instance import Instance, joined, readings
+from likewise.composite.instance import Instance, group_by_reading, joined
 from likewise.composite.plan.conditions import ConditionSide
 from likewise.composite.plan.nodes import RepetitionNode, SelectionNode
 from likewise.events import Instant
@@ -20,13 +20,13 @@ _SLOTS: Final = 1024
 _FOREVER: Final = 1 << 62
 
 
-_WHOLE: Final[Sequence[Any]] = ((),)
+_NO_KEY: Final[Sequence[Any]] = ((),)
 
 
 def _keys(instance: Instance, sides: tuple[ConditionSide, ...]) -> Sequence[Any]:
-    """The keys that it is counted for: of several values each is one."""
+    """The keys for which an instance is counted, one for each of its values."""
     if not sides:
-        return _WHOLE
+        return _NO_KEY
     if len(sides) == 1:
         keys = sides[0].keys(instance.roles)
         return (keys,) if len(keys) == 1 else [(key,) for key in dict.fromkeys(keys or (None,))]
@@ -36,17 +36,17 @@ def _keys(instance: Instance, sides: tuple[ConditionSide, ...]) -> Sequence[Any]
 def _by_key(
     inbox: list[tuple[Any, Instance]], node: SelectionNode | RepetitionNode
 ) -> Iterable[Collection[tuple[Any, list[Instance]]]]:
-    """Of each instance the keys that it is counted for, each with the ways to read it that have that key."""
-    for ways in readings([instance for _, instance in inbox], node.ways):
+    """For each instance, its keys, each with the readings that have that key."""
+    for readings in group_by_reading([instance for _, instance in inbox], node.unmerged):
         out: dict[Any, list[Instance]] = {}
-        for way in ways:
-            for key in _keys(way, node.key):
-                out.setdefault(key, []).append(way)
+        for reading in readings:
+            for key in _keys(reading, node.key):
+                out.setdefault(key, []).append(reading)
         yield out.items()
 
 
 class KeyCount:
-    """How often a key was counted, and when its window opened."""
+    """The count of a key, and when its window opened."""
 
     __slots__ = ("count", "key", "number", "opened", "owner")
 
@@ -57,43 +57,43 @@ class KeyCount:
         self.number = owner.run.ticket()
         self.count = 0
 
-    def give_up(self) -> None:
-        """Make room: what comes of this key is no longer counted, as it would be counted from the wrong one on."""
+    def evict(self) -> None:
+        """Make room; later instances of this key are ignored, as their count would be wrong."""
         self.owner.forget(self)
-        self.owner.blind(self.key, self.opened)
+        self.owner.block(self.key, self.opened)
 
 
 class SelectionProcess(Process):
-    """Counts instances since activation, or in windows that open with an instance; the one opened last at the end."""
+    """Counts instances since activation, or in windows that open with an instance; newest window last."""
 
-    __slots__ = ("_blind", "child", "counts")
+    __slots__ = ("_blocked_until", "child", "counts")
 
     node: SelectionNode
 
     def begin(self, *, fresh: bool) -> None:
         self.counts: dict[Any, KeyCount] = {}
-        # Until when keys that share a slot are not counted, since one of them had to make room.
-        self._blind: dict[int, Instant] = {}
+        # By slot: until when its keys are not counted, since one of them was evicted.
+        self._blocked_until: dict[int, Instant] = {}
         self.child = self.spawn(self.node.part, slot=0, fresh=fresh)
 
     def handle(self, inbox: list[tuple[Any, Instance]]) -> None:
         node = self.node
-        if not node.ways:
+        if not node.unmerged:
             for _, instance in inbox:
-                # It is counted for each of its values, and found if it is the i-th for any.
+                # An instance counts for each of its values, and is emitted if it is the i-th for any.
                 places = [self._count(key, instance.time) for key in _keys(instance, node.key)]
                 if node.index in places:
                     self.emit(instance)
         else:
             for keyed in _by_key(inbox, node):
-                counted = [mine for key, mine in keyed if self._count(key, mine[0].time) == node.index]
-                for instance in dict.fromkeys([way for mine in counted for way in mine]):
+                counted = [found for key, found in keyed if self._count(key, found[0].time) == node.index]
+                for instance in dict.fromkeys([reading for found in counted for reading in found]):
                     self.emit(instance)
         if self.done:
             self.child.close()
 
     def _count(self, key: Any, time: Instant) -> int:
-        """Count what came at a time for one key, and say which one it is; 0 if there is no room to count."""
+        """Count an instance for one key; returns its number, or 0 if there is no room to count."""
         within = self.node.within
         known = self.counts.get(key)
         if known is not None and within is not None and time > known.opened + within:
@@ -110,16 +110,16 @@ class SelectionProcess(Process):
 
     def _open(self, key: Any, time: Instant) -> KeyCount | None:
         if self.node.key:
-            if self._blind and self._blind.get(_slot(key), -_FOREVER) >= time:
+            if self._blocked_until and self._blocked_until.get(_slot(key), -_FOREVER) >= time:
                 self.run.dropped += 1
-                self.blind(key, time)
+                self.block(key, time)
                 return None
-            if not self.run.room(self):
-                self.blind(key, time)
+            if not self.run.has_room(self):
+                self.block(key, time)
                 return None
-        made = KeyCount(self, key, time)
-        self._enter(made)
-        return made
+        count = KeyCount(self, key, time)
+        self._enter(count)
+        return count
 
     def _enter(self, count: KeyCount) -> None:
         self.counts[count.key] = count
@@ -127,18 +127,18 @@ class SelectionProcess(Process):
             self.run.hold(count)
 
     def forget(self, count: KeyCount) -> None:
-        """It is counted no longer."""
+        """Drop the count of a key."""
         del self.counts[count.key]
-        self.run.let_go(count)
+        self.run.unhold(count)
 
-    def blind(self, key: Any, opened: Instant) -> None:
-        """KeyCount nothing of a key for as long as a window that opened at a moment, or forever without one."""
+    def block(self, key: Any, opened: Instant) -> None:
+        """Ignore a key until the window that opened at a moment ends, or forever without a window."""
         slot, within = _slot(key), self.node.within
         until = _FOREVER if within is None else opened + within
-        self._blind[slot] = max(until, self._blind.get(slot, until))
+        self._blocked_until[slot] = max(until, self._blocked_until.get(slot, until))
 
     def _trim(self, before: Instant) -> None:
-        """Forget windows that are over."""
+        """Drop counts whose windows are over."""
         while len(self.counts) > 1:
             oldest = next(iter(self.counts.values()))
             if oldest.opened >= before:
@@ -154,20 +154,20 @@ class SelectionProcess(Process):
     def close(self) -> None:
         super().close()
         for count in self.counts.values():
-            self.run.let_go(count)
+            self.run.unhold(count)
         self.child.close()
 
     def dump(self, dump: Dump) -> Any:
         counts = [[count.key, count.count, count.opened, count.number] for count in self.counts.values()]
-        return [counts, sorted(self._blind.items()), None if self.done else self.child.dump(dump)]
+        return [counts, sorted(self._blocked_until.items()), None if self.done else self.child.dump(dump)]
 
     def load(self, state: Any, load: Load) -> None:
-        counts, blind, child = state
+        counts, block, child = state
         for key, number, opened, ticket in counts:
             count = KeyCount(self, load.key(key), opened)
             count.count, count.number = number, ticket
             self._enter(count)
-        self._blind = dict(blind)
+        self._blocked_until = dict(block)
         if self.done:
             self.child.close()
         else:
@@ -175,7 +175,7 @@ class SelectionProcess(Process):
 
 
 def _slot(key: Any) -> int:
-    """One of few numbers for a key, the same in every process; equal keys have the same."""
+    """A slot number for a key, the same in every process."""
     if isinstance(key, str):
         return crc32(key.encode()) % _SLOTS
     if isinstance(key, tuple):
@@ -187,7 +187,7 @@ def _slot(key: Any) -> int:
 
 
 class CountedRow:
-    """Instances of one key that follow one another; a `spoiled` one lost some and is the longest no more."""
+    """Consecutive instances of one key; a `spoiled` row has lost some, so it cannot be the longest."""
 
     __slots__ = ("alive", "items", "key", "opened", "spoiled")
 
@@ -200,44 +200,44 @@ class CountedRow:
 
 
 class Counted:
-    """An instance in a row, with all ways to read its events."""
+    """An instance in a row, with all readings of its events."""
 
-    __slots__ = ("number", "owner", "row", "time", "ways")
+    __slots__ = ("number", "owner", "readings", "row", "time")
 
-    def __init__(self, owner: RepetitionProcess, row: CountedRow, ways: list[Instance]) -> None:
+    def __init__(self, owner: RepetitionProcess, row: CountedRow, readings: list[Instance]) -> None:
         self.owner = owner
-        self.time = ways[0].time
+        self.time = readings[0].time
         self.number = owner.run.ticket()
         self.row = row
-        self.ways = ways
+        self.readings = readings
 
-    def give_up(self) -> None:
-        """Make room: the oldest of all is the first of its row."""
+    def evict(self) -> None:
+        """Make room; the oldest held item is the first of its row."""
         if self.owner.node.longest:
             self.owner.spoil(self.row)
         else:
             self.row.items.remove(self)
-            self.owner.run.let_go(self)
+            self.owner.run.unhold(self)
 
 
 class RepetitionProcess(Process):
-    """The instances of the present rows, as far back as one more can reach; the row that grew last is at the end."""
+    """The current rows, each as long as one more instance can reach back; the row that grew last is at the end."""
 
-    __slots__ = ("child", "rows", "said", "several")
+    __slots__ = ("child", "emitted", "rows", "several")
 
     node: RepetitionNode
 
     def begin(self, *, fresh: bool) -> None:
         self.rows: dict[Any, CountedRow] = {}
-        self.said: set[tuple[int, ...]] = set()
+        self.emitted: set[tuple[int, ...]] = set()
         self.several = False
         self.child = self.spawn(self.node.part, slot=0, fresh=fresh)
 
     def handle(self, inbox: list[tuple[Any, Instance]]) -> None:
         node = self.node
         if self.several:
-            self.said.clear()
-        if not node.ways:
+            self.emitted.clear()
+        if not node.unmerged:
             for _, instance in inbox:
                 keys = _keys(instance, node.key)
                 if len(keys) > 1:
@@ -248,48 +248,48 @@ class RepetitionProcess(Process):
             for keyed in _by_key(inbox, node):
                 if len(keyed) > 1:
                     self.several = True
-                for key, mine in keyed:
-                    self._take(key, mine)
+                for key, found in keyed:
+                    self._take(key, found)
 
-    def _take(self, key: Any, ways: list[Instance]) -> None:
+    def _take(self, key: Any, readings: list[Instance]) -> None:
         row = self.rows.pop(key, None)
-        if row is not None and row.items and row.items[-1].time >= ways[0].first:
-            # It does not come after the last one: here the row ends.
+        if row is not None and row.items and row.items[-1].time >= readings[0].first:
+            # It overlaps the last one, so the row ends here.
             self._over(row, self.run.phase)
             row = None
         if row is None:
-            row = CountedRow(key, ways[0].time)
+            row = CountedRow(key, readings[0].time)
             if self.node.longest:
                 self._await_end(row)
         self.rows[key] = row
         if self.node.longest:
-            self._grow(row, ways)
+            self._grow(row, readings)
         else:
-            self._slide(row, ways)
-            self._trim(ways[0].time)
+            self._slide(row, readings)
+            self._trim(readings[0].time)
 
     # every row
 
-    def _slide(self, row: CountedRow, ways: list[Instance]) -> None:
-        """All rows that end with this instance; then it waits for the next."""
-        node, items, last = self.node, row.items, ways[0]
+    def _slide(self, row: CountedRow, readings: list[Instance]) -> None:
+        """Emit all rows that end with this instance, then let it wait for the next."""
+        node, items, last = self.node, row.items, readings[0]
         most, within, now = node.most, node.within, last.time
         if within is not None and items and now - items[0].time > within:
             self._cut(row, sum([now - item.time > within for item in items]))
         held = len(items)
         for size in range(node.least, held + 2):
             before = items[held + 1 - size :]
-            if node.ways:
-                self._found([*[item.ways for item in before], ways], now, last.phase)
+            if node.unmerged:
+                self._found([*[item.readings for item in before], readings], now, last.phase)
             else:
-                self._tell((*[item.ways[0] for item in before], last), now, last.phase)
-        # One more reaches back to all but one of the largest row.
+                self._emit_row((*[item.readings[0] for item in before], last), now, last.phase)
+        # The next instance can reach back to all but one of the largest row.
         if most is not None and len(items) + 2 > most:
             self._cut(row, len(items) + 2 - most)
         if most == 1:
             return
-        if self.run.room(self):
-            self._enter(Counted(self, row, ways))
+        if self.run.has_room(self):
+            self._enter(Counted(self, row, readings))
         else:
             self._cut(row, len(items))
 
@@ -298,17 +298,17 @@ class RepetitionProcess(Process):
         self.run.hold(counted)
 
     def _cut(self, row: CountedRow, count: int) -> None:
-        """Let go of the first of a row."""
+        """Drop the first items of a row."""
         if count == 1 and row.items:
-            # By far the most frequent: one comes, one goes.
-            self.run.let_go(row.items.pop(0))
+            # The most frequent case: one comes, one goes.
+            self.run.unhold(row.items.pop(0))
         elif count > 0:
             for counted in row.items[:count]:
-                self.run.let_go(counted)
+                self.run.unhold(counted)
             del row.items[:count]
 
     def _trim(self, now: Instant) -> None:
-        """Forget rows that are over or empty."""
+        """Drop rows that are over or empty."""
         within = self.node.within
         while self.rows:
             oldest = next(iter(self.rows.values()))
@@ -318,21 +318,21 @@ class RepetitionProcess(Process):
             del self.rows[oldest.key]
 
     def _found(self, row: list[list[Instance]], time: Instant, phase: int) -> None:
-        if not self.node.ways:
-            self._tell(tuple([ways[0] for ways in row]), time, phase)
+        if not self.node.unmerged:
+            self._emit_row(tuple([readings[0] for readings in row]), time, phase)
             return
         for run in product(*row):
-            if not self.run.build():
+            if not self.run.may_build():
                 return
-            self._tell(run, time, phase)
+            self._emit_row(run, time, phase)
 
-    def _tell(self, run: tuple[Instance, ...], time: Instant, phase: int) -> None:
-        # Under several keys the same row may be found again.
+    def _emit_row(self, run: tuple[Instance, ...], time: Instant, phase: int) -> None:
+        # With several keys the same row may be found again.
         if self.several:
-            told = tuple([id(instance) for instance in run])
-            if told in self.said:
+            identity = tuple([id(instance) for instance in run])
+            if identity in self.emitted:
                 return
-            self.said.add(told)
+            self.emitted.add(identity)
         probability = 1.0
         for instance in run:
             probability *= instance.probability
@@ -340,46 +340,46 @@ class RepetitionProcess(Process):
 
     # the longest row
 
-    def _grow(self, row: CountedRow, ways: list[Instance]) -> None:
+    def _grow(self, row: CountedRow, readings: list[Instance]) -> None:
         if row.spoiled:
             self.run.dropped += 1
             return
-        if not self.run.room(self):
+        if not self.run.has_room(self):
             if self.alive:
                 self.spoil(row)
             return
         if not row.spoiled:
-            self._enter(Counted(self, row, ways))
+            self._enter(Counted(self, row, readings))
         if len(row.items) == self.node.most:
             del self.rows[row.key]
-            self._over(row, ways[0].phase)
+            self._over(row, readings[0].phase)
 
     def spoil(self, row: CountedRow) -> None:
-        """Some of it is lost: nothing is said of it, nor of another that begins before it is over."""
+        """Mark a row that lost instances: it is not emitted, and no other row of its key begins before it ends."""
         row.spoiled = True
         self._cut(row, len(row.items))
 
     def _over(self, row: CountedRow, phase: int) -> None:
-        """A row is at its end."""
+        """End a row, and emit it if it is a longest one."""
         row.alive = False
         if self.node.longest and len(row.items) >= self.node.least:
-            self._found([item.ways for item in row.items], self.run.now, phase)
+            self._found([item.readings for item in row.items], self.run.now, phase)
         self._cut(row, len(row.items))
 
     def fire(self, item: Any) -> None:
         row: CountedRow = item
         if row.alive and not row.spoiled and 1 < len(row.items) < self.node.least:
-            # Too few in the time after the first: there may be enough in that after the next.
+            # Too few within the window of the first; try from the next one.
             self._cut(row, 1)
-            row.opened = row.items[0].ways[0].time
+            row.opened = row.items[0].readings[0].time
             self._await_end(row)
         elif row.alive:
             del self.rows[row.key]
             self._over(row, TIMERS)
 
     def _await_end(self, row: CountedRow) -> None:
-        assert self.node.within is not None  # or it would have been refused
-        self.wake(row.opened + self.node.within, row)
+        assert self.node.within is not None  # checked when the plan was built
+        self.schedule(row.opened + self.node.within, row)
 
     def close(self) -> None:
         super().close()
@@ -389,7 +389,12 @@ class RepetitionProcess(Process):
 
     def dump(self, dump: Dump) -> Any:
         rows = [
-            [row.key, row.opened, row.spoiled, [[one.number, [*map(dump.instance, one.ways)]] for one in row.items]]
+            [
+                row.key,
+                row.opened,
+                row.spoiled,
+                [[item.number, [*map(dump.instance, item.readings)]] for item in row.items],
+            ]
             for row in self.rows.values()
         ]
         return [rows, self.child.dump(dump)]
@@ -400,8 +405,8 @@ class RepetitionProcess(Process):
         for key, opened, spoiled, items in rows:
             row = self.rows[load.key(key)] = CountedRow(load.key(key), opened)
             row.spoiled = spoiled
-            for number, ways in items:
-                counted = Counted(self, row, [load.known(way) for way in ways])
+            for number, readings in items:
+                counted = Counted(self, row, [load.known(reading) for reading in readings])
                 counted.number = number
                 self._enter(counted)
             if self.node.longest:

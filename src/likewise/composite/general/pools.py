@@ -1,10 +1,11 @@
-"""The two pools of the single step [003 sec 4, 5.2]: which processes wait for which profile, and for which moment.
+"""The two pools of the single-step method [003 sec 4, 5.2]: processes by the profile, or by the moment, they wait for.
 
-The primitive pool has a profile active only while some process waits for it. Of the three variants of 003 section
-5.2 it is the one that keeps all profiles in the matcher and only remembers which processes wait: inserting and removing
-profiles, or switching them on and off, was no faster. The temporal pool has timers and terminators by event time. Most
-windows of a node are equally long, so what one of its processes asks for is due after all that was asked for before:
-such entries stand in a lane, of which only the first is in the heap.
+The primitive pool has a profile active only while some process waits for it. Of the three variants in 003 section 5.2
+it is the one that keeps all profiles in the matcher and only records which processes wait: inserting and removing
+profiles, or switching them on and off, was no faster.
+
+The temporal pool has timers and terminators by event time. Most windows of a node have the same length, so its timers
+are set in the order in which they are due: they form a lane, of which only the first is in the heap.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from collections import deque
 from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
-from likewise.composite.encoding import Columns
-from likewise.composite.instance import Weighted
+from likewise.composite.encoding import TupleEncoder
+from likewise.composite.instance import WeightedValue
 from likewise.events import Event, Instant, normalise
 from likewise.language import Operator, Options, Profile, Range
 
@@ -24,12 +25,12 @@ if TYPE_CHECKING:
     from likewise.composite.general.run import Run
 
 
-Answer: TypeAlias = "tuple[PoolEntry, float, dict[str, tuple[Weighted, ...]] | None]"
-"""A profile that an event matches, how surely, and what its own words for attributes stand for."""
+Answer: TypeAlias = "tuple[PoolEntry, float, dict[str, tuple[WeightedValue, ...]] | None]"
+"""A matched profile, the probability, and the mapped values."""
 
 
 class PoolHit(Protocol):
-    """What the pool reads of a match."""
+    """The attributes of a match that the pool reads."""
 
     @property
     def subscription(self) -> Hashable: ...
@@ -40,7 +41,7 @@ class PoolHit(Protocol):
 
 
 class ProfileMatcher(Protocol):
-    """What the pool asks of a matcher; `likewise.matching.Matcher` is one."""
+    """The matcher interface that the pool uses; `likewise.matching.Matcher` implements it."""
 
     def add(self, profile: Profile, *, options: Options | None = None, key: Hashable = None) -> int: ...
     def remove(self, handle: int) -> None: ...
@@ -50,7 +51,7 @@ class ProfileMatcher(Protocol):
 class PoolEntry:
     """A profile in the pool, and the processes that wait for it.
 
-    A simple one has the `number` of its predicate, which a dictionary finds; the others have a `handle` of the matcher.
+    A single equality has a predicate `number` and is looked up; other profiles have a `handle` of the matcher.
     """
 
     __slots__ = ("by_meaning", "handle", "key", "listeners", "number", "options", "profile", "users")
@@ -67,27 +68,27 @@ class PoolEntry:
 
 
 class Pool:
-    """All profiles of all patterns, each once, active while it can contribute."""
+    """The distinct profiles of all patterns, active while they can contribute."""
 
-    def __init__(self, matcher: ProfileMatcher, columns: Columns | None = None) -> None:
-        """With `columns`, profiles of one exact equality are looked up there and do not trouble the matcher."""
+    def __init__(self, matcher: ProfileMatcher, encoder: TupleEncoder | None = None) -> None:
+        """With `encoder`, single exact equalities are looked up there and do not use the matcher."""
         self.matcher = matcher
-        self.columns = columns
+        self.encoder = encoder
         self.by_handle: dict[int, PoolEntry] = {}
         self.by_number: dict[int, PoolEntry] = {}
         self._entries: dict[Hashable, PoolEntry] = {}
-        # By identity: a profile's hash costs more than all the rest of an insertion.
+        # By identity: hashing a profile costs more than the rest of an insertion.
         self._of_leaf: dict[int, PoolEntry] = {}
 
     def __len__(self) -> int:
-        """How many profiles are active."""
+        """The number of active profiles."""
         return sum(bool(entry.listeners) for entry in self._entries.values())
 
     def register(self, run: Run) -> None:
-        """Announce the profiles of a pattern."""
+        """Add the profiles of a pattern."""
         for leaf in run.plan.leaves:
             number = self._number(leaf.profile, leaf.options)
-            # An equality holds or not, whatever the options.
+            # Options do not change whether an equality holds.
             key = (leaf.profile, leaf.options) if number < 0 else number
             entry = self._entries.get(key)
             if entry is None:
@@ -97,14 +98,14 @@ class Pool:
             self._of_leaf[id(leaf)] = entry
 
     def _number(self, profile: Profile, options: Options) -> int:
-        if self.columns is None or not is_simple(profile, options):
+        if self.encoder is None or not is_simple(profile, options):
             return -1
         [predicate] = profile.predicates
         value: Any = predicate.value
-        return self.columns.predicate(predicate.attribute, value)
+        return self.encoder.predicate(predicate.attribute, value)
 
     def unregister(self, run: Run) -> None:
-        """Forget the profiles of a pattern."""
+        """Remove the profiles of a pattern."""
         for leaf in run.plan.leaves:
             entry = self._of_leaf.pop(id(leaf))
             entry.users -= 1
@@ -128,23 +129,23 @@ class Pool:
             self.by_number.pop(entry.number, None)
 
     def insert(self, run: Run, leaf: LeafProcess) -> None:
-        """Someone waits for a profile."""
+        """Add a process that waits for a profile."""
         entry = self._of_leaf[id(leaf.node)]
         entry.listeners.setdefault(run, {})[leaf] = None
 
     def remove(self, run: Run, leaf: LeafProcess) -> None:
-        """Someone waits no longer."""
+        """Remove a process that no longer waits."""
         entry = self._of_leaf[id(leaf.node)]
-        mine = entry.listeners[run]
-        del mine[leaf]
-        if mine:
+        leaves = entry.listeners[run]
+        del leaves[leaf]
+        if leaves:
             return
         del entry.listeners[run]
 
     def match(self, event: Event) -> list[Answer]:
-        """The profiles that the event matches, of those that someone waits for."""
-        out = self._look(event) if self.by_number else []
-        if not self.by_handle and self.columns is not None:
+        """The matched profiles among those that some process waits for."""
+        out = self._lookup(event) if self.by_number else []
+        if not self.by_handle and self.encoder is not None:
             return out
         for hit in self.matcher.match(event):
             entry = hit.subscription[0] if isinstance(hit.subscription, tuple) else None
@@ -152,13 +153,13 @@ class Pool:
                 out.append((entry, hit.probability, mapped_values(entry.profile, event, hit)))
         return out
 
-    def _look(self, event: Event) -> list[Answer]:
-        """What a dictionary tells of the event's tuples."""
-        columns, out = self.columns, list[Answer]()
-        assert columns is not None
+    def _lookup(self, event: Event) -> list[Answer]:
+        """The equality predicates that the event's tuples satisfy."""
+        encoder, out = self.encoder, list[Answer]()
+        assert encoder is not None
         for pair in event.tuples:
-            number = columns.numbers[pair]
-            if number and (entry := self.by_number.get(columns.answered[number])) is not None and entry.listeners:
+            number = encoder.numbers[pair]
+            if number and (entry := self.by_number.get(encoder.answered[number])) is not None and entry.listeners:
                 answer = (entry, 1.0, None)
                 if answer not in out:
                     out.append(answer)
@@ -166,7 +167,7 @@ class Pool:
 
 
 def is_simple(profile: Profile, options: Options) -> bool:
-    """Whether a profile is one exact equality, which a dictionary answers."""
+    """Whether a profile is a single exact equality, which needs only a lookup."""
     if len(profile.predicates) != 1 or options.approach not in (None, "exact"):
         return False
     [p] = profile.predicates
@@ -174,10 +175,10 @@ def is_simple(profile: Profile, options: Options) -> bool:
     return plain and p.operator is Operator.EQ and not isinstance(p.value, Range)
 
 
-def mapped_values(profile: Profile, event: Event, hit: PoolHit) -> dict[str, tuple[Weighted, ...]] | None:
-    """Values by the profile's own attribute names, where the event uses other names for them.
+def mapped_values(profile: Profile, event: Event, hit: PoolHit) -> dict[str, tuple[WeightedValue, ...]] | None:
+    """Weighted values by the profile's attribute names, for attributes that the event names differently.
 
-    Each of the top-k mappings gives an alternative, weighted against the best one.
+    Each of the top-k mappings gives an alternative, weighted relative to the best one.
     """
     own = {normalise(name) for name, _ in event.tuples}
     wanted = {normalise(p.attribute) for p in profile.predicates if p.attribute_approximate} - own
@@ -186,10 +187,10 @@ def mapped_values(profile: Profile, event: Event, hit: PoolHit) -> dict[str, tup
     out: dict[str, dict[Any, float]] = {}
     best = hit.mappings[0].probability if hit.mappings else 1.0
     for mapping in hit.mappings:
-        for one in mapping.correspondences:
-            name = normalise(one.predicate.attribute)
+        for pair in mapping.correspondences:
+            name = normalise(pair.predicate.attribute)
             if name in wanted:
-                out.setdefault(name, {}).setdefault(one.tuple[1], mapping.probability / best)
+                out.setdefault(name, {}).setdefault(pair.tuple[1], mapping.probability / best)
     return {name: tuple(values.items()) for name, values in out.items()}
 
 
@@ -199,13 +200,13 @@ def mapped_values(profile: Profile, event: Event, hit: PoolHit) -> dict[str, tup
 _CROWD: Final = 1 << 14
 
 Entry: TypeAlias = "tuple[Instant, int, int, int, Run, Process, Any, Lane | None]"
-"""When, timer or terminator, the number of the pattern, a serial, who asked, for what, and the lane it stands in."""
+"""Time, phase (timer or terminator), pattern number, serial, run, process, item, and lane."""
 
 Lane: TypeAlias = "deque[Entry]"
 
 
 def new_lanes(nodes: int) -> list[Lane]:
-    """For each node of a plan one lane of timers and one of terminators."""
+    """One lane of timers and one of terminators for each node of a plan."""
     return [deque() for _ in range(2 * nodes)]
 
 
@@ -223,7 +224,7 @@ class Timers:
         return self._count
 
     def insert(self, time: Instant, phase: int, run: Run, process: Process, item: Any) -> None:
-        """Ring at `time`: timers (phase 1) before terminators (phase 2), patterns in their order."""
+        """Set a timer: at equal times, timers (phase 1) fire before terminators (phase 2), then by pattern."""
         self._serial = serial = self._serial + 1
         self._count += 1
         lane = run.lanes[2 * process.node.id + phase - 1]
@@ -236,10 +237,10 @@ class Timers:
         else:
             heapq.heappush(self._heap, (time, phase, run.number, serial, run, process, item, None))
         if self._count > self._crowd:
-            self._sift()
+            self._drop_dead_timers()
 
     def _pop(self) -> Entry:
-        """The first entry; the next of its lane takes its place."""
+        """Remove and return the first entry; the next of its lane takes its place."""
         entry = self._heap[0]
         lane = entry[7]
         self._count -= 1
@@ -257,7 +258,7 @@ class Timers:
         return entry
 
     def _entries(self) -> list[Entry]:
-        """All there are, in no order."""
+        """All entries, in no order."""
         out: list[Entry] = []
         for entry in self._heap:
             if entry[7] is None:
@@ -267,7 +268,7 @@ class Timers:
         return out
 
     def _keep(self, entries: list[Entry]) -> None:
-        """These and no others."""
+        """Replace all entries by these."""
         for entry in self._heap:
             if entry[7] is not None:
                 entry[7].clear()
@@ -279,20 +280,20 @@ class Timers:
             if lane is not None:
                 lane.append(entry)
 
-    def _sift(self) -> None:
-        """Drop timers of what is gone already, so that long windows do not keep them."""
+    def _drop_dead_timers(self) -> None:
+        """Drop timers of ended items, so that long windows do not keep them."""
         self._keep([entry for entry in self._entries() if _lives(entry)])
         self._crowd = 2 * self._count + _CROWD
 
     def idle(self, limit: Instant) -> bool:
-        """Whether nothing is due up to `limit`; then all up to there has rung."""
+        """Whether nothing is due up to `limit`; if so, the clock advances to it."""
         if self._heap and self._heap[0][0] <= limit:
             return False
         self.clock = max(self.clock, limit)
         return True
 
     def next(self, limit: Instant) -> tuple[Instant, int, Run, list[tuple[Process, Any]]] | None:
-        """All that one pattern has due at the earliest moment, if that is not after `limit`."""
+        """What one pattern has due at the earliest moment, if that is not after `limit`."""
         if not self._heap or self._heap[0][0] > limit:
             return None
         time, phase, number, _, run, process, item, _ = self._pop()
@@ -307,7 +308,7 @@ class Timers:
 
     @property
     def due(self) -> Instant | None:
-        """The first moment at which something that is still there is due."""
+        """The earliest moment at which a live entry is due."""
         while self._heap and not _lives(self._heap[0]):
             self._pop()
         return self._heap[0][0] if self._heap else None

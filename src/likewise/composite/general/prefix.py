@@ -1,4 +1,4 @@
-"""Prefixes: sequences of which the first steps are filled, as they wait and as a snapshot keeps them."""
+"""Prefixes: sequences whose first steps are filled, while waiting and in snapshots."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from likewise.composite.general.absence import Blockers
 from likewise.composite.general.choice import Chooser
 from likewise.composite.general.process import TERMINATORS, Process
-from likewise.composite.instance import Filled, Instance, roles_of
+from likewise.composite.instance import FilledRole, Instance, roles_of
 from likewise.composite.plan.nodes import Absence, Part
 from likewise.events import Instant
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Prefix:
-    """The first steps of a sequence, filled, waiting for the next."""
+    """A sequence whose first steps are filled, waiting for the next."""
 
     __slots__ = (
         "absent",
@@ -32,9 +32,9 @@ class Prefix:
         "keys",
         "level",
         "number",
+        "one_key",
         "owner",
         "parts",
-        "plain",
         "probability",
         "roles",
         "spent",
@@ -48,56 +48,56 @@ class Prefix:
         self.number = owner.run.ticket()
         self.level = len(parts) - 1
         self.parts = parts
-        self.roles: tuple[Filled, ...] = parts[0].roles if len(parts) == 1 else roles_of(parts)
+        self.roles: tuple[FilledRole, ...] = parts[0].roles if len(parts) == 1 else roles_of(parts)
         self.probability = probability
         self.deadline = deadline
         self.until: Instant | None = None
         self.alive = True
         self.spent = False
-        # Why it goes when the moment is over, if something broke it.
+        # Why it is dropped at the end of this moment, if something broke it.
         self.broken: str | None = None
-        # Of which part it takes the place among duplicates.
+        # The part whose place among duplicates it takes.
         self.chosen = parts[-1]
         self.child: Process | None = None
         self.chooser: Chooser | None = None
         self.home: Chooser | None = None
         self.keys: tuple[Any, ...] = ()
-        self.plain = False
-        # Where, and by which keys, it is found when something breaks it.
+        self.one_key = False
+        # The indexes and keys by which a blocker finds it.
         self.guarded: list[tuple[dict[Any, dict[Prefix, None]], tuple[Any, ...]]] = []
         self.absent: dict[int, Blockers] = {}
 
     @property
-    def standing(self) -> tuple[int, int]:
-        """How many steps it has, and its age."""
+    def notify_order(self) -> tuple[int, int]:
+        """By the number of filled steps, then by age."""
         return self.level, self.number
 
     def replace(self, time: Instant) -> None:
-        """A later duplicate came: a next step of the same time may still join."""
+        """React to a later duplicate: a next step of the same time may still join."""
         if self.alive and self.until is None:
             self.until = time
-            self.owner.run.wake(time, TERMINATORS, self.owner, self)
+            self.owner.run.schedule(time, TERMINATORS, self.owner, self)
 
     def breaks(self, time: Instant, why: str) -> None:
-        """What must not happen did: a next step of the same time may still join."""
+        """React to a negated part that happened: a next step of the same time may still join."""
         if self.alive and self.until is None:
             self.broken = why
             self.replace(time)
 
-    def give_up(self) -> None:
-        """Make room for another."""
+    def evict(self) -> None:
+        """Drop this one, to make room for another."""
         self.owner.drop(self, "the limit was reached")
 
     def consume(self) -> None:
-        """One of the events was taken by a detection."""
+        """React to the consumption of one of its events."""
         self.owner.drop(self, "consumed by a detection")
 
 
-# A sequence in a snapshot: its prefixes with all that they share.
+# A sequence in a snapshot: its prefixes with their shared objects.
 
 
 def dump_sequence(process: SequenceProcess, dump: Dump) -> Any:
-    """Prefixes, duplicates, what must not happen, and the first step."""
+    """Prefixes, duplicates, shared blockers and the first step as plain values."""
     prefixes = [prefix for level in process.held for prefix in level]
     return {
         "prefixes": [_dump_prefix(process, prefix, dump) for prefix in prefixes],
@@ -128,15 +128,15 @@ def _dump_prefix(process: SequenceProcess, prefix: Prefix, dump: Dump) -> Any:
 
 
 def load_sequence(process: SequenceProcess, state: Any, load: Load) -> None:
-    """Take a dumped state."""
+    """Load a dumped state."""
     number, entries = state["chooser"]
-    load.define_chooser_as(number, process.chooser)
+    load.define_chooser(number, process.chooser)
     for k, blockers in state["shared"].items():
         _load_shared(process, int(k), blockers, load)
     choosers: list[tuple[Chooser, Any]] = [(process.chooser, entries)]
     for entry in state["prefixes"]:
         _load_prefix(process, entry, load, choosers)
-    # Entries name the prefixes that wait, so those come first.
+    # Choosers refer to prefixes, so these are loaded first.
     for chooser, entries in choosers:
         chooser.load(entries, load)
     process.children[0].load(state["first"], load)
@@ -159,7 +159,7 @@ def _load_prefix(process: SequenceProcess, entry: Any, load: Load, choosers: lis
     number, entries = entry["chooser"]
     step = process._next(prefix)
     if number is not None and isinstance(step, Part):
-        prefix.chooser = load.define_chooser_as(number, Chooser(step))
+        prefix.chooser = load.define_chooser(number, Chooser(step))
         choosers.append((prefix.chooser, entries))
     prefix.home = load.chooser(entry["home"])
     process.held[prefix.level][prefix] = None
@@ -177,22 +177,22 @@ def _load_prefix(process: SequenceProcess, entry: Any, load: Load, choosers: lis
 
 
 def _load_absent(k: int, prefix: Prefix, number: int, state: Any, load: Load) -> None:
-    """Blockers may be shared with a shorter prefix that was loaded before."""
+    """Load blockers, which may be shared with a shorter prefix that was loaded before."""
     process = prefix.owner
     known = load.blockers(number)
-    mine = prefix.absent.get(k)
+    own = prefix.absent.get(k)
     if state is None:
-        if mine is None:
-            prefix.absent[k] = process.blockers[k].shared()
+        if own is None:
+            prefix.absent[k] = process.blockers[k].acquire()
     elif known is not None:
-        if mine is not None:
-            mine.release()
-        prefix.absent[k] = known.shared()
+        if own is not None:
+            own.release()
+        prefix.absent[k] = known.acquire()
     else:
-        if mine is None:
+        if own is None:
             absence = process.node.guards[k] if k >= 0 else process.node.steps[-1 - k]
             assert isinstance(absence, Absence)
             moment = prefix.parts[absence.after].time
-            mine = prefix.absent[k] = Blockers(process, absence, k, after=moment, fresh=False).shared()
-        mine.load(state, load)
-        load.define_blockers(number, mine)
+            own = prefix.absent[k] = Blockers(process, absence, k, after=moment, fresh=False).acquire()
+        own.load(state, load)
+        load.define_blockers(number, own)

@@ -1,8 +1,8 @@
-"""Processes: operators at work. Each belongs to a node of the plan and was activated at some moment.
+"""Processes: running operators. Each belongs to a node of the plan and was activated at some moment.
 
-In every step (an event, or a moment at which timers are due) the deepest processes go first, so that an
-operator has all that its parts found before it acts; what parts find is handled in a fixed order, and
-timers after events, so that the result does not depend on who was asked first.
+In every step (an event, or a moment at which timers are due) the deepest processes act first, so that an operator has
+all instances of its parts before it acts. Instances are handled in a fixed order, and timers after events, so that the
+result does not depend on the order of the calls.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from likewise.composite.instance import Filled, Instance, RoleToken, Weighted, merged, readings
+from likewise.composite.instance import FilledRole, Instance, RoleToken, WeightedValue, group_by_reading, merge_readings
 from likewise.composite.plan.conditions import Condition, ConditionSide
 from likewise.composite.plan.nodes import JointNode, LeafNode, Part, PlanNode, SequenceNode, TimeNode
 from likewise.events import Event, Instant
@@ -26,7 +26,7 @@ TERMINATORS: Final = 2
 
 
 class Parent(Protocol):
-    """Takes what a process finds."""
+    """Receives the instances that a process emits."""
 
     def accept(self, slot: Any, instance: Instance) -> None:
         """Take an instance of the part at `slot`."""
@@ -69,10 +69,10 @@ class Process:
         self.begin(fresh=fresh)
 
     def begin(self, *, fresh: bool) -> None:
-        """Start the parts; one that is not fresh is about to be loaded."""
+        """Start the parts; without `fresh`, a state will be loaded."""
 
     def spawn(self, node: PlanNode, *, slot: Any, after: Instant | None = None, fresh: bool = True) -> Process:
-        """Activate a part, from now on or from this process's own start."""
+        """Activate a part, from `after` on or from this process's own start."""
         moment = self.after if after is None else after
         origin = self.origin if after is None else after
         return self.run.spawn(
@@ -80,20 +80,20 @@ class Process:
         )
 
     def accept(self, slot: Any, instance: Instance) -> None:
-        """Take an instance of a part; it is handled when this step comes to this depth."""
+        """Take an instance of a part; it is handled when the step reaches this depth."""
         if self.alive:
             self.inbox.append((slot, instance))
             if not self.marked:
                 self.run.mark(self)
 
-    def ring(self, item: Any) -> None:
-        """A timer of this process is due."""
+    def timer_due(self, item: Any) -> None:
+        """Take a due timer of this process."""
         if self.alive:
             self.due.append(item)
             self.run.mark(self)
 
     def step(self) -> None:
-        """Handle what came in, then what is due."""
+        """Handle received instances, then due timers."""
         inbox, self.inbox = self.inbox, []
         if len(inbox) > 1:
             inbox.sort(key=_order)
@@ -104,8 +104,8 @@ class Process:
                 self.fire(item)
         if self.found:
             found, self.found = self.found, []
-            for ways in readings(found, self.node.merges):
-                self.parent.accept(self.slot, merged(ways))
+            for readings in group_by_reading(found, self.node.merges):
+                self.parent.accept(self.slot, merge_readings(readings))
 
     def handle(self, inbox: list[tuple[Any, Instance]]) -> None:
         """Act on instances of the parts, in order."""
@@ -114,26 +114,26 @@ class Process:
         """Act on a timer."""
 
     def expire(self, item: Any) -> None:
-        """A terminator: drop what can no longer contribute [003 sec 4]."""
+        """Act on a terminator: drop what can no longer contribute [003 sec 4]."""
 
     def emit(self, instance: Instance) -> None:
-        """Hand an instance on, unless it is impossible or made of what is consumed."""
-        if instance.probability > 0.0 and (self.node.lasting or not instance.taken):
+        """Pass an instance on, unless it is impossible or uses consumed events."""
+        if instance.probability > 0.0 and (self.node.lasting or not instance.consumed):
             if self.node.merges:
                 self.found.append(instance)
             else:
                 self.parent.accept(self.slot, instance)
 
-    def wake(self, time: Instant, item: Any) -> None:
-        """Ask for a timer; one of this very moment rings within the step."""
+    def schedule(self, time: Instant, item: Any) -> None:
+        """Set a timer; one due at the current moment fires within this step."""
         if time == self.run.now and self.run.phase == TIMERS:
             self.due.append(item)
             self.run.mark(self)
         else:
-            self.run.wake(time, TIMERS, self, item)
+            self.run.schedule(time, TIMERS, self, item)
 
-    def factor(self, conditions: list[Condition], roles: tuple[Filled, ...]) -> float:
-        """The product of conditions; 0 if one fails."""
+    def factor(self, conditions: list[Condition], roles: tuple[FilledRole, ...]) -> float:
+        """The product of the conditions' factors; 0 if one fails."""
         product = 1.0
         for condition in conditions:
             product *= condition.factor(roles, self.run.relate)
@@ -150,24 +150,24 @@ class Process:
         return None
 
     def load(self, state: Any, load: Load) -> None:
-        """Take a dumped state."""
+        """Load a dumped state."""
 
 
-def lacks(sides: tuple[ConditionSide, ...], instance: Instance) -> bool:
-    """Whether it has no value of an attribute by which it is to be joined, and so can never be."""
-    for side in sides:  # noqa: SIM110  (asked of every instance: no generator)
+def lacks_join_value(sides: tuple[ConditionSide, ...], instance: Instance) -> bool:
+    """Whether an instance lacks a value that it needs to be joined, so it never can be."""
+    for side in sides:  # noqa: SIM110  (hot loop: no generator)
         if not side.keys(instance.roles):
             return True
     return False
 
 
-def needed(node: SequenceNode | JointNode) -> list[tuple[ConditionSide, ...]]:
-    """Of each part, what it must have to be joined: in a whole pattern of profiles, where every condition is asked."""
+def join_sides_by_part(node: SequenceNode | JointNode) -> list[tuple[ConditionSide, ...]]:
+    """For each part, the sides that need a value; empty unless all parts are profiles and every condition applies."""
     parts = node.steps if isinstance(node, SequenceNode) else node.parts
     if node.depth or not all(isinstance(part, Part) and isinstance(part.node, LeafNode) for part in parts):
         return [() for _ in parts]
-    asked = node.conditions if isinstance(node, JointNode) else [one for step in node.steps for one in step.conditions]
-    sides = {side for one in asked if one.joins for side in (one.left, one.right)}
+    own = node.conditions if isinstance(node, JointNode) else [c for step in node.steps for c in step.conditions]
+    sides = {side for condition in own if condition.joins for side in (condition.left, condition.right)}
     return [tuple([side for side in part.key if side in sides]) for part in parts if isinstance(part, Part)]
 
 
@@ -176,7 +176,7 @@ def _order(entry: tuple[Any, Instance]) -> tuple[object, ...]:
 
 
 class LeafProcess(Process):
-    """A primitive profile: it is in the pool only while it listens."""
+    """A primitive profile: active in the pool only while it listens."""
 
     __slots__ = ("awaited", "listening")
 
@@ -184,7 +184,7 @@ class LeafProcess(Process):
 
     def begin(self, *, fresh: bool) -> None:  # noqa: ARG002 - not needed by this kind
         self.listening = False
-        self.awaited: Callable[[Any, tuple[Filled, ...]], bool] | None = None
+        self.awaited: Callable[[Any, tuple[FilledRole, ...]], bool] | None = None
         self.listen()
 
     def listen(self) -> None:
@@ -193,39 +193,49 @@ class LeafProcess(Process):
             self.listening = True
             self.run.listen(self)
 
-    def rest(self) -> None:
+    def unlisten(self) -> None:
         """Leave the pool."""
         if self.listening:
             self.listening = False
             self.run.unlisten(self)
 
-    def receive(self, token: RoleToken, probability: float, mapped: dict[str, tuple[Weighted, ...]] | None) -> None:
-        """An event that matches the profile."""
+    def receive(
+        self, token: RoleToken, probability: float, mapped: dict[str, tuple[WeightedValue, ...]] | None
+    ) -> None:
+        """Take an event that matches the profile."""
         end, node = token.time, self.node
         if end <= self.after:
             return
         seen = token if self.consumption.outer is None else self.consumption.token(token)
-        filled = (Filled(node.role, seen, probability, mapped),)
+        filled = (FilledRole(node.role, seen, probability, mapped),)
         if self.awaited is not None and not self.awaited(self.slot, filled):
             return
-        sure = probability * self.factor(node.conditions, filled) if node.conditions else probability
-        if sure > 0.0:
+        if node.conditions:
+            probability *= self.factor(node.conditions, filled)
+        if probability > 0.0:
             start: Any = token.event.start
-            # Nothing is consumed before the step ends, so a new event is never taken.
+            # Nothing is consumed before the step ends, so a new event never is.
             self.parent.accept(
                 self.slot,
                 Instance(
-                    node.id, time=end, phase=EVENTS, first=end, start=start, end=end, probability=sure, roles=filled
+                    node.id,
+                    time=end,
+                    phase=EVENTS,
+                    first=end,
+                    start=start,
+                    end=end,
+                    probability=probability,
+                    roles=filled,
                 ),
             )
 
     def close(self) -> None:
-        self.rest()
+        self.unlisten()
         super().close()
 
 
 class TimeProcess(Process):
-    """A time event: a moment of every period, in step with midnight UTC."""
+    """A time event: once in every period, aligned to midnight UTC."""
 
     __slots__ = ()
 
@@ -237,7 +247,7 @@ class TimeProcess(Process):
 
     def _plan_next(self, after: Instant) -> None:
         period, shift = self.node.period, self.node.shift
-        self.run.wake((after - shift) // period * period + period + shift, TIMERS, self, None)
+        self.run.schedule((after - shift) // period * period + period + shift, TIMERS, self, None)
 
     def fire(self, item: Any) -> None:  # noqa: ARG002 - not needed by this kind
         now = self.run.now
@@ -251,52 +261,52 @@ class TimeProcess(Process):
                 start=now,
                 end=now,
                 probability=1.0,
-                roles=(Filled(self.node.role, token, 1.0),),
+                roles=(FilledRole(self.node.role, token, 1.0),),
             )
         )
         self._plan_next(now)
 
     def load(self, state: Any, load: Load) -> None:  # noqa: ARG002 - not needed by this kind
-        # What lies before the snapshot has been.
+        # Moments before the snapshot have passed.
         self._plan_next(max(self.after, self.run.clock))
 
 
-# ConsumptionScope: what the detections of one pattern took, and who still waits with it.
+# Consumption: which events the detections of one pattern consumed, and which processes still hold them.
 #
-# A pattern that is used by name consumes for itself: what it took is still there for the pattern that uses it, and what
-# that one takes changes nothing in what the name finds.
+# A pattern used by name consumes separately: its consumed events stay available to the outer pattern, and events that
+# the outer pattern consumes stay available to it.
 
 
 class Holder(Protocol):
-    """Something that waits with events in it."""
+    """A waiting process that holds events."""
 
     def __hash__(self) -> int: ...
 
     @property
-    def standing(self) -> tuple[int, int]:
-        """Which part it waits with, and since when: the order in which holders hear of a consumption."""
+    def notify_order(self) -> tuple[int, int]:
+        """The order in which holders learn of a consumption: by part, then by age."""
         ...
 
     def consume(self) -> None:
-        """A detection took one of them."""
+        """React to the consumption of one of its events."""
         ...
 
 
 class InnerToken(RoleToken):
-    """An event within a pattern that is used by name; `outer` is the same event in the pattern that uses the name."""
+    """An event within a pattern used by name; `outer` is its token in the outer pattern."""
 
     __slots__ = ("outer",)
 
-    def __init__(self, outer: RoleToken, *, taken: bool = False) -> None:
-        super().__init__(outer.event, outer.rank, outer.time, taken=taken)
+    def __init__(self, outer: RoleToken, *, consumed: bool = False) -> None:
+        super().__init__(outer.event, outer.rank, outer.time, consumed=consumed)
         self.outer = outer
-        if outer.asked is None:
-            outer.asked = {}
-        self.asked = outer.asked
+        if outer.attribute_values is None:
+            outer.attribute_values = {}
+        self.attribute_values = outer.attribute_values
 
 
 class ConsumptionScope:
-    """The tokens of one pattern, and the processes that wait with them."""
+    """The consumed tokens of one pattern, and the processes that hold its tokens."""
 
     def __init__(self, *, unique: bool, outer: ConsumptionScope | None = None) -> None:
         self.unique = unique
@@ -305,7 +315,7 @@ class ConsumptionScope:
         self._holders: dict[int, dict[Holder, None]] = {}
 
     def token(self, token: RoleToken) -> RoleToken:
-        """The event of this step as it is seen here: one token for all roles."""
+        """The token of this step's event in this scope, shared by all roles."""
         if self.outer is None:
             return token
         outside = self.outer.token(token)
@@ -313,14 +323,14 @@ class ConsumptionScope:
             self._last = InnerToken(outside)
         return self._last
 
-    def keep(self, holder: Holder, roles: tuple[Filled, ...], *, free: bool) -> None:
-        """Remember which process waits with which events, so that a detection finds them."""
+    def keep(self, holder: Holder, roles: tuple[FilledRole, ...], *, free: bool) -> None:
+        """Record which process holds which events, so that a detection finds it."""
         if self.unique and not free:
             for filled in roles:
                 self._holders.setdefault(filled.token.rank, {})[holder] = None
 
-    def unkeep(self, holder: Holder, roles: tuple[Filled, ...]) -> None:
-        """It waits no longer."""
+    def unkeep(self, holder: Holder, roles: tuple[FilledRole, ...]) -> None:
+        """Forget a holder."""
         for filled in roles if self.unique else ():
             holders = self._holders.get(filled.token.rank)
             if holders is not None:
@@ -329,17 +339,17 @@ class ConsumptionScope:
                     del self._holders[filled.token.rank]
 
     def consume(self, instance: Instance) -> None:
-        """Its events take part in nothing else here."""
-        taken = [filled.token for filled in instance.roles if filled.token.rank >= 0]
-        for token in taken:
-            token.taken = True
-        holders = {holder: None for token in taken for holder in self._holders.get(token.rank, ())}
-        for holder in sorted(holders, key=_standing) if len(holders) > 1 else holders:
+        """Consume the events of a detection, and tell their holders."""
+        tokens = [filled.token for filled in instance.roles if filled.token.rank >= 0]
+        for token in tokens:
+            token.consumed = True
+        holders = {holder: None for token in tokens for holder in self._holders.get(token.rank, ())}
+        for holder in sorted(holders, key=_notify_order) if len(holders) > 1 else holders:
             holder.consume()
 
 
 def outside(instance: Instance) -> Instance:
-    """The instance with the tokens of the pattern that uses the name."""
+    """The instance with the tokens of the outer pattern."""
     return Instance(
         instance.node,
         time=instance.time,
@@ -348,17 +358,17 @@ def outside(instance: Instance) -> Instance:
         start=instance.start,
         end=instance.end,
         probability=instance.probability,
-        roles=tuple([_filled(one) for one in instance.roles]),
+        roles=tuple([_filled(role) for role in instance.roles]),
         parts=tuple([outside(part) for part in instance.parts]),
     )
 
 
-def _filled(filled: Filled) -> Filled:
+def _filled(filled: FilledRole) -> FilledRole:
     token = filled.token
     if not isinstance(token, InnerToken):
         return filled
-    return Filled(filled.role, token.outer, filled.probability, filled.mapped)
+    return FilledRole(filled.role, token.outer, filled.probability, filled.mapped)
 
 
-def _standing(holder: Holder) -> tuple[int, int]:
-    return holder.standing
+def _notify_order(holder: Holder) -> tuple[int, int]:
+    return holder.notify_order

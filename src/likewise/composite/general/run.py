@@ -1,4 +1,4 @@
-"""A pattern at work: its processes, its steps, and what became of its instances."""
+"""A running pattern: its processes, its steps, and records of its instances."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from likewise.composite.general.pools import Timers, new_lanes
 from likewise.composite.general.prefix import Prefix
 from likewise.composite.general.process import EVENTS, ConsumptionScope, LeafProcess, Parent, Process, TimeProcess
 from likewise.composite.general.sequence import SequenceProcess
-from likewise.composite.instance import Filled, Instance, RoleToken, Weighted
+from likewise.composite.instance import FilledRole, Instance, RoleToken, WeightedValue
 from likewise.composite.plan.conditions import Relate
 from likewise.composite.plan.nodes import Plan, PlanNode
 from likewise.events import Event, Instant
@@ -40,53 +40,53 @@ PROCESSES: Final[dict[str, type[Process]]] = {
 }
 
 
-_NOTHING: Final[list[Instance]] = []
+_NONE_FOUND: Final[list[Instance]] = []
 
-Told: TypeAlias = tuple[Iterable[LeafProcess], float, dict[str, tuple[Weighted, ...]] | None]
-"""The processes that wait for an event, its probability, and what its words for attributes stand for."""
+Delivery: TypeAlias = tuple[Iterable[LeafProcess], float, dict[str, tuple[WeightedValue, ...]] | None]
+"""The processes that wait for an event, its probability, and its mapped values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much one pattern may hold, and what happens then: the oldest goes, or the newest is refused."""
+    """The most instances one pattern may hold, and what happens then: drop the oldest, or refuse the newest."""
 
     instances: int = 100_000
     policy: Literal["drop oldest", "refuse"] = "drop oldest"
 
 
-class Waits(Protocol):
+class HeldItem(Protocol):
     """Something that is held and counts against the limit."""
 
     def __hash__(self) -> int: ...
 
     number: int
 
-    def give_up(self) -> None:
-        """Make room for another."""
+    def evict(self) -> None:
+        """Stop waiting, to make room for another."""
         ...
 
 
 @dataclass(slots=True)
 class Stop:
-    """Where and why a partial instance ended."""
+    """Where and why an incomplete instance ended."""
 
     node: int
     level: int
     why: str
-    roles: tuple[Filled, ...]
+    roles: tuple[FilledRole, ...]
     time: Instant
 
 
 @dataclass(slots=True)
 class Record:
-    """What became of the instances of a pattern: counts, and the one that came furthest."""
+    """Why instances of a pattern ended: counts, and the instance that came furthest."""
 
     stops: Counter[tuple[int, int, str]] = field(default_factory=Counter)
     furthest: Stop | None = None
 
 
 class Run:
-    """One pattern: tokens for events, processes by depth, detections at the root."""
+    """One running pattern: tokens for events, processes by depth, detections at the root."""
 
     processes: ClassVar[dict[str, type[Process]]] = PROCESSES
 
@@ -99,7 +99,7 @@ class Run:
         self.relate = relate
         self.now: Instant = 0
         self.phase = EVENTS
-        # The place of the event of this step; -1 if timers ring.
+        # The position of this step's event; -1 if timers fire.
         self.rank = -1
         self.dropped = 0
         self.detected = 0
@@ -116,16 +116,16 @@ class Run:
         self._tickets = 0
         self._built = 0
         self._consumption = ConsumptionScope(unique=plan.consumption is Consume.UNIQUE)
-        # All that is held, the oldest first.
-        self._waiting: dict[Waits, None] = {}
+        # All held items, oldest first.
+        self._held: dict[HeldItem, None] = {}
 
     @property
     def clock(self) -> Instant:
-        """All timers up to here have rung."""
+        """All timers up to this moment have fired."""
         return self._timers.clock
 
     def start(self, moment: Instant, *, fresh: bool = True) -> None:
-        """Activate the whole pattern: it sees `moment` and all later."""
+        """Activate the pattern: it processes events from `moment` on."""
         self.started = moment
         self.root = self.spawn(
             self.plan.root.node,
@@ -148,7 +148,7 @@ class Run:
         consumption: ConsumptionScope,
         fresh: bool = True,
     ) -> Process:
-        """A process for a node."""
+        """Create a process for a node."""
         kind = self.processes[type(node).__name__]
         return kind(
             self, node, parent=parent, slot=slot, after=after, origin=origin, consumption=consumption, fresh=fresh
@@ -157,7 +157,7 @@ class Run:
     # steps
 
     def begin_step(self, now: Instant, phase: int) -> None:
-        """Everything until `end_step` happens at once."""
+        """Begin a step; all until `end_step` happens at the same time."""
         self.now, self.phase, self.rank, self._built = now, phase, -1, 0
 
     @property
@@ -165,31 +165,31 @@ class Run:
         """Whether nothing happened in this step."""
         return self._deepest < 0 and not self._found
 
-    def take(self, event: Event, rank: int, told: Iterable[Told]) -> list[Instance]:
-        """A step: an event for those who wait for it, one token for all roles that it may fill."""
+    def take(self, event: Event, rank: int, deliveries: Iterable[Delivery]) -> list[Instance]:
+        """Process one event as a step: deliver it, with one token for all roles that it may fill."""
         end: Any = event.end if event.end is not None else event.start
         self.now, self.phase, self.rank, self._built = end, EVENTS, rank, 0
         token = RoleToken(event, rank, end)
-        for leaves, probability, mapped in told:
+        for leaves, probability, mapped in deliveries:
             for leaf in leaves:
                 leaf.receive(token, probability, mapped)
-        return self.end_step() if self._deepest >= 0 or self._found else _NOTHING
+        return self.end_step() if self._deepest >= 0 or self._found else _NONE_FOUND
 
     def mark(self, process: Process) -> None:
-        """A process has something to do in this step."""
+        """Mark a process to act in this step."""
         if not process.marked:
             process.marked = True
             depth = process.node.depth
             self._marked[depth].append(process)
-            if depth > self._deepest:  # noqa: PLR1730 - quicker than max, and asked in every step
+            if depth > self._deepest:  # noqa: PLR1730 - faster than max, in a hot loop
                 self._deepest = depth
 
     def accept(self, _slot: Any, instance: Instance) -> None:
-        """A whole instance."""
+        """Take a complete instance."""
         self._found.append(instance)
 
     def end_step(self) -> list[Instance]:
-        """Let the marked processes act, deepest first, and decide on what they found."""
+        """Let the marked processes act, deepest first, and return the detections."""
         while self._deepest >= 0:
             marked = self._marked[self._deepest]
             if not marked:
@@ -200,12 +200,12 @@ class Run:
             if process.alive:
                 process.step()
         if not self._found:
-            return _NOTHING
+            return _NONE_FOUND
         found, self._found = self._found, []
         if len(found) > 1:
             found.sort(key=lambda instance: instance.order)
         if not self._chooser.takes_all:
-            # What one step finds is chosen before any of it is consumed.
+            # Choose among the instances of one step before any is consumed.
             found = [instance for instance in found if self._chooser.admit(instance, None)]
         return [instance for instance in found if self._detect(instance)]
 
@@ -214,73 +214,73 @@ class Run:
             self.note(Stop(instance.node, 1 << 16, "below the threshold", instance.roles, instance.time))
             return False
         if self._consumption.unique:
-            if instance.taken:
+            if instance.consumed:
                 return False
             self._consumption.consume(instance)
         self.detected += 1
         return True
 
-    # what processes ask for
+    # services for processes
 
     def ticket(self) -> int:
-        """A number never used before."""
+        """A new unique number."""
         self._tickets += 1
         return self._tickets
 
     def listen(self, leaf: LeafProcess) -> None:
-        """Insert a profile into the primitive pool."""
+        """Activate a profile in the primitive pool."""
         self._pool.insert(self, leaf)
 
     def unlisten(self, leaf: LeafProcess) -> None:
-        """Take it out."""
+        """Deactivate a profile."""
         self._pool.remove(self, leaf)
 
-    def wake(self, time: Instant, phase: int, process: Process, item: Any) -> None:
+    def schedule(self, time: Instant, phase: int, process: Process, item: Any) -> None:
         """Insert a timer or a terminator into the temporal pool."""
         self._timers.insert(time, phase, self, process, item)
 
-    def room(self, process: Process) -> bool:
-        """Whether one more may wait; at the limit the policy decides."""
-        if len(self._waiting) < self.limits.instances:
+    def has_room(self, process: Process) -> bool:
+        """Whether one more item may be held; at the limit the policy decides."""
+        if len(self._held) < self.limits.instances:
             return True
         self.dropped += 1
         if self.limits.policy != "drop oldest":
             return False
-        next(iter(self._waiting)).give_up()
-        # What is dropped may take the asking process with it.
+        next(iter(self._held)).evict()
+        # Dropping the oldest may close the asking process.
         return process.alive
 
-    def hold(self, waits: Waits) -> None:
-        """It waits from now on."""
-        self._waiting[waits] = None
+    def hold(self, item: HeldItem) -> None:
+        """Hold an item."""
+        self._held[item] = None
 
-    def let_go(self, waits: Waits) -> None:
-        """It waits no longer."""
-        self._waiting.pop(waits, None)
+    def unhold(self, item: HeldItem) -> None:
+        """Stop holding an item."""
+        self._held.pop(item, None)
 
-    def build(self) -> bool:
-        """Whether one more combination may be built in this step; there are as many as may be held."""
+    def may_build(self) -> bool:
+        """Whether one more combination may be built in this step; the limit is that of held instances."""
         self._built += 1
         if self._built <= self.limits.instances:
             return True
         self.dropped += 1
         return False
 
-    # what became of instances
+    # why instances ended
 
     def stopped(self, node: PlanNode, level: int, why: str, holder: Prefix | Held, instance: Instance | None) -> None:
-        """A partial instance ended, or one more event did not fit."""
+        """Record that an incomplete instance ended, or that an event did not fit it."""
         roles = holder.roles if isinstance(holder, Prefix) else holder.instance.roles
         extra = instance.roles if instance is not None else ()
         self.note(Stop(node.id, level, why, roles + extra, self.now))
 
     def blocked(self, node: PlanNode, by: PlanNode, parts: tuple[Instance, ...], time: Instant) -> None:
-        """All was there but something happened that must not."""
+        """Record that all parts were found but a negated part happened."""
         roles = tuple(filled for part in parts for filled in part.roles)
         self.note(Stop(node.id, len(parts), f"{min(by.roles)} happened", roles, time))
 
     def note(self, stop: Stop) -> None:
-        """Count it, and keep the one that came furthest."""
+        """Count a stop, and keep the one that came furthest."""
         self.record.stops[stop.node, stop.level, stop.why] += 1
         best = self.record.furthest
         if best is None or (len(stop.roles), stop.level) >= (len(best.roles), best.level):
@@ -293,37 +293,37 @@ class Run:
             self.root = None
 
     def size(self) -> int:
-        """How many instances are held."""
-        return len(self._waiting)
+        """The number of held instances."""
+        return len(self._held)
 
     def loaded(self, tickets: int) -> None:
-        """All that waits is back from a snapshot: in the order of its age, and new tickets are new."""
+        """Finish loading a snapshot: sort held items by age, and continue the ticket numbers."""
         self._tickets = tickets
-        self._waiting = dict.fromkeys(sorted(self._waiting, key=_age))
+        self._held = dict.fromkeys(sorted(self._held, key=_age))
 
     @property
     def tickets(self) -> int:
-        """How many were given out."""
+        """The number of tickets given out."""
         return self._tickets
 
 
 def deliver(hits: Sequence[Answer], event: Event, rank: int) -> list[Detection]:
-    """Let those who wait for an event have it."""
+    """Deliver an event to the patterns that wait for it; returns their detections."""
     if len(hits) == 1 and len(hits[0][0].listeners) == 1:
         entry, probability, mapped = hits[0]
         [(run, leaves)] = entry.listeners.items()
-        return [Detection.of(run.plan, one) for one in run.take(event, rank, ((leaves, probability, mapped),))]
-    touched: dict[Run, list[Told]] = {}
+        return [Detection.of(run.plan, found) for found in run.take(event, rank, ((leaves, probability, mapped),))]
+    deliveries: dict[Run, list[Delivery]] = {}
     for entry, probability, mapped in hits:
         for run, leaves in entry.listeners.items():
-            touched.setdefault(run, []).append((leaves, probability, mapped))
-    in_order = sorted(touched, key=_number) if len(touched) > 1 else touched
-    return [Detection.of(run.plan, one) for run in in_order for one in run.take(event, rank, touched[run])]
+            deliveries.setdefault(run, []).append((leaves, probability, mapped))
+    in_order = sorted(deliveries, key=_number) if len(deliveries) > 1 else deliveries
+    return [Detection.of(run.plan, found) for run in in_order for found in run.take(event, rank, deliveries[run])]
 
 
 def _number(run: Run) -> int:
     return run.number
 
 
-def _age(waits: Waits) -> int:
-    return waits.number
+def _age(item: HeldItem) -> int:
+    return item.number

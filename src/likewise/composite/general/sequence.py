@@ -1,6 +1,6 @@
-"""The sequence: one step after the other, with what must not happen in between [003 table 1].
+"""The sequence: one step after the other, with absences between them [003 table 1].
 
-After a step the next profile enters the pool, and a terminator that takes it out when the window is over.
+After each step the next profile enters the pool, with a terminator that removes it at the end of the window.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from likewise.composite.general.absence import Blockers, Guarded
 from likewise.composite.general.choice import Chooser, chooser_for
 from likewise.composite.general.prefix import Prefix, dump_sequence, load_sequence
-from likewise.composite.general.process import TERMINATORS, TIMERS, LeafProcess, lacks, needed
-from likewise.composite.instance import Filled, Instance, joined, roles_of
-from likewise.composite.plan.conditions import UNFILLED, is_plain, keys_of
-from likewise.composite.plan.nodes import Absence, LeafNode, Part, SequenceNode, TimeNode, takes
+from likewise.composite.general.process import TERMINATORS, TIMERS, LeafProcess, join_sides_by_part, lacks_join_value
+from likewise.composite.instance import FilledRole, Instance, joined, roles_of
+from likewise.composite.plan.conditions import UNFILLED, has_one_key, keys_of
+from likewise.composite.plan.nodes import Absence, LeafNode, Part, SequenceNode, TimeNode, longest_delay
 from likewise.events import Instant
 from likewise.language import Keep
 
@@ -23,26 +23,35 @@ if TYPE_CHECKING:
 
 
 class SequenceProcess(Guarded):
-    """Prefixes by how many steps they have filled."""
+    """Keeps prefixes by the number of steps they have filled."""
 
     __slots__ = (
-        "blockers", "children", "chooser", "chooses", "forbids", "held", "index", "leaves", "needed", "watched",
+        "blockers",
+        "children",
+        "chooser",
+        "chooses",
+        "forbids",
+        "held",
+        "index",
+        "join_sides",
+        "leaves",
+        "watched",
     )  # fmt: skip
 
     node: SequenceNode
 
     def begin(self, *, fresh: bool) -> None:
         steps = self.node.steps
-        self.needed = needed(self.node)
+        self.join_sides = join_sides_by_part(self.node)
         self.held: list[dict[Prefix, None]] = [{} for _ in steps]
         self.index: list[dict[Any, dict[Prefix, None]]] = [{} for _ in steps]
         self.leaves: dict[int, LeafProcess] = {}
         self.blockers: dict[int, Blockers] = {}
-        # Of each absence that what came before it decides: the prefixes that it breaks, by key.
+        # For each absence decided by the steps before it: the prefixes that it breaks, by key.
         self.watched: dict[int, dict[Any, dict[Prefix, None]]] = {}
-        # Of each step, the absences before it that are decided when it comes.
+        # For each step, the absences before it that are checked when it comes.
         self.forbids: list[list[int]] = [[] for _ in steps]
-        self._decided()
+        self._assign_absences()
         first = steps[0]
         assert isinstance(first, Part)
         self.chooser = Chooser(first)
@@ -50,21 +59,21 @@ class SequenceProcess(Guarded):
         self.children = [self.spawn(first.node, slot=(0, None), fresh=fresh)]
         for k, guard in enumerate(self.node.guards):
             if guard.after < 0:
-                # They count for as long before the first step began as that may wait for the last.
+                # They count for a full window before the first step, which may itself take time.
                 assert self.node.within is not None
-                began = takes(first.node)
+                began = longest_delay(first.node)
                 window = None if began is None else began + 2 * self.node.within
                 self.blockers[k] = Blockers(self, guard, k, fresh=fresh, window=window)
 
-    def _decided(self) -> None:
-        """Find out when each absence is decided: by what came before it, by the step after it, or later."""
+    def _assign_absences(self) -> None:
+        """Determine when each absence is checked: by the steps before it, with the step after it, or later."""
         node, known = self.node, frozenset[str]()
         for k, step in enumerate(node.steps):
             if isinstance(step, Absence):
                 self.watched[-1 - k] = {}
             with_step = known | step.node.roles
             for g, guard in enumerate(node.guards):
-                # A next part of several events may have begun before what breaks the absence.
+                # A part of several events may have begun before the blocker.
                 at_once = isinstance(step, Absence) or isinstance(step.node, LeafNode | TimeNode)
                 directly = guard.after == k - 1
                 if directly and k and at_once and guard.asks <= known:
@@ -76,21 +85,21 @@ class SequenceProcess(Guarded):
             if guard.after == len(node.steps) - 1:
                 self.watched[g] = {}
 
-    # what comes in
+    # incoming instances
 
     def handle(self, inbox: list[tuple[Any, Instance]]) -> None:
         if len(inbox) > 1:
-            # What completes comes before what begins: at the limit, the new makes way for nothing that is ready.
+            # Complete before beginning: at the limit, a new prefix must not evict one that is ready.
             inbox.sort(key=_last_step_first)
         for (k, prefix), instance in inbox:
-            if self.needed[k] and lacks(self.needed[k], instance):
+            if self.join_sides[k] and lacks_join_value(self.join_sides[k], instance):
                 continue
             if k == 0:
                 self._begin_with(instance)
             else:
-                owners, alike = ([prefix], False) if prefix is not None else self._waiting(k, instance)
+                owners, same_key = ([prefix], False) if prefix is not None else self._waiting(k, instance)
                 for owner in owners:
-                    self._offer(k, instance, owner, alike=alike and owner.plain)
+                    self._offer(k, instance, owner, same_key=same_key and owner.one_key)
 
     def _begin_with(self, instance: Instance) -> None:
         within = self.node.within
@@ -102,19 +111,19 @@ class SequenceProcess(Guarded):
         if len(self.chooser) > self.run.limits.instances:
             self.run.dropped += self.chooser.trim(self.run.limits.instances)
 
-    def awaits(self, slot: Any, roles: tuple[Filled, ...]) -> bool:
-        """Whether anyone waits for the key of an event of a later step: most events need to go no further."""
+    def awaits(self, slot: Any, roles: tuple[FilledRole, ...]) -> bool:
+        """Whether any prefix waits for the key of an event of a later step; most events can be skipped."""
         join, index = self.node.steps[slot[0]].join, self.index[slot[0] - 1]
         assert join is not None
         if UNFILLED in index:
             return True
-        for key in keys_of(roles, join[0]):  # noqa: SIM110  (asked of every event: no generator)
+        for key in keys_of(roles, join[0]):  # noqa: SIM110  (hot loop: no generator)
             if key in index or key is UNFILLED:
                 return True
         return False
 
     def _waiting(self, k: int, instance: Instance) -> tuple[list[Prefix], bool]:
-        """Who may wait for an instance, and whether it has one key, which they have in common."""
+        """The prefixes that may wait for an instance, and whether they certainly share its single key."""
         join = self.node.steps[k].join
         if join is None:
             return list(self.held[k - 1]), False
@@ -123,14 +132,14 @@ class SequenceProcess(Guarded):
         if UNFILLED in keys:
             return list(self.held[k - 1]), False
         if len(keys) == 1 and UNFILLED not in index:
-            return list(index.get(keys[0], ())), is_plain(instance.roles, join[0])
+            return list(index.get(keys[0], ())), has_one_key(instance.roles, join[0])
         found = dict(index.get(UNFILLED, {}))
         for key in keys:
             found.update(index.get(key, {}))
         return list(found), False
 
-    def _offer(self, k: int, instance: Instance, owner: Prefix, *, alike: bool = False) -> None:
-        """Let an instance follow a prefix; those that are alike have met by their only key."""
+    def _offer(self, k: int, instance: Instance, owner: Prefix, *, same_key: bool = False) -> None:
+        """Try to extend a prefix by an instance; with `same_key`, the join is already checked."""
         if not owner.alive or owner.parts[-1].time >= instance.first:
             return
         late = owner.deadline is not None and instance.time > owner.deadline
@@ -138,10 +147,10 @@ class SequenceProcess(Guarded):
             return
         step = self.node.steps[k]
         assert isinstance(step, Part)
-        conditions = step.rest if alike else step.conditions
+        conditions = step.other_conditions if same_key else step.conditions
         factor = self.factor(conditions, owner.roles + instance.roles) if conditions else 1.0
         if factor == 0.0:
-            # Other keys are other instances: that they do not fit is nothing to tell.
+            # A failed join is no reason to report: other keys belong to other instances.
             joins = [condition for condition in step.conditions if condition.joins]
             if self.factor(joins, owner.roles + instance.roles) > 0.0:
                 self.run.stopped(self.node, k, "a condition failed", owner, instance)
@@ -154,15 +163,15 @@ class SequenceProcess(Guarded):
             self._advance(instance, owner, instance.probability * factor, owner.deadline)
 
     def _forbidden(self, k: int, parts: tuple[Instance, ...], absent: dict[int, Blockers]) -> bool:
-        """Whether something that must not happen before a step did, for sure: then the step displaces nothing."""
+        """Whether a negated part certainly happened before a step: then the step replaces no duplicate."""
         roles = roles_of(parts)
         for g in self.forbids[k]:
-            if self._quiet(g, parts, roles, absent) == 0.0:
+            if self._absence_probability(g, parts, roles, absent) == 0.0:
                 self.run.blocked(self.node, self.node.guards[g].node, parts, parts[-1].time)
                 return True
         return False
 
-    # going on
+    # extending prefixes
 
     def _advance(
         self,
@@ -185,8 +194,8 @@ class SequenceProcess(Guarded):
         if home is not None and owner is not None:
             prefix.home, prefix.chosen = home, owner.chosen
         if owner is not None:
-            # Before room is made: that may drop the owner, and with its last user the shared blockers.
-            prefix.absent = {k: blockers.shared() for k, blockers in owner.absent.items()}
+            # Acquire before making room, which may drop the owner and release the shared blockers.
+            prefix.absent = {k: blockers.acquire() for k, blockers in owner.absent.items()}
         if not self._hold(prefix):
             self._refused(prefix)
             return
@@ -195,14 +204,14 @@ class SequenceProcess(Guarded):
         self._activate(prefix)
 
     def _refused(self, prefix: Prefix) -> None:
-        """There is no room: it asks for nothing, and a duplicate may come in its place."""
+        """Without room, release what the prefix holds; a duplicate may take its place."""
         if prefix.home is not None:
             prefix.home.release(prefix.chosen, prefix)
         for blockers in prefix.absent.values():
             blockers.release()
 
     def _hold(self, prefix: Prefix) -> bool:
-        if not self.run.room(self):
+        if not self.run.has_room(self):
             return False
         self.run.hold(prefix)
         self.held[prefix.level][prefix] = None
@@ -211,11 +220,11 @@ class SequenceProcess(Guarded):
         return True
 
     def _enter(self, prefix: Prefix) -> None:
-        """Index, and terminator."""
+        """Add a prefix to its index, and set its terminator."""
         step = self._next(prefix)
         if step is not None and step.join is not None:
             prefix.keys = keys = keys_of(prefix.roles, step.join[1])
-            prefix.plain = len(keys) == 1 and keys[0] is not UNFILLED and is_plain(prefix.roles, step.join[1])
+            prefix.one_key = len(keys) == 1 and keys[0] is not UNFILLED and has_one_key(prefix.roles, step.join[1])
             index = self.index[prefix.level]
             for key in keys:
                 bucket = index.get(key)
@@ -224,26 +233,26 @@ class SequenceProcess(Guarded):
                 else:
                     bucket[prefix] = None
         if prefix.deadline is not None:
-            self.run.wake(prefix.deadline, TERMINATORS, self, prefix)
+            self.run.schedule(prefix.deadline, TERMINATORS, self, prefix)
 
     def _next(self, prefix: Prefix) -> Part | Absence | None:
         steps = self.node.steps
         return steps[prefix.level + 1] if prefix.level + 1 < len(steps) else None
 
     def _activate(self, prefix: Prefix, *, fresh: bool = True) -> None:
-        """Insert what may come next into the pool."""
+        """Activate what may come next."""
         time, step = prefix.parts[-1].time, self._next(prefix)
         for k, guard in enumerate(self.node.guards):
             if guard.after == prefix.level:
                 self._watch(k, guard, prefix, fresh=fresh)
         if step is None:
             assert prefix.deadline is not None
-            self.wake(prefix.deadline, prefix)
+            self.schedule(prefix.deadline, prefix)
         elif isinstance(step, Absence):
             assert step.within is not None
             if prefix.deadline is None or time + step.within <= prefix.deadline:
                 self._watch(-1 - (prefix.level + 1), step, prefix, fresh=fresh)
-                self.wake(time + step.within, prefix)
+                self.schedule(time + step.within, prefix)
         elif isinstance(step.node, LeafNode):
             self._leaf(prefix.level + 1, step.node).listen()
         else:
@@ -260,14 +269,14 @@ class SequenceProcess(Guarded):
         return leaf
 
     def _watch(self, k: int, absence: Absence, prefix: Prefix, *, fresh: bool) -> None:
-        """Collect what must not happen: one list for all if it is a profile, else one per prefix."""
+        """Collect blockers: shared by all prefixes for a profile, else separate for each prefix."""
         if isinstance(absence.node, LeafNode):
             shared = self.blockers.get(k)
             if shared is None:
                 shared = self.blockers[k] = Blockers(self, absence, k, window=self._window(absence))
-            prefix.absent[k] = shared.shared()
+            prefix.absent[k] = shared.acquire()
         else:
-            prefix.absent[k] = Blockers(self, absence, k, after=prefix.parts[-1].time, fresh=fresh).shared()
+            prefix.absent[k] = Blockers(self, absence, k, after=prefix.parts[-1].time, fresh=fresh).acquire()
         watched = self.watched.get(k)
         if watched is not None:
             keys = (None,) if absence.join is None else keys_of(prefix.roles, absence.join[1])
@@ -279,24 +288,24 @@ class SequenceProcess(Guarded):
                     bucket[prefix] = None
             prefix.guarded.append((watched, keys))
 
-    def broken_by(self, blockers: Blockers, instance: Instance, keys: tuple[Any, ...]) -> None:
-        """Prefixes that wait for what comes after an absence go when the moment is over that broke it."""
+    def on_blocker(self, blockers: Blockers, instance: Instance, keys: tuple[Any, ...]) -> None:
+        """Mark the prefixes that the instance breaks; they are dropped at the end of this moment."""
         watched = self.watched.get(blockers.number)
         if not watched:
             return
         found: Iterable[Prefix]
-        join, alike = blockers.absence.join, False
+        join, same_key = blockers.absence.join, False
         if join is None:
             found = watched.get(None, ())
         elif len(keys) == 1 and UNFILLED not in watched and keys[0] is not UNFILLED:
-            found, alike = watched.get(keys[0], ()), is_plain(instance.roles, join[0])
+            found, same_key = watched.get(keys[0], ()), has_one_key(instance.roles, join[0])
         else:
-            some = watched if UNFILLED in keys else (*keys, UNFILLED)
-            found = dict.fromkeys([prefix for key in some for prefix in watched.get(key, ())])
+            candidates = watched if UNFILLED in keys else (*keys, UNFILLED)
+            found = dict.fromkeys([prefix for key in candidates for prefix in watched.get(key, ())])
         for prefix in found:
             if prefix.absent.get(blockers.number) is blockers and prefix.parts[-1].time < instance.time:
-                met = alike and len(prefix.roles) == 1 and prefix.roles[0].mapped is None
-                if blockers.breaks(prefix.roles, instance, alike=met):
+                joined_by_key = same_key and len(prefix.roles) == 1 and prefix.roles[0].mapped is None
+                if blockers.breaks(prefix.roles, instance, same_key=joined_by_key):
                     prefix.breaks(self.run.now, f"{min(blockers.absence.node.roles)} happened")
 
     def _window(self, absence: Absence) -> int | None:
@@ -306,19 +315,19 @@ class SequenceProcess(Guarded):
 
     def fire(self, item: Any) -> None:
         if isinstance(item, Blockers):
-            self._spare(item)
+            self._limit_blockers(item)
             return
         prefix: Prefix = item
         if not prefix.alive:
             return
         step = self._next(prefix)
         if step is None:
-            # Not if it is broken or, at this very moment, replaced: the later duplicate is the last.
+            # Not if it is broken, or replaced by a duplicate at this very moment.
             if prefix.until is None:
                 prefix.spent = True
                 self._complete(prefix.parts, prefix.probability, self.run.now, TIMERS, prefix.absent)
         elif isinstance(step, Absence) and (prefix.until is None or self.run.now <= prefix.until):
-            # What breaks an absence before it at this very moment is not earlier; what breaks it, it knows itself.
+            # A blocker at this very moment is not earlier; the step checks its own blockers.
             self._silent(prefix, step)
 
     def _silent(self, prefix: Prefix, step: Absence) -> None:
@@ -331,7 +340,7 @@ class SequenceProcess(Guarded):
         silence = Instance(
             step.node.id, time=now, phase=TIMERS, first=now, start=time, end=now, probability=probability
         )
-        # It fires once. Where the first was chosen, whatever goes on has its place; the last waits for no silence now.
+        # It fires once. With `first`, the extended prefix keeps its place; with `last`, it no longer waits.
         home = None
         if prefix.home is not None and not prefix.home.takes_all:
             home, prefix.home = prefix.home, None
@@ -341,22 +350,22 @@ class SequenceProcess(Guarded):
     def _complete(
         self, parts: tuple[Instance, ...], probability: float, time: Instant, phase: int, absent: dict[int, Blockers]
     ) -> None:
-        whole = joined(self.node.id, parts, time=time, phase=phase, probability=probability)
+        complete = joined(self.node.id, parts, time=time, phase=phase, probability=probability)
         for g, guard in enumerate(self.node.guards):
             if guard.after == len(parts) - 1:
                 low = parts[-1].time
-                whole.probability *= absent[g].factor(whole.roles, low=low, high=time, closed=True)
+                complete.probability *= absent[g].factor(complete.roles, low=low, high=time, closed=True)
             else:
-                whole.probability *= self._quiet(g, parts, whole.roles, absent)
-            if whole.probability == 0.0:
+                complete.probability *= self._absence_probability(g, parts, complete.roles, absent)
+            if complete.probability == 0.0:
                 self.run.blocked(self.node, guard.node, parts, time)
                 return
-        self.emit(whole)
+        self.emit(complete)
 
-    def _quiet(
-        self, g: int, parts: tuple[Instance, ...], roles: tuple[Filled, ...], absent: dict[int, Blockers]
+    def _absence_probability(
+        self, g: int, parts: tuple[Instance, ...], roles: tuple[FilledRole, ...], absent: dict[int, Blockers]
     ) -> float:
-        """The probability that what must not happen before a step did not, by the parts up to that step or later."""
+        """The probability that a guard did not happen before its step, given the parts up to that step or later."""
         after, within = self.node.guards[g].after, self.node.within
         high = parts[after + 1].first
         if after < 0:
@@ -364,7 +373,7 @@ class SequenceProcess(Guarded):
             return self.blockers[g].factor(roles, low=high - within - 1, high=high, closed=False)
         return absent[g].factor(roles, low=parts[after].time, high=high, closed=False)
 
-    # leaving
+    # dropping prefixes
 
     def expire(self, item: Any) -> None:
         prefix: Prefix = item
@@ -372,12 +381,12 @@ class SequenceProcess(Guarded):
         self.drop(prefix, (prefix.broken or "replaced by a later duplicate") if replaced else "the window was over")
 
     def drop(self, prefix: Prefix, why: str | None) -> None:
-        """A prefix can no longer contribute: take out all that waits for it."""
+        """Drop a prefix that can no longer contribute, and all that waits for it."""
         if not prefix.alive:
             return
         prefix.alive = False
         del self.held[prefix.level][prefix]
-        self.run.let_go(prefix)
+        self.run.unhold(prefix)
         self.consumption.unkeep(prefix, prefix.roles)
         if why is not None and not prefix.spent:
             self.run.stopped(self.node, prefix.level + 1, why, prefix, None)
@@ -389,16 +398,16 @@ class SequenceProcess(Guarded):
         for blockers in prefix.absent.values():
             blockers.release()
         if not self.held[prefix.level] and (leaf := self.leaves.get(prefix.level + 1)) is not None:
-            leaf.rest()
+            leaf.unlisten()
 
     def _unindex(self, prefix: Prefix) -> None:
         if prefix.keys:
-            _take_out(self.index[prefix.level], prefix.keys, prefix)
+            _remove_from_index(self.index[prefix.level], prefix.keys, prefix)
         for watched, keys in prefix.guarded:
-            _take_out(watched, keys, prefix)
+            _remove_from_index(watched, keys, prefix)
 
-    def _spare(self, blockers: Blockers) -> None:
-        """Without a window, blockers gather while a prefix waits: drop such a prefix before a blocker that it needs."""
+    def _limit_blockers(self, blockers: Blockers) -> None:
+        """Without a window blockers accumulate: at the limit, drop prefixes that need the oldest blockers."""
         before, after = blockers.crowded(), blockers.absence.after
         if before is None or self.node.within is not None:
             return
@@ -431,7 +440,7 @@ def _last_step_first(entry: tuple[Any, Instance]) -> int:
     return -int(entry[0][0])
 
 
-def _take_out(index: dict[Any, dict[Prefix, None]], keys: tuple[Any, ...], prefix: Prefix) -> None:
+def _remove_from_index(index: dict[Any, dict[Prefix, None]], keys: tuple[Any, ...], prefix: Prefix) -> None:
     for key in keys:
         bucket = index[key]
         del bucket[prefix]

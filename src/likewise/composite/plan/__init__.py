@@ -1,4 +1,4 @@
-"""Plans: what a pattern means, with every name resolved and each condition placed."""
+"""Plans: patterns with every name resolved and each condition assigned to an operator."""
 
 from likewise.composite.plan.nodes import LeafNode, Part
 

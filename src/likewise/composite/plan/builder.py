@@ -1,4 +1,4 @@
-"""From a pattern to its plan; what cannot work is refused here, with the reason."""
+"""Builds the plan of a pattern; raises BuildError for patterns that cannot work."""
 
 from __future__ import annotations
 
@@ -46,85 +46,87 @@ from likewise.language import (
     TimeEvent,
 )
 
-# What patterns cannot mean: refused when built, not when run.
+# Checks that fail when a pattern is built, not when it runs.
 
 
 _DAY = 86_400_000_000
 
 
-def check_length(length: Duration | None, what: str, *, least: int = 1) -> None:
-    """A window must have a sensible length."""
+def check_length(length: Duration | None, subject: str, *, least: int = 1) -> None:
+    """Refuse a window that is too short."""
     if length is not None and length < least:
-        raise BuildError(f"the time of {what} must be at least {least} µs, not {length}", hint="give a longer time")
+        raise BuildError(f"the time of {subject} must be at least {least} µs, not {length}", hint="use a longer time")
 
 
 def check_keep(keep: Duplicates) -> None:
-    """The n-th duplicate needs its n."""
+    """Refuse an n-th duplicate without a valid n."""
     if keep.keep is Keep.NTH and (keep.nth is None or keep.nth < 1):
-        raise BuildError(f"there is no duplicate number {keep.nth}", hint="duplicates count from 1")
+        raise BuildError(f"there is no duplicate number {keep.nth}", hint="duplicates are numbered from 1")
 
 
 def check_time(event: TimeEvent) -> None:
-    """A time event is at a time of day or every so often."""
+    """Refuse a time event that does not have exactly one valid time of day or period."""
     if (event.at is None) == (event.every is None):
-        raise BuildError("a time event is either `at` a time or `every` so often", hint="give one of them")
+        raise BuildError("a time event needs either `at` a time or `every` with a period", hint="use one of them")
     if event.every is not None:
         check_length(event.every, "`every`")
     elif event.at is not None and not 0 <= event.at < _DAY:
-        raise BuildError("there is no such time of day", hint="from 00:00 to 23:59:59")
+        raise BuildError("the time of day is out of range", hint="use 00:00 to 23:59:59")
 
 
 def check_sequence(steps: List[plan.Step], guards: List[plan.Absence], within: Duration | None) -> bool:
-    """Refuse sequences that cannot end; True if one is known only when its window is over."""
+    """Refuse sequences that can never complete; True if one completes only when its window ends."""
     if not steps or isinstance(steps[0], plan.Absence):
-        raise BuildError("a sequence needs a part that happens", hint="use `not … for` a time on its own")
+        raise BuildError("a sequence must begin with a part that is not negated", hint="use `not … for` with a time")
     for guard in guards:
         if within is None and guard.after in (-1, len(steps) - 1):
             raise BuildError("a negation at the edge of a sequence needs a window", hint="add `within` to the sequence")
     final = steps[-1]
     last = isinstance(final, plan.Part) and final.keep.keep is Keep.LAST
     if last and within is None:
-        raise BuildError("the last of the final part is never known", hint="add `within` to the sequence")
+        raise BuildError("`last` of the final part needs a window to end", hint="add `within` to the sequence")
     check_length(within, "a sequence", least=0)
     _check_room(steps, within)
     return last or any(guard.after == len(steps) - 1 for guard in guards)
 
 
 def _check_room(steps: List[plan.Step], within: Duration | None) -> None:
-    """Times must rise strictly, and silences take their time."""
+    """Refuse a window too short for its steps: times must rise strictly, and absences take their time."""
     if within is None:
         return
     needed = sum(step.within or 0 for step in steps if isinstance(step, plan.Absence))
     needed += sum(isinstance(step, plan.Part) for step in steps[1:])
     if needed > within:
         raise BuildError(
-            f"the steps need at least {needed} µs and the sequence allows {within}", hint="make `within` longer"
+            f"the steps need at least {needed} µs, but `within` is {within} µs", hint="make `within` longer"
         )
 
 
 def check_relation(relation: Relation, parts: tuple[plan.Part, plan.Part]) -> None:
-    """Refuse relations that no two instances can have."""
+    """Refuse relations that can never hold."""
     check_length(relation.within, "a relation", least=0)
     name = relation.relation.value
     if relation.within == 0 and relation.relation in NEEDS_DISTANCE:
-        raise BuildError(f"nothing can stand in `{name}` within no time", hint="the two ends always differ")
+        raise BuildError(
+            f"`{name}` cannot hold within a time of 0", hint="the two ends always differ: use a longer time"
+        )
     for part, needs in zip(parts, (NEEDS_LENGTH_LEFT, NEEDS_LENGTH_RIGHT), strict=True):
         if relation.relation in needs and isinstance(part.node, plan.TimeNode):
-            raise BuildError(f"a moment cannot stand in `{name}` here", hint="that side needs a duration")
+            raise BuildError(f"a time event cannot be on this side of `{name}`", hint="that side needs a duration")
 
 
 DAY: Final = 86_400_000_000
-MOST_NODES: Final = 10_000
-MOST_NAMES: Final = 50
-"""How many parts a pattern may have with all that it is built from by name, and how deep names may be nested."""
+MAX_NODES: Final = 10_000
+MAX_NAME_DEPTH: Final = 50
+"""Limits on the parts of a pattern, including those used by name, and on the nesting of names."""
 _ALL: Final = Duplicates()
 _SHARING: Final = (plan.DisjunctionNode, plan.ExclusiveNode)
 _KINDS: Final = {Member: "member", Sequence: "sequence", Conjunction: "conjunction"}
-"""What most patterns are made of."""
+"""The most frequent kinds."""
 
 
 def build_plan(subscription: Subscription, known: Mapping[str, Subscription] | None = None) -> plan.Plan:
-    """Resolve and check a pattern; `known` are the subscriptions that it may refer to."""
+    """Resolve and check a pattern; `known` are the subscriptions it may refer to."""
     body = subscription.body
     composite = body if isinstance(body, Composite) else Composite(Member(body, "event"))
     planner = Planner(subscription, known or {})
@@ -145,7 +147,7 @@ def build_plan(subscription: Subscription, known: Mapping[str, Subscription] | N
 
 
 class Planner:
-    """Builds the nodes of one pattern; names are resolved in the scope of the composite they stand in."""
+    """Builds the nodes of one pattern; names are resolved in the scope of their composite."""
 
     def __init__(self, subscription: Subscription, known: Mapping[str, Subscription]) -> None:
         self.known = known
@@ -164,13 +166,13 @@ class Planner:
         self._alternatives = False
 
     def part(self, composite: Composite, *, options: Options, depth: int = 0, free: bool = False) -> plan.Part:
-        """A whole composite with its conditions."""
+        """Build a composite with its conditions."""
         saved = self._options, self._scope
         self._options, self._scope = options, {}
         keep = _keep_of(composite.root)
         check_keep(keep)
         if keep.keep is Keep.LAST:
-            raise BuildError("the last of a single member is never known", hint="put it into a sequence with `within`")
+            raise BuildError("`last` of a single member is never decided", hint="use it in a sequence with `within`")
         node = self._node(composite.root, depth, free)
         for binding in composite.where:
             condition = self._condition(binding)
@@ -187,32 +189,32 @@ class Planner:
         if binding.operator is Operator.IN:
             raise BuildError("a condition between members cannot use `in`", hint="use two conditions, >= and <=")
         if binding.approximate and binding.operator not in (Operator.EQ, Operator.NE):
-            raise BuildError(f"`{binding.operator.value}` cannot be decided by meaning", hint="drop the ~")
+            raise BuildError(f"`{binding.operator.value}` cannot compare by meaning", hint="remove the ~")
         right = self._side(binding.right) if isinstance(binding.right, Field) else binding.right
         return Condition(self._side(binding.left), binding.operator, right, binding.approximate)
 
-    def _side(self, wanted: Field) -> ConditionSide:
-        roles = self._scope.get(wanted.alias)
+    def _side(self, field: Field) -> ConditionSide:
+        roles = self._scope.get(field.alias)
         if roles is None:
-            close = get_close_matches(wanted.alias, self._scope, n=1)
+            close = get_close_matches(field.alias, self._scope, n=1)
             guess = f"did you mean {close[0]!r}?" if close else f"members: {', '.join(self._scope) or 'none'}"
-            raise BuildError(f"no member is named {wanted.alias!r}", hint=guess)
+            raise BuildError(f"no member is named {field.alias!r}", hint=guess)
         if not roles:
             raise BuildError(
-                f"{wanted.alias!r} has no attributes: its pattern says only what does not happen",
+                f"{field.alias!r} has no attributes: its pattern has only negated parts",
                 hint="compare other members",
             )
-        side = ConditionSide(frozenset(roles), normalise(wanted.attribute), wanted.offset)
-        # The same object for the same side, so that comparing them costs nothing.
+        side = ConditionSide(frozenset(roles), normalise(field.attribute), field.offset)
+        # Share equal sides, so that comparing them is fast.
         return self._sides.setdefault(side, side)
 
     def _register(self, node: plan.PlanNode) -> plan.PlanNode:
         node.id = len(self.nodes)
         node.lasting = node.free or self._counts > 0
-        if node.id == MOST_NODES:
+        if node.id == MAX_NODES:
             raise BuildError(
-                f"the pattern has more than {MOST_NODES:,} parts",
-                hint="a name that is used twice counts twice, with all that it is built from",
+                f"the pattern has more than {MAX_NODES:,} parts",
+                hint="a name used twice counts twice, with all its parts",
             )
         self.nodes.append(node)
         return node
@@ -224,15 +226,15 @@ class Planner:
         return node
 
     def _child(self, pattern: Pattern, depth: int, free: bool, *, hold: Duration | None = None) -> plan.PlanNode:
-        """A part for which no other part waits: of its duplicates, all, the first or the n-th since activation."""
+        """Build a part that no other part waits for; it may keep all duplicates, the first or the n-th."""
         keep = _keep_of(pattern)
         if keep == _ALL:
             return self._node(pattern, depth + 1, free)
         check_keep(keep)
         if keep.keep is Keep.LAST:
             raise BuildError(
-                "`last` has nothing to choose from here: which event is the last is known only later",
-                hint="choose it of a direct part of `then`, `and` or a relation, or of the name of the whole",
+                "`last` cannot be decided here: a later duplicate may still come",
+                hint="use `last` on a direct part of `then`, `and` or a relation, or on the name of the whole pattern",
             )
         part = plan.Part(node=self._node(pattern, depth + 2, free), keep=keep)
         self.parts.append(part)
@@ -290,23 +292,23 @@ class Planner:
         if reference.name in self.stack:
             raise BuildError(
                 f"the pattern refers to itself: {' -> '.join([*self.stack, reference.name])}",
-                hint="a pattern can only be built from others",
+                hint="a pattern can only refer to other patterns",
             )
         if target is None:
             close = get_close_matches(reference.name, self.known, n=1)
             raise BuildError(
                 f"no subscription is named {reference.name!r}",
-                hint=f"did you mean {close[0]!r}?" if close else "define it first; or were braces meant: {type = x}?",
+                hint=f"did you mean {close[0]!r}?" if close else "define it first, or use braces: {type = x}",
             )
-        if len(self.stack) > MOST_NAMES:
-            raise BuildError(f"names are nested more than {MOST_NAMES} deep", hint="build the pattern from fewer names")
-        alias = reference.alias or self._again(reference.name)
+        if len(self.stack) > MAX_NAME_DEPTH:
+            raise BuildError(f"names are nested more than {MAX_NAME_DEPTH} levels deep", hint="use fewer nested names")
+        alias = reference.alias or self._unused_alias(reference.name)
         if isinstance(target.body, Profile):
             return self._leaf(target.body, self._role(alias), target.options, depth, free)
         return self._expanded(target, alias, depth, free)
 
-    def _again(self, name: str) -> str:
-        """The name of a subscription as a role; `smoke then not people then smoke` fills `smoke` and `smoke 2`."""
+    def _unused_alias(self, name: str) -> str:
+        """The name of a subscription as a role, numbered if used before: `smoke`, `smoke 2`."""
         count, free = 1, name
         while free in self._scope:
             count += 1
@@ -320,16 +322,16 @@ class Planner:
         saved = self._prefix, self._near, self._counts
         self.stack.append(target.name)
         self._prefix, self._near, self._counts = f"{self._prefix}{alias}.", self._near or free, 0
-        # What is consumed inside is consumed even where the whole must not happen.
+        # A named pattern consumes events even inside a negation.
         inner = self.part(target.body, options=target.options, depth=depth + 1, free=free and not unique)
         self._prefix, self._near, self._counts = saved
         self.stack.pop()
         self._scope.setdefault(alias, set()).update(inner.node.visible)
-        # The use of a name does not change what its duplicates are.
+        # Using a name does not change how its duplicates are distinguished.
         for part in self.parts[parts:]:
             complete(part, self.conditions[conditions:])
         del self.parts[parts:]
-        # Nor do its conditions tell apart what is found by that name.
+        # Its conditions do not distinguish duplicates of the outer pattern.
         self.settled += self.conditions[conditions:]
         del self.conditions[conditions:]
         threshold = _threshold(target.options)
@@ -337,7 +339,7 @@ class Planner:
 
     @contextmanager
     def _counting(self) -> Iterator[None]:
-        """What is built meanwhile counts even if it is consumed."""
+        """Nodes built in this context keep counting consumed events."""
         self._counts += 1
         yield
         self._counts -= 1
@@ -378,9 +380,9 @@ class Planner:
             else:
                 parts.append(self._chosen(pattern, depth, free))
         if not parts:
-            raise BuildError("a conjunction needs a part that happens", hint="use `not … for` a time on its own")
+            raise BuildError("a conjunction needs a part that is not negated", hint="use `not … for` with a time")
         if guards and conjunction.within is None:
-            raise BuildError("`and not` needs a window", hint="add `within`, or write `not … for` a time")
+            raise BuildError("`and not` needs a window", hint="add `within`, or write `not … for` with a time")
         check_length(conjunction.within, "`and`", least=0)
         node = plan.JointNode(
             depth=depth,
@@ -411,7 +413,7 @@ class Planner:
 
     def _exclusiveor(self, exclusive: ExclusiveOr, depth: int, free: bool) -> plan.PlanNode:
         if exclusive.within is None:
-            raise BuildError("`xor` needs a window", hint="add `within`: only then the other is known to be absent")
+            raise BuildError("`xor` needs a window", hint="add `within`: it limits how long to wait for the others")
         check_length(exclusive.within, "`xor`", least=0)
         with self._counting():
             parts = tuple(self._child(pattern, depth, free, hold=exclusive.within) for pattern in exclusive.parts)
@@ -429,7 +431,7 @@ class Planner:
 
     def _selection(self, selection: Selection, depth: int, free: bool) -> plan.PlanNode:
         if selection.index < 1:
-            raise BuildError(f"there is no instance number {selection.index}", hint="instances count from 1")
+            raise BuildError(f"there is no instance number {selection.index}", hint="instances are numbered from 1")
         check_length(selection.within, "the i-th")
         with self._counting():
             part = self._child(selection.part, depth, free)
@@ -439,12 +441,13 @@ class Planner:
     def _repetition(self, repetition: Repetition, depth: int, free: bool) -> plan.PlanNode:
         if repetition.least < 1 or (repetition.most is not None and repetition.most < repetition.least):
             raise BuildError(
-                f"cannot repeat {repetition.least} to {repetition.most} times", hint="counts begin at 1 and rise"
+                f"cannot repeat {repetition.least} to {repetition.most} times",
+                hint="the first count must be at least 1, the second not smaller",
             )
         if repetition.most is None and repetition.within is None:
-            raise BuildError("a repetition without an end needs a window", hint="add `within` or a largest count")
+            raise BuildError("an unlimited repetition needs a window", hint="add `within` or a maximum count")
         if repetition.longest and repetition.within is None:
-            raise BuildError("the longest repetition is known only when a window is over", hint="add `within`")
+            raise BuildError("`longest` needs a window: a repetition could always grow", hint="add `within`")
         check_length(repetition.within, "a repetition", least=0)
         with self._counting():
             part = self._child(repetition.part, depth, free)
@@ -465,18 +468,18 @@ def _keep_of(pattern: Pattern) -> Duplicates:
 
 
 def _threshold(options: Options) -> float:
-    return plan.LEAST if options.threshold is None else options.threshold
+    return plan.DEFAULT_THRESHOLD if options.threshold is None else options.threshold
 
 
 def _with_roles(node: plan.PlanNode, absent: list[plan.Absence]) -> plan.PlanNode:
-    """Collect the roles below; only alternatives may use the same name twice."""
+    """Collect the roles below a node; only alternatives may use the same name twice."""
     shared = isinstance(node, _SHARING)
     roles: set[str] = set()
     hidden: set[str] = set()
     for child in node.children:
         if not shared and not roles.isdisjoint(child.roles):
             twice = min(roles & child.roles)
-            raise BuildError(f"two members are named {twice!r}", hint="give each its own name with `as`")
+            raise BuildError(f"two members are named {twice!r}", hint="name each differently with `as`")
         roles |= child.roles
         hidden |= child.hidden
     for absence in absent:

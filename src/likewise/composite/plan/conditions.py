@@ -1,4 +1,4 @@
-"""Conditions between members (binding predicates, 003 section 2.2): exact, numeric, by meaning, and in time."""
+"""Conditions between members (binding predicates, 003 section 2.2): exact, numeric, by meaning, and Allen relations."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
-from likewise.composite.instance import Asked, Filled, RoleToken, Weighted
+from likewise.composite.instance import AttributeValues, FilledRole, RoleToken, WeightedValue
 from likewise.events import Instant, Value, normalise, to_instant
 from likewise.language import Allen, Operator
 from likewise.matching import Approach, certainty, default_threshold
 from likewise.semantics import Measure
 
-# Values as conditions compare them: text by its normalised spelling, kinds never mixed.
+# Comparable values: text by its normalised spelling; different kinds never compare equal.
 
 
 TEXT: Final = 0
@@ -25,7 +25,7 @@ _NUMBERS: Final = (int, float)
 
 
 def comparable(value: Value) -> tuple[int, Any]:
-    """Kind and what to compare; a boolean is not a number, and times compare as instants.
+    """The kind of a value and what to compare; a boolean is not a number, and times compare as instants.
 
     >>> comparable("Room_101") == comparable("room 101"), comparable(1) == comparable(True)
     (True, False)
@@ -40,16 +40,16 @@ def comparable(value: Value) -> tuple[int, Any]:
 
 
 _TEXTS: Final[dict[str, tuple[int, str]]] = {}
-_MOST_TEXTS: Final = 1 << 14
+_MAX_TEXTS: Final = 1 << 14
 _LONGEST: Final = 64
 
 
 def _text(value: str) -> tuple[int, str]:
-    """Rooms and names come again and again, so those that are short are kept, as many as there is room for."""
-    made = TEXT, normalise(value)
-    if len(_TEXTS) < _MOST_TEXTS and len(value) <= _LONGEST:
-        _TEXTS[value] = made
-    return made
+    """Normalise a text; short ones are cached, up to a limit."""
+    text = TEXT, normalise(value)
+    if len(_TEXTS) < _MAX_TEXTS and len(value) <= _LONGEST:
+        _TEXTS[value] = text
+    return text
 
 
 Relate: TypeAlias = Callable[[str, str], float]
@@ -67,7 +67,7 @@ _COMPARE: Final[dict[Operator, Callable[[Any, Any], bool]]] = {
 
 @dataclass(frozen=True, slots=True)
 class ConditionSide:
-    """One side of a condition: the roles meant, their attribute (normalised), and a number to add."""
+    """One side of a condition: the roles, their normalised attribute, and a number to add."""
 
     roles: frozenset[str]
     attribute: str
@@ -76,37 +76,37 @@ class ConditionSide:
     def __str__(self) -> str:
         return f"{', '.join(sorted(self.roles))}.{self.attribute}{f' + {self.offset:g}' if self.offset else ''}"
 
-    def filled(self, filled: Iterable[Filled]) -> bool:
+    def filled(self, filled: Iterable[FilledRole]) -> bool:
         """Whether any of the roles is filled."""
         roles = self.roles
-        for one in filled:  # noqa: SIM110  (asked for every pair of instances: no generator)
-            if one.role in roles:
+        for role in filled:  # noqa: SIM110  (hot loop: no generator)
+            if role.role in roles:
                 return True
         return False
 
-    def values(self, filled: Iterable[Filled]) -> list[list[Weighted]]:
+    def values(self, filled: Iterable[FilledRole]) -> list[list[WeightedValue]]:
         """The values of each event that fills one of the roles."""
         roles, attribute = self.roles, self.attribute
-        return [values_of(one, attribute) for one in filled if one.role in roles]
+        return [values_of(role, attribute) for role in filled if role.role in roles]
 
-    def keys(self, filled: Iterable[Filled]) -> tuple[Any, ...]:
-        """The same values, all together, as they compare."""
+    def keys(self, filled: Iterable[FilledRole]) -> tuple[Any, ...]:
+        """All these values together, in comparable form."""
         roles, attribute = self.roles, self.attribute
         out: tuple[Any, ...] = ()
-        for one in filled:
-            if one.role in roles:
-                keys = keys_at(one, attribute)
+        for role in filled:
+            if role.role in roles:
+                keys = keys_at(role, attribute)
                 out = out + keys if out else keys
         return out
 
-    def distinct(self, filled: Iterable[Filled]) -> tuple[Any, ...]:
-        """The same values of each event, in an order of their own."""
+    def distinct(self, filled: Iterable[FilledRole]) -> tuple[Any, ...]:
+        """The distinct comparable values of each event, in a fixed order."""
         roles, attribute = self.roles, self.attribute
         first: tuple[Any, ...] | None = None
         more: list[tuple[Any, ...]] = []
-        for one in filled:
-            if one.role in roles:
-                keys = keys_at(one, attribute)
+        for role in filled:
+            if role.role in roles:
+                keys = keys_at(role, attribute)
                 if len(keys) != 1:
                     keys = tuple(sorted(set(keys)))
                 if first is None:
@@ -117,22 +117,22 @@ class ConditionSide:
             return ()
         return (first, *more) if more else first
 
-    def only(self, filled: Iterable[Filled]) -> Filled | None:
-        """The one event that is meant, if its own words for attributes are the pattern's."""
+    def only(self, filled: Iterable[FilledRole]) -> FilledRole | None:
+        """The single role that this side refers to; None if there are several, or its values are mapped."""
         roles, found = self.roles, None
-        for one in filled:
-            if one.role in roles:
-                if found is not None or one.mapped is not None:
+        for role in filled:
+            if role.role in roles:
+                if found is not None or role.mapped is not None:
                     return None
-                found = one
+                found = role
         return found
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One binding predicate, with its names resolved to roles.
+    """A binding predicate, with its names resolved to roles.
 
-    If it `counts`, it sets an attribute equal to itself: a repeated member is then counted for each of its values.
+    `counts` means that it sets an attribute equal to itself: a repeated member is then counted for each of its values.
     """
 
     left: ConditionSide
@@ -146,11 +146,11 @@ class Condition:
 
     @property
     def roles(self) -> frozenset[str]:
-        """All roles that it speaks of."""
+        """All roles that it refers to."""
         return self.left.roles | self.right.roles if isinstance(self.right, ConditionSide) else self.left.roles
 
     def __str__(self) -> str:
-        """As it is written.
+        """As written in a pattern.
 
         >>> left, right = ConditionSide(frozenset({"a"}), "room"), ConditionSide(frozenset({"b"}), "place")
         >>> str(Condition(left, Operator.EQ, right, True))
@@ -161,7 +161,7 @@ class Condition:
 
     @property
     def joins(self) -> bool:
-        """Whether it is a plain equality of two attributes, so that instances can be found by key."""
+        """Whether it is a simple equality of two attributes, so that instances can be found by key."""
         right = self.right
         return (
             isinstance(right, ConditionSide)
@@ -171,30 +171,30 @@ class Condition:
 
     @property
     def equated(self) -> tuple[ConditionSide, ...]:
-        """What it sets equal, each as it stands in the event: these values distinguish duplicates."""
+        """The sides that it sets equal, without offsets: their values distinguish duplicates."""
         right = self.right
         if not isinstance(right, ConditionSide) or self.operator is not Operator.EQ or self.approximate:
             return ()
         return ConditionSide(self.left.roles, self.left.attribute), ConditionSide(right.roles, right.attribute)
 
-    def factor(self, filled: tuple[Filled, ...], relate: Relate | None) -> float:
-        """0 if it fails, 1 if it holds, and in between by meaning or by an unlikely mapping.
+    def factor(self, filled: tuple[FilledRole, ...], relate: Relate | None) -> float:
+        """0 if it fails, 1 if it holds, in between if it is decided by meaning or by an uncertain mapping.
 
-        A member that stays empty (in another branch of `or`) is not asked about.
+        A member that is not filled (in another branch of `or`) is ignored.
         """
         right = self.right
         if isinstance(right, ConditionSide) and not self.approximate:
-            one = self.left.only(filled)
-            if one is not None and self.counts:
-                # What is equal to itself only has to be there.
-                return 1.0 if keys_at(one, self.left.attribute) else 0.0
+            role = self.left.only(filled)
+            if role is not None and self.counts:
+                # An attribute equal to itself only has to exist.
+                return 1.0 if keys_at(role, self.left.attribute) else 0.0
             other = right.only(filled)
-            if one is not None and other is not None:
-                return self._plainly(keys_at(one, self.left.attribute), keys_at(other, right.attribute), right.offset)
+            if role is not None and other is not None:
+                return self._exactly(keys_at(role, self.left.attribute), keys_at(other, right.attribute), right.offset)
         return self._weighed(filled, relate)
 
-    def _plainly(self, left: tuple[Any, ...], right: tuple[Any, ...], shift: float) -> float:
-        """Of two events that are what they say: 1 if any of their values satisfy it."""
+    def _exactly(self, left: tuple[Any, ...], right: tuple[Any, ...], shift: float) -> float:
+        """1 if any of the values of two events satisfy the condition, else 0."""
         test, own = _COMPARE[self.operator], self.left.offset
         for kind, x in left:
             for other, y in right:
@@ -204,18 +204,18 @@ class Condition:
                     return 1.0
         return 0.0
 
-    def _weighed(self, filled: tuple[Filled, ...], relate: Relate | None) -> float:
+    def _weighed(self, filled: tuple[FilledRole, ...], relate: Relate | None) -> float:
         right = self.right
         if not isinstance(right, ConditionSide):
             if not self.left.filled(filled):
                 return 1.0
-            return min([self._best(one, [(right, 1.0)], relate) for one in self.left.values(filled)], default=0.0)
+            return min([self._best(left, [(right, 1.0)], relate) for left in self.left.values(filled)], default=0.0)
         if not (self.left.filled(filled) and right.filled(filled)):
             return 1.0
         left, others = self.left.values(filled), right.values(filled)
         return min([self._best(x, y, relate) for x in left for y in others], default=0.0)
 
-    def _best(self, left: list[Weighted], right: list[Weighted], relate: Relate | None) -> float:
+    def _best(self, left: list[WeightedValue], right: list[WeightedValue], relate: Relate | None) -> float:
         if len(left) == 1 == len(right):
             [(x, wx)], [(y, wy)] = left, right
             return wx * wy * self._compare(x, y, relate)
@@ -230,14 +230,14 @@ class Condition:
 
 
 def moved(value: Value | None, offset: float) -> Value | None:
-    """The value plus a number; what is no number has none."""
+    """The value plus a number; None if the value is not a number."""
     if not offset:
         return value
     return value + offset if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def compare(how: Operator, x: Value | None, y: Value | None) -> bool:
-    """Compare two values as exact matching does: text by normalised spelling, kinds never mixed.
+    """Compare two values as exact matching does: text by normalised spelling, different kinds never equal.
 
     >>> compare(Operator.EQ, "Room_101", "room 101"), compare(Operator.LT, 1, "2")
     (True, False)
@@ -250,61 +250,65 @@ def compare(how: Operator, x: Value | None, y: Value | None) -> bool:
     return _COMPARE[how](left, right)
 
 
-def values_of(filled: Filled, attribute: str) -> list[Weighted]:
-    """The event's values of a normalised attribute, or those that the match mapped to it."""
-    found = _asked(filled.token, attribute)[0]
+def values_of(filled: FilledRole, attribute: str) -> list[WeightedValue]:
+    """The event's values of a normalised attribute, or those mapped to it by the match."""
+    found = _attribute_values(filled.token, attribute)[0]
     if found or filled.mapped is None:
         return [(value, 1.0) for value in found]
     return list(filled.mapped.get(attribute, ()))
 
 
-def keys_at(filled: Filled, attribute: str) -> tuple[Any, ...]:
-    """The same values as they compare."""
-    asked = filled.token.asked
-    keys = asked[attribute][1] if asked is not None and attribute in asked else _asked(filled.token, attribute)[1]
+def keys_at(filled: FilledRole, attribute: str) -> tuple[Any, ...]:
+    """These values in comparable form."""
+    asked = filled.token.attribute_values
+    keys = (
+        asked[attribute][1]
+        if asked is not None and attribute in asked
+        else _attribute_values(filled.token, attribute)[1]
+    )
     if keys or filled.mapped is None:
         return keys
     return tuple([comparable(value) for value, _ in filled.mapped.get(attribute, ())])
 
 
 _NAMES: Final[dict[str, str]] = {}
-_MOST_NAMES: Final = 4096
+_MAX_NAMES: Final = 4096
 
 
 def _spelt(name: str) -> str:
-    """A name as attributes are compared; there are few, so most are known."""
+    """Normalise an attribute name; cached, as there are few."""
     spelt = normalise(name)
-    if len(_NAMES) < _MOST_NAMES:
+    if len(_NAMES) < _MAX_NAMES:
         _NAMES[name] = spelt
     return spelt
 
 
-def _asked(token: RoleToken, attribute: str) -> Asked:
-    """What the event itself says; asked for once."""
-    if token.asked is None:
-        token.asked = {}
-    known = token.asked.get(attribute)
+def _attribute_values(token: RoleToken, attribute: str) -> AttributeValues:
+    """The event's own values of an attribute, cached in the token."""
+    if token.attribute_values is None:
+        token.attribute_values = {}
+    known = token.attribute_values.get(attribute)
     if known is None:
         tuples = token.event.tuples
         values = [value for name, value in tuples if (_NAMES.get(name) or _spelt(name)) == attribute]
         known = tuple(values), tuple([comparable(value) for value in values])
-        token.asked[attribute] = known
+        token.attribute_values[attribute] = known
     return known
 
 
-def key_of(filled: Iterable[Filled], sides: tuple[ConditionSide, ...]) -> tuple[Any, ...]:
-    """What tells duplicates of one member apart: the values that `=` conditions look at, in no order."""
+def key_of(filled: Iterable[FilledRole], sides: tuple[ConditionSide, ...]) -> tuple[Any, ...]:
+    """The values that distinguish duplicates of a member: those that `=` conditions compare."""
     if len(sides) == 1:
         return (sides[0].distinct(filled),)
     return tuple([side.distinct(filled) for side in sides])
 
 
 UNFILLED: Final = ("unfilled",)
-"""The key of an instance in which the member asked about stays empty."""
+"""The key of an instance in which the compared member is not filled."""
 
 
-def keys_of(filled: Iterable[Filled], sides: tuple[ConditionSide, ...]) -> tuple[Any, ...]:
-    """Every key under which an instance can be joined; of several sides any may be the one that is filled."""
+def keys_of(filled: Iterable[FilledRole], sides: tuple[ConditionSide, ...]) -> tuple[Any, ...]:
+    """All keys by which an instance can be joined; with several sides, any may be the filled one."""
     keys = sides[0].keys(filled) if len(sides) == 1 else tuple([key for side in sides for key in side.keys(filled)])
     if len(keys) == 1:
         return keys
@@ -313,15 +317,15 @@ def keys_of(filled: Iterable[Filled], sides: tuple[ConditionSide, ...]) -> tuple
     return () if any(side.filled(filled) for side in sides) else (UNFILLED,)
 
 
-def is_plain(filled: tuple[Filled, ...], sides: tuple[ConditionSide, ...]) -> bool:
-    """Whether the one key of an instance is that of all its events, each in the pattern's own words."""
+def has_one_key(filled: tuple[FilledRole, ...], sides: tuple[ConditionSide, ...]) -> bool:
+    """Whether all events of an instance have a single key, and none of their values is mapped."""
     if len(filled) == 1:
         return filled[0].mapped is None
-    for one in filled:
-        if one.mapped is not None:
+    for role in filled:
+        if role.mapped is not None:
             return False
         for side in sides:
-            if one.role in side.roles and len(keys_at(one, side.attribute)) != 1:
+            if role.role in side.roles and len(keys_at(role, side.attribute)) != 1:
                 return False
     return True
 
@@ -332,13 +336,13 @@ def is_plain(filled: tuple[Filled, ...], sides: tuple[ConditionSide, ...]) -> bo
 _PLAIN = Approach("approximate")
 
 
-def usual_relatedness(measure: Measure | None) -> float:
-    """From where on two terms count as related by this measure, if nobody says."""
+def default_relatedness(measure: Measure | None) -> float:
+    """The default threshold at which this measure's terms count as related."""
     return default_threshold(_PLAIN, "" if measure is None else measure.name)
 
 
 def relate_by(measure: Measure | None, least: float) -> Relate | None:
-    """A cached probability of being related: none below `least`, even odds where it usually begins, 1 if equal."""
+    """A cached function for the probability that two terms are related: 0 below `least`, 1 if equal."""
     if measure is None:
         return None
     power = certainty(_PLAIN, measure.name)
@@ -384,7 +388,7 @@ INVERSE: Final = {
 }
 
 NEEDS_DISTANCE: Final = frozenset(Allen) - {Allen.EQUALS, Allen.FINISHES, Allen.FINISHED_BY}
-"""Relations whose two ends always differ: impossible within no time at all."""
+"""Relations whose interval ends always differ, so they need a window longer than zero."""
 
 NEEDS_LENGTH_LEFT: Final = frozenset(
     {
@@ -404,7 +408,7 @@ NEEDS_LENGTH_RIGHT: Final = frozenset(INVERSE[relation] for relation in NEEDS_LE
 
 
 def relation_of(left: Interval, right: Interval) -> Allen:
-    """The one relation that holds; a point at an interval's edge starts or finishes it [001 sec III].
+    """The Allen relation of two intervals; a point at an interval's edge starts or finishes it [001 sec III].
 
     >>> relation_of((1, 5), (5, 9)).value, relation_of((1, 5), (3, 9)).value, relation_of((5, 5), (5, 9)).value
     ('meets', 'overlaps', 'starts')

@@ -1,4 +1,4 @@
-"""Plans: patterns with every name resolved, each condition at the operator that decides it."""
+"""Plans: patterns with every name resolved, and each condition at the operator that checks it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from likewise.language import Allen, Consumption, Duplicates, Duration, Keep, Op
 
 @dataclass(slots=True, kw_only=True)
 class PlanNode:
-    """One operator or leaf; `free` ones stand under a negation, where nothing is consumed.
+    """One operator or leaf.
 
-    What is consumed has happened all the same: `lasting` ones stand under a negation, a count or `xor` and keep it.
+    Nothing below a `free` node is consumed, since it is inside a negation. A `lasting` node (inside a negation, a count
+    or `xor`) keeps its instances when a detection consumes their events.
 
-    `id` numbers the nodes once the plan is whole. `roles` are all below it, `hidden` those that nothing above may refer
-    to, as they must not happen. `merges` are the `or` about whose branches all is decided here: from here on, the same
+    `id` numbers the nodes of a plan. `roles` are all roles below the node; `hidden` ones must not happen, so nothing
+    above may refer to them. `merges` lists the `or` nodes whose branches are merged here: from here on, the same
     events are one instance.
     """
 
@@ -32,7 +33,7 @@ class PlanNode:
 
     @property
     def visible(self) -> frozenset[str]:
-        """Roles that an instance fills."""
+        """The roles that an instance fills."""
         return self.roles - self.hidden
 
     @property
@@ -42,14 +43,14 @@ class PlanNode:
 
 
 NodeJoin: TypeAlias = tuple[tuple[ConditionSide, ...], tuple[ConditionSide, ...]]
-"""Sides of a part and of what it is joined to, one of them a single one: some key of the one is a key of the other."""
+"""The join sides of a part and of the steps before it; instances join if they share a key. One tuple has one side."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Part:
-    """A node as part of an operator: which duplicates it keeps, and how it is joined to what stands before.
+    """A node as part of an operator: which duplicates it keeps, and how it joins the parts before it.
 
-    `rest` are the conditions that still have to be asked where two instances have the one key of the join in common.
+    `other_conditions` must still be checked when two instances share the single key of the join.
     """
 
     node: PlanNode
@@ -57,21 +58,21 @@ class Part:
     conditions: list[Condition] = field(default_factory=list)
     key: tuple[ConditionSide, ...] = ()
     join: NodeJoin | None = None
-    rest: list[Condition] = field(default_factory=list)
+    other_conditions: list[Condition] = field(default_factory=list)
 
 
 @dataclass(slots=True, kw_only=True)
 class Absence:
-    """What must not happen: after step `after` (-1: before the first), or for a time of its own."""
+    """A negated part: it must not happen after step `after` (-1: before the first), or for its own `within`."""
 
     node: PlanNode
     after: int
     within: Duration | None = None
     conditions: list[Condition] = field(default_factory=list)
     join: NodeJoin | None = None
-    rest: list[Condition] = field(default_factory=list)
+    other_conditions: list[Condition] = field(default_factory=list)
     asks: frozenset[str] = frozenset()
-    """The roles beside its own that its conditions speak of."""
+    """The roles of other parts that its conditions refer to."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -86,7 +87,7 @@ class LeafNode(PlanNode):
 
 @dataclass(slots=True, kw_only=True)
 class TimeNode(PlanNode):
-    """A time event: every `period`, `shift` after midnight."""
+    """A time event: every `period`, starting `shift` after midnight."""
 
     period: Duration
     shift: Duration
@@ -98,7 +99,7 @@ Step: TypeAlias = Part | Absence
 
 @dataclass(slots=True, kw_only=True)
 class SequenceNode(PlanNode):
-    """Steps in order (an absence with its own time is one), and absences in between."""
+    """Steps in order, and absences between them; an absence with its own duration is a step."""
 
     steps: tuple[Step, ...]
     guards: tuple[Absence, ...]
@@ -112,7 +113,7 @@ class SequenceNode(PlanNode):
 
 @dataclass(slots=True, kw_only=True)
 class JointNode(PlanNode):
-    """A conjunction, or two parts in one of Allen's relations; `joins` has the sides by which two parts are equal."""
+    """A conjunction, or two parts in an Allen relation; `joins` has the sides by which two parts are equal."""
 
     parts: tuple[Part, ...]
     guards: tuple[Absence, ...]
@@ -128,15 +129,14 @@ class JointNode(PlanNode):
 
 @dataclass(slots=True, kw_only=True)
 class DisjunctionNode(PlanNode):
-    """Any of several; up to `apart`, conditions may tell its branches apart.
+    """Any of several parts; conditions may distinguish its branches up to the node `separate_until`.
 
-    `makers` are the nodes whose instances may stand for one of this, since it hands on what one branch found as it is:
-    all in it.
+    `node_ids` are this node and all below: a branch's instance may be passed on as it is.
     """
 
     parts: tuple[PlanNode, ...]
-    apart: PlanNode | None = field(default=None, repr=False, compare=False)
-    makers: frozenset[int] = field(default=frozenset(), repr=False, compare=False)
+    separate_until: PlanNode | None = field(default=None, repr=False, compare=False)
+    node_ids: frozenset[int] = field(default=frozenset(), repr=False, compare=False)
 
     @property
     def children(self) -> tuple[PlanNode, ...]:
@@ -145,7 +145,7 @@ class DisjunctionNode(PlanNode):
 
 @dataclass(slots=True, kw_only=True)
 class ExclusiveNode(PlanNode):
-    """One without the others."""
+    """Exactly one of several parts."""
 
     parts: tuple[PlanNode, ...]
     within: Duration
@@ -169,38 +169,38 @@ class NodeOverPart(PlanNode):
 
 @dataclass(slots=True, kw_only=True)
 class SilenceNode(NodeOverPart):
-    """Nothing for a time, again and again."""
+    """No instance of the part for a time, repeatedly."""
 
     within: Duration
 
 
 @dataclass(slots=True, kw_only=True)
 class SelectionNode(NodeOverPart):
-    """The i-th, for each value of the `key` where there is one; `ways` are `or` below with several readings."""
+    """The i-th instance, counted for each value of `key` if any; `unmerged` are `or` nodes with separate branches."""
 
     index: int
     within: Duration | None
     key: tuple[ConditionSide, ...] = ()
-    ways: tuple[DisjunctionNode, ...] = ()
+    unmerged: tuple[DisjunctionNode, ...] = ()
 
 
 @dataclass(slots=True, kw_only=True)
 class RepetitionNode(NodeOverPart):
-    """Several in a row, or only the `longest` row, for each value of the `key` where there is one."""
+    """Several instances in a row, or only the `longest` row, for each value of `key` if any."""
 
     least: int
     most: int | None
     within: Duration | None
     longest: bool = False
     key: tuple[ConditionSide, ...] = ()
-    ways: tuple[DisjunctionNode, ...] = ()
+    unmerged: tuple[DisjunctionNode, ...] = ()
 
 
 @dataclass(slots=True, kw_only=True)
 class GateNode(PlanNode):
-    """A part that has a choice of duplicates, a threshold or a consumption of its own.
+    """A part with its own choice of duplicates, threshold or consumption.
 
-    A `named` one is a pattern in its own right: conditions of others are asked of what it lets through.
+    A `named` gate is a pattern used by name: outer conditions apply to the instances it lets through.
     """
 
     part: Part
@@ -216,7 +216,7 @@ class GateNode(PlanNode):
 
     @property
     def plain(self) -> bool:
-        """Whether it chooses nothing and consumes nothing, so that it may be detected key by key."""
+        """Whether it chooses and consumes nothing, so that it can be detected for each key separately."""
         return not self.unique and not _chooses(self.part)
 
 
@@ -224,16 +224,16 @@ def _chooses(step: Part | Absence) -> bool:
     if isinstance(step, Part) and step.keep.keep is not Keep.ALL:
         return True
     steps = getattr(step.node, "steps", ()) or getattr(step.node, "parts", ())
-    return any(_chooses(one) for one in steps if isinstance(one, Part | Absence))
+    return any(_chooses(part) for part in steps if isinstance(part, Part | Absence))
 
 
-def takes(node: PlanNode) -> Duration | None:
-    """How long it may take from the first event of an instance until that is known; None if any time."""
+def longest_delay(node: PlanNode) -> Duration | None:
+    """The longest time from the first event of an instance until it is complete; None if unlimited."""
     if isinstance(node, LeafNode | TimeNode | SilenceNode):
         return 0
     longest = 0
     for child in node.children[:1] if isinstance(node, SequenceNode) else node.children:
-        time = takes(child)
+        time = longest_delay(child)
         if time is None:
             return None
         longest = max(longest, time)
@@ -242,10 +242,10 @@ def takes(node: PlanNode) -> Duration | None:
 
 
 NEAR: Final = 0.1
-"""Down to this probability, what might be the thing that must not happen counts against it."""
+"""Near matches of a negated part count against its absence down to this probability."""
 
-LEAST: Final = 0.1
-"""The threshold of a pattern that has none: three members at even odds pass, a silence full of near ones does not."""
+DEFAULT_THRESHOLD: Final = 0.1
+"""The default threshold of a pattern: three members at even odds pass, a silence with many near matches fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +261,7 @@ class Plan:
 
     @property
     def leaves(self) -> Iterator[LeafNode]:
-        """The primitive profiles."""
+        """The leaf nodes."""
         return (node for node in self.nodes if isinstance(node, LeafNode))
 
     @property
