@@ -174,11 +174,11 @@ async def _load(client: OverlayClient, count: int) -> None:
 
 def _repair(quick: bool) -> Rows:
     """Simulated, with the latency of a loopback: until no neighbour knows a node that is silent, as a frozen one is."""
-    from likewise.overlay.simulation.world import Weather
+    from likewise.overlay.simulation.world import NetworkConditions
 
     took = []
     for seed in range(5 if quick else 200):
-        sim = Simulation(seed=seed, weather=Weather(low=100, high=2_000))
+        sim = Simulation(seed=seed, conditions=NetworkConditions(low=100, high=2_000))
         rings: list[Ring] = []
         for number in range(8):
             ring = Ring(Peer(key_of(f"{seed} {number}")), RingSettings())

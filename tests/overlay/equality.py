@@ -21,8 +21,8 @@ def expected(subscriptions: list[Subscription], events: list[Event], *, since: i
     engine = Engine()
     engine.subscribe(subscriptions)
     engine.advance(since)
-    told = [notification for event in events for notification in engine.publish(event)]
-    return Counter(signature(each) for each in told + engine.advance(until))
+    reported = [notification for event in events for notification in engine.publish(event)]
+    return Counter(signature(each) for each in reported + engine.advance(until))
 
 
 def build(composite: Composite, *others: Composite) -> list[Subscription]:
@@ -53,4 +53,4 @@ def tells_what_the_engine_tells(patterns: list[Composite], trace: list[Event], n
         # The last moment of which the overlay can be sure.
         until = world.sim.now - world.settings.slack * levels_of(decompose(each))
         want += expected([each], events, since=since, until=until)
-    assert world.told() == want
+    assert world.reported() == want

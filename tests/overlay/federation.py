@@ -1,4 +1,4 @@
-"""Federations to test with: nodes in a simulation, and what each subscription was told."""
+"""Federations to test with: nodes in a simulation, and what each subscription was reported."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from likewise.events import Event
 from likewise.language import Composite, Subscription, parse, parse_subscription
-from likewise.overlay import Peer, RingSettings, Simulation, Weather, key_of
+from likewise.overlay import NetworkConditions, Peer, RingSettings, Simulation, key_of
 from likewise.overlay.cube.items import Report, TopicHit
 from likewise.overlay.node.catalogue import MatchingClassifier, TopicCatalogue
 from likewise.overlay.node.node import NodeSettings, OverlayNode
@@ -26,7 +26,7 @@ class Federation:
         count: int,
         *,
         seed: int = 1,
-        weather: Weather | None = None,
+        conditions: NetworkConditions | None = None,
         static: bool = True,
         settings: NodeSettings | None = None,
         wire: Any = None,
@@ -34,7 +34,7 @@ class Federation:
         **options: Any,
     ) -> None:
         self.random = random.Random(seed)
-        self.sim = Simulation(seed=seed, weather=weather, wire=wire)
+        self.sim = Simulation(seed=seed, conditions=conditions, wire=wire)
         self.sim.after = self._collect
         self.got: list[tuple[str, Report]] = []
         self.acknowledged: set[bytes] = set()
@@ -54,7 +54,7 @@ class Federation:
 
     def _collect(self, machine: Any) -> None:
         for delivery in machine.deliveries:
-            self.got.append((machine.own[delivery.subscription].name, delivery.report))
+            self.got.append((machine.subscriptions[delivery.subscription].name, delivery.report))
             machine.acknowledge(delivery)
         machine.deliveries.clear()
         self.acknowledged.update(machine.acknowledged)
@@ -63,13 +63,13 @@ class Federation:
     def join(self, *, settle: Any = None) -> OverlayNode:
         me = Peer(key_of(f"node {len(self.nodes)}"))
         node = OverlayNode(me, self.settings, classify=self.classify, **self.options)
-        gates = [ready.me for ready in self.living if ready.ring.joined]
+        bootstrap = [ready.me for ready in self.living if ready.ring.joined]
         self.sim.add(node)
         if settle is not None:
             node.ring.settle(*settle(me.id))
             node.start(self.sim.now)
         else:
-            node.start(self.sim.now, self.random.sample(gates, min(3, len(gates))))
+            node.start(self.sim.now, self.random.sample(bootstrap, min(3, len(bootstrap))))
         self.sim.touch(me.id)
         self.nodes.append(node)
         return node
@@ -104,7 +104,7 @@ class Federation:
             self.sim.at(max(event.span[1], self.sim.now), lambda event=event: self.publish(event))
         self.sim.run((events[-1].span[1] if events else self.sim.now) + wait)
 
-    def told(self) -> Counter[tuple[Any, ...]]:
+    def reported(self) -> Counter[tuple[Any, ...]]:
         return Counter((name, *report.signature) for name, report in self.got)
 
     def root(self, name: str) -> OverlayNode:

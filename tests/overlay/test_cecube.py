@@ -9,7 +9,7 @@ from likewise.events import Event
 from likewise.language import parse
 from likewise.overlay.cube.cells import Cube, fits
 from likewise.overlay.cube.decompose import Compound, Pairing, ProfileTopic, decompose
-from likewise.overlay.cube.items import Carried, Item
+from likewise.overlay.cube.items import Item, MatchedEvent
 from likewise.overlay.cube.plane import ANY, Plane, Subscriber
 from likewise.overlay.node.node import OverlayNode
 from likewise.overlay.ring.contacts import SECOND
@@ -61,7 +61,7 @@ def test_figure_2_a_shared_composite_is_decomposed_once() -> None:
     """sub1 was there first: sub2 only adds itself to the SIM of CE1, and nothing is routed to e1 and e2 again."""
     figure = Figure()
     node = figure.root(figure.e1.key)
-    assert len(node.keeper.stores[figure.e1.key].interests) == 1
+    assert len(node.replication.stores[figure.e1.key].interests) == 1
 
 
 def test_figure_6_the_cube_of_ce2_at_its_root() -> None:
@@ -134,12 +134,12 @@ def test_a_useless_event_goes_no_further_than_its_topic_or_composite() -> None:
     publish(figure, "chess", 1)
     assert figure.world.sim.counts["Route"] == 0, "nobody wants it: its entry node drops it"
     publish(figure, "football match", 2)
-    assert not figure.root(figure.ce2.key).keeper.stores[figure.ce2.key].log
+    assert not figure.root(figure.ce2.key).replication.stores[figure.ce2.key].log
 
 
 def test_unsubscribing_undoes_everything() -> None:
     figure = Figure(both=False)
-    [name] = figure.subscriber2.own
+    [name] = figure.subscriber2.subscriptions
     figure.subscriber2.unsubscribe(figure.world.sim.now, name)
     figure.world.sim.touch(figure.subscriber2.me.id)
     figure.world.run(5 * SECOND)
@@ -151,7 +151,7 @@ def test_unsubscribing_undoes_everything() -> None:
 
 def test_unsubscribing_leaves_what_others_share() -> None:
     figure = Figure()
-    [name] = figure.subscriber2.own
+    [name] = figure.subscriber2.subscriptions
     figure.subscriber2.unsubscribe(figure.world.sim.now, name)
     figure.world.sim.touch(figure.subscriber2.me.id)
     figure.world.run(5 * SECOND)
@@ -169,7 +169,7 @@ def test_a_plane_tells_times_apart() -> None:
 
 def item(name: str, start: int, end: int) -> Item:
     event = Event(name, (("a", 1),), (), start, end)
-    return Item.of(Carried.of(key_of(name), event, ()))
+    return Item.of(MatchedEvent.of(key_of(name), event, ()))
 
 
 @pytest.mark.parametrize(

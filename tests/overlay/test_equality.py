@@ -1,4 +1,4 @@
-"""What the overlay tells is what one engine would have told, on random patterns and traces."""
+"""What the overlay tells is what one engine would have reported, on random patterns and traces."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from likewise.engine import Engine
 from likewise.events import Event
 from likewise.language import Composite, parse
 from likewise.matching import Matcher
-from likewise.overlay import MatchingClassifier, Weather, decompose
+from likewise.overlay import MatchingClassifier, NetworkConditions, decompose
 from likewise.overlay.cube.decompose import is_open, levels_of
 from likewise.overlay.ring.contacts import SECOND
 from likewise.testing import TableMeasure
@@ -62,7 +62,7 @@ def test_probabilities_are_those_of_the_detector(composite: Composite, trace: li
     detector.advance(since)
     found = [found for event in events for found in detector.publish(event)]
     found += detector.advance(world.sim.now - world.settings.slack * levels_of(decompose(subscription)))
-    assert world.told() == Counter(each.signature for each in found)
+    assert world.reported() == Counter(each.signature for each in found)
 
 
 def test_approximate_members_and_conditions_are_those_of_the_engine() -> None:
@@ -89,25 +89,25 @@ def test_approximate_members_and_conditions_are_those_of_the_engine() -> None:
     engine = Engine(**options)
     engine.subscribe(parse(text))
     engine.advance(since)
-    told = Counter(signature(each) for event in events for each in engine.publish(event))
-    assert len(told) >= 3
-    assert world.told() == told
+    reported = Counter(signature(each) for event in events for each in engine.publish(event))
+    assert len(reported) >= 3
+    assert world.reported() == reported
 
 
 @settings(max_examples=12, **QUIET)
 @given(st.lists(composites(), min_size=1, max_size=3), traces(), st.integers(0, 99))
 def test_bad_weather_neither_loses_nor_doubles(patterns: list[Composite], trace: list[Event], seed: int) -> None:
-    """Loss, duplication and reordering; patterns that depend on their own events alone are told exactly."""
+    """Loss, duplication and reordering; patterns that depend on their own events alone are reported exactly."""
     subscriptions = [each for each in build(*patterns) if is_open(each, {})]
     assume(subscriptions)
-    weather = Weather(loss=0.05, duplication=0.1, reordering=0.2)
-    world = Federation(7, seed=seed, weather=weather, static=False)
+    conditions = NetworkConditions(loss=0.05, duplication=0.1, reordering=0.2)
+    world = Federation(7, seed=seed, conditions=conditions, static=False)
     world.subscribe(subscriptions)
     since = world.sim.now
     world.run(20 * SECOND)
     events = timed(trace, world.sim.now)
     world.play(events, wait=60 * SECOND)
-    assert world.told() == expected(subscriptions, events, since=since, until=world.sim.now)
+    assert world.reported() == expected(subscriptions, events, since=since, until=world.sim.now)
 
 
 @pytest.mark.parametrize("seed", [pytest.param(seed, marks=[pytest.mark.slow] if seed else []) for seed in range(6)])
@@ -147,11 +147,11 @@ def test_churn_loses_nothing_acknowledged_and_tells_nothing_twice(seed: int) -> 
 
         world.sim.at(at + 3 * SECOND, leave)
     world.play(events, wait=40 * SECOND)
-    told = world.told()
+    reported = world.reported()
     acknowledged = [event for event in events if world.publications[event.id] in world.acknowledged]
     least = expected(subscriptions, acknowledged, since=since, until=world.sim.now)
     most = expected(subscriptions, events, since=since, until=world.sim.now)
     assert len(acknowledged) >= 50
-    assert [each for each, count in told.items() if count > 1] == []
-    assert least - told == Counter()
-    assert told - most == Counter()
+    assert [each for each, count in reported.items() if count > 1] == []
+    assert least - reported == Counter()
+    assert reported - most == Counter()

@@ -13,21 +13,21 @@ from likewise.errors import InputError
 from likewise.events import Event
 from likewise.overlay import Peer, key_of
 from likewise.overlay.cube.decompose import Compound, Pairing, ProfileTopic
-from likewise.overlay.cube.items import Carried, Item, Report, TopicHit, id_of
+from likewise.overlay.cube.items import Item, MatchedEvent, Report, TopicHit, id_of
 from likewise.overlay.cube.plane import Subscriber
 from likewise.overlay.node import wire as w
 from likewise.overlay.ring import messages as m
 from likewise.overlay.ring.contacts import SECOND
 
 KEY, ID, PEER = key_of("key"), id_of("id"), Peer(key_of("peer"), "127.0.0.1:1")
-ITEM = Item.of(Carried.of(ID, Event("e", (("kind", "a"),), (), 1, 2), (TopicHit(KEY, 0.5, (("kind", 0, 1.0),)),)))
+ITEM = Item.of(MatchedEvent.of(ID, Event("e", (("kind", "a"),), (), 1, 2), (TopicHit(KEY, 0.5, (("kind", 0, 1.0),)),)))
 TOPIC = ProfileTopic("p: {kind = a}")
 FAN = Subscriber("fan", KEY, 3, "p: {kind = a} and {kind = b}\n", 1, 2)
 WHOLE = Compound((TOPIC, ProfileTopic("p: {kind = b}")), Pairing("and", 5), FAN.source)
 INTEREST = w.Interest(WHOLE, FAN)
 OFFER = w.Offer(KEY, ITEM, "tx", (INTEREST,))
 EPOCH = (2, KEY)
-STATE = w.StoreState((INTEREST,), (("fan", 1),), (OFFER,), (ID,), (w.Mark("fan", b"state", 3, (ID,)),))
+STATE = w.StoreState((INTEREST,), (("fan", 1),), (OFFER,), (ID,), (w.Checkpoint("fan", b"state", 3, (ID,)),))
 REPORT = Report(ID, 2, 1, 2, 0.5, ("a",), (b'{"id":"e","attributes":{"a":1}}',))
 
 SAMPLES: list[Any] = [
@@ -43,20 +43,20 @@ SAMPLES: list[Any] = [
     m.HopAck((1, 2)),
     m.Route(KEY, 1, PEER, m.Join(PEER), 2),
     m.Route(KEY, 1, PEER, w.Parcel(ID, INTEREST, KEY, EPOCH), 2),
-    m.Route(KEY, 1, PEER, w.Parcel(ID, w.Disinterest(TOPIC, FAN)), 2),
+    m.Route(KEY, 1, PEER, w.Parcel(ID, w.EndInterest(TOPIC, FAN)), 2),
     m.Route(KEY, 1, PEER, w.Parcel(ID, OFFER), 2),
     m.Route(KEY, 1, PEER, w.Parcel(ID, w.ReportNotice("fan", REPORT)), 2),
-    m.Route(KEY, 1, PEER, w.Copy(KEY, EPOCH, 3, STATE, True), 2),
+    m.Route(KEY, 1, PEER, w.StateTransfer(KEY, EPOCH, 3, STATE, True), 2),
     w.ParcelReceipt((ID,)),
     w.Refusal(ID, KEY, EPOCH),
     w.Replicate(KEY, EPOCH, 1, OFFER),
     w.Replicate(KEY, EPOCH, 1, w.Trim((ID,))),
-    w.Replicated(KEY, EPOCH, -1),
-    w.Copy(KEY, EPOCH, 3, STATE),
+    w.ReplicateAck(KEY, EPOCH, -1),
+    w.StateTransfer(KEY, EPOCH, 3, STATE),
     w.Fenced(KEY, EPOCH),
-    w.Topics((w.Listed(TOPIC, 1, True, (INTEREST,)),), KEY, 2, True),
-    w.TopicsKnown(2),
-    w.AskTopics((1, 2, 3)),
+    w.TopicUpdate((w.CatalogueEntry(TOPIC, 1, True, (INTEREST,)),), KEY, 2, True),
+    w.TopicUpdateAck(2),
+    w.TopicRequest((1, 2, 3)),
 ]
 
 
@@ -115,7 +115,7 @@ def test_a_rendezvous_of_an_earlier_epoch_cannot_report() -> None:
     world = Federation(6, seed=4)
     [(node, name)] = world.subscribe("p: {kind = a}", at=world.nodes[2])
     world.run(3 * SECOND)
-    source = node.own[name].tree.key
+    source = node.subscriptions[name].tree.key
 
     def tell(number: int, epoch: int) -> None:
         report = Report(id_of(str(number)), 1, 1, 1, 1.0, ("p",), REPORT.raw)

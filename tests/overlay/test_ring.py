@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from likewise.overlay import LeafSet, Peer, Ring, RingSettings, RoutingTable, Weather, key_of
+from likewise.overlay import LeafSet, NetworkConditions, Peer, Ring, RingSettings, RoutingTable, key_of
 from likewise.overlay.ring import messages as m
 from likewise.overlay.ring.contacts import SECOND
 from likewise.overlay.ring.ids import SPAN, distance, key_from, nearness, number_of, shared_digits
@@ -103,7 +103,7 @@ def test_two_halves_find_each_other_after_a_partition() -> None:
 
 def test_bad_weather_loses_no_message() -> None:
     """Every hop is acknowledged, so loss and reordering only cost time; a copy may arrive twice."""
-    world = RingWorld(30, seed=6, weather=Weather(loss=0.05, duplication=0.05, reordering=0.1))
+    world = RingWorld(30, seed=6, conditions=NetworkConditions(loss=0.05, duplication=0.05, reordering=0.1))
     routed = world.route(100, wait=20 * SECOND)
     assert all(world.root(key).id in nodes for key, nodes in routed)
 
@@ -121,8 +121,8 @@ def test_nodes_that_join_and_leave_at_once_find_their_places() -> None:
 
 
 def test_the_same_seed_gives_the_same_messages() -> None:
-    weather = Weather(loss=0.02, duplication=0.02, reordering=0.05)
-    runs = [RingWorld(20, seed=8, weather=weather) for _ in range(2)]
+    conditions = NetworkConditions(loss=0.02, duplication=0.02, reordering=0.05)
+    runs = [RingWorld(20, seed=8, conditions=conditions) for _ in range(2)]
     assert runs[0].sim.counts == runs[1].sim.counts
     assert runs[0].route(20) == runs[1].route(20)
 

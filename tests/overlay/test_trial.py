@@ -1,4 +1,4 @@
-"""Trials of whole federations: nothing that was acknowledged is missing, and nothing is told twice."""
+"""Trials of whole federations: nothing that was acknowledged is missing, and nothing is reported twice."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def test_a_simulation_draws_what_it_did(tmp_path: Path, capsys: pytest.CaptureFi
     pytest.importorskip("vl_convert")
     size = ["--nodes", "20", "--composites", "5", "--topics", "10", "--events", "50"]
     assert run(["overlay", "simulate", *size, "--out", str(tmp_path / "charts")]) == 0
-    told = capsys.readouterr()
-    assert "80 of 80 simulated seconds" in told.err
-    assert "told twice                     0\n" in told.out
+    reported = capsys.readouterr()
+    assert "80 of 80 simulated seconds" in reported.err
+    assert "told twice                     0\n" in reported.out
     drawn = sorted(path.name for path in (tmp_path / "charts").iterdir())
     assert drawn == ["delays.png", "load.png", "messages.png"]
     assert all((tmp_path / "charts" / name).read_bytes().startswith(b"\x89PNG") for name in drawn)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from likewise.overlay import Peer, Ring, RingSettings, Simulation, Weather, key_of
+from likewise.overlay import NetworkConditions, Peer, Ring, RingSettings, Simulation, key_of
 from likewise.overlay.ring.contacts import SECOND, RingArrival
 from likewise.overlay.ring.ids import nearness, number_of
 
@@ -12,9 +12,11 @@ from likewise.overlay.ring.ids import nearness, number_of
 class RingWorld:
     """Rings in a simulation, and what arrived at each."""
 
-    def __init__(self, count: int, *, seed: int = 1, weather: Weather | None = None, apart: int = 50_000) -> None:
+    def __init__(
+        self, count: int, *, seed: int = 1, conditions: NetworkConditions | None = None, apart: int = 50_000
+    ) -> None:
         self.random = random.Random(seed)
-        self.sim = Simulation(seed=seed, weather=weather)
+        self.sim = Simulation(seed=seed, conditions=conditions)
         self.arrived: list[tuple[Peer, RingArrival]] = []
         self.rings: list[Ring] = []
         self.sim.after = self._collect
@@ -30,9 +32,9 @@ class RingWorld:
 
     def join(self) -> Ring:
         ring = Ring(Peer(key_of(f"node {len(self.rings)}")), RingSettings(heartbeat=SECOND // 2))
-        gates = [ready.me for ready in self.living if ready.joined]
+        bootstrap = [ready.me for ready in self.living if ready.joined]
         self.sim.add(ring)
-        ring.start(self.sim.now, self.random.sample(gates, min(3, len(gates))))
+        ring.start(self.sim.now, self.random.sample(bootstrap, min(3, len(bootstrap))))
         self.sim.touch(ring.me.id)
         self.rings.append(ring)
         return ring

@@ -3,7 +3,7 @@
 from likewise.overlay.cube import Compound, Cube, Plane, ProfileTopic, Report, decompose
 from likewise.overlay.node import MatchingClassifier, NodeSettings, OverlayNode, TopicCatalogue
 from likewise.overlay.ring import Key, LeafSet, Peer, Ring, RingSettings, RoutingTable, key_of, short
-from likewise.overlay.simulation import Simulation, Weather
+from likewise.overlay.simulation import NetworkConditions, Simulation
 
 __all__ = [
     "Compound",
@@ -11,6 +11,7 @@ __all__ = [
     "Key",
     "LeafSet",
     "MatchingClassifier",
+    "NetworkConditions",
     "NodeSettings",
     "OverlayNode",
     "Peer",
@@ -22,7 +23,6 @@ __all__ = [
     "RoutingTable",
     "Simulation",
     "TopicCatalogue",
-    "Weather",
     "decompose",
     "key_of",
     "short",

@@ -38,7 +38,7 @@ class CubeValueSet:
         return int(any(self.flags.values()))
 
 
-class CubeMeeting:
+class JoinState:
     """What came of two members, and the pairs that stand in one relationship, in whatever order they come."""
 
     def __init__(self, members: tuple[Key, ...], join: Pairing) -> None:
@@ -106,7 +106,7 @@ class Cube:
 
     def __init__(self) -> None:
         self.cells: dict[tuple[Key, Key, Key], CubeValueSet] = {}
-        self.meetings: dict[Key, dict[str, CubeMeeting]] = {}
+        self.joins: dict[Key, dict[str, JoinState]] = {}
         self._composites: dict[Key, tuple[Key, ...]] = {}
         self._matrix: dict[Key, set[tuple[Key, Key]]] = {}
         self._of_member: dict[Key, dict[Key, None]] = {}
@@ -121,9 +121,9 @@ class Cube:
         relationship = join.text
         if new:
             self._composites[composite] = members
-        meetings = self.meetings.setdefault(composite, {})
-        if relationship not in meetings:
-            meetings[relationship] = CubeMeeting(members, join)
+        joins = self.joins.setdefault(composite, {})
+        if relationship not in joins:
+            joins[relationship] = JoinState(members, join)
         for member in members:
             cell = self.cells.setdefault((composite, member, time), CubeValueSet())
             self._matrix.setdefault(composite, set()).add((member, time))
@@ -143,14 +143,14 @@ class Cube:
             if relationship in cell.sim and not siv:
                 del cell.sim[relationship]
                 del cell.flags[relationship]
-                self.meetings[composite].pop(relationship, None)
+                self.joins[composite].pop(relationship, None)
             if not cell.sim:
                 del self.cells[key]
                 self._matrix[composite].discard(key[1:])
         if self._matrix.get(composite):
             return False
         self._matrix.pop(composite, None)
-        self.meetings.pop(composite, None)
+        self.joins.pop(composite, None)
         for member in self._composites.pop(composite, ()):
             composites = self._of_member.get(member, {})
             composites.pop(composite, None)
@@ -183,7 +183,7 @@ class Cube:
 
     def relationships(self, composite: Key) -> list[str]:
         """How the members of a composite are related, as its subscribers want."""
-        return list(self.meetings.get(composite, ()))
+        return list(self.joins.get(composite, ()))
 
     def subscribers(self, composite: Key, relationship: str) -> list[Subscriber]:
         """The SIV of a relationship."""
@@ -201,13 +201,13 @@ class Cube:
             return
         cell.end = item.end
         for relationship in cell.flags:
-            meeting = self.meetings[composite][relationship]
-            self._lower(sequence, member, relationship, meeting.join)
+            state = self.joins[composite][relationship]
+            self._lower(sequence, member, relationship, state.join)
             if self.awaited(composite, relationship):
                 # Someone is still awaited: it cannot be complete.
-                meeting.held[member][item.id] = item
+                state.held[member][item.id] = item
             else:
-                for made in meeting.take(member, item):
+                for made in state.take(member, item):
                     yield relationship, made
 
     def _lower(self, sequence: dict[Key, CubeValueSet], member: Key, relationship: str, join: Pairing) -> None:
@@ -219,7 +219,7 @@ class Cube:
     def lower(self, composite: Key, member: Key, relationship: str) -> int:
         """The flags alone, as the paper has them: how many are still up; at none, all go up for the next time."""
         sequence = self.cell_sequence(composite)
-        self._lower(sequence, member, relationship, self.meetings[composite][relationship].join)
+        self._lower(sequence, member, relationship, self.joins[composite][relationship].join)
         left = self.awaited(composite, relationship)
         if not left:
             for cell in sequence.values():
@@ -233,11 +233,11 @@ class Cube:
     def expire(self, composite: Key, now: Instant, *, grace: int) -> list[Id]:
         """Forget what is too old for its window; a member of which nothing is left is awaited again."""
         gone: list[Id] = []
-        for relationship, meeting in self.meetings.get(composite, {}).items():
-            if meeting.join.within is None:
+        for relationship, state in self.joins.get(composite, {}).items():
+            if state.join.within is None:
                 continue
-            gone += meeting.drop(now - meeting.join.within - grace)
+            gone += state.drop(now - state.join.within - grace)
             for member, cell in self.cell_sequence(composite).items():
-                if meeting.join.op != "or" and not meeting.held[member]:
+                if state.join.op != "or" and not state.held[member]:
                     cell.flags[relationship] = 1
         return gone

@@ -9,7 +9,7 @@ from likewise.composite import Composer, Detection, Hit
 from likewise.events import Event, Instant, Value, normalise
 from likewise.language import Options, Profile, Subscription, parse
 from likewise.overlay.cube.decompose import NAME, topic_of
-from likewise.overlay.cube.items import Carried, Report, TopicHit, id_of
+from likewise.overlay.cube.items import MatchedEvent, Report, TopicHit, id_of
 from likewise.overlay.ring.ids import Key
 from likewise.semantics import Measure
 
@@ -38,9 +38,9 @@ class PatternRun:
             _plain_key(wanted.profile, wanted.options): number for number, wanted in self._composer.profiles.items()
         }
 
-    def publish(self, carried: Carried) -> list[Detection]:
+    def publish(self, matched: MatchedEvent) -> list[Detection]:
         """An event with its hits."""
-        return self.publish_event(carried.event(), carried.hits)
+        return self.publish_event(matched.event(), matched.hits)
 
     def publish_event(self, event: Event, found: tuple[TopicHit, ...]) -> list[Detection]:
         """An event, and what entry nodes found."""
@@ -74,7 +74,7 @@ def mapped_of(event: Event, hit: TopicHit) -> dict[str, tuple[tuple[Value, float
     return {name: tuple(values.items()) for name, values in out.items()} or None
 
 
-def verify(source: str, parts: Sequence[Carried], *, measure: Measure | None = None) -> list[Report]:
+def verify(source: str, parts: Sequence[MatchedEvent], *, measure: Measure | None = None) -> list[Report]:
     """What a whole pattern makes of these events alone, all of them.
 
     For a pattern whose detections depend on nothing but their own events, this is the definition.
@@ -91,16 +91,16 @@ def verify(source: str, parts: Sequence[Carried], *, measure: Measure | None = N
     ]
 
 
-def report_of(detection: Detection, members: Sequence[Carried | None]) -> Report:
+def report_of(detection: Detection, members: Sequence[MatchedEvent | None]) -> Report:
     """A detection as its subscriber gets it; two of the same events in the same roles are one."""
     # A silence has no members: its span and probability tell it from others that are known at the same moment.
     parts: list[str | bytes] = [f"{detection.time} {detection.start} {detection.end} {detection.probability:.9f}"]
-    for name, carried, event in zip(detection.names, members, detection.members, strict=True):
+    for name, matched, event in zip(detection.names, members, detection.members, strict=True):
         # Two time events differ in their time alone.
-        parts += [name, _moment(event) if carried is None else carried.id]
+        parts += [name, _moment(event) if matched is None else matched.id]
     raw = tuple(
-        _moment(event) if carried is None else carried.raw
-        for carried, event in zip(members, detection.members, strict=True)
+        _moment(event) if matched is None else matched.raw
+        for matched, event in zip(members, detection.members, strict=True)
     )
     return Report(
         id_of(*parts),
@@ -118,8 +118,8 @@ def _moment(event: Event) -> bytes:
     return b"@%d" % event.span[1]
 
 
-def report_of_event(carried: Carried, topic: Key) -> Report:
+def report_of_event(matched: MatchedEvent, topic: Key) -> Report:
     """A single event for a subscriber of its topic."""
-    [hit] = [hit for hit in carried.hits if hit.topic == topic]
-    span = carried.end, carried.start, carried.end
-    return Report(id_of(carried.id), *span, hit.probability, (NAME,), (carried.raw,))
+    [hit] = [hit for hit in matched.hits if hit.topic == topic]
+    span = matched.end, matched.start, matched.end
+    return Report(id_of(matched.id), *span, hit.probability, (NAME,), (matched.raw,))

@@ -38,7 +38,7 @@ class TopicHit(msgspec.Struct, frozen=True, array_like=True, gc=False):
     values: tuple[tuple[str, int, float], ...] = ()
 
 
-class Carried(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class MatchedEvent(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """An event on its way, as a JSON line, with all topics that it matches; `id` is that of its publication."""
 
     id: Id
@@ -49,7 +49,7 @@ class Carried(msgspec.Struct, frozen=True, array_like=True, gc=False):
     hits: tuple[TopicHit, ...]
 
     @classmethod
-    def of(cls, id: Id, event: Event, hits: tuple[TopicHit, ...]) -> Carried:
+    def of(cls, id: Id, event: Event, hits: tuple[TopicHit, ...]) -> MatchedEvent:
         """An event that was matched."""
         start, end = event.span
         return cls(id, encode_line(event), event.id, start, end, hits)
@@ -68,15 +68,15 @@ class Item(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One event, or several that were put together; `first` is the time of the earliest, `end` that of the last."""
 
     id: Id
-    parts: tuple[Carried, ...]
+    parts: tuple[MatchedEvent, ...]
     first: Instant
     start: Instant
     end: Instant
 
     @classmethod
-    def of(cls, carried: Carried) -> Item:
+    def of(cls, matched: MatchedEvent) -> Item:
         """A single event."""
-        return cls(carried.id, (carried,), carried.end, carried.start, carried.end)
+        return cls(matched.id, (matched,), matched.end, matched.start, matched.end)
 
     def with_other(self, other: Item) -> Item:
         """Two items as one, whichever came first."""
@@ -95,8 +95,8 @@ class Item(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return frozenset(part.id for part in self.parts)
 
 
-def _order(carried: Carried) -> Any:
-    return carried.order
+def _order(matched: MatchedEvent) -> Any:
+    return matched.order
 
 
 def _moment(raw: bytes) -> Event:

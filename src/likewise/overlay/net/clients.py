@@ -136,7 +136,7 @@ def _decoded(decode: Any, data: bytes) -> Any:
         raise InputError(f"not a message between node and client: {error}") from None
 
 
-class BatchedFrames:
+class FrameWriter:
     """Messages on a connection: those of one turn of the loop go out in one frame."""
 
     def __init__(self, writer: asyncio.StreamWriter) -> None:
@@ -163,7 +163,7 @@ class Session:
     """A client at its node."""
 
     def __init__(self, writer: asyncio.StreamWriter) -> None:
-        self._post = BatchedFrames(writer)
+        self._post = FrameWriter(writer)
 
     def send(self, answer: Any) -> None:
         """Answer; a client that has gone will ask again elsewhere."""
@@ -175,7 +175,7 @@ class Session:
 
 
 @dataclass(slots=True)
-class FollowedPatterns:
+class ClientSubscription:
     """A subscription of the client, and what came for it."""
 
     request: Subscribe
@@ -207,9 +207,9 @@ class OverlayClient:
         self._timeout = timeout
         self._on_wait = on_wait
         self._silence = 0.0
-        self._post: BatchedFrames | None = None
+        self._post: FrameWriter | None = None
         self._waiting: dict[Id, tuple[Publish, asyncio.Future[None]]] = {}
-        self._wanted: dict[str, FollowedPatterns] = {}
+        self._wanted: dict[str, ClientSubscription] = {}
         self._status: asyncio.Future[str] | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._connected = asyncio.Event()
@@ -268,7 +268,7 @@ class OverlayClient:
         reader, writer = await dial(address, self._context, timeout=self._patience)
         try:
             writer.write(frame([pack(Hello("client"))]))
-            self._post = BatchedFrames(writer)
+            self._post = FrameWriter(writer)
             for wanted in self._wanted.values():
                 self._send(wanted.request)
             for request, _ in self._waiting.values():
@@ -276,7 +276,7 @@ class OverlayClient:
             self._connected.set()
             while True:
                 for data in await read_frame(reader):
-                    self._hear(_decoded(_answers.decode, data))
+                    self._receive(_decoded(_answers.decode, data))
         finally:
             self._post = None
             await shut(writer)
@@ -285,7 +285,7 @@ class OverlayClient:
         if self._post is not None:
             self._post.put(pack(request))
 
-    def _hear(self, answer: Any) -> None:
+    def _receive(self, answer: Any) -> None:
         self._silence = 0.0
         if isinstance(answer, Published):
             self._settle(answer.number)
@@ -384,7 +384,7 @@ class OverlayClient:
         """Subscribe, and wait until the subscription is in place; gives its id."""
         self._check_alive()
         request = Subscribe(f"{uuid.uuid4().hex}-{name}", source, name, since)
-        wanted = self._wanted[request.id] = FollowedPatterns(request)
+        wanted = self._wanted[request.id] = ClientSubscription(request)
         self._send(request)
         try:
             await wanted.ready.wait()

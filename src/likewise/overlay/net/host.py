@@ -31,7 +31,7 @@ from likewise.overlay.ring.ids import Key
 from likewise.overlay.ring.tables import Peer
 
 QUEUE: Final = 10_000
-GATE_ATTEMPTS: Final = 60
+JOIN_ATTEMPTS: Final = 60
 """How often, twice a second, a new node tries to reach the node through which it joins."""
 ROOM: Final = 2_000
 """Parcels under way from which on publishers have to wait."""
@@ -69,7 +69,7 @@ class Link:
                 reader, writer = await dial(self.peer.address, self.host.outward)
                 ended = asyncio.ensure_future(self._end(reader))
                 try:
-                    await self._pump(writer, ended)
+                    await self._process(writer, ended)
                 finally:
                     if ended.done():
                         # There is nobody to say farewell to, and others wait to hear whether the peer is gone.
@@ -90,7 +90,7 @@ class Link:
             await reader.read()
         self._some.set()
 
-    async def _pump(self, writer: asyncio.StreamWriter, ended: asyncio.Future[None]) -> None:
+    async def _process(self, writer: asyncio.StreamWriter, ended: asyncio.Future[None]) -> None:
         if _peer_id(writer) != self.peer.id:
             raise InputError("another node answers at this address")
         writer.write(frame([c.pack(c.Hello("node", self.host.node.me.address))]))
@@ -139,18 +139,18 @@ class NodeHost:
             )
         except OSError as error:
             raise MissingError(f"cannot listen at {self.where[0]}:{self.where[1]}: {error.strerror}") from None
-        gates = [await self._gate(address) for address in join]
-        self.node.start(now(), [gate for gate in gates if gate is not None])
+        bootstrap = [await self._peer_at(address) for address in join]
+        self.node.start(now(), [gate for gate in bootstrap if gate is not None])
         self._settle()
 
-    async def _gate(self, address: str) -> Peer | None:
+    async def _peer_at(self, address: str) -> Peer | None:
         """Who listens at an address; None for this node itself."""
-        for attempt in range(GATE_ATTEMPTS):
+        for attempt in range(JOIN_ATTEMPTS):
             try:
                 _, writer = await dial(address, self.outward)
                 break
             except (OSError, TimeoutError) as error:
-                if attempt == GATE_ATTEMPTS - 1:
+                if attempt == JOIN_ATTEMPTS - 1:
                     hint = "is it running, and of this federation?"
                     raise MissingError(f"no node answers at {address}: {error}", hint=hint) from None
                 await asyncio.sleep(0.5)
@@ -183,7 +183,7 @@ class NodeHost:
             [first] = await read_frame(reader)
             hello = c.decode_hello(first)
             if hello.kind == "node":
-                await self._hear(reader, Peer(_peer_id(writer), hello.address))
+                await self._receive(reader, Peer(_peer_id(writer), hello.address))
             else:
                 await self._serve(c.Session(writer), reader)
         except (OSError, asyncio.IncompleteReadError, ValueError, LikewiseError) as error:
@@ -194,7 +194,7 @@ class NodeHost:
             self._tasks.discard(task)
             await shut(writer)
 
-    async def _hear(self, reader: asyncio.StreamReader, sender: Peer) -> None:
+    async def _receive(self, reader: asyncio.StreamReader, sender: Peer) -> None:
         node = self.node
         while True:
             frames = await read_frame(reader)

@@ -1,4 +1,4 @@
-"""One broker of the overlay: entry, hop and rendezvous, without clock, sockets or chance."""
+"""One broker of the overlay: entry node, router and rendezvous, without clock, sockets or randomness."""
 
 from likewise.overlay.node.catalogue import MatchingClassifier, TopicCatalogue
 from likewise.overlay.node.node import NodeSettings, OverlayNode

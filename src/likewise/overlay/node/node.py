@@ -1,7 +1,7 @@
-"""A node of the federation: an entry for publishers and subscribers, a hop, and a rendezvous, all in one.
+"""A node of the federation: entry for publishers and subscribers, router, and rendezvous.
 
-Like the ring, it has no clock, no sockets and no chance of its own: messages, calls and time come in; messages,
-deliveries and acknowledgements go out.
+Like the ring, it has no clock, no sockets and no randomness: calls, messages and time come in; messages, deliveries
+and acknowledgements go out.
 """
 
 from __future__ import annotations
@@ -17,37 +17,39 @@ from likewise.errors import BuildError
 from likewise.events import Event, decode_line, encode_line
 from likewise.language import Options, Profile, Subscription, parse_subscription
 from likewise.overlay.cube.decompose import Compound, ProfileTopic, decompose, topic_of, topics_of
-from likewise.overlay.cube.items import Carried, Id, Item, Report, id_of
+from likewise.overlay.cube.items import Id, Item, MatchedEvent, Report, id_of
 from likewise.overlay.cube.plane import Subscriber
 from likewise.overlay.node import wire as w
+from likewise.overlay.node.broadcast import TopicBroadcast
 from likewise.overlay.node.catalogue import MatchingClassifier, TopicCatalogue, TopicClassifier
-from likewise.overlay.node.custody import Outbox, parcel_id
-from likewise.overlay.node.herald import TopicHerald
-from likewise.overlay.node.keeper import Keeper
-from likewise.overlay.node.rendezvous import ActiveRendezvous, Output, Workbench, split_offers
+from likewise.overlay.node.outbox import Outbox, parcel_id
+from likewise.overlay.node.rendezvous import ActiveRendezvous, Output, RendezvousContext, split_offers
+from likewise.overlay.node.replication import Replication
 from likewise.overlay.ring.contacts import SECOND, RingArrival, RingSettings
 from likewise.overlay.ring.ids import Key
-from likewise.overlay.ring.members import Ring
+from likewise.overlay.ring.ring import Ring
 from likewise.overlay.ring.tables import Peer
 from likewise.semantics import Measure
 
-HEARD: Final = 100_000
-_WARMING: Final = ("p: {kind = warm, size > 1}", "p: {kind = cold}")
+MAX_REMEMBERED: Final = 100_000
+"""Delivered reports, and epochs of rendezvous, that are remembered."""
+_WARM_UP: Final = ("p: {kind = warm, size > 1}", "p: {kind = cold}")
 
 
 @dataclass(frozen=True, slots=True)
 class NodeSettings:
     """Times in microseconds.
 
-    `copies` is how many neighbours hold what a rendezvous holds; `slack` is how long patterns in one piece wait for
-    events that others overtook; `grace` is how long items are kept beyond their use; `spread` splits composites over
-    the attribute that their members have in common.
+    `copies` is the number of replicas of a rendezvous; `slack` is how long patterns in one piece wait for late events;
+    `grace` is how long items are kept after their window; `lease` is how long a subscription lives without renewal;
+    `warm` is how long a new node holds parcels for keys whose state may be on its way; `spread` splits composites by
+    the attribute that their members share; `outbox` is the maximum number of unacknowledged parcels.
     """
 
     ring: RingSettings = field(default_factory=RingSettings)
     copies: int = 2
     retry: int = SECOND
-    most_retry: int = 8 * SECOND
+    max_retry: int = 8 * SECOND
     slack: int = SECOND // 2
     grace: int = 30 * SECOND
     lease: int = 60 * SECOND
@@ -57,8 +59,8 @@ class NodeSettings:
 
 
 @dataclass(slots=True)
-class Own:
-    """A subscription that entered here."""
+class LocalSubscription:
+    """A subscription made at this node."""
 
     name: str
     tree: ProfileTopic | Compound
@@ -71,7 +73,7 @@ class Own:
 
 @dataclass(frozen=True, slots=True)
 class ReportDelivery:
-    """A report for a subscription that entered here; `parcel` is to be acknowledged."""
+    """A report for a subscription of this node; `parcel` is to be acknowledged."""
 
     subscription: str
     report: Report
@@ -80,7 +82,10 @@ class ReportDelivery:
 
 
 class OverlayNode:
-    """One broker of the overlay."""
+    """One broker of the overlay.
+
+    The driver collects `deliveries` (reports), `acknowledged` (publications) and `confirmed` (subscriptions).
+    """
 
     def __init__(
         self,
@@ -94,21 +99,21 @@ class OverlayNode:
     ) -> None:
         self.settings = settings or NodeSettings()
         self.ring = Ring(me, self.settings.ring)
-        self.bench = Workbench(measure=measure, slack=self.settings.slack, grace=self.settings.grace)
-        self.keeper = Keeper(
+        self.context = RendezvousContext(measure=measure, slack=self.settings.slack, grace=self.settings.grace)
+        self.replication = Replication(
             self.ring,
-            self.bench,
+            self.context,
             copies=self.settings.copies,
             retry=self.settings.retry,
             emit=self._emit,
-            publicise=self._publicise,
+            announce=self._announce,
         )
-        self.outbox = Outbox(retry=self.settings.retry, most_retry=self.settings.most_retry)
-        self.herald = TopicHerald(
+        self.outbox = Outbox(retry=self.settings.retry, max_retry=self.settings.max_retry)
+        self.broadcast = TopicBroadcast(
             self.ring, TopicCatalogue() if catalogue is None else catalogue, retry=self.settings.retry
         )
         self.classify: TopicClassifier = MatchingClassifier() if classify is None else classify
-        self.own: dict[str, Own] = {}
+        self.subscriptions: dict[str, LocalSubscription] = {}
         self.deliveries: list[ReportDelivery] = []
         self.acknowledged: list[Id] = []
         self.confirmed: list[str] = []
@@ -116,17 +121,17 @@ class OverlayNode:
         self._incarnation = incarnation
         self._published = 0
         self._publications: dict[Id, set[Id]] = {}
-        self._of_parcel: dict[Id, Id] = {}
-        self._heard: dict[Id, None] = {}
-        self._in_delivery: dict[Id, ReportDelivery] = {}
+        self._publication_of: dict[Id, Id] = {}
+        self._delivered: dict[Id, None] = {}
+        self._undelivered: dict[Id, ReportDelivery] = {}
         self._ended: dict[str, None] = {}
-        self._fences: dict[Key, w.Epoch] = {}
+        self._epochs: dict[Key, w.Epoch] = {}
         self._held: list[RingArrival] = []
         self._receipts: dict[Key, tuple[Peer, list[Id]]] = {}
         self._version = 0
-        self._warm_at = 0
-        self._chores_at = 0
-        self._early: list[tuple[Id, Event]] = []
+        self._warm_until = 0
+        self._housekeeping_at = 0
+        self._queued: list[tuple[Id, Event]] = []
 
     @property
     def me(self) -> Peer:
@@ -135,49 +140,51 @@ class OverlayNode:
 
     @property
     def catalogue(self) -> TopicCatalogue:
-        """All topics that someone wants."""
-        return self.herald.catalogue
+        """All topics with a subscriber."""
+        return self.broadcast.catalogue
 
     @property
     def ready(self) -> bool:
-        """Whether this node has its place in the ring and knows what others want."""
-        return self.ring.joined and self.herald.informed
+        """Whether this node has joined the ring and has a complete catalogue."""
+        return self.ring.joined and self.broadcast.synchronised
 
     @property
     def plane(self) -> Any:
         """The Plane of this node's topics."""
-        return self.bench.plane
+        return self.context.plane
 
     @property
     def cube(self) -> Any:
         """The CECube of this node's composites."""
-        return self.bench.cube
+        return self.context.cube
 
-    # life
+    # start and end
 
-    def start(self, now: int, gates: Iterable[Peer] = ()) -> None:
-        """Join through one of the gates, or be the first node."""
-        gates = tuple(gates)
-        self.ring.start(now, gates)
-        self._chores_at = now + SECOND
-        self._warm_at = now + self.settings.warm if gates else now
-        # A new node learns first what others want: else it would take their events for unwanted.
+    def start(self, now: int, bootstrap: Iterable[Peer] = ()) -> None:
+        """Join through one of the bootstrap nodes, or be the first node."""
+        bootstrap = tuple(bootstrap)
+        self.ring.start(now, bootstrap)
+        self._housekeeping_at = now + SECOND
+        self._warm_until = now + self.settings.warm if bootstrap else now
+        # Without the catalogue of the others, a new node would drop events that have subscribers.
         if not self.ring.joined:
-            self.herald.doubt(now)
+            self.broadcast.desynchronise(now)
 
     def warm_up(self) -> None:
-        """Do once what takes long the first time: the matcher's compiled parts are loaded, the measure is read."""
+        """Load the matcher's compiled code and the measure, which takes long the first time."""
         catalogue = TopicCatalogue()
-        bodies = [parse_subscription(text).body for text in _WARMING]
-        catalogue.merge([w.Listed(topic_of(body, Options()), 1, True) for body in bodies if isinstance(body, Profile)])
+        bodies = [parse_subscription(text).body for text in _WARM_UP]
+        catalogue.merge(
+            [w.CatalogueEntry(topic_of(body, Options()), 1, True) for body in bodies if isinstance(body, Profile)]
+        )
         event = Event("warming", (("kind", "warm"), ("size", 2)), (), 1, 1)
         self.classify((event,), catalogue)
         self.classify((event,), self.catalogue)
 
     def leave(self, now: int) -> None:
-        """Hand everything over, and leave the ring."""
-        self.keeper.leave()
-        self._pump(now)
+        """Hand over all state, and leave the ring."""
+        self.replication.leave()
+        self._process(now)
         self.ring.leave()
 
     # subscribing
@@ -192,7 +199,7 @@ class OverlayNode:
         version: int = 0,
         since: int | None = None,
     ) -> str:
-        """Subscribe from now on; gives the id of the subscription, which a client takes along to another node."""
+        """Subscribe from now on; returns the id, with which a client can move the subscription to another node."""
         tree = decompose(subscription, known, spread=self.settings.spread)
         if isinstance(self.classify, MatchingClassifier):
             self.classify.check(topics_of(tree))
@@ -200,91 +207,99 @@ class OverlayNode:
         name = id or f"{self.me.id.hex()[:12]}-{self._incarnation}{self._published}-{subscription.name}"
         source = tree.source if isinstance(tree, Compound) else ""
         begin = now if since is None else since
-        self.own[name] = Own(subscription.name, tree, source, begin, version, now + self.settings.lease // 3)
+        self.subscriptions[name] = LocalSubscription(
+            subscription.name, tree, source, begin, version, now + self.settings.lease // 3
+        )
         self._renew(now, name)
-        self._pump(now)
+        self._process(now)
         return name
 
     def _subscriber(self, name: str) -> Subscriber:
-        own = self.own[name]
-        return Subscriber(name, self.me.id, own.version, own.source, own.since, self.settings.lease)
+        subscription = self.subscriptions[name]
+        return Subscriber(
+            name, self.me.id, subscription.version, subscription.source, subscription.since, self.settings.lease
+        )
 
     def _renew(self, now: int, name: str) -> None:
-        own = self.own[name]
-        self._post(now, own.tree.key, w.Interest(own.tree, self._subscriber(name)))
+        subscription = self.subscriptions[name]
+        self._post(now, subscription.tree.key, w.Interest(subscription.tree, self._subscriber(name)))
 
     def unsubscribe(self, now: int, name: str) -> None:
         """End a subscription."""
-        if name not in self.own:
-            raise BuildError(f"there is no subscription {name!r} at this node", hint="unsubscribe where it entered")
+        if name not in self.subscriptions:
+            raise BuildError(
+                f"there is no subscription {name!r} at this node", hint="unsubscribe at the node where it was made"
+            )
         subscriber = self._subscriber(name)
-        tree = self.own.pop(name).tree
+        tree = self.subscriptions.pop(name).tree
         self._ended[name] = None
-        self._post(now, tree.key, w.Disinterest(tree, subscriber))
-        self._pump(now)
+        self._post(now, tree.key, w.EndInterest(tree, subscriber))
+        self._process(now)
 
     def abandon(self, name: str) -> None:
-        """The subscriber is gone, perhaps to another node: its subscription lapses unless it is renewed there."""
-        self.own.pop(name, None)
-        for parcel in [key for key, each in self._in_delivery.items() if each.subscription == name]:
-            del self._in_delivery[parcel]
+        """Forget a subscription whose client disconnected; it expires unless it is renewed at another node."""
+        self.subscriptions.pop(name, None)
+        for parcel in [number for number, delivery in self._undelivered.items() if delivery.subscription == name]:
+            del self._undelivered[parcel]
 
     # publishing
 
     def publish(self, now: int, event: Event, *, id: Id | None = None) -> Id:
-        """Match an event and send it to the topics that want it; it is acknowledged when all have it."""
+        """Match an event and send it to the topics it matches; it is acknowledged when all of them have it."""
         if len(self.outbox) >= self.settings.outbox:
             self.counts["refused"] += 1
-            raise BuildError("this node has too many events under way", hint="publish more slowly, or elsewhere")
+            raise BuildError(
+                "this node has too many unacknowledged events", hint="publish more slowly, or at another node"
+            )
         self._published += 1
         number = id or id_of("publication", self.me.id, self._incarnation, str(self._published))
-        # The event as others will read it.
+        # Encode and decode, so that this node sees the event exactly as others will.
         self.publish_all(now, [(number, decode_line(encode_line(event.stamped(now))))])
         return number
 
     def publish_all(self, now: int, publications: Sequence[tuple[Id, Event]]) -> None:
-        """Publish events as they were read, matched together; each has the number by which it is acknowledged."""
+        """Publish a batch of decoded events; each is acknowledged by its id."""
         self.counts["published"] += len(publications)
-        self._early += publications
-        self._pump(now)
+        self._queued += publications
+        self._process(now)
 
-    def _offer_early(self, now: int) -> None:
-        early, self._early = self._early, []
-        ready = [event.stamped(now) for _, event in early]
-        for (number, _), event, hits in zip(early, ready, self.classify(ready, self.catalogue), strict=True):
-            self._offer(now, Carried.of(number, event, hits))
+    def _match_queued(self, now: int) -> None:
+        queued, self._queued = self._queued, []
+        ready = [event.stamped(now) for _, event in queued]
+        for (number, _), event, hits in zip(queued, ready, self.classify(ready, self.catalogue), strict=True):
+            self._offer(now, MatchedEvent.of(number, event, hits))
 
-    def _offer(self, now: int, carried: Carried) -> None:
-        number = carried.id
+    def _offer(self, now: int, matched: MatchedEvent) -> None:
+        number = matched.id
         waiting = {
             parcel
-            for to, offer in self._offers(carried)
-            if (parcel := self._post(now, to, offer)) in self.outbox.waiting
+            for to, offer in self._offers(matched)
+            if (parcel := self._post(now, to, offer)) in self.outbox.pending
         }
         if waiting:
             self._publications[number] = waiting
-            self._of_parcel |= dict.fromkeys(waiting, number)
+            self._publication_of |= dict.fromkeys(waiting, number)
         else:
             self.acknowledged.append(number)
 
-    def _offers(self, carried: Carried) -> Iterable[tuple[Key, w.Offer]]:
-        item = Item.of(carried)
-        for hit in carried.hits:
-            for key, listed in self._listed(hit.topic):
-                if not listed.topic.split:
+    def _offers(self, matched: MatchedEvent) -> Iterable[tuple[Key, w.Offer]]:
+        item = Item.of(matched)
+        for hit in matched.hits:
+            for key, entry in self._entries(hit.topic):
+                if not entry.topic.split:
                     yield key, w.Offer(key, item)
                 else:
-                    yield from split_offers(listed, item)
+                    yield from split_offers(entry, item)
 
-    def _listed(self, topic: Key) -> list[tuple[Key, w.Listed]]:
-        """The topics of one text: whole, and split in several ways."""
+    def _entries(self, topic: Key) -> list[tuple[Key, w.CatalogueEntry]]:
+        """The catalogue entries with the text of a topic: unsplit, and split by attributes."""
         text = self.catalogue.texts.get(topic)
         return [] if text is None else list(self.catalogue.by_text.get(text, {}).items())
 
     # parcels
 
     def _post(self, now: int, to: Key, body: Any, source: ActiveRendezvous | None = None) -> Id:
-        """Send a body to the root of a key, until someone has it."""
+        """Send a body to the root of a key, with retries until it is acknowledged; returns the parcel's id."""
         number = parcel_id(to, body)
         epoch = w.NEVER if source is None else source.store.epoch
         parcel = w.Parcel(number, body, b"" if source is None else source.key, epoch)
@@ -294,18 +309,22 @@ class OverlayNode:
 
     def _emit(self, now: int, source: ActiveRendezvous, outputs: list[Output]) -> list[Id]:
         posted = [self._post(now, to, body, source) for to, body in outputs]
-        return [number for number in posted if number in self.outbox.waiting]
+        return [number for number in posted if number in self.outbox.pending]
 
-    def _received(self, id: Id, now: int = 0) -> None:
-        outgoing = self.outbox.done(id, now)
+    def _parcel_acknowledged(self, id: Id, now: int = 0) -> None:
+        outgoing = self.outbox.acknowledge(id, now)
         if outgoing is None:
             return
-        self.keeper.received(id)
+        self.replication.parcel_acknowledged(id)
         body = outgoing.parcel.body
-        if isinstance(body, w.Interest) and (own := self.own.get(body.subscriber.id)) is not None and not own.confirmed:
-            own.confirmed = True
+        if (
+            isinstance(body, w.Interest)
+            and (subscription := self.subscriptions.get(body.subscriber.id)) is not None
+            and not subscription.confirmed
+        ):
+            subscription.confirmed = True
             self.confirmed.append(body.subscriber.id)
-        publication = self._of_parcel.pop(id, None)
+        publication = self._publication_of.pop(id, None)
         if publication is not None:
             rest = self._publications[publication]
             rest.discard(id)
@@ -314,22 +333,22 @@ class OverlayNode:
                 self.acknowledged.append(publication)
 
     def acknowledge(self, delivery: ReportDelivery) -> None:
-        """The subscriber has a report."""
-        if self._in_delivery.pop(delivery.parcel, None) is not None:
-            self._heard[delivery.parcel] = None
-            if len(self._heard) > HEARD:
-                del self._heard[next(iter(self._heard))]
-            self._receipt(delivery.origin, delivery.parcel)
+        """Acknowledge a report that the subscriber has received."""
+        if self._undelivered.pop(delivery.parcel, None) is not None:
+            self._delivered[delivery.parcel] = None
+            if len(self._delivered) > MAX_REMEMBERED:
+                del self._delivered[next(iter(self._delivered))]
+            self._send_receipt(delivery.origin, delivery.parcel)
 
     def acknowledge_parcel(self, parcel: Id) -> None:
-        """The subscriber has the report in this parcel."""
-        delivery = self._in_delivery.get(parcel)
+        """Acknowledge the report in this parcel."""
+        delivery = self._undelivered.get(parcel)
         if delivery is not None:
             self.acknowledge(delivery)
 
-    def _receipt(self, origin: Peer, id: Id) -> None:
+    def _send_receipt(self, origin: Peer, id: Id) -> None:
         if origin.id == self.me.id:
-            self._received(id)
+            self._parcel_acknowledged(id)
         elif (owed := self._receipts.get(origin.id)) is not None:
             owed[1].append(id)
         else:
@@ -339,15 +358,15 @@ class OverlayNode:
 
     def _arrive(self, now: int, arrival: RingArrival) -> None:
         payload = arrival.payload
-        if isinstance(payload, w.Copy):
-            self.keeper.copy(now, arrival.origin, payload)
+        if isinstance(payload, w.StateTransfer):
+            self.replication.on_state(now, arrival.origin, payload)
         elif isinstance(payload, w.Parcel):
             if self._is_fenced(now, arrival, payload):
                 return
             if isinstance(payload.body, w.ReportNotice):
                 self._deliver(arrival, payload)
-            elif now < self._warm_at and arrival.key not in self.keeper.stores:
-                # What a new neighbour knows of this key is on its way.
+            elif now < self._warm_until and arrival.key not in self.replication.stores:
+                # The state of this key may be on its way from the previous root.
                 self._held.append(arrival)
             else:
                 self._take(now, arrival, payload)
@@ -356,37 +375,37 @@ class OverlayNode:
 
     def _take(self, now: int, arrival: RingArrival, parcel: w.Parcel) -> None:
         assert not isinstance(parcel.body, w.ReportNotice)
-        self.keeper.take(now, arrival.key, parcel.body, (arrival.origin, parcel.id))
+        self.replication.apply(now, arrival.key, parcel.body, (arrival.origin, parcel.id))
         if not isinstance(parcel.body, w.Offer):
             self._redirect(now, parcel.body.subscriber)
 
     def _redirect(self, now: int, subscriber: Subscriber) -> None:
-        """A subscriber has moved to another node: what waits for it goes there."""
+        """Send pending reports to the node to which their subscriber has moved."""
         if subscriber.is_rendezvous:
             return
-        for outgoing in self.outbox.waiting.values():
+        for outgoing in self.outbox.pending.values():
             body = outgoing.parcel.body
-            theirs = isinstance(body, w.ReportNotice) and body.subscription == subscriber.id
-            if theirs and outgoing.to != subscriber.key:
+            is_report = isinstance(body, w.ReportNotice) and body.subscription == subscriber.id
+            if is_report and outgoing.to != subscriber.key:
                 outgoing.to = subscriber.key
                 self.ring.route(now, outgoing.to, outgoing.parcel)
 
     def _is_fenced(self, now: int, arrival: RingArrival, parcel: w.Parcel) -> bool:
-        """Whether the sender's rendezvous has a successor: then it must not report."""
+        """Whether a parcel is rejected, because its rendezvous has a later epoch."""
         if not parcel.source:
             return False
-        known = self._fences.get(parcel.source, w.NEVER)
+        known = self._epochs.get(parcel.source, w.NEVER)
         if parcel.epoch < known:
             self.counts["fenced"] += 1
             refusal = w.Refusal(parcel.id, parcel.source, known)
             if arrival.origin.id != self.me.id:
                 self.ring.sends.append((arrival.origin, refusal))
             else:
-                self._refusal_came(now, self.me, refusal)
+                self._on_refusal(now, self.me, refusal)
             return True
-        self._fences[parcel.source] = parcel.epoch
-        if len(self._fences) > HEARD:
-            del self._fences[next(iter(self._fences))]
+        self._epochs[parcel.source] = parcel.epoch
+        if len(self._epochs) > MAX_REMEMBERED:
+            del self._epochs[next(iter(self._epochs))]
         return False
 
     def _deliver(self, arrival: RingArrival, parcel: w.Parcel) -> None:
@@ -394,20 +413,20 @@ class OverlayNode:
         assert isinstance(notice, w.ReportNotice)
         if arrival.key != self.me.id:
             return
-        if parcel.id in self._heard or notice.subscription in self._ended:
-            self._receipt(arrival.origin, parcel.id)
+        if parcel.id in self._delivered or notice.subscription in self._ended:
+            self._send_receipt(arrival.origin, parcel.id)
             return
-        if notice.subscription not in self.own:
+        if notice.subscription not in self.subscriptions:
             return
         delivery = ReportDelivery(notice.subscription, notice.report, parcel.id, arrival.origin)
-        if parcel.id not in self._in_delivery:
+        if parcel.id not in self._undelivered:
             self.deliveries.append(delivery)
-        self._in_delivery[parcel.id] = delivery
+        self._undelivered[parcel.id] = delivery
 
     # the catalogue
 
-    def _publicise(self, now: int, rendezvous: ActiveRendezvous, again: bool) -> list[Id]:
-        """A topic that someone wants, or that nobody wants any more, is made known to all."""
+    def _announce(self, now: int, rendezvous: ActiveRendezvous, repeat: bool) -> list[Id]:
+        """Broadcast a topic that has got its first or lost its last subscriber; returns the ids to wait for."""
         interests = list(rendezvous.store.interests.values())
         topics = {interest.node for interest in interests if isinstance(interest.node, ProfileTopic)}
         known = self.catalogue.entries.get(rendezvous.key)
@@ -417,140 +436,142 @@ class OverlayNode:
         plans = tuple(plan for interest in interests for plan in interest.plans)
         entry = known
         if known is None or known.alive != bool(topics) or not _same_plans(known.plans, plans):
-            entry = w.Listed(topic, 1 if known is None else known.version + 1, bool(topics), plans)
+            entry = w.CatalogueEntry(topic, 1 if known is None else known.version + 1, bool(topics), plans)
         assert entry is not None
-        return self.herald.spread(now, entry, wait=bool(topics), again=again)
+        return self.broadcast.start(now, entry, wait=bool(topics), repeat=repeat)
 
-    def _topics_came(self, now: int, sender: Peer, message: w.Topics) -> None:
-        self.herald.topics_came(now, sender, message)
+    def _on_topic_update(self, now: int, sender: Peer, message: w.TopicUpdate) -> None:
+        self.broadcast.on_update(now, sender, message)
 
-    def _topics_known_came(self, _now: int, sender: Peer, message: w.TopicsKnown) -> None:
-        self.herald.known_came(sender, message)
+    def _on_topic_update_ack(self, _now: int, sender: Peer, message: w.TopicUpdateAck) -> None:
+        self.broadcast.on_ack(sender, message)
 
-    def _ask_topics_came(self, _now: int, sender: Peer, message: w.AskTopics) -> None:
-        self.herald.ask_came(sender, message)
+    def _on_topic_request(self, _now: int, sender: Peer, message: w.TopicRequest) -> None:
+        self.broadcast.on_request(sender, message)
 
     # messages and time
 
     def receive(self, now: int, sender: Peer, message: Any) -> None:
-        """A message from a peer."""
+        """Handle a message from a peer."""
         handler = _HANDLERS.get(type(message))
         if handler is None:
             self.ring.receive(now, sender, message)
         elif self.ring.joined:
             self.ring.hear(now, sender)
             handler(self, now, sender, message)
-        self._pump(now)
+        self._process(now)
 
     def refused(self, now: int, peer: Peer) -> None:
-        """Nobody listens any more where a peer did."""
+        """Note that a peer refused the connection: it has stopped."""
         self.ring.refused(now, peer)
-        self._pump(now)
+        self._process(now)
 
-    def _receipt_came(self, now: int, _sender: Peer, message: w.ParcelReceipt) -> None:
+    def _on_receipt(self, now: int, _sender: Peer, message: w.ParcelReceipt) -> None:
         for number in message.ids:
-            self._received(number, now)
+            self._parcel_acknowledged(number, now)
 
-    def _refusal_came(self, now: int, _sender: Peer, message: w.Refusal) -> None:
-        self.keeper.fenced(now, w.Fenced(message.source, message.epoch))
-        led = self.keeper.led.get(message.source)
+    def _on_refusal(self, now: int, _sender: Peer, message: w.Refusal) -> None:
+        self.replication.on_fenced(now, w.Fenced(message.source, message.epoch))
+        led = self.replication.led.get(message.source)
         if led is None:
-            # The successor has what this parcel came from.
+            # The new leader has the operation that caused this parcel.
             self.outbox.drop(message.id)
             return
-        outgoing = self.outbox.waiting.get(message.id)
+        outgoing = self.outbox.pending.get(message.id)
         if outgoing is not None and outgoing.parcel.epoch < led.rendezvous.store.epoch:
             outgoing.parcel = msgspec.structs.replace(outgoing.parcel, epoch=led.rendezvous.store.epoch)
             self.ring.route(now, outgoing.to, outgoing.parcel)
 
-    def _replicate_came(self, now: int, sender: Peer, message: w.Replicate) -> None:
-        self.keeper.replicate(now, sender, message)
+    def _on_replicate(self, now: int, sender: Peer, message: w.Replicate) -> None:
+        self.replication.on_replicate(now, sender, message)
 
-    def _replicated_came(self, _now: int, sender: Peer, message: w.Replicated) -> None:
-        self.keeper.replicated(sender, message)
+    def _on_replicate_ack(self, _now: int, sender: Peer, message: w.ReplicateAck) -> None:
+        self.replication.on_replicate_ack(sender, message)
 
-    def _copy_came(self, now: int, sender: Peer, message: w.Copy) -> None:
-        self.keeper.copy(now, sender, message)
+    def _on_state(self, now: int, sender: Peer, message: w.StateTransfer) -> None:
+        self.replication.on_state(now, sender, message)
 
-    def _fenced_came(self, now: int, _sender: Peer, message: w.Fenced) -> None:
-        self.keeper.fenced(now, message)
+    def _on_fenced(self, now: int, _sender: Peer, message: w.Fenced) -> None:
+        self.replication.on_fenced(now, message)
 
-    def _pump(self, now: int) -> None:
-        """Let what came in bring about what follows."""
-        ring, keeper = self.ring, self.keeper
+    def _process(self, now: int) -> None:
+        """Process arrivals, and what follows from them, until nothing is left to do."""
+        ring, replication = self.ring, self.replication
         if ring.version != self._version:
             self._version = ring.version
-            self.herald.neighbours_changed(now)
-            keeper.review(now)
-        if self._early and self.ready:
-            self._offer_early(now)
-        while ring.arrivals or keeper.has_work or self.herald.complete:
+            self.broadcast.neighbours_changed(now)
+            replication.ring_changed(now)
+        if self._queued and self.ready:
+            self._match_queued(now)
+        while ring.arrivals or replication.has_work or self.broadcast.complete:
             arrivals, ring.arrivals = ring.arrivals, []
             for arrival in arrivals:
                 self._arrive(now, arrival)
-            routes, keeper.routes = keeper.routes, []
+            routes, replication.routes = replication.routes, []
             for key, payload in routes:
                 ring.route(now, key, payload)
-            changed, keeper.changed = keeper.changed, []
+            changed, replication.changed = replication.changed, []
             for rendezvous in changed:
-                self._publicise(now, rendezvous, False)
-            complete, self.herald.complete = self.herald.complete, []
+                self._announce(now, rendezvous, False)
+            complete, self.broadcast.complete = self.broadcast.complete, []
             for number in complete:
-                keeper.received(number)
-            receipts, keeper.receipts = keeper.receipts, []
+                replication.parcel_acknowledged(number)
+            receipts, replication.receipts = replication.receipts, []
             for origin, number in receipts:
-                self._receipt(origin, number)
+                self._send_receipt(origin, number)
 
     @property
     def due(self) -> int | None:
         """When `tick` has something to do."""
         due = self.ring.due
-        for moment in (self.outbox.due, self.keeper.due, self._next_chores):
+        for moment in (self.outbox.due, self.replication.due, self._next_housekeeping):
             if moment is not None and (due is None or moment < due):
                 due = moment
         return due
 
     @property
-    def _next_chores(self) -> int | None:
+    def _next_housekeeping(self) -> int | None:
         if not self.ring.joined:
             return None
-        if self.herald.is_restless:
-            return self._chores_at
-        due = self.keeper.chores_due(self._chores_at)
-        renewal = min(own.renew_at for own in self.own.values()) if self.own else None
-        return due if renewal is None or (due is not None and due <= renewal) else max(renewal, self._chores_at)
+        if self.broadcast.needs_housekeeping:
+            return self._housekeeping_at
+        due = self.replication.housekeeping_due(self._housekeeping_at)
+        renewal = (
+            min(subscription.renew_at for subscription in self.subscriptions.values()) if self.subscriptions else None
+        )
+        return due if renewal is None or (due is not None and due <= renewal) else max(renewal, self._housekeeping_at)
 
     def tick(self, now: int) -> None:
-        """Time has come to `now`."""
+        """Do everything that is due at `now`."""
         pauses = self.ring.counts["pauses"]
         self.ring.tick(now)
         if self.ring.counts["pauses"] != pauses:
-            self.herald.doubt(now)
-        self.keeper.step(now)
-        for outgoing in self.outbox.again(now):
+            self.broadcast.desynchronise(now)
+        self.replication.step(now)
+        for outgoing in self.outbox.take_due(now):
             self.ring.route(now, outgoing.to, outgoing.parcel)
-        if self._held and now >= self._warm_at:
+        if self._held and now >= self._warm_until:
             held, self._held = self._held, []
             for arrival in held:
                 self._arrive(now, arrival)
-        if now >= self._chores_at:
-            self._chores_at = now + SECOND
-            self._chores(now)
-        self._pump(now)
+        if now >= self._housekeeping_at:
+            self._housekeeping_at = now + SECOND
+            self._housekeeping(now)
+        self._process(now)
 
-    def _chores(self, now: int) -> None:
-        self.keeper.chores(now)
-        self.herald.chores(now)
-        for name, own in self.own.items():
-            if now >= own.renew_at:
-                own.renew_at = now + self.settings.lease // 3
-                own.version += 1
+    def _housekeeping(self, now: int) -> None:
+        self.replication.housekeeping(now)
+        self.broadcast.housekeeping(now)
+        for name, subscription in self.subscriptions.items():
+            if now >= subscription.renew_at:
+                subscription.renew_at = now + self.settings.lease // 3
+                subscription.version += 1
                 self._renew(now, name)
 
     def flush(self) -> list[tuple[Peer, Any]]:
-        """What is to be sent."""
-        if self.keeper.has_mail:
-            self.ring.sends += self.keeper.flush()
+        """The messages to send."""
+        if self.replication.has_messages:
+            self.ring.sends += self.replication.flush()
         if self._receipts:
             self.ring.sends += [(peer, w.ParcelReceipt(tuple(ids))) for peer, ids in self._receipts.values()]
             self._receipts.clear()
@@ -564,15 +585,15 @@ def _same_plans(left: tuple[w.Interest, ...], right: tuple[w.Interest, ...]) -> 
 
 
 _HANDLERS: Final[dict[type, Any]] = {
-    w.ParcelReceipt: OverlayNode._receipt_came,
-    w.Refusal: OverlayNode._refusal_came,
-    w.Replicate: OverlayNode._replicate_came,
-    w.Replicated: OverlayNode._replicated_came,
-    w.Copy: OverlayNode._copy_came,
-    w.Fenced: OverlayNode._fenced_came,
-    w.Topics: OverlayNode._topics_came,
-    w.TopicsKnown: OverlayNode._topics_known_came,
-    w.AskTopics: OverlayNode._ask_topics_came,
+    w.ParcelReceipt: OverlayNode._on_receipt,
+    w.Refusal: OverlayNode._on_refusal,
+    w.Replicate: OverlayNode._on_replicate,
+    w.ReplicateAck: OverlayNode._on_replicate_ack,
+    w.StateTransfer: OverlayNode._on_state,
+    w.Fenced: OverlayNode._on_fenced,
+    w.TopicUpdate: OverlayNode._on_topic_update,
+    w.TopicUpdateAck: OverlayNode._on_topic_update_ack,
+    w.TopicRequest: OverlayNode._on_topic_request,
 }
 
-__all__ = ["NodeSettings", "OverlayNode", "Own", "ReportDelivery"]
+__all__ = ["LocalSubscription", "NodeSettings", "OverlayNode", "ReportDelivery"]

@@ -1,8 +1,7 @@
-"""A rendezvous at work: what comes in for a key, and what goes out to whom [001 Algorithms 1 and 2].
+"""A rendezvous: from the operations of a key to the messages that follow from them [001 Algorithms 1 and 2].
 
-A topic has its line in the node's Plane, a composite its CellMatrix in the node's cube. Both are made anew from the
-store when a node takes a key over; what was reported before is reported again with the same ids, and known to those
-who had it.
+A topic has its line in the node's Plane, a composite its CellMatrix in the node's cube. When a node takes over a key,
+both are rebuilt from the store. Reports that this repeats have the same ids, so that receivers drop them.
 """
 
 from __future__ import annotations
@@ -15,21 +14,21 @@ from likewise.events import normalise, to_instant
 from likewise.overlay.cube.cells import Cube
 from likewise.overlay.cube.composing import report_of_event, verify
 from likewise.overlay.cube.decompose import Compound, ProfileTopic, compounds_of, levels_of, reach_of, topics_of
-from likewise.overlay.cube.items import Carried, Id, Item, Report
+from likewise.overlay.cube.items import Id, Item, MatchedEvent, Report
 from likewise.overlay.cube.plane import Plane, Subscriber, rendezvous
-from likewise.overlay.node.regions import Region
+from likewise.overlay.node.ordered import OrderedPattern
 from likewise.overlay.node.store import Store, interest_key
-from likewise.overlay.node.wire import Disinterest, Interest, Listed, Mark, Offer, Operation, ReportNotice
+from likewise.overlay.node.wire import CatalogueEntry, Checkpoint, EndInterest, Interest, Offer, Operation, ReportNotice
 from likewise.overlay.ring.ids import Key, key_of
 from likewise.semantics import Measure
 
 Output = tuple[Key, Any]
-"""A body, and the key of where it goes."""
+"""The key of the destination, and the body to send."""
 
 
 @dataclass(slots=True)
-class Workbench:
-    """What all rendezvous of a node share."""
+class RendezvousContext:
+    """What all rendezvous of a node share; `slack` and `grace` are those of `NodeSettings`."""
 
     plane: Plane = field(default_factory=Plane)
     cube: Cube = field(default_factory=Cube)
@@ -39,39 +38,43 @@ class Workbench:
 
 
 def value_key(key: Key, value: str) -> Key:
-    """The rendezvous of one value of a composite that is split."""
+    """The key of the rendezvous for one value of a split composite."""
     return key_of(key + value.encode()) if value else key
 
 
 def parent_of(root: Compound, member: Key) -> Iterator[Compound]:
-    """The composites of a tree of which something is a member."""
+    """The composites of a tree that have this member."""
     for compound in compounds_of(root):
-        if any(each.key == member for each in compound.members):
+        if any(child.key == member for child in compound.members):
             yield compound
 
 
 class ActiveRendezvous:
-    """The active side of a store, at the root of its key."""
+    """The rendezvous of a key at its leader: acts on the operations that its store applied.
 
-    def __init__(self, store: Store, bench: Workbench) -> None:
+    `renewed` is when each subscriber last renewed its interest, `arrived` when each item arrived, `handled` how many
+    did, `latest` the latest event time and `last_offer` the time of the last arrival.
+    """
+
+    def __init__(self, store: Store, context: RendezvousContext) -> None:
         self.store = store
-        self.bench = bench
-        self.regions: dict[str, Region] = {}
+        self.context = context
+        self.ordered: dict[str, OrderedPattern] = {}
         self.renewed: dict[str, int] = {}
         self.handled = 0
         self.arrived: dict[tuple[Key, Id], int] = {}
         self.latest = 0
-        self.quiet = 0
+        self.last_offer = 0
         self.version = 0
-        """Of the interest in the members: the next one is later, also after an end of it."""
+        """The version of the interest in the members; it increases also when the interest ends."""
 
     @property
     def key(self) -> Key:
-        """The key of the store."""
+        """The key of this rendezvous."""
         return self.store.key
 
     def begin(self, now: int) -> list[Output]:
-        """Take the key over: everything is built from the store, and sent once more."""
+        """Rebuild everything from the store; returns all messages that follow from it, sent before or not."""
         out: list[Output] = []
         for interest in list(self.store.interests.values()):
             out += self._interest(now, interest)
@@ -80,21 +83,21 @@ class ActiveRendezvous:
         return out
 
     def end(self) -> None:
-        """Give the key up."""
+        """Remove this rendezvous from Plane and cube."""
         for interest in self.store.interests.values():
-            self._forget(self.quiet, interest)
-        self.regions.clear()
+            self._end_interest(self.last_offer, interest)
+        self.ordered.clear()
 
-    def take(self, now: int, operation: Operation) -> list[Output]:
-        """An operation that the store has just applied."""
+    def apply(self, now: int, operation: Operation) -> list[Output]:
+        """Act on an operation that the store has just applied; returns the messages to send."""
         if isinstance(operation, Offer):
             return self._offer(now, operation)
         if isinstance(operation, Interest):
             return self._interest(now, operation)
-        if isinstance(operation, Disinterest):
-            return self._forget(now, operation)
-        if isinstance(operation, Mark) and operation.relationship in self.regions:
-            self.regions[operation.relationship].restore(operation)
+        if isinstance(operation, EndInterest):
+            return self._end_interest(now, operation)
+        if isinstance(operation, Checkpoint) and operation.relationship in self.ordered:
+            self.ordered[operation.relationship].restore(operation)
         return []
 
     # subscription
@@ -103,63 +106,65 @@ class ActiveRendezvous:
         node, subscriber = interest.node, interest.subscriber
         self.renewed[subscriber.id] = now
         if isinstance(node, ProfileTopic):
-            self.bench.plane.subscribe(self.key, subscriber)
+            self.context.plane.subscribe(self.key, subscriber)
             return []
         if node.split and node.key == self.key:
             return [(topic.key, Interest(topic, _plan_of(subscriber), (interest,))) for topic in topics_of(node)]
         if node.join is None:
-            new = not self.regions
-            self._region(interest)
+            new = not self.ordered
+            self._add_ordered(interest)
         elif node.split and not value:
-            # The cells of a value are made when something with this value comes.
+            # The cells of a value are created when the first event with this value arrives.
             return []
         else:
-            members = tuple(value_key(each.key, value if isinstance(each, Compound) else "") for each in node.members)
-            new = self.bench.cube.index(self.key, members, node.join, subscriber)
+            members = tuple(
+                value_key(member.key, value if isinstance(member, Compound) else "") for member in node.members
+            )
+            new = self.context.cube.index(self.key, members, node.join, subscriber)
         if node.split:
             return []
         if new:
             self.version = max(now, self.version + 1)
-        # To another subscriber too: what was sent before is known, and waited for if it has not arrived.
-        me = rendezvous(self.key, self.version)
-        return [(member.key, Interest(member, me)) for member in dict.fromkeys(node.members)]
+        # Also for a second subscriber: a parcel that was sent before is only waited for.
+        rendezvous_subscriber = rendezvous(self.key, self.version)
+        return [(member.key, Interest(member, rendezvous_subscriber)) for member in dict.fromkeys(node.members)]
 
-    def _region(self, interest: Interest) -> None:
+    def _add_ordered(self, interest: Interest) -> None:
         subscriber = interest.subscriber
-        if subscriber.id in self.regions:
+        if subscriber.id in self.ordered:
             return
-        bench = self.bench
-        # What comes through other rendezvous is on its way for longer, and its first events are older.
-        region = Region(
+        context = self.context
+        # Items that pass through other rendezvous take longer, and their first events are older.
+        pattern = OrderedPattern(
             subscriber.source,
             since=subscriber.since,
-            slack=bench.slack * levels_of(interest.node),
+            slack=context.slack * levels_of(interest.node),
             reach=reach_of(interest.node) or 0,
-            measure=bench.measure,
+            measure=context.measure,
         )
-        mark = self.store.marks.get(subscriber.id)
-        if mark is not None:
-            region.restore(mark)
-        self.regions[subscriber.id] = region
+        checkpoint = self.store.checkpoints.get(subscriber.id)
+        if checkpoint is not None:
+            pattern.restore(checkpoint)
+        self.ordered[subscriber.id] = pattern
 
-    def _forget(self, now: int, operation: Interest | Disinterest) -> list[Output]:
+    def _end_interest(self, now: int, operation: Interest | EndInterest) -> list[Output]:
         node, subscriber = operation.node, operation.subscriber
         self.renewed.pop(subscriber.id, None)
         if isinstance(node, ProfileTopic):
-            self.bench.plane.unsubscribe(self.key, subscriber.id)
+            self.context.plane.unsubscribe(self.key, subscriber.id)
             return []
         if node.split and node.key == self.key:
-            return [(topic.key, Disinterest(topic, _plan_of(subscriber))) for topic in topics_of(node)]
+            return [(topic.key, EndInterest(topic, _plan_of(subscriber))) for topic in topics_of(node)]
         if node.join is None:
-            self.regions.pop(subscriber.id, None)
-            gone = not self.regions
+            self.ordered.pop(subscriber.id, None)
+            removed = not self.ordered
         else:
-            gone = self.bench.cube.remove(self.key, node.relationship, subscriber.id)
-        if not gone or node.split:
+            removed = self.context.cube.remove(self.key, node.relationship, subscriber.id)
+        if not removed or node.split:
             return []
         self.version = max(now, self.version)
-        me = rendezvous(self.key, self.version)
-        return [(member.key, Disinterest(member, me)) for member in dict.fromkeys(node.members)]
+        rendezvous_subscriber = rendezvous(self.key, self.version)
+        return [(member.key, EndInterest(member, rendezvous_subscriber)) for member in dict.fromkeys(node.members)]
 
     # publication
 
@@ -168,22 +173,22 @@ class ActiveRendezvous:
         self.handled += offer.member != self.key
         self.arrived[offer.member, item.id] = now
         self.latest = max(self.latest, item.end)
-        self.quiet = now
+        self.last_offer = now
         if offer.member == self.key:
             return self.forward(item)
-        for interest in self._plans(offer):
+        for interest in self._interests_from(offer):
             self.store.interests.setdefault(interest_key(interest), interest)
             self._interest(now, interest, offer.value)
-        for region in self.regions.values():
-            region.add(now, item)
+        for pattern in self.ordered.values():
+            pattern.add(now, item)
         out: list[Output] = []
-        for relationship, made in self.bench.cube.arrive(self.key, offer.member, item):
-            for subscriber in self.bench.cube.subscribers(self.key, relationship):
-                out += self._made(subscriber, made, offer)
+        for relationship, composite in self.context.cube.arrive(self.key, offer.member, item):
+            for subscriber in self.context.cube.subscribers(self.key, relationship):
+                out += self._detected(subscriber, composite, offer)
         return out
 
-    def _plans(self, offer: Offer) -> Iterator[Interest]:
-        """What the plans that came with an event want of this rendezvous."""
+    def _interests_from(self, offer: Offer) -> Iterator[Interest]:
+        """The interests in this rendezvous, from the plans that came with an event."""
         for plan in offer.plans:
             root = plan.node
             assert isinstance(root, Compound)
@@ -197,32 +202,32 @@ class ActiveRendezvous:
                         yield Interest(compound, rendezvous(value_key(parent.key, offer.value)))
 
     def only_forwards(self, offer: Offer) -> bool:
-        """Whether this is a topic that only rendezvous have subscribed to: nothing is to be kept for them."""
+        """Whether this is a topic with only rendezvous as subscribers, for which nothing must be stored."""
         if offer.member != self.key:
             return False
-        subscribers = self.bench.plane.scan(self.key)
+        subscribers = self.context.plane.scan(self.key)
         return bool(subscribers) and all(subscriber.is_rendezvous for subscriber in subscribers)
 
     def forward(self, item: Item) -> list[Output]:
-        """A primitive event at the root of its topic [Algorithm 2, lines 1 to 6]."""
+        """Forward a primitive event to the subscribers of its topic [Algorithm 2, lines 1 to 6]."""
         self.handled += 1
         out: list[Output] = []
-        for subscriber in self.bench.plane.scan(self.key):
+        for subscriber in self.context.plane.scan(self.key):
             if subscriber.is_rendezvous:
                 out.append((subscriber.key, Offer(self.key, item)))
             elif item.end > subscriber.since:
-                [carried] = item.parts
-                out.append((subscriber.key, ReportNotice(subscriber.id, report_of_event(carried, self.key))))
+                [matched] = item.parts
+                out.append((subscriber.key, ReportNotice(subscriber.id, report_of_event(matched, self.key))))
         return out
 
-    def _made(self, subscriber: Subscriber, made: Item, offer: Offer) -> list[Output]:
-        """A composite that came about, for one of its subscribers [Algorithm 2, lines 14 to 17]."""
+    def _detected(self, subscriber: Subscriber, composite: Item, offer: Offer) -> list[Output]:
+        """Report or forward a composite to one of its subscribers [Algorithm 2, lines 14 to 17]."""
         if subscriber.is_rendezvous:
             plans = tuple(plan for plan in offer.plans if _wants(plan, subscriber.key, offer.value))
-            return [(subscriber.key, Offer(self.key, made, offer.value, plans))]
-        if made.first <= subscriber.since:
+            return [(subscriber.key, Offer(self.key, composite, offer.value, plans))]
+        if composite.first <= subscriber.since:
             return []
-        return self._notices(subscriber, verify(subscriber.source, made.parts, measure=self.bench.measure))
+        return self._notices(subscriber, verify(subscriber.source, composite.parts, measure=self.context.measure))
 
     def _notices(self, subscriber: Subscriber, reports: list[Report]) -> list[Output]:
         return [(subscriber.key, ReportNotice(subscriber.id, report)) for report in reports]
@@ -231,53 +236,53 @@ class ActiveRendezvous:
 
     @property
     def due(self) -> int | None:
-        """When a pattern in one piece has something to do."""
-        return min((due for region in self.regions.values() if (due := region.due) is not None), default=None)
+        """When an ordered pattern has something to do."""
+        return min((due for pattern in self.ordered.values() if (due := pattern.due) is not None), default=None)
 
     def step(self, now: int) -> list[Output]:
-        """Let patterns in one piece go on."""
+        """Let ordered patterns process what is due; returns their reports."""
         out: list[Output] = []
         for interest in list(self.store.interests.values()):
-            region = self.regions.get(interest.subscriber.id)
-            if region is not None:
-                out += self._notices(interest.subscriber, region.step(now))
+            pattern = self.ordered.get(interest.subscriber.id)
+            if pattern is not None:
+                out += self._notices(interest.subscriber, pattern.step(now))
         return out
 
-    def old(self, now: int) -> list[Id]:
-        """Items that can no longer contribute."""
-        bench = self.bench
-        gone = bench.cube.expire(self.key, self.latest, grace=bench.grace)
+    def expired_items(self, now: int) -> list[Id]:
+        """Ids of the items that can no longer contribute to a detection."""
+        context = self.context
+        expired = context.cube.expire(self.key, self.latest, grace=context.grace)
         if self._holds_nothing():
-            gone += [number for (_, number), arrived in self.arrived.items() if arrived + bench.grace < now]
-        return gone
+            expired += [number for (_, number), arrived in self.arrived.items() if arrived + context.grace < now]
+        return expired
 
     @property
-    def is_at_rest(self) -> bool:
-        """Whether time changes nothing here: others are waited for, and nothing is held."""
+    def is_idle(self) -> bool:
+        """Whether nothing here expires: there are interests without a lease, and no items."""
         store = self.store
-        if not store.interests or store.log or self.arrived or self.regions:
+        if not store.interests or store.log or self.arrived or self.ordered:
             return False
         return not any(interest.subscriber.lease for interest in store.interests.values())
 
     def _holds_nothing(self) -> bool:
-        """Whether no item waits for another: a topic, or a pattern of alternatives."""
-        meetings = self.bench.cube.meetings.get(self.key, {})
-        return not self.regions and all(meeting.join.op == "or" for meeting in meetings.values())
+        """Whether no item waits for another: a topic, or a disjunction."""
+        joins = self.context.cube.joins.get(self.key, {})
+        return not self.ordered and all(state.join.op == "or" for state in joins.values())
 
-    def forget(self, ids: Iterable[Id]) -> None:
-        """Items that were trimmed."""
-        gone = set(ids)
-        self.arrived = {at: arrived for at, arrived in self.arrived.items() if at[1] not in gone}
+    def drop(self, ids: Iterable[Id]) -> None:
+        """Forget the arrival of items that were deleted."""
+        dropped = set(ids)
+        self.arrived = {entry: arrived for entry, arrived in self.arrived.items() if entry[1] not in dropped}
 
-    def marks(self) -> Iterator[Mark]:
-        """New marks of patterns in one piece."""
-        for name, region in self.regions.items():
-            mark = region.mark(name)
-            if mark is not None:
-                yield mark
+    def checkpoints(self) -> Iterator[Checkpoint]:
+        """New checkpoints of ordered patterns."""
+        for name, pattern in self.ordered.items():
+            checkpoint = pattern.checkpoint(name)
+            if checkpoint is not None:
+                yield checkpoint
 
-    def lapsed(self, now: int) -> list[Interest]:
-        """Subscriptions that nobody renewed."""
+    def expired_interests(self, now: int) -> list[Interest]:
+        """The interests whose lease ran out."""
         return [
             interest
             for interest in self.store.interests.values()
@@ -286,23 +291,23 @@ class ActiveRendezvous:
 
 
 def _plan_of(subscriber: Subscriber) -> Subscriber:
-    """The subscriber of a split pattern, as the registry of a topic knows it."""
+    """The subscriber of a split pattern, as it is registered at a topic."""
     return Subscriber(f"plan:{subscriber.id}", subscriber.key, subscriber.version)
 
 
 def _wants(plan: Interest, key: Key, value: str) -> bool:
-    """Whether a plan has a composite at this rendezvous."""
+    """Whether a plan has a composite at this key."""
     return any(value_key(compound.key, value) == key for compound in compounds_of(plan.node))
 
 
-def split_offers(listed: Listed, item: Item) -> Iterable[tuple[Key, Offer]]:
-    """An event of a split topic, straight to the composites of its values."""
-    [carried] = item.parts
-    member = listed.topic.key
-    values = _values(carried, listed.topic.split)
-    # Several subscribers may share a composite: it gets the event once, with all their plans.
+def split_offers(entry: CatalogueEntry, item: Item) -> Iterable[tuple[Key, Offer]]:
+    """The offers of an event of a split topic, sent directly to the composites of its values."""
+    [matched] = item.parts
+    member = entry.topic.key
+    values = _values(matched, entry.topic.split)
+    # Subscribers may share a composite: it gets the event once, with all their plans.
     plans: dict[Key, list[Interest]] = {}
-    for plan in listed.plans:
+    for plan in entry.plans:
         assert isinstance(plan.node, Compound)
         for parent in parent_of(plan.node, member):
             plans.setdefault(parent.key, []).append(plan)
@@ -311,14 +316,14 @@ def split_offers(listed: Listed, item: Item) -> Iterable[tuple[Key, Offer]]:
             yield value_key(key, value), Offer(member, item, value, tuple(wanting))
 
 
-def _values(carried: Carried, attribute: str) -> list[str]:
+def _values(matched: MatchedEvent, attribute: str) -> list[str]:
     wanted = normalise(attribute)
-    values = (value for name, value in carried.event().tuples if normalise(name) == wanted)
+    values = (value for name, value in matched.event().tuples if normalise(name) == wanted)
     return list(dict.fromkeys(_canonical(value) for value in values))
 
 
 def _canonical(value: Any) -> str:
-    """The same for values that are equal to a condition."""
+    """A text that is the same for values that a condition treats as equal."""
     if isinstance(value, str):
         return f"t{normalise(value)}"
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""What a node shows of itself: its ring, its topics, its cubes, its traffic."""
+"""Status of a node (ring, topics, composites, traffic), and the explanation of a pattern's tree."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from likewise.overlay.ring.ids import short
 
 
 def status_of(node: OverlayNode) -> dict[str, Any]:
-    """Everything worth seeing, as plain values."""
+    """The status of a node as plain values, for JSON."""
     ring = node.ring
     return {
         "id": node.me.id.hex(),
@@ -20,7 +20,7 @@ def status_of(node: OverlayNode) -> dict[str, Any]:
         "dead": [{"id": short(peer.id), "address": peer.address} for peer in ring.dead],
         "routing table": len(ring.table),
         "catalogue": len(node.catalogue),
-        "not matched here": dict(getattr(node.classify, "beyond", {})),
+        "not matched here": dict(getattr(node.classify, "unsupported", {})),
         "topics": [short(event) for event, _ in node.plane.cells],
         "composites": [
             {
@@ -30,17 +30,17 @@ def status_of(node: OverlayNode) -> dict[str, Any]:
             }
             for key in dict.fromkeys(key for key, _, _ in node.cube.cells)
         ],
-        "in one piece": sum(len(led.rendezvous.regions) for led in node.keeper.led.values()),
-        "led": len(node.keeper.led),
-        "copies": len(node.keeper.stores) - len(node.keeper.led),
-        "subscriptions": len(node.own),
+        "in one piece": sum(len(led.rendezvous.ordered) for led in node.replication.led.values()),
+        "led": len(node.replication.led),
+        "copies": len(node.replication.stores) - len(node.replication.led),
+        "subscriptions": len(node.subscriptions),
         "under way": len(node.outbox),
-        "counts": dict(node.counts + node.keeper.counts + ring.counts + node.outbox.counts),
+        "counts": dict(node.counts + node.replication.counts + ring.counts + node.outbox.counts),
     }
 
 
 def explain_tree(tree: ProfileTopic | Compound, *, depth: int = 0) -> list[str]:
-    """The members of a subscription and their rendezvous, one a line."""
+    """The tree of a subscription as indented lines, each a member and its rendezvous."""
     indent = "  " * depth
     if isinstance(tree, ProfileTopic):
         where = f"split by {tree.split}, no single place" if tree.split else f"at {short(tree.key)}"
@@ -54,5 +54,5 @@ def explain_tree(tree: ProfileTopic | Compound, *, depth: int = 0) -> list[str]:
 
 
 def summary_of(tree: ProfileTopic | Compound) -> dict[str, int]:
-    """How many topics and composites a subscription is made of."""
+    """The number of topics and composites of a subscription."""
     return {"topics": len(list(topics_of(tree))), "composites": len(list(compounds_of(tree)))}

@@ -1,7 +1,7 @@
-"""What a rendezvous must not forget: interests, what happened, and which parcels it has had.
+"""The replicated state of a rendezvous: interests, a log of offers, ids of earlier items, and checkpoints.
 
-A store is plain data with operations. The root of a key applies them and sends them to its neighbours, who apply the
-same to their copies. Two stores of one key, grown apart in a divided network, are merged to their union.
+A store is plain data, changed by operations. The leader of a key applies them and sends them to the replicas, which
+apply the same ones. Two stores of one key that diverged in a network partition are merged to their union.
 """
 
 from __future__ import annotations
@@ -10,138 +10,143 @@ from collections.abc import Iterator
 from typing import Final
 
 from likewise.overlay.cube.items import Id
-from likewise.overlay.node.wire import NEVER, Disinterest, Epoch, Interest, Mark, Offer, Operation, StoreState
+from likewise.overlay.node.wire import NEVER, Checkpoint, EndInterest, Epoch, Interest, Offer, Operation, StoreState
 from likewise.overlay.ring.ids import Key
 
-SEEN: Final = 50_000
-"""Ids of earlier items that are remembered, so that a late copy is recognised."""
+MAX_SEEN: Final = 50_000
+"""Ids of deleted items that are remembered, to recognise duplicates."""
 
 
 class Store:
-    """The state of one key, of the root's own or a copy of it."""
+    """The state of one key, at its leader or at a replica.
+
+    `number` counts the operations; `ended` has the last version of each subscriber whose interest ended.
+    """
 
     def __init__(self, key: Key) -> None:
         self.key = key
-        self._forget()
+        self._clear()
 
-    def _forget(self) -> None:
+    def _clear(self) -> None:
         self.epoch: Epoch = NEVER
         self.number = 0
         self.interests: dict[tuple[str, str], Interest] = {}
-        self.gone: dict[str, int] = {}
+        self.ended: dict[str, int] = {}
         self.log: dict[tuple[Key, Id], Offer] = {}
         self.seen: dict[Id, None] = {}
-        self.marks: dict[str, Mark] = {}
+        self.checkpoints: dict[str, Checkpoint] = {}
 
     def __bool__(self) -> bool:
-        """Whether there is anything to keep."""
+        """Whether there is an interest or an offer."""
         return bool(self.interests or self.log)
 
     def apply(self, operation: Operation) -> bool:
-        """Take an operation; False if it brings nothing new."""
+        """Apply an operation; False if it changes nothing."""
         self.number += 1
         if isinstance(operation, Offer):
             return self._offer(operation)
         if isinstance(operation, Interest):
             return self._interest(operation)
-        if isinstance(operation, Disinterest):
-            return self._disinterest(operation)
-        if isinstance(operation, Mark):
-            self.marks[operation.relationship] = operation
+        if isinstance(operation, EndInterest):
+            return self._end_interest(operation)
+        if isinstance(operation, Checkpoint):
+            self.checkpoints[operation.relationship] = operation
             self._trim({*operation.ids, *self._composites_before(operation.clock)})
         else:
             self._trim(set(operation.ids))
         return True
 
     def _composites_before(self, clock: int) -> Iterator[Id]:
-        """Items of several events, all of which a mark has."""
+        """Ids of the composite items that a checkpoint at `clock` covers."""
         items = (offer.item for offer in self.log.values())
         return (item.id for item in items if len(item.parts) > 1 and item.end <= clock)
 
     def _offer(self, offer: Offer) -> bool:
-        at = (offer.member, offer.item.id)
-        if at in self.log or offer.item.id in self.seen:
+        entry = (offer.member, offer.item.id)
+        if entry in self.log or offer.item.id in self.seen:
             return False
-        self.log[at] = offer
+        self.log[entry] = offer
         return True
 
     def _interest(self, interest: Interest) -> bool:
         subscriber = interest.subscriber
-        if self.gone.get(subscriber.id, -1) >= subscriber.version:
+        if self.ended.get(subscriber.id, -1) >= subscriber.version:
             return False
-        at = interest_key(interest)
-        known = self.interests.get(at)
+        key = interest_key(interest)
+        known = self.interests.get(key)
         if known is not None and known.subscriber.version >= subscriber.version:
             return False
-        self.interests[at] = interest
+        self.interests[key] = interest
         return True
 
-    def _disinterest(self, operation: Disinterest) -> bool:
+    def _end_interest(self, operation: EndInterest) -> bool:
         subscriber = operation.subscriber
-        self.gone[subscriber.id] = max(subscriber.version, self.gone.get(subscriber.id, -1))
-        at = interest_key(operation)
-        known = self.interests.get(at)
+        self.ended[subscriber.id] = max(subscriber.version, self.ended.get(subscriber.id, -1))
+        key = interest_key(operation)
+        known = self.interests.get(key)
         if known is None or known.subscriber.version > subscriber.version:
             return False
-        del self.interests[at]
+        del self.interests[key]
         return True
 
-    def _trim(self, gone: set[Id]) -> None:
-        for at in [at for at in self.log if at[1] in gone]:
-            del self.log[at]
-            self.seen[at[1]] = None
-        while len(self.seen) > SEEN:
+    def _trim(self, ids: set[Id]) -> None:
+        for member, number in [entry for entry in self.log if entry[1] in ids]:
+            del self.log[member, number]
+            self.seen[number] = None
+        while len(self.seen) > MAX_SEEN:
             del self.seen[next(iter(self.seen))]
 
-    # whole states
+    # full states
 
     def state(self) -> StoreState:
-        """All of it, to be sent."""
+        """The full state, to be sent."""
         return StoreState(
             tuple(self.interests.values()),
-            tuple(self.gone.items()),
+            tuple(self.ended.items()),
             tuple(self.log.values()),
             tuple(self.seen),
-            tuple(self.marks.values()),
+            tuple(self.checkpoints.values()),
         )
 
     def load(self, state: StoreState, epoch: Epoch, number: int) -> None:
-        """Become a copy."""
-        self._forget()
+        """Replace everything by a received state."""
+        self._clear()
         for operation in self.missing(state):
             self.apply(operation)
         self.seen = dict.fromkeys(state.seen)
-        self.gone = dict(state.gone)
+        self.ended = dict(state.ended)
         self.epoch, self.number = epoch, number
 
     def has_more_than(self, state: StoreState) -> bool:
-        """Whether there is something here that a state has not."""
+        """Whether this store has something that a state lacks."""
         other = Store(self.key)
         other.load(state, NEVER, 0)
         return any(True for _ in other.missing(self.state()))
 
     def missing(self, state: StoreState) -> Iterator[Operation]:
-        """The operations by which this store comes to have all that a state has."""
-        for name, version in state.gone:
-            if self.gone.get(name, -1) < version:
-                self.gone[name] = version
-                for interest in [one for one in self.interests.values() if one.subscriber.id == name]:
+        """The operations that this store needs to have all that a state has."""
+        for name, version in state.ended:
+            if self.ended.get(name, -1) < version:
+                self.ended[name] = version
+                for interest in [known for known in self.interests.values() if known.subscriber.id == name]:
                     if interest.subscriber.version <= version:
-                        yield Disinterest(interest.node, interest.subscriber)
+                        yield EndInterest(interest.node, interest.subscriber)
         for interest in state.interests:
             known = self.interests.get(interest_key(interest))
             if known is None or known.subscriber.version < interest.subscriber.version:
                 yield interest
-        for mark in state.marks:
-            if mark.relationship not in self.marks or self.marks[mark.relationship].clock < mark.clock:
-                yield mark
-        known_ids = self.seen
+        for checkpoint in state.checkpoints:
+            if (
+                checkpoint.relationship not in self.checkpoints
+                or self.checkpoints[checkpoint.relationship].clock < checkpoint.clock
+            ):
+                yield checkpoint
         for offer in state.log:
-            if (offer.member, offer.item.id) not in self.log and offer.item.id not in known_ids:
+            if (offer.member, offer.item.id) not in self.log and offer.item.id not in self.seen:
                 yield offer
 
 
-def interest_key(operation: Interest | Disinterest) -> tuple[str, str]:
-    """Relationship and subscriber: a subscriber has one interest of a kind."""
+def interest_key(operation: Interest | EndInterest) -> tuple[str, str]:
+    """Relationship and subscriber, which identify an interest in a store."""
     node = operation.node
     return getattr(node, "relationship", ""), operation.subscriber.id

@@ -1,7 +1,9 @@
-"""Messages between rendezvous nodes, and the bytes of all messages.
+"""Messages between nodes above the ring, and the encoding of all messages.
 
-A parcel is kept by its sender until the receipt comes; a receipt is given when the neighbours of the receiver have
-their copies. So a parcel is always in the care of someone, and ids make a second delivery harmless.
+The sender of a parcel keeps it until the receipt comes; the receiver sends the receipt once its replicas have the
+operation. So some node is always responsible for a parcel, and ids make a second delivery harmless.
+
+Messages are encoded as arrays: tags, and the order of fields, must not change.
 """
 
 from __future__ import annotations
@@ -20,30 +22,30 @@ from likewise.overlay.ring.ids import BYTES, Key
 from likewise.overlay.ring.tables import Peer
 
 Epoch: TypeAlias = tuple[int, Key]
-"""How often the rendezvous of a key changed hands, and whose it is now; the larger one is right."""
+"""How often the leader of a key has changed, and its node id; the larger epoch is the current one."""
 
 NEVER: Epoch = (0, b"")
 
 
 class Interest(msgspec.Struct, frozen=True, array_like=True, tag="interest"):
-    """A subscription to a topic or a composite; to a topic that is split, with the whole plan that wants it."""
+    """Subscribes to a topic or a composite; a split topic also needs `plans`, the whole trees that contain it."""
 
     node: ProfileTopic | Compound
     subscriber: Subscriber
     plans: tuple[Interest, ...] = ()
 
 
-class Disinterest(msgspec.Struct, frozen=True, array_like=True, tag="disinterest"):
-    """The end of a subscription."""
+class EndInterest(msgspec.Struct, frozen=True, array_like=True, tag="disinterest"):
+    """Ends an interest."""
 
     node: ProfileTopic | Compound
     subscriber: Subscriber
 
 
 class Offer(msgspec.Struct, frozen=True, array_like=True, tag="offer"):
-    """Something that happened, for the rendezvous of a topic or of a composite that it is a member of.
+    """An event, or a combination of events, sent to the rendezvous of a topic or composite it is a member of.
 
-    Where a composite is split, there is no one place to subscribe: the `plans` for this `value` travel with the event.
+    A split composite has no single rendezvous to subscribe at, so the `plans` for this `value` travel with the event.
     """
 
     member: Key
@@ -53,20 +55,20 @@ class Offer(msgspec.Struct, frozen=True, array_like=True, tag="offer"):
 
 
 class ReportNotice(msgspec.Struct, frozen=True, array_like=True, tag="notice"):
-    """A detection for a subscriber."""
+    """A report for a subscriber's node."""
 
     subscription: str
     report: Report
 
 
 class Trim(msgspec.Struct, frozen=True, array_like=True, tag="trim"):
-    """These items can no longer contribute."""
+    """Deletes items that can no longer contribute to a detection."""
 
     ids: tuple[Id, ...]
 
 
-class Mark(msgspec.Struct, frozen=True, array_like=True, tag="mark"):
-    """The state of a pattern in one piece, which makes the items before it unnecessary."""
+class Checkpoint(msgspec.Struct, frozen=True, array_like=True, tag="mark"):
+    """The saved state of an ordered pattern up to `clock`; the items `ids` before it are no longer needed."""
 
     relationship: str
     state: bytes
@@ -74,27 +76,27 @@ class Mark(msgspec.Struct, frozen=True, array_like=True, tag="mark"):
     ids: tuple[Id, ...]
 
 
-Operation: TypeAlias = Interest | Disinterest | Offer | Trim | Mark
-"""What changes the state of a rendezvous; the copies take the same operations."""
+Operation: TypeAlias = Interest | EndInterest | Offer | Trim | Checkpoint
+"""A change of a rendezvous' store; leader and replicas apply the same operations."""
 
 
 class Parcel(msgspec.Struct, frozen=True, array_like=True, tag="parcel"):
-    """A body for the root of a key, from the rendezvous `source` in its `epoch`."""
+    """An envelope routed to the root of a key, sent by the rendezvous `source` in its `epoch`."""
 
     id: Id
-    body: Interest | Disinterest | Offer | ReportNotice
+    body: Interest | EndInterest | Offer | ReportNotice
     source: Key = b""
     epoch: Epoch = NEVER
 
 
 class ParcelReceipt(msgspec.Struct, frozen=True, array_like=True, tag="receipt"):
-    """These parcels are in other hands."""
+    """Acknowledges parcels: the receiver is responsible for them now."""
 
     ids: tuple[Id, ...]
 
 
 class Refusal(msgspec.Struct, frozen=True, array_like=True, tag="refusal"):
-    """The rendezvous that sent this parcel has a successor since this epoch."""
+    """Rejects a parcel: the rendezvous that sent it has a new leader since `epoch`."""
 
     id: Id
     source: Key
@@ -102,7 +104,7 @@ class Refusal(msgspec.Struct, frozen=True, array_like=True, tag="refusal"):
 
 
 class Replicate(msgspec.Struct, frozen=True, array_like=True, tag="replicate"):
-    """An operation for the copy of a rendezvous."""
+    """An operation for a replica, numbered in order."""
 
     key: Key
     epoch: Epoch
@@ -110,8 +112,8 @@ class Replicate(msgspec.Struct, frozen=True, array_like=True, tag="replicate"):
     operation: Operation
 
 
-class Replicated(msgspec.Struct, frozen=True, array_like=True, tag="replicated"):
-    """The copy has all operations up to a number; -1 asks for the whole state."""
+class ReplicateAck(msgspec.Struct, frozen=True, array_like=True, tag="replicated"):
+    """A replica has all operations up to `number`; -1 requests the full state."""
 
     key: Key
     epoch: Epoch
@@ -119,17 +121,17 @@ class Replicated(msgspec.Struct, frozen=True, array_like=True, tag="replicated")
 
 
 class StoreState(msgspec.Struct, frozen=True, array_like=True):
-    """All that a rendezvous knows."""
+    """The full contents of a store."""
 
     interests: tuple[Interest, ...]
-    gone: tuple[tuple[str, int], ...]
+    ended: tuple[tuple[str, int], ...]
     log: tuple[Offer, ...]
     seen: tuple[Id, ...]
-    marks: tuple[Mark, ...]
+    checkpoints: tuple[Checkpoint, ...]
 
 
-class Copy(msgspec.Struct, frozen=True, array_like=True, tag="copy"):
-    """The whole state of a rendezvous, for its copy or, with `lead`, for its successor."""
+class StateTransfer(msgspec.Struct, frozen=True, array_like=True, tag="copy"):
+    """The full state of a rendezvous, for a replica or, with `lead`, for the next leader."""
 
     key: Key
     epoch: Epoch
@@ -139,14 +141,17 @@ class Copy(msgspec.Struct, frozen=True, array_like=True, tag="copy"):
 
 
 class Fenced(msgspec.Struct, frozen=True, array_like=True, tag="fenced"):
-    """A rendezvous has a later epoch than the sender of an operation knew."""
+    """Rejects a replicated operation: the rendezvous has a later epoch."""
 
     key: Key
     epoch: Epoch
 
 
-class Listed(msgspec.Struct, frozen=True, array_like=True):
-    """A topic of the catalogue; the larger version is right. One that is split has the plans that want it."""
+class CatalogueEntry(msgspec.Struct, frozen=True, array_like=True):
+    """A topic of the catalogue; the larger version wins. It is `alive` while someone subscribes to it.
+
+    A split topic has the `plans`, the whole trees that contain it.
+    """
 
     topic: ProfileTopic
     version: int
@@ -154,27 +159,27 @@ class Listed(msgspec.Struct, frozen=True, array_like=True):
     plans: tuple[Interest, ...] = ()
 
 
-class Topics(msgspec.Struct, frozen=True, array_like=True, tag="topics"):
-    """Changes of the catalogue; with a `number`, to be passed on along the ring up to `limit`, and acknowledged.
+class TopicUpdate(msgspec.Struct, frozen=True, array_like=True, tag="topics"):
+    """Entries of the catalogue. With a `number` it is a broadcast, to be forwarded up to `limit` and acknowledged.
 
-    An `answer` says what the asker lacks; the sender is `sure` unless it may have missed something itself.
+    A `reply` answers a `TopicRequest`; the sender's catalogue is `complete` unless it may have missed changes.
     """
 
-    entries: tuple[Listed, ...]
+    entries: tuple[CatalogueEntry, ...]
     limit: Key = b""
     number: int = 0
-    answer: bool = False
-    sure: bool = True
+    reply: bool = False
+    complete: bool = True
 
 
-class TopicsKnown(msgspec.Struct, frozen=True, array_like=True, tag="known"):
-    """All nodes of a stretch have the changes of this number."""
+class TopicUpdateAck(msgspec.Struct, frozen=True, array_like=True, tag="known"):
+    """Acknowledges a broadcast: all nodes of its range have the entries."""
 
     number: int
 
 
-class AskTopics(msgspec.Struct, frozen=True, array_like=True, tag="topics?"):
-    """What the sender's catalogue has, by bucket: send what differs."""
+class TopicRequest(msgspec.Struct, frozen=True, array_like=True, tag="topics?"):
+    """Requests the entries of all buckets whose checksum differs from the sender's."""
 
     buckets: tuple[int, ...]
 
@@ -194,15 +199,15 @@ Message: TypeAlias = (
     | ParcelReceipt
     | Refusal
     | Replicate
-    | Replicated
-    | Copy
+    | ReplicateAck
+    | StateTransfer
     | Fenced
-    | Topics
-    | TopicsKnown
-    | AskTopics
+    | TopicUpdate
+    | TopicUpdateAck
+    | TopicRequest
 )
 
-Routed: TypeAlias = m.Join | Parcel | Copy
+Routed: TypeAlias = m.Join | Parcel | StateTransfer
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(Message)
@@ -210,7 +215,7 @@ _routed: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(Routed)
 
 
 def encode(message: Any) -> bytes:
-    """A message as bytes; what is routed stays packed on its way."""
+    """Encode a message; a routed payload is encoded once and stays encoded on its way."""
     if type(message) is m.Route and not isinstance(message.payload, bytes):
         packed = _encoder.encode(message.payload)
         return _encoder.encode(m.Route(message.key, message.hop, message.origin, packed, message.hops))
@@ -218,22 +223,22 @@ def encode(message: Any) -> bytes:
 
 
 def decode(data: bytes) -> Any:
-    """The message in some bytes, of the right shape in all its parts; else an `InputError`."""
+    """Decode and validate a message; raises `InputError` if it is malformed."""
     try:
         message = _decoder.decode(data)
         if type(message) is m.Route:
             if not isinstance(message.payload, bytes):
-                raise InputError("a routed message is not packed")
+                raise InputError("the payload of a routed message is not encoded")
             payload = _routed.decode(message.payload)
             message = m.Route(message.key, message.hop, message.origin, payload, message.hops)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise InputError(f"not a message of the overlay: {error}") from None
+        raise InputError(f"not an overlay message: {error}") from None
     check(message)
     return message
 
 
 def check(message: Any) -> None:
-    """Refuse keys that are no keys: everything else has its type."""
+    """Raise `InputError` for a key of the wrong length; all other types are checked by the decoder."""
     kind = type(message)
     names = _KEYED.get(kind)
     if names is None:
@@ -244,7 +249,7 @@ def check(message: Any) -> None:
 
 def _check_key(key: Key) -> None:
     if len(key) != BYTES:
-        raise InputError("a key must have 160 bits")
+        raise InputError("a key must have 160 bits (20 bytes)")
 
 
 def _check_optional(key: Key) -> None:

@@ -2,7 +2,7 @@
 
 from likewise.overlay.ring.contacts import RingSettings
 from likewise.overlay.ring.ids import Key, key_of, short
-from likewise.overlay.ring.members import Ring
+from likewise.overlay.ring.ring import Ring
 from likewise.overlay.ring.tables import LeafSet, Peer, RoutingTable
 
 __all__ = [

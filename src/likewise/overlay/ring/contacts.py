@@ -24,8 +24,8 @@ class RingSettings:
     near: int = 2
     half: int = HALF
     first_timeout: int = SECOND // 2
-    least_timeout: int = SECOND // 5
-    most_timeout: int = 2 * SECOND
+    min_timeout: int = SECOND // 5
+    max_timeout: int = 2 * SECOND
     quarantine: int = 60 * SECOND
     revisit: int = 4 * SECOND
     patience: int = 2 * SECOND // 5
@@ -51,7 +51,7 @@ class Contact:
     strikes: int = 0
     version: int = -1
     offered: tuple[int, int] = (-1, -1)
-    placed: int = -1
+    neighbours_confirmed: int = -1
 
 
 @dataclass(slots=True)

@@ -1,13 +1,13 @@
 """A network in one process, and trials of whole federations in it."""
 
 from likewise.overlay.simulation.trial import OverlayTrial, TrialOutcome, conjunction, play_trial, run_trial
-from likewise.overlay.simulation.world import Simulation, Weather, static_ring
+from likewise.overlay.simulation.world import NetworkConditions, Simulation, static_ring
 
 __all__ = [
+    "NetworkConditions",
     "OverlayTrial",
     "Simulation",
     "TrialOutcome",
-    "Weather",
     "conjunction",
     "play_trial",
     "run_trial",

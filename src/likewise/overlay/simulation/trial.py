@@ -27,7 +27,7 @@ from likewise.overlay.node.node import NodeSettings, OverlayNode
 from likewise.overlay.ring.contacts import SECOND, RingSettings
 from likewise.overlay.ring.ids import Key, key_of
 from likewise.overlay.ring.tables import HALF, Peer
-from likewise.overlay.simulation.world import Host, Simulation, Weather, static_ring
+from likewise.overlay.simulation.world import Host, NetworkConditions, Simulation, static_ring
 
 Say = Callable[[str], None]
 STEP = 10
@@ -89,15 +89,17 @@ def conjunction(name: str, topics: Iterable[str], *, within: int | None, by: str
 class TrialWorld:
     """A finished ring whose nodes are made when they are first needed, with one catalogue for all."""
 
-    def __init__(self, count: int, *, seed: int, settings: NodeSettings, weather: Weather | None = None) -> None:
+    def __init__(
+        self, count: int, *, seed: int, settings: NodeSettings, conditions: NetworkConditions | None = None
+    ) -> None:
         self.random = random.Random(seed)
         self.settings = settings
         self.catalogue = TopicCatalogue(common=True)
-        self.sim = Simulation(seed=seed, weather=weather)
+        self.sim = Simulation(seed=seed, conditions=conditions)
         self.sim.after = self._collect
         self.reports = 0
         self.delays: list[int] = []
-        self.told: Counter[bytes] = Counter()
+        self.reported: Counter[bytes] = Counter()
         self.acknowledged: set[Id] = set()
         self.published: dict[Id, Event] = {}
         self.wanted: list[Subscription] = []
@@ -133,10 +135,10 @@ class TrialWorld:
     def _collect(self, machine: Any) -> None:
         for delivery in machine.deliveries:
             self.reports += 1
-            self.told[delivery.parcel] += 1
+            self.reported[delivery.parcel] += 1
             if self.compare:
                 names = frozenset(event.id for event in delivery.report.events)
-                self.found.add((machine.own[delivery.subscription].name, names))
+                self.found.add((machine.subscriptions[delivery.subscription].name, names))
             self.delays.append(self.sim.now - delivery.report.time)
             machine.acknowledge(delivery)
         machine.deliveries.clear()
@@ -176,7 +178,7 @@ class TrialWorld:
 
     def crash(self) -> None:
         """A node that no subscriber is at goes."""
-        free = [key for key in self.ids if key in self.sim.hosts and not self.node(key).own]
+        free = [key for key in self.ids if key in self.sim.hosts and not self.node(key).subscriptions]
         if free:
             victim = self.random.choice(free)
             self.sim.crash(victim)
@@ -218,7 +220,7 @@ def play_trial(trial: OverlayTrial, *, say: Say = lambda _: None) -> TrialOutcom
     maintained = bool(trial.churn or trial.loss)
     ring = RingSettings(heartbeat=SECOND, maintain=maintained)
     settings = NodeSettings(ring=ring, copies=trial.copies, spread=trial.spread)
-    world = TrialWorld(trial.nodes, seed=trial.seed, settings=settings, weather=Weather(loss=trial.loss))
+    world = TrialWorld(trial.nodes, seed=trial.seed, settings=settings, conditions=NetworkConditions(loss=trial.loss))
     world.compare = trial.compare
     by = "room" if trial.rooms else ""
     topics = [f"topic {number}" for number in range(trial.topics)]
@@ -262,7 +264,7 @@ def _publication(world: TrialWorld, trial: OverlayTrial, topics: list[str], numb
 
 def _outcome(world: TrialWorld, trial: OverlayTrial, spent: Counter[str]) -> TrialOutcome:
     loads = sorted(
-        (sum(led.rendezvous.handled for led in node.keeper.led.values()) for node in world.made), reverse=True
+        (sum(led.rendezvous.handled for led in node.replication.led.values()) for node in world.made), reverse=True
     )
     loads += [0] * max(0, trial.nodes - len(loads))
     delays = sorted(delay / 1000 for delay in world.delays)
@@ -272,7 +274,7 @@ def _outcome(world: TrialWorld, trial: OverlayTrial, spent: Counter[str]) -> Tri
         "acknowledged": len(world.acknowledged),
         "reports": world.reports,
         **(_compared(world) if trial.compare else {}),
-        "told twice": sum(count > 1 for count in world.told.values()),
+        "told twice": sum(count > 1 for count in world.reported.values()),
         "messages per publication": spent["messages"] / trial.events,
         "heartbeats per node and second": (spent["Ping"] + spent["Pong"]) / trial.nodes / (trial.seconds + 20),
         "median delay, ms": delays[len(delays) // 2] if delays else 0.0,
@@ -294,8 +296,8 @@ def _compared(world: TrialWorld) -> dict[str, float | int]:
         if name == "type" and (profile := profile_of(str(value))) in numbers
     ]
     expected = {(found.pattern, frozenset(event.id for event in found.members)) for found in composer.take(hits)}
-    told = len(expected & world.found)
-    return {"expected": len(expected), "complete": told / len(expected) if expected else 1.0}
+    reported = len(expected & world.found)
+    return {"expected": len(expected), "complete": reported / len(expected) if expected else 1.0}
 
 
 def gini(loads: list[int]) -> float:

@@ -33,7 +33,7 @@ class Machine(Protocol):
 
 
 @dataclass(slots=True)
-class Weather:
+class NetworkConditions:
     """How the network behaves; times in microseconds, the rest are probabilities for each message."""
 
     low: int = 5_000
@@ -60,7 +60,7 @@ class Host:
 class Simulation:
     """Hosts, the messages between them, and the time.
 
-    >>> from likewise.overlay.ring.members import Ring
+    >>> from likewise.overlay.ring.ring import Ring
     >>> from likewise.overlay.ring.ids import key_of
     >>> world = Simulation(seed=1)
     >>> rings = [Ring(Peer(key_of(name))) for name in "abc"]
@@ -73,9 +73,9 @@ class Simulation:
     [2, 2, 2]
     """
 
-    def __init__(self, *, seed: int, weather: Weather | None = None, wire: Wire | None = None) -> None:
+    def __init__(self, *, seed: int, conditions: NetworkConditions | None = None, wire: Wire | None = None) -> None:
         self.random = random.Random(seed)
-        self.weather = weather or Weather()
+        self.conditions = conditions or NetworkConditions()
         self.now = 0
         self.hosts: dict[Key, Host] = {}
         self.counts: Counter[str] = Counter()
@@ -199,17 +199,17 @@ class Simulation:
 
     def _delays(self) -> Iterable[int]:
         """When a message comes: never, once, or twice."""
-        weather, chance = self.weather, self.random.random
-        delay = weather.low + int(chance() * (weather.high - weather.low))
-        if not (weather.loss or weather.duplication or weather.reordering):
+        conditions, chance = self.conditions, self.random.random
+        delay = conditions.low + int(chance() * (conditions.high - conditions.low))
+        if not (conditions.loss or conditions.duplication or conditions.reordering):
             return (delay,)
-        if chance() < weather.loss:
+        if chance() < conditions.loss:
             self.counts["lost"] += 1
             return ()
-        if chance() < weather.reordering:
-            delay += int(chance() * weather.late)
-        if chance() < weather.duplication:
-            return (delay, delay + int(chance() * weather.late))
+        if chance() < conditions.reordering:
+            delay += int(chance() * conditions.late)
+        if chance() < conditions.duplication:
+            return (delay, delay + int(chance() * conditions.late))
         return (delay,)
 
 

@@ -43,21 +43,21 @@ class Ring:
         self._acks: dict[Key, tuple[Peer, list[int]]] = {}
         self._timers: list[tuple[int, int, str, Any]] = []
         self._numbers = 0
-        self._ticked: int | None = None
-        self._gates: tuple[Peer, ...] = ()
-        self._turn = 0
+        self._last_tick: int | None = None
+        self._bootstrap: tuple[Peer, ...] = ()
+        self._beats = 0
         self._suspects: set[Key] = set()
-        self._unplaced: set[Key] = set()
-        self._vacancies = 0
+        self._unconfirmed: set[Key] = set()
+        self._generation = 0
 
     # life
 
-    def start(self, now: int, gates: Iterable[Peer] = ()) -> None:
-        """Join through one of the gates, or be the first node of a new ring."""
-        self._ticked = now
-        self._gates = tuple(peer for peer in gates if peer.id != self.me.id)
-        if self._gates:
-            self._knock(now, 0)
+    def start(self, now: int, bootstrap: Iterable[Peer] = ()) -> None:
+        """Join through one of the bootstrap, or be the first node of a new ring."""
+        self._last_tick = now
+        self._bootstrap = tuple(peer for peer in bootstrap if peer.id != self.me.id)
+        if self._bootstrap:
+            self._request_join(now, 0)
         else:
             self.joined = True
         if self.settings.maintain:
@@ -79,34 +79,34 @@ class Ring:
             self._send(peer, m.Farewell(known))
 
     @property
-    def placed(self) -> bool:
-        """Whether this node knows its neighbours: all of them have told it theirs since it joined or slept."""
-        return self.joined and not self._unplaced
+    def neighbours_confirmed(self) -> bool:
+        """Whether this node knows its neighbours: all of them have reported it theirs since it joined or slept."""
+        return self.joined and not self._unconfirmed
 
-    def _find_place(self) -> None:
+    def _confirm_neighbours(self) -> None:
         """Ask all neighbours for theirs: a node may have joined unseen."""
-        self._unplaced = {peer.id for peer in self.leaves}
+        self._unconfirmed = {peer.id for peer in self.leaves}
         for peer in self.leaves:
             self._send(peer, m.Ask())
 
-    def _check_place(self) -> None:
+    def _check_confirmed(self) -> None:
         """Wait only for neighbours, and for those who may be: they were asked whether they live."""
-        if self._unplaced:
-            self._unplaced = {key for key in self._unplaced if key in self.leaves or self._is_asked(key)}
+        if self._unconfirmed:
+            self._unconfirmed = {key for key in self._unconfirmed if key in self.leaves or self._is_pinged(key)}
             # Others are to hear of it as of a change.
-            self.version += not self._unplaced
+            self.version += not self._unconfirmed
 
-    def _is_asked(self, id: Key) -> bool:
+    def _is_pinged(self, id: Key) -> bool:
         known = self._contacts.get(id)
         return known is not None and known.asked is not None
 
-    def _knock(self, now: int, attempt: int) -> None:
+    def _request_join(self, now: int, attempt: int) -> None:
         # Who joins may have heard of others when its gate is gone.
-        gates = (*self._gates, *self.table.entries.values())
-        gate = gates[attempt % len(gates)]
+        bootstrap = (*self._bootstrap, *self.table.entries.values())
+        gate = bootstrap[attempt % len(bootstrap)]
         self._send(gate, m.Route(self.me.id, 0, self.me, m.Join(self.me)))
         self._wake(
-            now + min(self.settings.most_timeout, self.settings.first_timeout << min(attempt, 4)), "knock", attempt
+            now + min(self.settings.max_timeout, self.settings.first_timeout << min(attempt, 4)), "knock", attempt
         )
 
     @property
@@ -123,12 +123,12 @@ class Ring:
             self._timers.clear()
             return
         due = self.due
-        lag = 0 if due is None or self._ticked is None else now - due
+        lag = 0 if due is None or self._last_tick is None else now - due
         if lag > self.settings.pause:
             self.counts["pauses"] += 1
             if self.joined:
                 # The others may have given this node up: only its own voice brings it back.
-                self._find_place()
+                self._confirm_neighbours()
         timers = self._timers
         while timers and timers[0][0] <= now:
             _, _, kind, item = heapq.heappop(timers)
@@ -137,7 +137,7 @@ class Ring:
                 self._wake(now + self.settings.first_timeout, kind, item)
             else:
                 getattr(self, f"_on_{kind}")(now, item)
-        self._ticked = now
+        self._last_tick = now
 
     def _wake(self, time: int, kind: str, item: Any) -> None:
         self._numbers += 1
@@ -161,7 +161,7 @@ class Ring:
         settings = self.settings
         if known is None or not known.trip:
             return settings.first_timeout
-        return int(min(settings.most_timeout, max(settings.least_timeout, known.trip + 4 * known.spread)))
+        return int(min(settings.max_timeout, max(settings.min_timeout, known.trip + 4 * known.spread)))
 
     def is_dead(self, id: Key) -> bool:
         """Whether a peer is in quarantine."""
@@ -176,11 +176,11 @@ class Ring:
         """A member has said something that is not for the ring."""
         known = self._contacts.get(peer.id)
         if known is None or known.strikes or peer.id in self._dead:
-            self._meet(now, peer)
+            self._mark_alive(now, peer)
         else:
             known.heard = now
 
-    def _meet(self, now: int, peer: Peer) -> None:
+    def _mark_alive(self, now: int, peer: Peer) -> None:
         """The peer itself has spoken."""
         known = self.contact(peer)
         known.heard = now
@@ -188,36 +188,36 @@ class Ring:
         known.asked = None
         if self._suspects:
             self._suspects.discard(peer.id)
-        if known.placed == self._vacancies and known.peer is peer:
+        if known.neighbours_confirmed == self._generation and known.peer is peer:
             return
         if peer.id in self._dead:
             del self._dead[peer.id]
             self.counts["revived"] += 1
         if peer.id not in self.leaves and self.leaves.add(peer):
-            if self._unplaced:
-                self._unplaced.add(peer.id)
+            if self._unconfirmed:
+                self._unconfirmed.add(peer.id)
                 self._send(peer, m.Ask())
             self._changed(now)
-        self._check_place()
+        self._check_confirmed()
         self.table.add(peer)
         # There is no better place for this peer until someone else goes.
-        known.peer, known.placed = peer, self._vacancies
+        known.peer, known.neighbours_confirmed = peer, self._generation
 
-    def _hear_of(self, now: int, peers: Iterable[Peer]) -> None:
+    def _learn_of(self, now: int, peers: Iterable[Peer]) -> None:
         """Others speak of peers: neighbours are asked first, the table takes whom it has room for."""
         for peer in peers:
             if peer.id == self.me.id or peer.id in self._dead:
                 continue
             if self.joined and self.leaves.fits(peer):
                 self._ping(now, peer)
-                if self._unplaced:
-                    self._unplaced.add(peer.id)
+                if self._unconfirmed:
+                    self._unconfirmed.add(peer.id)
             elif self.table.has_room(peer):
                 self.table.add(peer)
 
     def _changed(self, now: int) -> None:
         self.version += 1
-        self._vacancies += 1
+        self._generation += 1
         if self.joined and self.settings.maintain:
             # The nearest hear of it at once, the others with their next heartbeat.
             for peer in self.leaves.beside(1):
@@ -229,10 +229,10 @@ class Ring:
             return
         known.asked = now
         known.offered = (now, self.version)
-        self._send(peer, m.Ping(now, self._news(known), self.digest))
+        self._send(peer, m.Ping(now, self._changed_leaves(known), self.digest))
         self._wake(now + max(self.settings.patience, self.timeout(peer.id)), "answer", (peer, now))
 
-    def _news(self, known: Contact) -> tuple[Peer, ...]:
+    def _changed_leaves(self, known: Contact) -> tuple[Peer, ...]:
         return () if known.version == self.version else tuple(self.leaves)
 
     def _measure(self, known: Contact, took: int) -> None:
@@ -242,7 +242,7 @@ class Ring:
             known.spread += (abs(took - known.trip) - known.spread) / 4
             known.trip += (took - known.trip) / 8
 
-    def _strike(self, now: int, peer: Peer) -> None:
+    def _missed_answer(self, now: int, peer: Peer) -> None:
         """No answer in time: ask again, then give the peer up."""
         known = self.contact(peer)
         known.asked = None
@@ -251,20 +251,20 @@ class Ring:
             self._suspects.add(peer.id)
             self._ping(now, peer)
         else:
-            self._bury(now, peer)
+            self._declare_dead(now, peer)
 
     def refused(self, now: int, peer: Peer) -> None:
         """Nobody listens at the peer's address: there is no need to ask again."""
         if peer.id in self._contacts:
             self.counts["refused"] += 1
-            self._bury(now, peer)
+            self._declare_dead(now, peer)
 
-    def _bury(self, now: int, peer: Peer) -> None:
+    def _declare_dead(self, now: int, peer: Peer) -> None:
         if peer.id in self._dead:
             return
         self.counts["buried"] += 1
         self._dead[peer.id] = (now + self.settings.quarantine, peer)
-        self._vacancies += 1
+        self._generation += 1
         self._contacts.pop(peer.id, None)
         self.digests.pop(peer.id, None)
         self._suspects.discard(peer.id)
@@ -276,7 +276,7 @@ class Ring:
                 if side:
                     self._send(side[-1], m.Ask())
             self._changed(now)
-        self._check_place()
+        self._check_confirmed()
         for number, hop in list(self._hops.items()):
             if hop.peer.id == peer.id:
                 del self._hops[number]
@@ -290,23 +290,23 @@ class Ring:
             return
         asked = self.leaves.beside(self.settings.near)
         others = self.leaves.right[self.settings.near :] + self.leaves.left[self.settings.near :]
-        self._turn += 1
+        self._beats += 1
         if others:
-            asked.append(others[self._turn % len(others)])
+            asked.append(others[self._beats % len(others)])
         for peer in asked:
             self._ping(now, peer)
         for peer in self.leaves:
-            if peer.id in self._unplaced:
+            if peer.id in self._unconfirmed:
                 self._send(peer, m.Ask())
-        self._revisit(now)
+        self._ping_dead(now)
 
-    def _revisit(self, now: int) -> None:
+    def _ping_dead(self, now: int) -> None:
         """Look now and then whether a dead peer is back: so two halves of a ring find each other again."""
         period = max(1, self.settings.revisit // self.settings.heartbeat)
-        if not self._dead or self._turn % period:
+        if not self._dead or self._beats % period:
             return
         dead = list(self._dead.values())
-        _, peer = dead[(self._turn // period) % len(dead)]
+        _, peer = dead[(self._beats // period) % len(dead)]
         self._send(peer, m.Ping(now, (), self.digest))
         horizon = now - 9 * self.settings.quarantine
         self._dead = {key: entry for key, entry in self._dead.items() if entry[0] >= horizon}
@@ -315,44 +315,44 @@ class Ring:
         peer, nonce = item
         known = self._contacts.get(peer.id)
         if known is not None and known.asked == nonce:
-            self._strike(now, peer)
+            self._missed_answer(now, peer)
 
     def _on_knock(self, now: int, attempt: int) -> None:
         if not self.joined:
-            self._knock(now, attempt + 1)
+            self._request_join(now, attempt + 1)
 
     # messages
 
     def receive(self, now: int, sender: Peer, message: Any) -> None:
         """A message came from a peer, whose id the transport has checked."""
-        if self.left or sender.id == self.me.id or not (self.joined or type(message) in _TO_NEWCOMERS):
+        if self.left or sender.id == self.me.id or not (self.joined or type(message) in _ACCEPTED_BEFORE_JOIN):
             # Who answered before it has its place would be taken for a member, and stand in the way of others.
             return
         handler = _HANDLERS.get(type(message))
         if handler is None:
             self.counts["unknown"] += 1
             return
-        if not _from_stranger(sender, message):
-            self._meet(now, sender)
+        if not _is_from_nonmember(sender, message):
+            self._mark_alive(now, sender)
         handler(self, now, sender, message)
 
     def _ping_came(self, now: int, sender: Peer, message: m.Ping) -> None:
         self.digests[sender.id] = message.digest
-        self._send(sender, m.Pong(message.nonce, self._news(self.contact(sender)), self.digest))
-        self._hear_of(now, message.leaves)
+        self._send(sender, m.Pong(message.nonce, self._changed_leaves(self.contact(sender)), self.digest))
+        self._learn_of(now, message.leaves)
 
     def _pong_came(self, now: int, sender: Peer, message: m.Pong) -> None:
         # A longer trip went through a pause of one of the two.
         known = self.contact(sender)
-        if 0 <= now - message.nonce <= self.settings.most_timeout:
+        if 0 <= now - message.nonce <= self.settings.max_timeout:
             self._measure(known, now - message.nonce)
         if message.nonce == known.offered[0]:
             known.version = known.offered[1]
         self.digests[sender.id] = message.digest
-        self._hear_of(now, message.leaves)
+        self._learn_of(now, message.leaves)
 
     def _rows_came(self, now: int, _sender: Peer, message: m.TableRows) -> None:
-        self._hear_of(now, message.peers)
+        self._learn_of(now, message.peers)
 
     def _welcome_came(self, now: int, _sender: Peer, message: m.Welcome) -> None:
         if self.joined:
@@ -364,31 +364,31 @@ class Ring:
         # A root speaks of neighbours that it hears itself.
         self.leaves.fill(peer for peer in message.leaves if peer.id not in self._dead)
         self.version += 1
-        self._vacancies += 1
+        self._generation += 1
         known = tuple(self.leaves)
-        self._find_place()
+        self._confirm_neighbours()
         for peer in known:
             self._ping(now, peer)
         others = [peer for peer in self.table.entries.values() if peer.id not in self.leaves]
-        self._hear_of(now, others)
+        self._learn_of(now, others)
         for peer in others:
             self._send(peer, m.Announce(known))
 
     def _announce_came(self, now: int, _sender: Peer, message: m.Announce) -> None:
-        self._hear_of(now, message.leaves)
+        self._learn_of(now, message.leaves)
 
     def _farewell_came(self, now: int, sender: Peer, message: m.Farewell) -> None:
-        self._bury(now, sender)
-        self._hear_of(now, message.leaves)
+        self._declare_dead(now, sender)
+        self._learn_of(now, message.leaves)
 
     def _ask_came(self, _now: int, sender: Peer, _message: m.Ask) -> None:
         self._send(sender, m.Leaves(tuple(self.leaves)))
 
     def _leaves_came(self, now: int, sender: Peer, message: m.Leaves) -> None:
-        self._hear_of(now, message.leaves)
-        if sender.id in self._unplaced:
-            self._unplaced.remove(sender.id)
-            self.version += not self._unplaced
+        self._learn_of(now, message.leaves)
+        if sender.id in self._unconfirmed:
+            self._unconfirmed.remove(sender.id)
+            self.version += not self._unconfirmed
 
     def _suspect_came(self, now: int, _sender: Peer, message: m.Suspect) -> None:
         peer = message.peer
@@ -447,10 +447,10 @@ class Ring:
         if type(payload) is m.Join:
             if not self.joined:
                 return
-            self._guide(payload.peer)
+            self._send_rows(payload.peer)
         self._forward(now, message, frozenset())
 
-    def _guide(self, peer: Peer) -> None:
+    def _send_rows(self, peer: Peer) -> None:
         """A new node passes: hand it the rows that it shares."""
         if peer.id != self.me.id:
             row = tuple(other for other in self.table.row(peer.number) if other.id != peer.id)
@@ -535,11 +535,11 @@ _HANDLERS: Final[dict[type, Any]] = {
 }
 
 
-_TO_NEWCOMERS: Final = frozenset((m.TableRows, m.Welcome))
+_ACCEPTED_BEFORE_JOIN: Final = frozenset((m.TableRows, m.Welcome))
 """What a node that is about to join listens to."""
 
 
-def _from_stranger(sender: Peer, message: Any) -> bool:
+def _is_from_nonmember(sender: Peer, message: Any) -> bool:
     """Whether a message makes its sender no member: it leaves, or is only about to join."""
     if type(message) is m.Route:
         return type(message.payload) is m.Join and message.payload.peer.id == sender.id

@@ -6,11 +6,11 @@ import pytest
 from federation import Federation
 
 from likewise.events import Event
-from likewise.overlay import Weather
+from likewise.overlay import NetworkConditions
 from likewise.overlay.ring.contacts import SECOND
 
 PAIR = "pair: {kind = smoke} as a and {kind = heat} as b where a.room = b.room"
-ROUGH = Weather(loss=0.1, duplication=0.1, reordering=0.3)
+ROUGH = NetworkConditions(loss=0.1, duplication=0.1, reordering=0.3)
 
 
 def confirm(world: Federation, text: str) -> None:
@@ -23,16 +23,18 @@ def confirm(world: Federation, text: str) -> None:
     raise AssertionError("never confirmed")
 
 
-@pytest.mark.parametrize(("count", "weather"), [(1, None), (3, None), (20, None), (6, ROUGH), (30, ROUGH)])
-def test_what_is_published_anywhere_after_the_confirmation_is_reported(count: int, weather: Weather | None) -> None:
-    world = Federation(count + 1, seed=count, static=False, weather=weather)
+@pytest.mark.parametrize(("count", "conditions"), [(1, None), (3, None), (20, None), (6, ROUGH), (30, ROUGH)])
+def test_what_is_published_anywhere_after_the_confirmation_is_reported(
+    count: int, conditions: NetworkConditions | None
+) -> None:
+    world = Federation(count + 1, seed=count, static=False, conditions=conditions)
     confirm(world, PAIR)
     for number, node in enumerate(world.nodes):
         assert len(node.catalogue) == 2
         for kind in ("smoke", "heat"):
             world.publish(Event(f"{kind}{number}", (("kind", kind), ("room", f"r{number}"))), at=node)
     world.run(60 * SECOND)
-    assert sorted(world.told().values()) == [1] * len(world.nodes)
+    assert sorted(world.reported().values()) == [1] * len(world.nodes)
 
 
 def test_a_node_that_freezes_meanwhile_holds_events_until_it_knows() -> None:
@@ -46,7 +48,7 @@ def test_a_node_that_freezes_meanwhile_holds_events_until_it_knows() -> None:
     assert world.publications["e"] not in world.acknowledged
     world.run(10 * SECOND)
     assert world.publications["e"] in world.acknowledged
-    assert sorted(world.told().values()) == [1]
+    assert sorted(world.reported().values()) == [1]
 
 
 def test_nodes_that_all_slept_do_not_wait_for_each_other() -> None:
@@ -60,7 +62,7 @@ def test_nodes_that_all_slept_do_not_wait_for_each_other() -> None:
     assert not any(node.ready for node in world.nodes)
     world.publish(Event("e", (("kind", "smoke"),)), at=world.nodes[2])
     world.run(10 * SECOND)
-    assert sorted(world.told().values()) == [1]
+    assert sorted(world.reported().values()) == [1]
 
 
 def test_a_root_that_dies_while_it_tells_others_is_replaced() -> None:
@@ -69,7 +71,7 @@ def test_a_root_that_dies_while_it_tells_others_is_replaced() -> None:
     [(node, name)] = world.subscribe(text, at=world.nodes[1])
     while not any(len(each.catalogue) for each in world.living):
         world.run(100)
-    [root] = [each for each in world.living if any(led.rendezvous.store for led in each.keeper.led.values())]
+    [root] = [each for each in world.living if any(led.rendezvous.store for led in each.replication.led.values())]
     assert root is not node
     assert sum(bool(len(each.catalogue)) for each in world.living) < 6
     world.sim.crash(root.me.id)
@@ -81,7 +83,7 @@ def test_a_root_that_dies_while_it_tells_others_is_replaced() -> None:
 @pytest.mark.parametrize("text", ["one: {kind = smoke}", "both: {kind = smoke} and {kind = heat}", PAIR])
 def test_a_pattern_can_be_subscribed_to_again(text: str) -> None:
     world = Federation(12, seed=2, static=False)
-    told = []
+    reported = []
     for round_ in range(3):
         [(node, name)] = world.subscribe(text)
         world.run(5 * SECOND)
@@ -89,9 +91,9 @@ def test_a_pattern_can_be_subscribed_to_again(text: str) -> None:
             for kind in ("smoke", "heat"):
                 world.publish(Event(f"{kind}{round_}{subscribed}", (("kind", kind), ("room", "r"))))
             world.run(5 * SECOND)
-            told.append(len(world.got))
+            reported.append(len(world.got))
             if subscribed:
                 node.unsubscribe(world.sim.now, name)
                 world.sim.touch(node.me.id)
                 world.run(5 * SECOND)
-    assert told == [1, 1, 2, 2, 3, 3]
+    assert reported == [1, 1, 2, 2, 3, 3]

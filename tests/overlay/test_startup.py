@@ -9,11 +9,11 @@ import pytest
 
 from likewise.events import Event
 from likewise.language import parse_subscription
-from likewise.overlay import Peer, Simulation, Weather, key_of
+from likewise.overlay import NetworkConditions, Peer, Simulation, key_of
 from likewise.overlay.node.catalogue import MatchingClassifier
 from likewise.overlay.node.node import OverlayNode
 from likewise.overlay.ring.contacts import SECOND
-from likewise.overlay.ring.members import Ring
+from likewise.overlay.ring.ring import Ring
 
 PAIR = parse_subscription("pair: {kind = smoke} as a and {kind = heat} as b where a.room = b.room")
 
@@ -23,7 +23,7 @@ class Race:
 
     def __init__(self, seed: int, count: int) -> None:
         self.random = random.Random(seed)
-        self.sim = Simulation(seed=seed, weather=_weather(self.random))
+        self.sim = Simulation(seed=seed, conditions=_weather(self.random))
         self.sim.after = self._collect
         self.rooms: list[str] = []
         self.confirmed: list[str] = []
@@ -76,11 +76,11 @@ class Race:
         return numbers
 
 
-def _weather(chance: random.Random) -> Weather:
+def _weather(chance: random.Random) -> NetworkConditions:
     loss = chance.choice((0, 0, 0.02, 0.1, 0.3))
     rough = chance.choice((0, 0.1))
     high = chance.choice((2_000, 40_000, 300_000))
-    return Weather(low=100, high=high, loss=loss, reordering=rough, duplication=rough, late=SECOND)
+    return NetworkConditions(low=100, high=high, loss=loss, reordering=rough, duplication=rough, late=SECOND)
 
 
 def subscribe_and_publish(race: Race, nodes: Sequence[OverlayNode]) -> None:
