@@ -66,7 +66,7 @@ class Federation:
         bootstrap = [ready.me for ready in self.living if ready.ring.joined]
         self.sim.add(node)
         if settle is not None:
-            node.ring.settle(*settle(me.id))
+            node.ring.join_static(*settle(me.id))
             node.start(self.sim.now)
         else:
             node.start(self.sim.now, self.random.sample(bootstrap, min(3, len(bootstrap))))

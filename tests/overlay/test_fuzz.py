@@ -37,7 +37,7 @@ SAMPLES: list[Any] = [
     m.Welcome((PEER,), (PEER,)),
     m.Announce((PEER,)),
     m.Farewell((PEER,)),
-    m.Ask(),
+    m.AskLeaves(),
     m.Leaves((PEER,)),
     m.Suspect(PEER),
     m.HopAck((1, 2)),

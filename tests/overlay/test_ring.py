@@ -131,7 +131,7 @@ def test_a_slow_root_is_asked_again_and_not_replaced() -> None:
     """One lost message must not make the second nearest node take itself for the root."""
     me, root = Peer(key_from(100)), Peer(key_from(10))
     ring = Ring(me, RingSettings(maintain=False))
-    ring.settle([root], [root])
+    ring.join_static([root], [root])
     ring.route(0, key_from(9), "load")
     assert [peer for peer, _ in ring.flush()] == [root]
     ring.tick(ring.settings.first_timeout)
@@ -157,7 +157,7 @@ def test_hops_grow_with_the_logarithm_of_the_nodes(count: int) -> None:
     def ring_of(id: bytes) -> Ring:
         if id not in rings:
             rings[id] = Ring(Peer(id), RingSettings(maintain=False))
-            rings[id].settle(*known(id))
+            rings[id].join_static(*known(id))
         return rings[id]
 
     hops = []

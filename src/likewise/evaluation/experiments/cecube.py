@@ -95,7 +95,7 @@ class Hops:
         ring = self._rings.get(id)
         if ring is None:
             ring = self._rings[id] = Ring(Peer(id), RingSettings(maintain=False))
-            ring.settle(*self._known(id))
+            ring.join_static(*self._known(id))
         return ring
 
     def route(self, start: Key, key: Key) -> tuple[Key, int]:

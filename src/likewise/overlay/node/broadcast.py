@@ -149,7 +149,7 @@ class TopicBroadcast:
             self._on_broadcast(now, sender, message)
         elif new:
             # Entries that this node missed were probably missed by its neighbours, too.
-            for peer in self.ring.leaves.beside(1):
+            for peer in self.ring.leaves.nearest_on_each_side(1):
                 if peer.id != sender.id:
                     self.ring.sends.append((peer, w.TopicUpdate(tuple(new))))
         if message.reply and not self.synchronised:
@@ -206,7 +206,11 @@ class TopicBroadcast:
             self._give_up_waiting(now)
         if self.synchronised:
             digest = self.catalogue.digest
-            asked = [peer for peer in self.ring.leaves.beside(2) if self.ring.digests.get(peer.id, digest) != digest]
+            asked = [
+                peer
+                for peer in self.ring.leaves.nearest_on_each_side(2)
+                if self.ring.digests.get(peer.id, digest) != digest
+            ]
         else:
             asked = list(self.ring.leaves)
         request = w.TopicRequest(tuple(self.catalogue.buckets))

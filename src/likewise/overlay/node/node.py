@@ -457,7 +457,7 @@ class OverlayNode:
         if handler is None:
             self.ring.receive(now, sender, message)
         elif self.ring.joined:
-            self.ring.hear(now, sender)
+            self.ring.note_alive(now, sender)
             handler(self, now, sender, message)
         self._process(now)
 

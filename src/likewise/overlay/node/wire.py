@@ -191,7 +191,7 @@ Message: TypeAlias = (
     | m.Welcome
     | m.Announce
     | m.Farewell
-    | m.Ask
+    | m.AskLeaves
     | m.Leaves
     | m.Suspect
     | m.HopAck

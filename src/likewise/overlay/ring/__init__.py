@@ -1,4 +1,4 @@
-"""Who is there, and the way to the root of a key, in the manner of Pastry."""
+"""Membership of the ring, and routing to the root of a key, as in Pastry."""
 
 from likewise.overlay.ring.contacts import RingSettings
 from likewise.overlay.ring.ids import Key, key_of, short

@@ -1,4 +1,4 @@
-"""What a node of the ring keeps of its peers and of what it has sent, and the times by which it judges them."""
+"""The settings of the ring, and what a node records about its peers and about unacknowledged messages."""
 
 from __future__ import annotations
 
@@ -16,8 +16,12 @@ SECOND: Final = 1_000_000
 class RingSettings:
     """Times in microseconds.
 
-    `patience` is the least time that a question may take before it counts as unanswered; `late` is how late a timer
-    may go off before this node takes itself, not the others, for slow; after a `pause` it makes itself heard.
+    `near` and `half` are how many neighbours on each side get every heartbeat, and how many are kept. A peer is dead
+    after `max_missed` pings without an answer, each for at least `ping_timeout`. Dead peers are pinged every
+    `ping_dead`, in case they are back. A hop to a slow peer is rerouted after `max_waits` extensions.
+
+    If a timer runs later than `late_timer`, this node itself was suspended, so that missing answers do not count
+    against others; after more than `pause` it also checks its neighbours. Without `maintain` there are no heartbeats.
     """
 
     heartbeat: int = SECOND // 4
@@ -27,36 +31,37 @@ class RingSettings:
     min_timeout: int = SECOND // 5
     max_timeout: int = 2 * SECOND
     quarantine: int = 60 * SECOND
-    revisit: int = 4 * SECOND
-    patience: int = 2 * SECOND // 5
-    late: int = SECOND // 5
+    ping_dead: int = 4 * SECOND
+    ping_timeout: int = 2 * SECOND // 5
+    late_timer: int = SECOND // 5
     pause: int = SECOND
-    strikes: int = 3
-    waits: int = 4
+    max_missed: int = 3
+    max_waits: int = 4
     maintain: bool = True
 
 
 @dataclass(slots=True)
 class Contact:
-    """How a peer behaves: round trips, what it was last asked, and which version of the neighbours it has.
+    """What is known of a peer: when it was heard, its round trip time, and pings without an answer.
 
-    It has the version that went with a ping once it has answered that ping.
+    `version` is the version of this node's neighbours that the peer has; `offered` is a ping and the version sent with
+    it, which the peer has once it answers. `generation` is that of the tables when the peer was last added to them.
     """
 
     peer: Peer
-    heard: int = 0
-    trip: float = 0.0
-    spread: float = 0.0
-    asked: int | None = None
-    strikes: int = 0
+    heard_at: int = 0
+    round_trip: float = 0.0
+    deviation: float = 0.0
+    pinged_at: int | None = None
+    missed: int = 0
     version: int = -1
     offered: tuple[int, int] = (-1, -1)
-    neighbours_confirmed: int = -1
+    generation: int = -1
 
 
 @dataclass(slots=True)
 class Hop:
-    """A routed message that waits for the acknowledgement of the next hop."""
+    """A routed message that the next hop has not yet acknowledged."""
 
     peer: Peer
     message: m.Route
@@ -67,7 +72,7 @@ class Hop:
 
 @dataclass(frozen=True, slots=True)
 class RingArrival:
-    """A routed message that has come to its root."""
+    """A routed message that has arrived at the root of its key."""
 
     key: Key
     payload: Any

@@ -1,4 +1,4 @@
-"""Ids and keys of the ring: 160 bits, written as forty digits of base 16 [001 sec IV.A: SHA-1]."""
+"""Ids and keys of the ring: 160 bits, written as 40 hexadecimal digits [001 sec IV.A: SHA-1]."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from hashlib import sha1
 from typing import Final, TypeAlias
 
 Key: TypeAlias = bytes
-"""An id of a node or a key of a topic: twenty bytes, compared as one number."""
+"""The id of a node or the key of a topic: twenty bytes, compared as a number."""
 
 BYTES: Final = 20
 BITS: Final = 8 * BYTES
@@ -28,12 +28,12 @@ def number_of(key: Key) -> int:
 
 
 def key_from(number: int) -> Key:
-    """The key of a number; numbers wrap around the ring."""
+    """The key of a number; numbers wrap around at the size of the ring."""
     return (number % SPAN).to_bytes(BYTES, "big")
 
 
 def shared_digits(left: int, right: int) -> int:
-    """How many leading digits two numbers have in common.
+    """The number of leading hexadecimal digits that two numbers share.
 
     >>> shared_digits(number_of(b"\\x12" * 20), number_of(b"\\x13" * 20))
     1
@@ -42,12 +42,12 @@ def shared_digits(left: int, right: int) -> int:
 
 
 def digit_of(number: int, place: int) -> int:
-    """The digit at a place, counted from the left."""
+    """The hexadecimal digit at a position, counted from the left."""
     return (number >> (BITS - 4 - 4 * place)) & 15
 
 
 def distance(left: int, right: int) -> int:
-    """How far apart two numbers are on the ring, the shorter way round.
+    """The distance of two numbers on the ring, in the shorter direction.
 
     >>> distance(1, SPAN - 1)
     2
@@ -57,10 +57,10 @@ def distance(left: int, right: int) -> int:
 
 
 def nearness(number: int, key: int) -> tuple[int, int]:
-    """Sorts numbers by distance to a key; of two at the same distance the smaller one is nearer."""
+    """A sort key: the distance of a number to a key; at equal distance the smaller number is nearer."""
     return distance(number, key), number
 
 
 def short(key: Key) -> str:
-    """The first eight digits, to show."""
+    """The first eight digits, for display."""
     return key.hex()[:8]

@@ -1,4 +1,4 @@
-"""Messages between neighbours, by which the ring keeps itself together."""
+"""Messages that maintain the ring. They are encoded as arrays: tags, and the order of fields, must not change."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from likewise.overlay.ring.tables import Peer
 
 
 class Ping(msgspec.Struct, frozen=True, array_like=True, tag="ping", gc=False):
-    """Are you there? With the sender's neighbours, if they changed since it last wrote to this peer.
+    """A heartbeat, with the sender's neighbours if the receiver does not have them yet.
 
-    `digest` sums up the sender's catalogue of topics.
+    `digest` is the digest of the sender's catalogue of topics.
     """
 
     nonce: int
@@ -30,38 +30,38 @@ class Pong(msgspec.Struct, frozen=True, array_like=True, tag="pong", gc=False):
 
 
 class Join(msgspec.Struct, frozen=True, array_like=True, tag="join", gc=False):
-    """A new node looks for its place: routed towards its own id."""
+    """The request of a new node to join, routed towards its own id."""
 
     peer: Peer
 
 
 class TableRows(msgspec.Struct, frozen=True, array_like=True, tag="rows", gc=False):
-    """What a node on the way of a join knows that the new node can use."""
+    """Routing table rows for a joining node, from a node on the route of its request."""
 
     peers: tuple[Peer, ...]
 
 
 class Welcome(msgspec.Struct, frozen=True, array_like=True, tag="welcome", gc=False):
-    """The new node has come to its place: these are its neighbours."""
+    """The answer to a join: the neighbours of the new node."""
 
     leaves: tuple[Peer, ...]
     peers: tuple[Peer, ...] = ()
 
 
 class Announce(msgspec.Struct, frozen=True, array_like=True, tag="announce", gc=False):
-    """The sender is a member of the ring."""
+    """Announces that the sender has joined the ring."""
 
     leaves: tuple[Peer, ...] = ()
 
 
 class Farewell(msgspec.Struct, frozen=True, array_like=True, tag="farewell", gc=False):
-    """The sender leaves; these were its neighbours."""
+    """Announces that the sender leaves the ring; `leaves` are its neighbours."""
 
     leaves: tuple[Peer, ...] = ()
 
 
-class Ask(msgspec.Struct, frozen=True, array_like=True, tag="ask", gc=False):
-    """Who are your neighbours?"""
+class AskLeaves(msgspec.Struct, frozen=True, array_like=True, tag="ask", gc=False):
+    """Asks for the receiver's neighbours."""
 
 
 class Leaves(msgspec.Struct, frozen=True, array_like=True, tag="leaves", gc=False):
@@ -71,13 +71,13 @@ class Leaves(msgspec.Struct, frozen=True, array_like=True, tag="leaves", gc=Fals
 
 
 class Suspect(msgspec.Struct, frozen=True, array_like=True, tag="suspect", gc=False):
-    """The sender got no answer from this peer: see for yourself."""
+    """Asks the receiver to ping a peer that did not answer the sender."""
 
     peer: Peer
 
 
 class Route(msgspec.Struct, frozen=True, array_like=True, tag="route", gc=False):
-    """Something on its way to the root of a key; every hop is acknowledged by number."""
+    """A message on its way to the root of a key; each hop is acknowledged by its number `hop`."""
 
     key: Key
     hop: int
@@ -87,6 +87,6 @@ class Route(msgspec.Struct, frozen=True, array_like=True, tag="route", gc=False)
 
 
 class HopAck(msgspec.Struct, frozen=True, array_like=True, tag="hops", gc=False):
-    """These hops arrived."""
+    """Acknowledges hops."""
 
     hops: tuple[int, ...]

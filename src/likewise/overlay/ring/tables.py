@@ -1,4 +1,4 @@
-"""What a node knows of the ring: its neighbours on both sides, and a routing table by prefix, as in Pastry."""
+"""The routing state of a node, as in Pastry: its neighbours on both sides, and a routing table by prefix."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import msgspec
 from likewise.overlay.ring.ids import SPAN, Key, digit_of, distance, nearness, number_of, shared_digits
 
 HALF: Final = 8
-"""Neighbours kept on each side."""
-REMEMBERED: Final = 4096
-"""Keys whose nearest neighbour is remembered."""
+"""Number of neighbours kept on each side."""
+MAX_CACHED: Final = 4096
+"""Number of keys whose nearest neighbour is cached."""
 
 
 class Peer(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Another node: its id, and where it listens."""
+    """A node: its id, and the address at which it listens."""
 
     id: Key
     address: str = ""
@@ -28,7 +28,7 @@ class Peer(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class LeafSet:
-    """The nearest nodes on each side, a side being half a ring."""
+    """The nearest nodes on each side; a side is half of the ring."""
 
     def __init__(self, me: Peer, *, half: int = HALF) -> None:
         self.me = me.number
@@ -50,7 +50,7 @@ class LeafSet:
         return iter(self.members.values())
 
     def fits(self, peer: Peer) -> bool:
-        """Whether the peer would be among the nearest on a side."""
+        """Whether the peer is not a member, and would be among the nearest on its side."""
         number = peer.number
         if number == self.me or peer.id in self.members:
             return False
@@ -60,7 +60,7 @@ class LeafSet:
         return len(self.left) < self.half or SPAN - ahead < self._reach_left
 
     def add(self, peer: Peer) -> bool:
-        """Take a peer in; False if it is too far away, or known at this address."""
+        """Add a peer; False if it is too far away, or known with this address."""
         known = self.members.get(peer.id)
         if known is not None:
             if known.address == peer.address or not peer.address:
@@ -73,19 +73,19 @@ class LeafSet:
         return True
 
     def fill(self, peers: Iterable[Peer]) -> None:
-        """Take many peers in at once."""
+        """Add many peers at once."""
         self.members.update({peer.id: peer for peer in peers if peer.number != self.me})
         self._arrange()
 
     def remove(self, id: Key) -> bool:
-        """Drop a peer; False if it was not there."""
+        """Remove a peer; False if it was not a member."""
         if self.members.pop(id, None) is None:
             return False
         self._arrange()
         return True
 
     def _arrange(self) -> None:
-        # A side is half a ring: who stands there does not depend on how many are known.
+        # A side is half of the ring, so a peer's side does not depend on which others are known.
         me = self.me
         self._nearest.clear()
         ordered = sorted(((peer.number - me) % SPAN, peer) for peer in self.members.values())
@@ -97,44 +97,44 @@ class LeafSet:
         self._reach_left = (me - self.left[-1].number) % SPAN if self.left else 0
 
     @property
-    def short(self) -> bool:
-        """Whether a side has room, as in a ring of few nodes."""
+    def has_room(self) -> bool:
+        """Whether a side is not full, as in a ring of few nodes."""
         return len(self.right) < self.half or len(self.left) < self.half
 
     def covers(self, key: int) -> bool:
-        """Whether the key lies between the outermost neighbours, so that the nearest of them is its root."""
+        """Whether a key lies between the outermost neighbours, so that the nearest of them is its root."""
         return (key - self.me) % SPAN <= self._reach_right or (self.me - key) % SPAN <= self._reach_left
 
     def nearest(self, key: int, avoid: Collection[Key] = ()) -> Peer | None:
-        """The peer that is nearest to a key, if it is nearer than this node; None for this node."""
+        """The peer nearest to a key; None if this node is nearer."""
         if avoid:
             return self._search(key, avoid)
         try:
             return self._nearest[key]
         except KeyError:
-            if len(self._nearest) >= REMEMBERED:
+            if len(self._nearest) >= MAX_CACHED:
                 self._nearest.clear()
-            found = self._nearest[key] = self._search(key, ())
-            return found
+            peer = self._nearest[key] = self._search(key, ())
+            return peer
 
     def _search(self, key: int, avoid: Collection[Key]) -> Peer | None:
-        best, found = nearness(self.me, key), None
+        best, nearest = nearness(self.me, key), None
         for number, peer in self.numbers:
             if (near := nearness(number, key)) < best and peer.id not in avoid:
-                best, found = near, peer
-        return found
+                best, nearest = near, peer
+        return nearest
 
-    def around(self, key: int, count: int) -> list[Peer]:
-        """The peers that are nearest to a key."""
+    def closest(self, key: int, count: int) -> list[Peer]:
+        """The `count` peers nearest to a key."""
         return [peer for _, peer in sorted(self.numbers, key=lambda entry: nearness(entry[0], key))[:count]]
 
-    def beside(self, count: int) -> list[Peer]:
-        """The next peers on either side, each once."""
+    def nearest_on_each_side(self, count: int) -> list[Peer]:
+        """The `count` nearest peers of each side, without repetition."""
         return list({peer.id: peer for peer in (*self.right[:count], *self.left[:count])}.values())
 
 
 class RoutingTable:
-    """For each length of a shared prefix and each next digit, one peer."""
+    """One peer for each length of a shared prefix and each next digit."""
 
     def __init__(self, me: Peer) -> None:
         self.me = me.number
@@ -144,12 +144,12 @@ class RoutingTable:
         return len(self.entries)
 
     def slot(self, number: int) -> int:
-        """Where a number belongs."""
+        """The slot of a number: row and digit."""
         row = shared_digits(self.me, number)
         return row << 4 | digit_of(number, row)
 
     def add(self, peer: Peer) -> bool:
-        """Take a peer in where there is none yet."""
+        """Add a peer if its slot is free, or update its address; True if it was added."""
         number = peer.number
         if number == self.me:
             return False
@@ -160,13 +160,13 @@ class RoutingTable:
             return known is None
         return False
 
-    def has_room(self, peer: Peer) -> bool:
-        """Whether nobody stands where the peer would."""
+    def has_slot(self, peer: Peer) -> bool:
+        """Whether the slot of a peer is free."""
         number = peer.number
         return number != self.me and self.slot(number) not in self.entries
 
     def remove(self, peer_number: int, id: Key) -> bool:
-        """Drop a peer."""
+        """Remove a peer; False if it was not in the table."""
         slot = self.slot(peer_number)
         known = self.entries.get(slot)
         if known is None or known.id != id:
@@ -179,16 +179,16 @@ class RoutingTable:
         return None if key == self.me else self.entries.get(self.slot(key))
 
     def row(self, number: int) -> list[Peer]:
-        """The peers of the row in which the routes to a number continue, and of the rows before."""
+        """The peers of all rows up to the one in which routes to a number continue."""
         last = shared_digits(self.me, number)
         return [peer for slot, peer in self.entries.items() if slot >> 4 <= last]
 
     def nearer(self, key: int, others: Iterable[Peer], avoid: Collection[Key]) -> Peer | None:
-        """Where the table has a gap: a peer that shares as many digits and is nearer than this node."""
-        row, best, found = shared_digits(self.me, key), distance(self.me, key), None
+        """A fallback for a free slot: a peer that shares as many digits as this node and is nearer to the key."""
+        row, best, nearest = shared_digits(self.me, key), distance(self.me, key), None
         for peer in (*others, *self.entries.values()):
             if peer.id not in avoid and shared_digits(peer.number, key) >= row:
                 apart = distance(peer.number, key)
                 if apart < best:
-                    best, found = apart, peer
-        return found
+                    best, nearest = apart, peer
+        return nearest

@@ -124,7 +124,7 @@ class TrialWorld:
         host = self.sim.hosts.get(key)
         if host is None:
             node = OverlayNode(Peer(key), self.settings, classify=classify_by_type, catalogue=self.catalogue)
-            node.ring.settle(*self._known(key))
+            node.ring.join_static(*self._known(key))
             self.sim.add(node)
             node.start(self.sim.now)
             self.sim.touch(key)
