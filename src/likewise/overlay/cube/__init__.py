@@ -1,4 +1,4 @@
-"""Composite events as paper 001 has them: a tree of members, the Plane, the cube, and what travels."""
+"""Composite events as in paper 001: the tree of members, the Plane, the cube, and the items that travel."""
 
 from likewise.overlay.cube.cells import Cube
 from likewise.overlay.cube.decompose import Compound, Pairing, ProfileTopic, decompose

@@ -1,9 +1,9 @@
 """The CECube and its Composite Event Matching Vector [001 sec IV.B, V, figures 4 to 6].
 
-The cube of a node has a cell for each composite, each of its members and each occurrence time. In the subscription
-phase a flag says that the member is awaited. When the member comes, its flag goes down; the vector has, for each
-relationship, how many flags are still up. At zero the composite may have happened, and the relationship is checked.
-The paper's flags go down once; here a flag goes up again when what came is too old to be of use.
+The cube of a node has a cell for each composite, each of its members and each occurrence time. A subscription sets the
+flag of each member: it is awaited. When the member arrives, its flag is cleared; the vector counts, for each
+relationship, the flags that are still set. At zero the composite may have happened, and the relationship is checked.
+In the paper a flag is cleared once; here it is set again when all items of the member have expired.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from likewise.overlay.cube.plane import ANY, Subscriber
 from likewise.overlay.ring.ids import Key
 
 LIMIT: Final = 100_000
-"""Items that one relationship holds at most; then the oldest go."""
+"""The most items that one relationship keeps of a member; beyond it the oldest is dropped."""
 
 
 class CubeValueSet:
-    """A cell: flags and subscribers by relationship, and when the member last ended."""
+    """A cell: flags and subscribers (SIM) by relationship, and the end time of the member's last item."""
 
     __slots__ = ("end", "flags", "sim")
 
@@ -34,12 +34,12 @@ class CubeValueSet:
 
     @property
     def flag(self) -> int:
-        """The EventFlag: whether some relationship awaits this member."""
+        """The EventFlag: 1 if some relationship awaits this member."""
         return int(any(self.flags.values()))
 
 
 class JoinState:
-    """What came of two members, and the pairs that stand in one relationship, in whatever order they come."""
+    """The join of a composite's members by one relationship: keeps their items, in any order of arrival."""
 
     def __init__(self, members: tuple[Key, ...], join: Pairing) -> None:
         self.members = members
@@ -48,35 +48,35 @@ class JoinState:
         self.held: dict[Key, dict[Id, Item]] = {member: {} for member in members}
 
     def take(self, member: Key, item: Item) -> list[Item]:
-        """An item of a member: what it makes with those of the other."""
+        """Add an item of a member; returns its combinations with the items of the other member."""
         join = self.join
         if join.op == "or":
             return [item]
-        made = []
+        pairs = []
         left, right = self.sides
         if member == left:
-            made += [item.with_other(other) for other in self.held[right].values() if fits(join, item, other)]
+            pairs += [item.with_other(other) for other in self.held[right].values() if fits(join, item, other)]
         if member == right:
-            made += [item.with_other(other) for other in self.held[left].values() if fits(join, other, item)]
+            pairs += [item.with_other(other) for other in self.held[left].values() if fits(join, other, item)]
         held = self.held[member]
         held[item.id] = item
         if len(held) > LIMIT:
             del held[next(iter(held))]
-        return list({each.id: each for each in made}.values()) if len(made) > 1 else made
+        return list({pair.id: pair for pair in pairs}.values()) if len(pairs) > 1 else pairs
 
     def drop(self, before: Instant) -> list[Id]:
-        """Forget what ended before a moment."""
-        old = []
+        """Drop the items that ended before a moment; returns their ids."""
+        dropped = []
         for held in self.held.values():
-            gone = [number for number, item in held.items() if item.end < before]
-            old += gone
-            for number in gone:
+            old = [number for number, item in held.items() if item.end < before]
+            dropped += old
+            for number in old:
                 del held[number]
-        return old
+        return dropped
 
 
 def fits(join: Pairing, left: Item, right: Item) -> bool:
-    """Whether two items stand in a relationship: necessary for the pattern, and cheap [Algorithm 2, line 12]."""
+    """Whether two items may be in a relationship: a cheap, necessary condition [Algorithm 2, line 12]."""
     if join.within is not None:
         last = max(left.end, right.end)
         if (last - min(left.first, right.first) if join.whole else abs(left.end - right.end)) > join.within:
@@ -92,7 +92,7 @@ def fits(join: Pairing, left: Item, right: Item) -> bool:
 
 
 class Cube:
-    """All composites of one rendezvous node.
+    """The cells of all composites at one rendezvous node.
 
     >>> from likewise.overlay.ring.ids import key_of
     >>> from likewise.overlay.cube.plane import rendezvous
@@ -116,7 +116,7 @@ class Cube:
     def index(
         self, composite: Key, members: tuple[Key, ...], join: Pairing, subscriber: Subscriber, *, time: Key = ANY
     ) -> bool:
-        """Map a composite's members into their cells; False if this composite was mapped before [lines 3 to 11]."""
+        """Add a subscriber to the cells of a composite's members; False if the composite was known [lines 3 to 11]."""
         new = composite not in self._composites
         relationship = join.text
         if new:
@@ -136,7 +136,7 @@ class Cube:
         return new
 
     def remove(self, composite: Key, relationship: str, id: str) -> bool:
-        """Take a subscriber out; True if the composite has none left and is gone."""
+        """Remove a subscriber; True if it was the last, and the composite was removed."""
         for key, cell in [((composite, *rest), cell) for rest, cell in self.cell_matrix(composite).items()]:
             siv = cell.sim.get(relationship, {})
             siv.pop(id, None)
@@ -161,20 +161,20 @@ class Cube:
     # views [figure 4]
 
     def cell_matrix(self, composite: Key) -> dict[tuple[Key, Key], CubeValueSet]:
-        """The plane [I(CE), *, *]: the composition at any time."""
+        """The plane [I(CE), *, *]: the cells of a composite by member and time."""
         return {key: self.cells[composite, *key] for key in sorted(self._matrix.get(composite, ()))}
 
     def cell_sequence(self, composite: Key, time: Key = ANY) -> dict[Key, CubeValueSet]:
-        """The line [I(CE), *, I(T)]: the composition at one time."""
+        """The line [I(CE), *, I(T)]: the cells of a composite at one time, by member."""
         members = self._composites.get(composite, ())
         return {member: self.cells[composite, member, time] for member in dict.fromkeys(members)}
 
     def composites_of(self, member: Key) -> Iterable[Key]:
-        """The plane [*, I(E), *]: the composites that a member belongs to [Algorithm 2, line 8]."""
+        """The plane [*, I(E), *]: the composites that have this member [Algorithm 2, line 8]."""
         return tuple(self._of_member.get(member, ()))
 
     def vector(self, composite: Key, time: Key = ANY) -> dict[str, int]:
-        """The Composite Event Matching Vector: by relationship, how many members are awaited [figure 5]."""
+        """The Composite Event Matching Vector: the number of awaited members by relationship [figure 5]."""
         sums: dict[str, int] = {}
         for cell in self.cell_sequence(composite, time).values():
             for relationship, flag in cell.flags.items():
@@ -182,7 +182,7 @@ class Cube:
         return sums
 
     def relationships(self, composite: Key) -> list[str]:
-        """How the members of a composite are related, as its subscribers want."""
+        """The relationships of a composite to which there are subscriptions."""
         return list(self.joins.get(composite, ()))
 
     def subscribers(self, composite: Key, relationship: str) -> list[Subscriber]:
@@ -194,7 +194,7 @@ class Cube:
     # publication [Algorithm 2]
 
     def arrive(self, composite: Key, member: Key, item: Item) -> Iterator[tuple[str, Item]]:
-        """A member has come: for each relationship that is now fulfilled, what it makes."""
+        """Handle an item of a member: yields each combination that it completes, with its relationship."""
         sequence = self.cell_sequence(composite)
         cell = sequence.get(member)
         if cell is None:
@@ -204,20 +204,20 @@ class Cube:
             state = self.joins[composite][relationship]
             self._lower(sequence, member, relationship, state.join)
             if self.awaited(composite, relationship):
-                # Someone is still awaited: it cannot be complete.
+                # Another member is still awaited, so nothing can be complete.
                 state.held[member][item.id] = item
             else:
-                for made in state.take(member, item):
-                    yield relationship, made
+                for pair in state.take(member, item):
+                    yield relationship, pair
 
     def _lower(self, sequence: dict[Key, CubeValueSet], member: Key, relationship: str, join: Pairing) -> None:
-        """The flag of what came goes down; with `or`, that of the other too [sec V]."""
-        for each, cell in sequence.items():
-            if each == member or join.op == "or":
+        """Clear the flag of a member that arrived; with `or`, also that of the other [sec V]."""
+        for other, cell in sequence.items():
+            if other == member or join.op == "or":
                 cell.flags[relationship] = 0
 
     def lower(self, composite: Key, member: Key, relationship: str) -> int:
-        """The flags alone, as the paper has them: how many are still up; at none, all go up for the next time."""
+        """Clear a flag as in the paper, without items; returns the flags left. At zero all are set again."""
         sequence = self.cell_sequence(composite)
         self._lower(sequence, member, relationship, self.joins[composite][relationship].join)
         left = self.awaited(composite, relationship)
@@ -227,17 +227,17 @@ class Cube:
         return left
 
     def awaited(self, composite: Key, relationship: str) -> int:
-        """One element of the vector."""
+        """One element of the matching vector: how many members are awaited."""
         return sum(cell.flags[relationship] for cell in self.cell_sequence(composite).values())
 
     def expire(self, composite: Key, now: Instant, *, grace: int) -> list[Id]:
-        """Forget what is too old for its window; a member of which nothing is left is awaited again."""
-        gone: list[Id] = []
+        """Drop items that are too old for their window; a member without items is awaited again."""
+        expired: list[Id] = []
         for relationship, state in self.joins.get(composite, {}).items():
             if state.join.within is None:
                 continue
-            gone += state.drop(now - state.join.within - grace)
+            expired += state.drop(now - state.join.within - grace)
             for member, cell in self.cell_sequence(composite).items():
                 if state.join.op != "or" and not state.held[member]:
                     cell.flags[relationship] = 1
-        return gone
+        return expired

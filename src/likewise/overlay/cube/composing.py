@@ -1,4 +1,4 @@
-"""The core behind the cube: entry nodes find hits, hits travel with their events, and here they are composed."""
+"""Composition at the rendezvous: the core's composer runs on the hits that entry nodes found and sent with events."""
 
 from __future__ import annotations
 
@@ -25,49 +25,49 @@ def _parsed(source: str) -> tuple[Subscription, ...]:
 
 
 class PatternRun:
-    """One pattern at its rendezvous: the core composes the hits that entry nodes found, in their order."""
+    """One pattern at its rendezvous: composes hits in the order in which they are published."""
 
     def __init__(self, source: str, *, measure: Measure | None = None, state: bytes | None = None) -> None:
-        """With a `state`, it goes on where another run stood."""
-        # Single events come, each to few patterns: the compiled path would only cost.
+        """With a `state`, continue from the snapshot of another run."""
+        # Events come one at a time, each for few patterns: the compiled path would be slower.
         if state is None:
             self._composer = Composer(_parsed(source), measure=measure, max_jump=None, compiled=False)
         else:
             self._composer = Composer.restore(state, measure=measure, compiled=False)
         self._profiles = {
-            _plain_key(wanted.profile, wanted.options): number for number, wanted in self._composer.profiles.items()
+            _plain_key(member.profile, member.options): number for number, member in self._composer.profiles.items()
         }
 
     def publish(self, matched: MatchedEvent) -> list[Detection]:
-        """An event with its hits."""
+        """Publish an event with its hits."""
         return self.publish_event(matched.event(), matched.hits)
 
-    def publish_event(self, event: Event, found: tuple[TopicHit, ...]) -> list[Detection]:
-        """An event, and what entry nodes found."""
+    def publish_event(self, event: Event, topic_hits: tuple[TopicHit, ...]) -> list[Detection]:
+        """Publish a decoded event with the hits that its entry node found."""
         profiles = self._profiles
         hits = [
             Hit(event, profiles[hit.topic], hit.probability, mapped_of(event, hit))
-            for hit in found
+            for hit in topic_hits
             if hit.topic in profiles
         ]
         return self._composer.take(hits) if hits else self._composer.notice(event.span[1])
 
     def advance(self, instant: Instant) -> list[Detection]:
-        """Event time has come so far."""
+        """Advance event time."""
         return self._composer.advance(instant)
 
     @property
     def due(self) -> Instant | None:
-        """The next moment at which time alone changes something."""
+        """The next event time at which a timer fires."""
         return self._composer.due
 
     def snapshot(self) -> bytes:
-        """Its state, to go on elsewhere."""
+        """The state, from which another run can continue."""
         return self._composer.snapshot()
 
 
 def mapped_of(event: Event, hit: TopicHit) -> dict[str, tuple[tuple[Value, float], ...]] | None:
-    """The values that stand for a profile's own attributes, most likely first."""
+    """The event's values for a profile's approximate attributes, most likely first."""
     out: dict[str, dict[Value, float]] = {}
     for name, place, weight in hit.values:
         out.setdefault(normalise(name), {}).setdefault(event.tuples[place][1], weight)
@@ -75,28 +75,27 @@ def mapped_of(event: Event, hit: TopicHit) -> dict[str, tuple[tuple[Value, float
 
 
 def verify(source: str, parts: Sequence[MatchedEvent], *, measure: Measure | None = None) -> list[Report]:
-    """What a whole pattern makes of these events alone, all of them.
+    """The detections of a pattern that consist of exactly these events.
 
-    For a pattern whose detections depend on nothing but their own events, this is the definition.
+    This is the definition of a pattern whose detections depend only on their own events.
     """
     run = PatternRun(source, measure=measure)
     events = [(part, part.event()) for part in parts]
-    found = [detection for part, event in events for detection in run.publish_event(event, part.hits)]
-    known = {id(event): part for part, event in events}
-    every = set(known)
+    detections = [detection for part, event in events for detection in run.publish_event(event, part.hits)]
+    parts_by_event = {id(event): part for part, event in events}
     return [
-        report_of(detection, [known[id(event)] for event in detection.members])
-        for detection in found
-        if {id(event) for event in detection.members} == every
+        report_of(detection, [parts_by_event[id(event)] for event in detection.members])
+        for detection in detections
+        if {id(event) for event in detection.members} == parts_by_event.keys()
     ]
 
 
 def report_of(detection: Detection, members: Sequence[MatchedEvent | None]) -> Report:
-    """A detection as its subscriber gets it; two of the same events in the same roles are one."""
-    # A silence has no members: its span and probability tell it from others that are known at the same moment.
+    """The report of a detection; the same events in the same roles give the same id."""
+    # A detected absence has no members: only span and probability distinguish it from others at the same time.
     parts: list[str | bytes] = [f"{detection.time} {detection.start} {detection.end} {detection.probability:.9f}"]
     for name, matched, event in zip(detection.names, members, detection.members, strict=True):
-        # Two time events differ in their time alone.
+        # Time events differ only in their time.
         parts += [name, _moment(event) if matched is None else matched.id]
     raw = tuple(
         _moment(event) if matched is None else matched.raw
@@ -114,12 +113,12 @@ def report_of(detection: Detection, members: Sequence[MatchedEvent | None]) -> R
 
 
 def _moment(event: Event) -> bytes:
-    """A time event says nothing but its time."""
+    """Encode a time event, which has only its time."""
     return b"@%d" % event.span[1]
 
 
 def report_of_event(matched: MatchedEvent, topic: Key) -> Report:
-    """A single event for a subscriber of its topic."""
+    """The report of a single event, for a subscriber of its topic."""
     [hit] = [hit for hit in matched.hits if hit.topic == topic]
     span = matched.end, matched.start, matched.end
     return Report(id_of(matched.id), *span, hit.probability, (NAME,), (matched.raw,))

@@ -1,11 +1,13 @@
-"""From a subscription to its tree of members, each with the key of its rendezvous [001 sec III].
+"""Decomposition of a subscription into a tree of members, each with the key of its rendezvous [001 sec III].
 
 A primitive profile is a topic. A pattern of sequences, conjunctions, disjunctions and Allen's relations becomes a
-binary tree: CE = [op(E1, E2)], where E is a topic or again a composite. A composite is known by its members, without
-relationship and time, so equal ones share a rendezvous. Whatever else a pattern has (negation, exclusive or, the
-n-th, repetition, choice of duplicates, unique consumption, time events) can only be decided with its events in order:
-its root is one piece, at the rendezvous of all its members. Composites inside negations and exclusive ors still meet
-at rendezvous of their own, and only what came together there goes on to the root.
+binary tree: CE = [op(E1, E2)], where each E is a topic or a composite. A composite is identified by its members,
+without relationship and time, so equal ones share a rendezvous.
+
+All other operators (negation, exclusive or, the n-th, repetition, choice of duplicates, unique consumption, time
+events) need the events in order. The root of such a pattern is evaluated in one piece, at the rendezvous of all its
+members. Composites inside negations and exclusive ors still have their own rendezvous, which send only complete
+combinations on to the root.
 """
 
 from __future__ import annotations
@@ -45,30 +47,31 @@ from likewise.language import (
 from likewise.overlay.ring.ids import Key, key_of
 
 NAME: Final = "p"
-"""The name of a pattern at its rendezvous: what its subscribers call it does not matter there."""
+"""The name of every pattern at its rendezvous, where the names that subscribers chose do not matter."""
 
 
 class ProfileTopic(msgspec.Struct, frozen=True, array_like=True, tag="topic"):
-    """A primitive profile: its text, and the attribute over which it is split, if any."""
+    """A primitive profile: its text, and the attribute by which it is split, if any."""
 
     text: str
     split: str = ""
 
     @property
     def key(self) -> Key:
-        """Where its events and its subscribers meet."""
+        """The key of its rendezvous."""
         return key_of(self.text if not self.split else f"{self.text} by {self.split}")
 
     @property
     def name(self) -> str:
-        """As a person would call it."""
+        """The profile's text without the name, for display."""
         return self.text.partition(": ")[2]
 
 
 class Pairing(msgspec.Struct, frozen=True, array_like=True):
-    """How two members stand to each other: `and`, `or`, `then`, or one of Allen's relations.
+    """The relationship of two members: `and`, `or`, `then`, or one of Allen's relations.
 
-    `swapped`: the first member by name is the right one. `whole`: the window holds from the first event to the last.
+    `swapped`: the first member, in the order of keys, is the right operand. `whole`: the window spans the first to the
+    last event, instead of the ends of the two members.
     """
 
     op: str
@@ -78,7 +81,7 @@ class Pairing(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def text(self) -> str:
-        """The relationship as it stands in a map of subscribers."""
+        """The relationship as text, the key in the map of subscribers (SIM)."""
         sides = "E2 {} E1" if self.swapped else "E1 {} E2"
         window = (
             "" if self.within is None else f" within {write_duration(self.within)}{' in all' if self.whole else ''}"
@@ -87,9 +90,9 @@ class Pairing(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Compound(msgspec.Struct, frozen=True, array_like=True, tag="compound"):
-    """A composite event: its members in the order of their names, and how they are related.
+    """A composite event: its members in the order of their keys, and their relationship.
 
-    Without a `join`, the core decides in one piece. The root of a subscription has the `source` of the whole pattern.
+    Without a `join` it is evaluated in one piece. The root of a subscription has the whole pattern's text as `source`.
     """
 
     members: tuple[ProfileTopic | Compound, ...]
@@ -99,19 +102,19 @@ class Compound(msgspec.Struct, frozen=True, array_like=True, tag="compound"):
 
     @property
     def name(self) -> str:
-        """Its members, without relationship and time."""
+        """The members, without relationship and time."""
         return f"[{', '.join(member.name for member in self.members)}]"
 
     @property
     def key(self) -> Key:
-        """Where its members meet; where it is split, the key of a value is derived from this one."""
+        """The key of its rendezvous; if it is split, the keys of its values are derived from this one."""
         members = ", ".join(sorted(_identity(member) for member in self.members))
         whole = "in one piece " if self.join is None else ""
         return key_of(f"{whole}[{members}]" + (f" by {self.split}" if self.split else ""))
 
     @property
     def relationship(self) -> str:
-        """The key under which its subscribers are kept."""
+        """The text under which its subscribers are kept."""
         return f"in one piece: {self.source}" if self.join is None else self.join.text
 
 
@@ -120,7 +123,7 @@ def _identity(member: ProfileTopic | Compound) -> str:
 
 
 def topics_of(node: ProfileTopic | Compound) -> Iterator[ProfileTopic]:
-    """The topics below, from left to right, each once."""
+    """The topics of a tree, from left to right, without repetition."""
     if isinstance(node, ProfileTopic):
         yield node
         return
@@ -141,12 +144,12 @@ def compounds_of(node: ProfileTopic | Compound) -> Iterator[Compound]:
 
 
 def levels_of(node: ProfileTopic | Compound) -> int:
-    """How many rendezvous of composites an event passes at most."""
+    """The greatest number of composites that an event passes through."""
     return 0 if isinstance(node, ProfileTopic) else 1 + max(map(levels_of, node.members), default=0)
 
 
 def reach_of(node: ProfileTopic | Compound) -> int | None:
-    """The longest time from the first event of a composite to its last; None if there is no limit."""
+    """The longest time from the first event of a composite to its last; None if unlimited."""
     if isinstance(node, ProfileTopic):
         return 0
     inner = [reach_of(member) for member in node.members]
@@ -162,14 +165,14 @@ def reach_of(node: ProfileTopic | Compound) -> int | None:
 
 
 def topic_of(profile: Profile, options: Options, *, split: str = "") -> ProfileTopic:
-    """The topic of a profile with the options that decide what matches it."""
+    """The topic of a profile with its matching options."""
     return ProfileTopic(format_subscription(Subscription(NAME, profile, options)), split)
 
 
 def decompose(
     subscription: Subscription, known: Mapping[str, Subscription] | None = None, *, spread: bool = True
 ) -> ProfileTopic | Compound:
-    """The tree of a subscription; `spread` splits what its members have in common by `=`.
+    """The tree of a subscription; `spread` splits it by an attribute that all members share by `=`.
 
     >>> from likewise.language import parse_subscription
     >>> tree = decompose(parse_subscription("alarm: ({kind = smoke} then {kind = heat}) and {kind = open}"))
@@ -195,11 +198,11 @@ def decompose(
 
 
 def _source(subscription: Subscription, known: Mapping[str, Subscription]) -> str:
-    """The pattern and what it refers to, as text; its own name does not matter."""
+    """The text of a pattern and of the subscriptions it refers to, under a neutral name."""
     needed: dict[str, Subscription] = {}
 
-    def collect(one: Subscription) -> None:
-        for name in references(one):
+    def collect(referring: Subscription) -> None:
+        for name in references(referring):
             target = known.get(name)
             if target is not None and name not in needed and name != subscription.name:
                 collect(target)
@@ -213,7 +216,7 @@ def _source(subscription: Subscription, known: Mapping[str, Subscription]) -> st
 
 
 def is_open(subscription: Subscription, known: Mapping[str, Subscription]) -> bool:
-    """Whether a detection depends on its own events alone, so that members may meet two by two."""
+    """Whether a detection depends only on its own events, so that members may be joined in pairs."""
     body = subscription.body
     if isinstance(body, Profile):
         return True
@@ -239,7 +242,7 @@ def _keeps_all(pattern: Member | Reference) -> bool:
 
 
 class _Tree:
-    """Builds the binary tree of an open pattern; inside a negation, what is only `near` to a profile counts too."""
+    """Builds the binary tree of an open pattern; inside a negation (`near`), near matches count too."""
 
     def __init__(self, known: Mapping[str, Subscription], split: str = "", *, near: bool = False) -> None:
         self.known = known
@@ -264,12 +267,12 @@ class _Tree:
         return self._chain(pattern, options)
 
     def _chain(self, pattern: Sequence | Conjunction | Disjunction, options: Options) -> ProfileTopic | Compound:
-        """Several parts two by two, as and(E3, and(E1, E2)) [001 eq 1]: balanced, so that few levels are routed."""
+        """Join several parts in pairs, as and(E3, and(E1, E2)) [001 eq 1], in a balanced tree with few levels."""
         op = {Sequence: "then", Conjunction: "and", Disjunction: "or"}[type(pattern)]
         return self.chain(op, pattern.parts, None if isinstance(pattern, Disjunction) else pattern.within, options)
 
     def chain(self, op: str, parts: Iterable[Pattern], within: int | None, options: Options) -> ProfileTopic | Compound:
-        """Parts that are related by `op`, two by two."""
+        """Join parts by `op`, in pairs."""
         parts = tuple(parts)
         whole = within is not None and all(isinstance(part, Member) for part in parts)
         return self._halves([self.node(part, options) for part in parts], Pairing(op, within, False, whole))
@@ -289,10 +292,10 @@ class _Tree:
 
 
 class _InOnePiece:
-    """What a pattern that is decided in one piece needs: topics, and composites where that is enough.
+    """Finds the members of a pattern evaluated in one piece: topics, and composites where they suffice.
 
-    A composite is enough if a detection depends only on which of its instances there are, not on its single events;
-    and if its window bounds how late its first event comes to the root, which cannot wait for ever.
+    A composite suffices if detections depend only on its instances, not on its single events, and if it has a window:
+    that limits how late its first event reaches the root.
     """
 
     def __init__(self, known: Mapping[str, Subscription], *, near: bool = False) -> None:
@@ -300,7 +303,7 @@ class _InOnePiece:
         self.tree = _Tree(known, near=near)
 
     def members(self, subscription: Subscription) -> list[ProfileTopic | Compound]:
-        """The members of the root, in the order of their names."""
+        """The members of the root, in the order of their keys."""
         return sorted(dict.fromkeys(self._body(subscription)), key=_identity)
 
     def _body(self, subscription: Subscription) -> Iterator[ProfileTopic | Compound]:
@@ -328,7 +331,7 @@ class _InOnePiece:
             yield from self._topics(pattern, options)
 
     def _sequence(self, pattern: Sequence, options: Options) -> Iterator[ProfileTopic | Compound]:
-        """The positive parts of a sequence meet; what must not come in between goes to the root."""
+        """Join the positive parts of a sequence; the negated ones go to the root directly."""
         positive = [part for part in pattern.parts if not isinstance(part, Negation)]
         if len(positive) > 1 and all(_open(part, self.known) for part in positive):
             yield from self._composite(self.tree.chain("then", positive, pattern.within, options), positive, options)
@@ -349,7 +352,7 @@ class _InOnePiece:
             yield from self._of(part, options)
 
     def _topics(self, pattern: Pattern, options: Options) -> Iterator[ProfileTopic]:
-        """All single events."""
+        """The topics of all single events of a pattern."""
         if isinstance(pattern, Member):
             yield self.tree.topic(pattern.profile, options)
         elif isinstance(pattern, Reference):
@@ -374,7 +377,7 @@ def _parts(pattern: Pattern) -> tuple[Pattern, ...]:
 
 
 def _common_attribute(subscription: Subscription) -> str:
-    """The attribute that all members share by `=`; empty if there is none, or if it has several names."""
+    """The attribute that all members share by `=`; empty if there is none, or if its names differ."""
     body = subscription.body
     assert isinstance(body, Composite)
     aliases = list(_aliases(body.root))
@@ -402,7 +405,7 @@ def _pair_of(binding: Binding) -> tuple[str, str, str] | None:
 
 
 def _aliases(pattern: Any) -> Iterator[str | None]:
-    """The names of the members; None where one cannot be bound here, or must not have the attribute."""
+    """The aliases of the members; None for a member that cannot be split by an attribute."""
     if isinstance(pattern, Member):
         approximate = any(predicate.attribute_approximate for predicate in pattern.profile.predicates)
         yield None if approximate else pattern.alias

@@ -1,4 +1,4 @@
-"""What travels through the overlay: events with the topics they match, and what was put together from them."""
+"""What travels through the overlay: events with the topics they match, combinations of events, and reports."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from likewise.events import Event, Instant, decode_line, encode_line
 from likewise.overlay.ring.ids import Key
 
 Id: TypeAlias = bytes
-"""Sixteen bytes that every node computes alike."""
+"""Sixteen bytes, derived from content, so that every node computes the same id."""
 
 
 def id_of(*parts: bytes | str) -> Id:
-    """The id of a combination.
+    """The id of a sequence of parts.
 
     >>> id_of("a", "b") == id_of("a", b"b") != id_of("ab", "")
     True
@@ -28,9 +28,9 @@ def id_of(*parts: bytes | str) -> Id:
 
 
 class TopicHit(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A topic that an event matches, how surely, and what its own words for attributes stand for.
+    """A topic that an event matches, with its probability.
 
-    `values` has the attribute's name, and the place of the value among the event's tuples with its weight.
+    `values` maps approximate attributes: the name in the profile, the position among the event's tuples, the weight.
     """
 
     topic: Key
@@ -39,7 +39,7 @@ class TopicHit(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class MatchedEvent(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """An event on its way, as a JSON line, with all topics that it matches; `id` is that of its publication."""
+    """An event as a JSON line (`raw`), with all topics that it matches; `id` is that of its publication."""
 
     id: Id
     raw: bytes
@@ -50,22 +50,22 @@ class MatchedEvent(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @classmethod
     def of(cls, id: Id, event: Event, hits: tuple[TopicHit, ...]) -> MatchedEvent:
-        """An event that was matched."""
+        """Encode an event with its hits."""
         start, end = event.span
         return cls(id, encode_line(event), event.id, start, end, hits)
 
     def event(self) -> Event:
-        """The event itself, a new object every time."""
+        """Decode the event; returns a new object each time."""
         return decode_line(self.raw)
 
     @property
     def order(self) -> tuple[Instant, Instant, str, Id]:
-        """Events are taken in this order everywhere."""
+        """The sort key in which every node processes events."""
         return self.end, self.start, self.name, self.id
 
 
 class Item(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """One event, or several that were put together; `first` is the time of the earliest, `end` that of the last."""
+    """One event, or a combination of several; `first` is the end time of the earliest, `end` that of the last."""
 
     id: Id
     parts: tuple[MatchedEvent, ...]
@@ -75,11 +75,11 @@ class Item(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @classmethod
     def of(cls, matched: MatchedEvent) -> Item:
-        """A single event."""
+        """The item of a single event."""
         return cls(matched.id, (matched,), matched.end, matched.start, matched.end)
 
     def with_other(self, other: Item) -> Item:
-        """Two items as one, whichever came first."""
+        """The combination of two items, the same in either order."""
         parts = tuple(sorted((*self.parts, *other.parts), key=_order))
         return Item(
             id_of(*sorted((self.id, other.id))),
@@ -91,7 +91,7 @@ class Item(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def ids(self) -> frozenset[Id]:
-        """The publications in it."""
+        """The ids of the events."""
         return frozenset(part.id for part in self.parts)
 
 
@@ -100,13 +100,13 @@ def _order(matched: MatchedEvent) -> Any:
 
 
 def _moment(raw: bytes) -> Event:
-    """A time event, of which only the time is written."""
+    """Decode a time event, written as `@time`."""
     time = int(raw[1:])
     return Event("", (), (), time, time)
 
 
 class Report(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A detection, or a single event, for a subscriber; `id` tells it from all others."""
+    """A detection, or a single event, for a subscriber; equal reports have equal ids."""
 
     id: Id
     time: Instant
@@ -118,12 +118,12 @@ class Report(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """The events by role."""
+        """The events, in the order of `names`."""
         return tuple(_moment(raw) if raw.startswith(b"@") else decode_line(raw) for raw in self.raw)
 
     @property
     def signature(self) -> tuple[Any, ...]:
-        """What makes two reports of a subscription the same, as `Detection.signature` has it."""
+        """Equal for equal reports of a subscription; the same value as `Detection.signature`."""
         members = tuple(
             (name, event.id, event.start, event.end) for name, event in zip(self.names, self.events, strict=True)
         )

@@ -1,4 +1,4 @@
-"""The Plane: who subscribed to a primitive event at a time [001 sec IV.A, figure 3]."""
+"""The Plane: the subscribers to a primitive event at an occurrence time [001 sec IV.A, figure 3]."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import msgspec
 from likewise.overlay.ring.ids import Key, key_of
 
 ANY: Key = key_of("any time")
-"""The occurrence time of an event that may come at any time."""
+"""The occurrence time of an event that may happen at any time."""
 
 
 class Subscriber(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """An entry of a Subscriber Identifier Vector: a rendezvous of a composite, or someone's subscription.
+    """An entry of a Subscriber Identifier Vector (SIV): the rendezvous of a composite, or a client's subscription.
 
-    `key` is that of the rendezvous, or the id of the subscriber's node, which may change: the newest `version` counts.
-    A subscription to a pattern has its `source`; it gets what happened from `since` on, and ends when its node is
-    silent for longer than `lease`.
+    `key` is that of the rendezvous, or the id of the subscriber's node, which may change: the latest `version` counts.
+    A subscription to a pattern has its text in `source`. It gets events from `since` on, and expires if its node does
+    not renew it within `lease`.
     """
 
     id: str
@@ -27,7 +27,7 @@ class Subscriber(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def is_rendezvous(self) -> bool:
-        """Whether this is another composite's rendezvous."""
+        """Whether this is the rendezvous of a composite."""
         return self.id.startswith("ce:")
 
 
@@ -37,7 +37,7 @@ def rendezvous(key: Key, version: int = 0) -> Subscriber:
 
 
 class PlaneValue:
-    """A cell: whether anyone subscribed, and who."""
+    """A cell: the EventFlag, and the subscribers (SIV)."""
 
     __slots__ = ("flag", "siv")
 
@@ -47,7 +47,7 @@ class PlaneValue:
 
 
 class Plane:
-    """Cells by event and occurrence time, both hashed.
+    """The cells of a node's topics, by the keys of event and occurrence time.
 
     >>> plane = Plane()
     >>> plane.subscribe(key_of("football match"), Subscriber("fan", key_of("N1")))
@@ -63,7 +63,7 @@ class Plane:
         return bool(self.cells)
 
     def subscribe(self, event: Key, subscriber: Subscriber, *, time: Key = ANY) -> bool:
-        """Set the EventFlag and add to the SIV [Algorithm 1, line 16]; False if it was there."""
+        """Set the EventFlag and add to the SIV [Algorithm 1, line 16]; False if the subscriber was there."""
         cell = self.cells.setdefault((event, time), PlaneValue())
         known = cell.siv.get(subscriber.id)
         if known is not None and known.version >= subscriber.version:
@@ -73,7 +73,7 @@ class Plane:
         return known is None
 
     def unsubscribe(self, event: Key, id: str, *, time: Key = ANY) -> bool:
-        """Take a subscriber out; without any, the flag goes down. False if it was not there."""
+        """Remove a subscriber, and the cell with the last one; False if the subscriber was not there."""
         cell = self.cells.get((event, time))
         if cell is None or cell.siv.pop(id, None) is None:
             return False
@@ -83,9 +83,9 @@ class Plane:
 
     def scan(self, event: Key, *, time: Key = ANY) -> list[Subscriber]:
         """The subscribers of an event that occurs at a time [Algorithm 2, line 2]."""
-        found: dict[str, Subscriber] = {}
+        subscribers: dict[str, Subscriber] = {}
         for moment in dict.fromkeys((ANY, time)):
             cell = self.cells.get((event, moment))
             if cell is not None and cell.flag:
-                found |= cell.siv
-        return list(found.values())
+                subscribers |= cell.siv
+        return list(subscribers.values())
