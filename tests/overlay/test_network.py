@@ -219,6 +219,8 @@ def test_strangers_and_malformed_frames_are_refused_and_counted(tmp_path: Path) 
             assert (await client.status())["joined"]
             with pytest.raises(LikewiseError):
                 await client.subscribe("p: {a = ", "p")
+            with pytest.raises(LikewiseError, match="no subscription named 'q'"):
+                await client.subscribe("p: {a = 1}", "q")
             assert await client.subscribe("p: {a = 1}", "p")
 
     asyncio.run(scenario())

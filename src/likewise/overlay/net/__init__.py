@@ -1,4 +1,4 @@
-"""Nodes and clients over sockets: mutual TLS, frames, and the certificates of a federation."""
+"""Nodes and clients over sockets: mutual TLS, message frames, and the certificates of a federation."""
 
 from likewise.overlay.net.clients import OverlayClient, OverlayEntry
 from likewise.overlay.net.host import NodeHost, run_node

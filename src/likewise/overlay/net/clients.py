@@ -1,7 +1,9 @@
-"""Publishers and subscribers of a node, over the same TLS: requests, answers, and the client.
+"""The protocol between a node and its clients over mutual TLS, and the client.
 
-A client holds a publication until it is acknowledged and takes its subscriptions along when its node is gone: it
-connects to the next address with the same ids, so that nothing is lost and nothing is reported twice.
+A client keeps a publication until it is acknowledged. If its node fails, it connects to the next address and sends
+publications and subscriptions again with the same ids, so that nothing is lost and nothing is reported twice.
+
+Messages are encoded as arrays: tags, and the order of fields, must not change.
 """
 
 from __future__ import annotations
@@ -24,20 +26,20 @@ from likewise.overlay.cube.items import Id, Report
 from likewise.overlay.net.frames import dial, frame, read_frame, shut
 from likewise.overlay.net.identity import context_of
 
-WAIT: Final = 120.0
-"""Seconds without any answer after which a client gives up what it waits for."""
-STARTING: Final = 30.0
-"""Seconds that a client waits for a node that does not listen yet."""
-REFUSED: Final = 2.0
-"""Seconds that it waits when its certificate is refused."""
-BEAT: Final = 1.0
-"""Seconds between two looks at whether answers come."""
-REMEMBER: Final = 100_000
-"""Reports of a subscription that are recognised when they come again."""
+TIMEOUT: Final = 120.0
+"""Seconds without any answer after which a client stops waiting."""
+START_TIMEOUT: Final = 30.0
+"""Seconds for which a client tries to reach a node that may still be starting."""
+REFUSED_TIMEOUT: Final = 2.0
+"""Seconds for which it tries if its certificate is rejected."""
+CHECK: Final = 1.0
+"""Seconds between two checks of the timeout."""
+MAX_SEEN: Final = 100_000
+"""Reports of a subscription that are remembered, to drop duplicates."""
 
 
 class Hello(msgspec.Struct, frozen=True, array_like=True, tag="hello"):
-    """The first message of a connection: a node with its address, or a client."""
+    """The first message of a connection, from a node (with its address) or a client."""
 
     kind: str
     address: str = ""
@@ -51,7 +53,7 @@ class Publish(msgspec.Struct, frozen=True, array_like=True, tag="publish"):
 
 
 class Subscribe(msgspec.Struct, frozen=True, array_like=True, tag="subscribe"):
-    """A subscription of a text, by its name; `id` is chosen by the client."""
+    """Subscribes to the subscription `name` of the text `source`; `id` is chosen by the client."""
 
     id: str
     source: str
@@ -60,29 +62,29 @@ class Subscribe(msgspec.Struct, frozen=True, array_like=True, tag="subscribe"):
 
 
 class Unsubscribe(msgspec.Struct, frozen=True, array_like=True, tag="unsubscribe"):
-    """The end of a subscription."""
+    """Ends a subscription."""
 
     id: str
 
 
 class Acknowledge(msgspec.Struct, frozen=True, array_like=True, tag="acknowledge"):
-    """The client has a report."""
+    """Acknowledges a report."""
 
     parcel: Id
 
 
 class AskStatus(msgspec.Struct, frozen=True, array_like=True, tag="status"):
-    """What does the node know and do?"""
+    """Asks for the node's status."""
 
 
 class Published(msgspec.Struct, frozen=True, array_like=True, tag="published"):
-    """An event is in the care of those who want it."""
+    """Acknowledges a publication: all subscribed rendezvous have it."""
 
     number: Id
 
 
 class Subscribed(msgspec.Struct, frozen=True, array_like=True, tag="subscribed"):
-    """A subscription is in place."""
+    """Confirms a subscription: all nodes know it."""
 
     id: str
 
@@ -96,7 +98,7 @@ class Reported(msgspec.Struct, frozen=True, array_like=True, tag="told"):
 
 
 class Failed(msgspec.Struct, frozen=True, array_like=True, tag="failed"):
-    """A request that cannot be met: a subscription by its id, or a publication by its number."""
+    """A request failed: a subscription by its id, or a publication by its number."""
 
     id: str
     message: str
@@ -104,7 +106,7 @@ class Failed(msgspec.Struct, frozen=True, array_like=True, tag="failed"):
 
 
 class StatusReply(msgspec.Struct, frozen=True, array_like=True, tag="state"):
-    """The status as JSON."""
+    """The node's status as JSON."""
 
     text: str
 
@@ -119,13 +121,13 @@ _answers: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(Answer)
 
 
 def decode_hello(data: bytes) -> Hello:
-    """The first message of a connection."""
+    """Decode the first message of a connection."""
     hello: Hello = _decoded(_hello, data)
     return hello
 
 
 def decode_request(data: bytes) -> Any:
-    """A client's request."""
+    """Decode a client's request."""
     return _decoded(_requests.decode, data)
 
 
@@ -137,58 +139,58 @@ def _decoded(decode: Any, data: bytes) -> Any:
 
 
 class FrameWriter:
-    """Messages on a connection: those of one turn of the loop go out in one frame."""
+    """Writes messages to a connection; those of one iteration of the event loop share a frame."""
 
     def __init__(self, writer: asyncio.StreamWriter) -> None:
         self._writer = writer
-        self._waiting: list[bytes] = []
+        self._queued: list[bytes] = []
 
     def put(self, message: bytes) -> None:
-        """Send a message soon."""
-        if not self._waiting:
+        """Queue a message."""
+        if not self._queued:
             asyncio.get_running_loop().call_soon(self._flush)
-        self._waiting.append(message)
+        self._queued.append(message)
 
     def _flush(self) -> None:
-        waiting, self._waiting = self._waiting, []
+        queued, self._queued = self._queued, []
         if not self._writer.is_closing():
-            self._writer.write(frame(waiting))
+            self._writer.write(frame(queued))
 
     async def drain(self) -> None:
-        """Let the other side catch up."""
+        """Wait until the other side has caught up."""
         await self._writer.drain()
 
 
 class Session:
-    """A client at its node."""
+    """A client's connection at its node."""
 
     def __init__(self, writer: asyncio.StreamWriter) -> None:
-        self._post = FrameWriter(writer)
+        self._writer = FrameWriter(writer)
 
     def send(self, answer: Any) -> None:
-        """Answer; a client that has gone will ask again elsewhere."""
-        self._post.put(pack(answer))
+        """Send an answer; a client that has disconnected will repeat its request at another node."""
+        self._writer.put(pack(answer))
 
     async def drain(self) -> None:
-        """Let a slow client catch up."""
-        await self._post.drain()
+        """Wait until the client has caught up."""
+        await self._writer.drain()
 
 
 @dataclass(slots=True)
 class ClientSubscription:
-    """A subscription of the client, and what came for it."""
+    """A subscription of the client, with its unread reports and the ids of those it has received."""
 
     request: Subscribe
     reports: asyncio.Queue[Report] = field(default_factory=asyncio.Queue)
     ready: asyncio.Event = field(default_factory=asyncio.Event)
     failure: LikewiseError | None = None
-    had: dict[Id, None] = field(default_factory=dict)
+    seen: dict[Id, None] = field(default_factory=dict)
 
 
 class OverlayClient:
     """Publishes and subscribes through any of several nodes.
 
-    If something is waited for and nothing is answered for `timeout` seconds, the wait ends with a `MissingError`.
+    A wait without any answer for `timeout` seconds ends with a `MissingError`.
     """
 
     def __init__(
@@ -196,7 +198,7 @@ class OverlayClient:
         addresses: Sequence[str],
         *,
         state: Path,
-        timeout: float = WAIT,
+        timeout: float = TIMEOUT,
         on_wait: Callable[[str], object] | None = None,
     ) -> None:
         """`on_wait` is called once, with a message, while no node answers."""
@@ -207,19 +209,19 @@ class OverlayClient:
         self._timeout = timeout
         self._on_wait = on_wait
         self._silence = 0.0
-        self._post: FrameWriter | None = None
-        self._waiting: dict[Id, tuple[Publish, asyncio.Future[None]]] = {}
-        self._wanted: dict[str, ClientSubscription] = {}
+        self._writer: FrameWriter | None = None
+        self._unacknowledged: dict[Id, tuple[Publish, asyncio.Future[None]]] = {}
+        self._subscriptions: dict[str, ClientSubscription] = {}
         self._status: asyncio.Future[str] | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._connected = asyncio.Event()
-        self._patience = 3.0
+        self._connect_timeout = 3.0
 
     async def __aenter__(self) -> OverlayClient:
         self._tasks = [asyncio.create_task(self._run()), asyncio.create_task(self._watch())]
-        waits = asyncio.create_task(self._connected.wait())
-        await asyncio.wait({self._tasks[0], waits}, return_when=asyncio.FIRST_COMPLETED)
-        waits.cancel()
+        connected = asyncio.create_task(self._connected.wait())
+        await asyncio.wait({self._tasks[0], connected}, return_when=asyncio.FIRST_COMPLETED)
+        connected.cancel()
         if self._tasks[0].done():
             await self.__aexit__()
             self._tasks[0].result()
@@ -240,66 +242,66 @@ class OverlayClient:
             raise
 
     async def _stay_connected(self) -> None:
-        failures, alone = 0, time.monotonic()
+        failures, last_connected = 0, time.monotonic()
         while True:
             address = self._addresses[0]
             try:
-                await self._talk(address)
+                await self._converse(address)
             except (OSError, TimeoutError, asyncio.IncompleteReadError) as error:
                 if self._connected.is_set():
-                    failures, alone = 0, time.monotonic()
+                    failures, last_connected = 0, time.monotonic()
                 else:
                     failures += 1
-                # A node that does not answer soon may be frozen, or the machine slow: try others, then wait longer.
-                self._patience = min(30.0, 3.0 * (1 + failures))
+                # The node may be suspended, or the machine slow: try the other nodes, each time with a longer timeout.
+                self._connect_timeout = min(30.0, 3.0 * (1 + failures))
                 self._connected.clear()
                 where = ", ".join(sorted(self._addresses))
-                # A node may be starting, but a certificate that is refused stays refused.
-                patience = REFUSED if isinstance(error, ssl.SSLError) else min(STARTING, self._timeout)
-                if failures >= 5 * len(self._addresses) and time.monotonic() - alone >= patience:
-                    hint = "is it running, and is the client's certificate of its federation?"
+                # A node may be starting, but a rejected certificate stays rejected.
+                limit = REFUSED_TIMEOUT if isinstance(error, ssl.SSLError) else min(START_TIMEOUT, self._timeout)
+                if failures >= 5 * len(self._addresses) and time.monotonic() - last_connected >= limit:
+                    hint = "is it running, and is the client's certificate from the same federation?"
                     raise MissingError(f"no node answers at {where}: {error}", hint=hint) from None
                 if failures == len(self._addresses) and self._on_wait is not None:
                     self._on_wait(f"no node answers yet at {where}")
                 await asyncio.sleep(0.1 if failures < len(self._addresses) else 0.5)
             self._addresses = [*self._addresses[1:], address]
 
-    async def _talk(self, address: str) -> None:
-        reader, writer = await dial(address, self._context, timeout=self._patience)
+    async def _converse(self, address: str) -> None:
+        reader, writer = await dial(address, self._context, timeout=self._connect_timeout)
         try:
             writer.write(frame([pack(Hello("client"))]))
-            self._post = FrameWriter(writer)
-            for wanted in self._wanted.values():
-                self._send(wanted.request)
-            for request, _ in self._waiting.values():
+            self._writer = FrameWriter(writer)
+            for subscription in self._subscriptions.values():
+                self._send(subscription.request)
+            for request, _ in self._unacknowledged.values():
                 self._send(request)
             self._connected.set()
             while True:
                 for data in await read_frame(reader):
                     self._receive(_decoded(_answers.decode, data))
         finally:
-            self._post = None
+            self._writer = None
             await shut(writer)
 
     def _send(self, request: Any) -> None:
-        if self._post is not None:
-            self._post.put(pack(request))
+        if self._writer is not None:
+            self._writer.put(pack(request))
 
     def _receive(self, answer: Any) -> None:
         self._silence = 0.0
         if isinstance(answer, Published):
             self._settle(answer.number)
         elif isinstance(answer, Reported):
-            wanted = self._wanted.get(answer.id)
-            if wanted is not None and answer.report.id not in wanted.had:
-                wanted.had[answer.report.id] = None
-                if len(wanted.had) > REMEMBER:
-                    del wanted.had[next(iter(wanted.had))]
-                wanted.reports.put_nowait(answer.report)
+            subscription = self._subscriptions.get(answer.id)
+            if subscription is not None and answer.report.id not in subscription.seen:
+                subscription.seen[answer.report.id] = None
+                if len(subscription.seen) > MAX_SEEN:
+                    del subscription.seen[next(iter(subscription.seen))]
+                subscription.reports.put_nowait(answer.report)
             self._send(Acknowledge(answer.parcel))
         elif isinstance(answer, Subscribed):
-            if (wanted := self._wanted.get(answer.id)) is not None:
-                wanted.ready.set()
+            if (subscription := self._subscriptions.get(answer.id)) is not None:
+                subscription.ready.set()
         elif isinstance(answer, Failed):
             error = InputError(answer.message)
             self._refuse(answer.id, error)
@@ -308,8 +310,8 @@ class OverlayClient:
             self._status.set_result(answer.text)
 
     def _settle(self, number: Id, error: LikewiseError | None = None) -> None:
-        """A publication is acknowledged, or has failed."""
-        _, future = self._waiting.pop(number, (None, None))
+        """Complete the wait for a publication."""
+        _, future = self._unacknowledged.pop(number, (None, None))
         if future is None or future.done():
             return
         if error is None:
@@ -318,19 +320,19 @@ class OverlayClient:
             future.set_exception(error)
 
     def _refuse(self, id: str, error: LikewiseError) -> None:
-        """A subscription has failed."""
-        wanted = self._wanted.get(id)
-        if wanted is not None and not wanted.ready.is_set():
-            wanted.failure = error
-            wanted.ready.set()
+        """End the wait for a subscription with an error."""
+        subscription = self._subscriptions.get(id)
+        if subscription is not None and not subscription.ready.is_set():
+            subscription.failure = error
+            subscription.ready.set()
 
-    # patience
+    # timeouts
 
     async def _watch(self) -> None:
-        """Count the time without an answer; a pause of this process is not the fault of others."""
+        """Count the time without an answer in small steps, so that a suspension of this process hardly counts."""
         while True:
-            await asyncio.sleep(min(BEAT, self._timeout))
-            self._silence = self._silence + min(BEAT, self._timeout) if self._awaits else 0.0
+            await asyncio.sleep(min(CHECK, self._timeout))
+            self._silence = self._silence + min(CHECK, self._timeout) if self._is_waiting else 0.0
             if self._silence >= self._timeout:
                 self._give_up(
                     MissingError(
@@ -340,27 +342,31 @@ class OverlayClient:
                 )
 
     @property
-    def _awaits(self) -> bool:
+    def _is_waiting(self) -> bool:
         asked = self._status is not None and not self._status.done()
-        return asked or bool(self._waiting) or not all(each.ready.is_set() for each in self._wanted.values())
+        return (
+            asked
+            or bool(self._unacknowledged)
+            or not all(subscription.ready.is_set() for subscription in self._subscriptions.values())
+        )
 
     def _give_up(self, error: LikewiseError) -> None:
-        """End all that is waited for."""
-        for number in list(self._waiting):
+        """End all waits with an error."""
+        for number in list(self._unacknowledged):
             self._settle(number, error)
-        for name in list(self._wanted):
+        for name in list(self._subscriptions):
             self._refuse(name, error)
         if self._status is not None and not self._status.done():
             self._status.set_exception(error)
 
-    # what a user does
+    # public operations
 
     def send(self, event: Event, *, number: Id | None = None) -> asyncio.Future[None]:
-        """Publish an event; the future is done when it is acknowledged. With the same `number` it is the same one."""
+        """Publish an event; the future is done when it is acknowledged. The same `number` again is a duplicate."""
         request = Publish(number or uuid.uuid4().bytes, encode_line(event))
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._check_alive()
-        self._waiting[request.number] = (request, future)
+        self._unacknowledged[request.number] = (request, future)
         self._send(request)
         return future
 
@@ -373,7 +379,7 @@ class OverlayClient:
         await self.send(event)
 
     async def publish_all(self, events: Sequence[tuple[Id, Event]]) -> None:
-        """Publish events under their numbers, and wait until all are acknowledged, or no node answers any more."""
+        """Publish numbered events, and wait until all are acknowledged, or no node answers any more."""
         sent = asyncio.gather(*(self.send(event, number=number) for number, event in events))
         try:
             await sent
@@ -381,32 +387,32 @@ class OverlayClient:
             sent.cancel()
 
     async def subscribe(self, source: str, name: str, *, since: int = 0) -> str:
-        """Subscribe, and wait until the subscription is in place; gives its id."""
+        """Subscribe, and wait until the subscription is confirmed; returns its id."""
         self._check_alive()
         request = Subscribe(f"{uuid.uuid4().hex}-{name}", source, name, since)
-        wanted = self._wanted[request.id] = ClientSubscription(request)
+        subscription = self._subscriptions[request.id] = ClientSubscription(request)
         self._send(request)
         try:
-            await wanted.ready.wait()
+            await subscription.ready.wait()
         finally:
-            if wanted.failure is not None or not wanted.ready.is_set():
+            if subscription.failure is not None or not subscription.ready.is_set():
                 await self.unsubscribe(request.id)
-        if wanted.failure is not None:
-            raise wanted.failure
+        if subscription.failure is not None:
+            raise subscription.failure
         return request.id
 
     async def reports(self, id: str) -> AsyncIterator[Report]:
-        """What is reported to a subscription, each once."""
+        """The reports of a subscription, without duplicates."""
         while True:
-            yield await self._wanted[id].reports.get()
+            yield await self._subscriptions[id].reports.get()
 
     async def unsubscribe(self, id: str) -> None:
         """End a subscription."""
-        del self._wanted[id]
+        del self._subscriptions[id]
         self._send(Unsubscribe(id))
 
     async def status(self) -> dict[str, Any]:
-        """What the node knows and does."""
+        """The status of the node."""
         self._check_alive()
         self._status = asyncio.get_running_loop().create_future()
         self._send(AskStatus())
@@ -415,18 +421,18 @@ class OverlayClient:
 
 
 class OverlayEntry:
-    """The way into a federation for another service: it connects when there is something to publish."""
+    """An entry to a federation for another service; it connects with the first publication."""
 
     def __init__(self, addresses: Sequence[str], *, state: Path) -> None:
         self._make = partial(OverlayClient, addresses, state=state)
         self._client: OverlayClient | None = None
-        # What is wrong with the addresses or the certificate is said at once.
+        # Errors in the addresses or the certificate are raised at once.
         self._make()
 
     async def publish(self, events: Sequence[tuple[Id, Event]]) -> None:
-        """Publish events under their numbers, and wait until all are acknowledged; a `MissingError` if nobody answers.
+        """Publish numbered events, and wait until all are acknowledged; raises `MissingError` if no node answers.
 
-        An event that was published under its number before is not published a second time.
+        An event whose number was published before is not published a second time.
         """
         try:
             if self._client is None:
@@ -437,7 +443,7 @@ class OverlayEntry:
             raise
 
     async def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         client, self._client = self._client, None
         if client is not None:
             await client.__aexit__()

@@ -1,4 +1,4 @@
-"""Connections between members: mutual TLS, and on it frames of a length and a list of messages, each packed itself."""
+"""Connections between members: mutual TLS, and frames, each a length and a list of encoded messages."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import msgspec
 from likewise.errors import InputError
 
 FRAME: Final = 16 << 20
-"""Bytes of the largest frame."""
+"""Largest frame, in bytes."""
 CONNECT: Final = 10.0
-"""Seconds that opening a connection may take."""
+"""Seconds allowed for opening a connection."""
 CLOSE: Final = 1.0
-"""Seconds that the other side has to say farewell."""
+"""Seconds allowed for closing a connection."""
 
 _head = struct.Struct("!I")
 _pack = msgspec.msgpack.Encoder().encode
@@ -25,7 +25,7 @@ _unpack: msgspec.msgpack.Decoder[list[bytes]] = msgspec.msgpack.Decoder(list[byt
 
 
 def address_of(text: str) -> tuple[str, int]:
-    """Host and port of `host:port`."""
+    """Parse `host:port`."""
     host, sign, port = text.rpartition(":")
     if not sign or not port.isdigit() or not host:
         raise InputError(f"{text!r} is not an address", hint="write host:port, for example 127.0.0.1:7001")
@@ -33,10 +33,10 @@ def address_of(text: str) -> tuple[str, int]:
 
 
 async def read_frame(reader: asyncio.StreamReader) -> list[bytes]:
-    """The messages of one frame."""
+    """Read one frame; returns its messages."""
     (size,) = _head.unpack(await reader.readexactly(_head.size))
     if size > FRAME:
-        raise InputError("a frame is too large")
+        raise InputError(f"a frame of {size:,} bytes is larger than the limit of {FRAME:,}")
     try:
         return _unpack.decode(await reader.readexactly(size))
     except msgspec.MsgspecError as error:
@@ -44,7 +44,7 @@ async def read_frame(reader: asyncio.StreamReader) -> list[bytes]:
 
 
 def frame(messages: list[bytes]) -> bytes:
-    """Messages as one frame."""
+    """Encode messages as one frame."""
     data = _pack(messages)
     return _head.pack(len(data)) + data
 
@@ -52,14 +52,14 @@ def frame(messages: list[bytes]) -> bytes:
 async def dial(
     address: str, context: ssl.SSLContext, *, timeout: float = CONNECT
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Connect to a member; what takes longer is a `TimeoutError`."""
+    """Connect to a member; raises `TimeoutError` if that takes longer than `timeout` seconds."""
     async with asyncio.timeout(timeout):
         return await asyncio.open_connection(*address_of(address), ssl=context, ssl_shutdown_timeout=CLOSE)
 
 
 async def shut(writer: asyncio.StreamWriter) -> None:
-    """Close a connection, whatever state it is in; one that does not close in time is cut."""
-    # A second close would make TLS forget the connection that is still to be cut.
+    """Close a connection in any state; abort it if it does not close in time."""
+    # After a second close, TLS could no longer abort the connection.
     if not writer.is_closing():
         writer.close()
     try:
@@ -68,5 +68,5 @@ async def shut(writer: asyncio.StreamWriter) -> None:
                 await writer.wait_closed()
     finally:
         writer.transport.abort()
-        # The socket is closed in the next turn of the loop.
+        # The socket is closed in the next iteration of the event loop.
         await asyncio.sleep(0)

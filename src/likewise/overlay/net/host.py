@@ -1,8 +1,7 @@
-"""A node over sockets: asyncio, mutual TLS, and frames of messages.
+"""Runs a node over sockets: asyncio, mutual TLS, and frames of messages.
 
-The node itself knows nothing of this: here are the clock, the links to its peers, and the clients that publish and
-subscribe through it. A link has a bounded queue; to a peer that is slower than what it is sent, messages are shed and
-counted, and sent again by those who wait for their receipt.
+The host has what the node lacks: a clock, links to peers, and clients. A link has a bounded queue; messages to a peer
+that is too slow are dropped and counted, and the node retries them when their acknowledgement does not come.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ from likewise.overlay.node.wire import decode, encode
 from likewise.overlay.ring.ids import Key
 from likewise.overlay.ring.tables import Peer
 
-QUEUE: Final = 10_000
+MAX_QUEUED: Final = 10_000
 JOIN_ATTEMPTS: Final = 60
-"""How often, twice a second, a new node tries to reach the node through which it joins."""
-ROOM: Final = 2_000
-"""Parcels under way from which on publishers have to wait."""
-BURST: Final = 500
-"""Messages that go into one frame at most."""
+"""Attempts, two a second, to reach a node through which this one joins."""
+MAX_UNACKNOWLEDGED: Final = 2_000
+"""Unacknowledged parcels above which publishers have to wait."""
+MAX_FRAME_MESSAGES: Final = 500
+"""The most messages in one frame."""
 
 
 def now() -> int:
@@ -45,34 +44,34 @@ def now() -> int:
 
 
 class Link:
-    """Messages to one peer: queued, bounded, several to a frame."""
+    """A connection to one peer, with a bounded queue; several messages share a frame."""
 
     def __init__(self, host: NodeHost, peer: Peer) -> None:
         self.host = host
         self.peer = peer
         self.queue: deque[bytes] = deque()
-        self._some = asyncio.Event()
+        self._has_messages = asyncio.Event()
         self.task = asyncio.create_task(self._run())
 
     def put(self, message: bytes) -> None:
-        """Send a message, or shed it."""
-        if len(self.queue) >= QUEUE:
+        """Queue a message; drop it if the queue is full."""
+        if len(self.queue) >= MAX_QUEUED:
             self.host.counts["shed"] += 1
             return
         self.queue.append(message)
-        self._some.set()
+        self._has_messages.set()
 
     async def _run(self) -> None:
-        """Connect, and again when the peer has gone: if nobody answers there any more, the node hears of it."""
+        """Connect, and reconnect when the connection ends; report a refused connection to the node."""
         try:
             while True:
-                reader, writer = await dial(self.peer.address, self.host.outward)
+                reader, writer = await dial(self.peer.address, self.host.client_context)
                 ended = asyncio.ensure_future(self._end(reader))
                 try:
-                    await self._process(writer, ended)
+                    await self._write(writer, ended)
                 finally:
                     if ended.done():
-                        # There is nobody to say farewell to, and others wait to hear whether the peer is gone.
+                        # The peer has closed already: do not wait for an orderly close, but reconnect at once.
                         writer.transport.abort()
                     ended.cancel()
                     await shut(writer)
@@ -85,20 +84,20 @@ class Link:
                 del self.host.links[self.peer.id]
 
     async def _end(self, reader: asyncio.StreamReader) -> None:
-        """A peer says nothing on this connection, until it ends."""
+        """Wait for the end of the connection; the peer sends nothing on it."""
         with contextlib.suppress(OSError):
             await reader.read()
-        self._some.set()
+        self._has_messages.set()
 
-    async def _process(self, writer: asyncio.StreamWriter, ended: asyncio.Future[None]) -> None:
+    async def _write(self, writer: asyncio.StreamWriter, ended: asyncio.Future[None]) -> None:
         if _peer_id(writer) != self.peer.id:
-            raise InputError("another node answers at this address")
+            raise InputError(f"another node answers at {self.peer.address}")
         writer.write(frame([c.pack(c.Hello("node", self.host.node.me.address))]))
         while not ended.done():
-            await self._some.wait()
-            self._some.clear()
+            await self._has_messages.wait()
+            self._has_messages.clear()
             while self.queue and not ended.done():
-                batch = [self.queue.popleft() for _ in range(min(len(self.queue), BURST))]
+                batch = [self.queue.popleft() for _ in range(min(len(self.queue), MAX_FRAME_MESSAGES))]
                 writer.write(frame(batch))
                 await writer.drain()
 
@@ -108,11 +107,11 @@ def _peer_id(writer: asyncio.StreamWriter) -> Key:
 
 
 class NodeHost:
-    """A node, its listener, its links and its clients."""
+    """A node with its listener, its links and its clients."""
 
     def __init__(self, state: Path, *, listen: str, settings: NodeSettings | None = None, **options: Any) -> None:
-        self.where = address_of(listen)
-        self.inward, self.outward = context_of(state, server=True), context_of(state, server=False)
+        self.address = address_of(listen)
+        self.server_context, self.client_context = context_of(state, server=True), context_of(state, server=False)
         me = Peer(own_id(state), listen)
         self.node = OverlayNode(me, settings, incarnation=f"{now():x}-", **options)
         self.links: dict[Key, Link] = {}
@@ -121,37 +120,37 @@ class NodeHost:
         self._publishers: dict[bytes, c.Session] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         self._timer: asyncio.TimerHandle | None = None
-        self._wakes = 0
-        self._settling = False
-        self._coming: list[tuple[bytes, Event]] = []
-        self._room = asyncio.Event()
+        self._timer_at = 0
+        self._flush_scheduled = False
+        self._queued: list[tuple[bytes, Event]] = []
+        self._has_capacity = asyncio.Event()
         self._server: asyncio.Server | None = None
         self._stopped = False
         self._ready = asyncio.Event()
 
     async def start(self, join: Iterable[str] = ()) -> None:
         """Listen, and join the ring through any of the addresses."""
-        # The first match of a process takes long: others would take this node for dead.
+        # The first match of a process takes long, and others would declare this node dead meanwhile.
         self.node.warm_up()
         try:
             self._server = await asyncio.start_server(
-                self._accept, *self.where, ssl=self.inward, ssl_shutdown_timeout=CLOSE
+                self._accept, *self.address, ssl=self.server_context, ssl_shutdown_timeout=CLOSE
             )
         except OSError as error:
-            raise MissingError(f"cannot listen at {self.where[0]}:{self.where[1]}: {error.strerror}") from None
+            raise MissingError(f"cannot listen at {self.address[0]}:{self.address[1]}: {error.strerror}") from None
         bootstrap = [await self._peer_at(address) for address in join]
-        self.node.start(now(), [gate for gate in bootstrap if gate is not None])
-        self._settle()
+        self.node.start(now(), [peer for peer in bootstrap if peer is not None])
+        self._flush()
 
     async def _peer_at(self, address: str) -> Peer | None:
-        """Who listens at an address; None for this node itself."""
+        """The peer that listens at an address; None if it is this node."""
         for attempt in range(JOIN_ATTEMPTS):
             try:
-                _, writer = await dial(address, self.outward)
+                _, writer = await dial(address, self.client_context)
                 break
             except (OSError, TimeoutError) as error:
                 if attempt == JOIN_ATTEMPTS - 1:
-                    hint = "is it running, and of this federation?"
+                    hint = "is it running, and a member of this federation?"
                     raise MissingError(f"no node answers at {address}: {error}", hint=hint) from None
                 await asyncio.sleep(0.5)
         peer = Peer(_peer_id(writer), address)
@@ -161,7 +160,7 @@ class NodeHost:
     async def stop(self) -> None:
         """Leave the ring, and close everything."""
         self.node.leave(now())
-        self._settle()
+        self._flush()
         await asyncio.sleep(0.1)
         self._stopped = True
         if self._timer is not None:
@@ -173,7 +172,7 @@ class NodeHost:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    # what comes in
+    # incoming connections
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -206,25 +205,25 @@ class NodeHost:
                     self.counts["malformed"] += 1
                     continue
                 node.receive(moment, sender, message)
-            self._soon()
+            self._schedule_flush()
 
-    def _soon(self) -> None:
-        """Settle once for all that came in together."""
-        if not self._settling:
-            self._settling = True
-            asyncio.get_running_loop().call_soon(self._settle)
+    def _schedule_flush(self) -> None:
+        """Flush once in the next iteration of the event loop."""
+        if not self._flush_scheduled:
+            self._flush_scheduled = True
+            asyncio.get_running_loop().call_soon(self._flush)
 
-    def _settle(self) -> None:
-        """Send what the node wants sent, and wake it when it wants to be woken."""
-        self._settling = False
+    def _flush(self) -> None:
+        """Publish queued events, send messages, reports and answers, and set the timer of the node."""
+        self._flush_scheduled = False
         node = self.node
-        if self._coming:
-            coming, self._coming = self._coming, []
-            node.publish_all(now(), coming)
+        if self._queued:
+            queued, self._queued = self._queued, []
+            node.publish_all(now(), queued)
         if node.ready:
             self._ready.set()
         for delivery in node.deliveries:
-            self._pass_on(delivery)
+            self._send_report(delivery)
         node.deliveries.clear()
         for number in node.acknowledged:
             session = self._publishers.pop(number, None)
@@ -236,23 +235,23 @@ class NodeHost:
                 session.send(c.Subscribed(name))
         node.confirmed.clear()
         self._send()
-        if len(node.outbox) < ROOM:
-            self._room.set()
+        if len(node.outbox) < MAX_UNACKNOWLEDGED:
+            self._has_capacity.set()
         self._set_timer()
 
     def _send(self) -> None:
-        message = packed = None
-        for peer, each in self.node.flush():
-            # Copies of one operation follow one another.
-            if each is not message or packed is None:
-                message, packed = each, encode(each)
+        last = packed = None
+        for peer, message in self.node.flush():
+            # The same message for several replicas comes in a row: encode it once.
+            if message is not last or packed is None:
+                last, packed = message, encode(message)
             self._link(peer).put(packed)
 
     def refused(self, peer: Peer) -> None:
-        """Nobody listens where a peer did."""
+        """Note that a peer refused the connection: it has stopped."""
         if not self._stopped:
             self.node.refused(now(), peer)
-            self._settle()
+            self._flush()
 
     def _link(self, peer: Peer) -> Link:
         link = self.links.get(peer.id)
@@ -262,11 +261,11 @@ class NodeHost:
 
     def _set_timer(self) -> None:
         due = self.node.due
-        if due is None or self._stopped or (self._timer is not None and self._wakes <= due):
+        if due is None or self._stopped or (self._timer is not None and self._timer_at <= due):
             return
         if self._timer is not None:
             self._timer.cancel()
-        self._wakes = due
+        self._timer_at = due
         self._timer = asyncio.get_running_loop().call_later(max(0, due - now()) / 1e6, self._tick)
 
     def _tick(self) -> None:
@@ -274,7 +273,7 @@ class NodeHost:
         moment = now()
         if self.node.due is not None and self.node.due <= moment:
             self.node.tick(moment)
-        self._settle()
+        self._flush()
 
     # clients
 
@@ -285,18 +284,22 @@ class NodeHost:
                     request = c.decode_request(data)
                     if not isinstance(request, c.AskStatus | c.Acknowledge):
                         await self._ready.wait()
-                    if isinstance(request, c.Publish) and len(self.node.outbox) + len(self._coming) >= ROOM:
-                        self._room.clear()
-                        self._soon()
-                        await self._room.wait()
+                    if isinstance(request, c.Publish) and self._is_full:
+                        self._has_capacity.clear()
+                        self._schedule_flush()
+                        await self._has_capacity.wait()
                     self._request(session, request)
-                self._soon()
+                self._schedule_flush()
                 await session.drain()
         finally:
-            for name in [name for name, one in self._sessions.items() if one is session]:
-                # Another node may have the subscriber soon: nothing is acknowledged in its name.
+            for name in [name for name, holder in self._sessions.items() if holder is session]:
+                # The client may continue at another node, so its reports must not be acknowledged here.
                 del self._sessions[name]
                 self.node.abandon(name)
+
+    @property
+    def _is_full(self) -> bool:
+        return len(self.node.outbox) + len(self._queued) >= MAX_UNACKNOWLEDGED
 
     def _request(self, session: c.Session, request: Any) -> None:
         try:
@@ -309,10 +312,12 @@ class NodeHost:
         if isinstance(request, c.Publish):
             event = decode_line(request.event)
             self._publishers[request.number] = session
-            self._coming.append((request.number, event))
+            self._queued.append((request.number, event))
         elif isinstance(request, c.Subscribe):
             subscriptions = parse(request.source)
-            known = {each.name: each for each in subscriptions}
+            known = {subscription.name: subscription for subscription in subscriptions}
+            if request.name not in known:
+                raise InputError(f"the text has no subscription named {request.name!r}")
             self._sessions[request.id] = session
             self.node.subscribe(
                 moment, known[request.name], known=known, id=request.id, version=moment, since=request.since or moment
@@ -325,13 +330,13 @@ class NodeHost:
         else:
             session.send(c.StatusReply(msgspec.json.encode(self.status()).decode()))
 
-    def _pass_on(self, delivery: ReportDelivery) -> None:
+    def _send_report(self, delivery: ReportDelivery) -> None:
         session = self._sessions.get(delivery.subscription)
         if session is not None:
             session.send(c.Reported(delivery.subscription, delivery.parcel, delivery.report))
 
     def status(self) -> dict[str, Any]:
-        """What this node knows and does."""
+        """The status of this node as plain values."""
         from likewise.overlay.node.status import status_of
 
         return status_of(self.node) | {"network": dict(self.counts), "process": os.getpid()}
@@ -343,7 +348,7 @@ async def run_node(
     """Run a node until it is cancelled."""
     host = NodeHost(state, listen=listen, settings=settings, **options)
     await host.start(join)
-    # What was loaded stays; events on their way leave no cycles behind.
+    # Loaded modules stay, and events create no reference cycles: collect garbage rarely.
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)

@@ -1,7 +1,7 @@
-"""Who is who: a small certificate authority for a federation, and the certificates of its nodes and clients.
+"""Identities: a small certificate authority for a federation, and the certificates of its nodes and clients.
 
-A node's id is the hash of its certificate's public key. Whoever connects shows a certificate of the federation, so an
-id cannot be claimed without its key.
+A node's id is the hash of its certificate's public key. Both sides of a connection present a certificate of the
+federation, so nobody can claim an id without its private key.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ OWN: Final = ("node.pem", "node.key")
 
 
 def init_authority(folder: Path) -> None:
-    """Make the authority of a new federation; its key signs the certificates of all members."""
+    """Create the authority of a new federation; its key signs the certificates of all members."""
     certificate, key = (folder / name for name in AUTHORITY)
     if certificate.exists():
         raise BuildError(f"there is a federation in {folder} already", hint="choose another folder")
     folder.mkdir(parents=True, exist_ok=True)
     secret = _new_key()
-    made = _sign("likewise federation", secret, None, secret)
-    _write(certificate, _pem(made))
+    signed = _sign("likewise federation", secret, None, secret)
+    _write(certificate, _pem(signed))
     _write(key, _pem_key(secret))
 
 
 def init_node(folder: Path, authority: Path) -> Key:
-    """Make a node's or client's certificate, signed by the authority; gives its id."""
+    """Create the certificate of a node or client, signed by the authority; returns its id."""
     if (folder / OWN[0]).exists():
-        raise BuildError(f"there is a certificate in {folder} already", hint="a node keeps its identity")
+        raise BuildError(f"there is a certificate in {folder} already", hint="use it, or choose another folder")
     issuer, signer = _read_authority(authority)
     folder.mkdir(parents=True, exist_ok=True)
     secret = _new_key()
-    made = _sign("likewise node", secret, issuer, signer)
-    for path, data in zip(OWN, (_pem(made), _pem_key(secret)), strict=True):
+    signed = _sign("likewise node", secret, issuer, signer)
+    for path, data in zip(OWN, (_pem(signed), _pem_key(secret)), strict=True):
         _write(folder / path, data)
     _write(folder / AUTHORITY[0], _pem(issuer))
-    return id_of_certificate(_der(made))
+    return id_of_certificate(_der(signed))
 
 
 def _read_authority(folder: Path) -> tuple[Certificate, EllipticCurvePrivateKey]:
@@ -56,10 +56,12 @@ def _read_authority(folder: Path) -> tuple[Certificate, EllipticCurvePrivateKey]
 
     certificate, key = (folder / name for name in AUTHORITY)
     if not certificate.exists() or not key.exists():
-        raise MissingError(f"there is no federation in {folder}", hint="make one: likewise node init --federation DIR")
+        hint = "create one: likewise node init --federation DIR"
+        raise MissingError(f"there is no federation in {folder}", hint=hint)
     secret = load_pem_private_key(key.read_bytes(), None)
     if not isinstance(secret, EllipticCurvePrivateKey):
-        raise BuildError(f"{key} is no key of a federation", hint="make one: likewise node init --federation DIR")
+        hint = "create a federation: likewise node init --federation DIR"
+        raise BuildError(f"{key} is not the key of a federation", hint=hint)
     return x509.load_pem_x509_certificate(certificate.read_bytes()), secret
 
 
@@ -67,7 +69,8 @@ def _new_key() -> EllipticCurvePrivateKey:
     try:
         from cryptography.hazmat.primitives.asymmetric import ec
     except ImportError:
-        raise MissingError("certificates need cryptography", hint="pip install 'likewise[overlay]'") from None
+        hint = "pip install 'likewise[overlay]'"
+        raise MissingError("certificates need the package cryptography", hint=hint) from None
     return ec.generate_private_key(ec.SECP256R1())
 
 
@@ -143,13 +146,13 @@ def own_id(folder: Path) -> Key:
     """The id of the certificate in a folder."""
     path = folder / OWN[0]
     if not path.exists():
-        hint = "make one: likewise node init --state DIR --federation DIR"
+        hint = "create one: likewise node init --state DIR --federation DIR"
         raise MissingError(f"there is no certificate in {folder}", hint=hint)
     return id_of_certificate(ssl.PEM_cert_to_DER_cert(path.read_text()))
 
 
 def context_of(folder: Path, *, server: bool) -> ssl.SSLContext:
-    """Mutual TLS with the federation's certificates alone."""
+    """A TLS context that requires a certificate of the federation from both sides."""
     own_id(folder)
     purpose = ssl.PROTOCOL_TLS_SERVER if server else ssl.PROTOCOL_TLS_CLIENT
     context = ssl.SSLContext(purpose)
