@@ -178,7 +178,7 @@ def _repair(quick: bool) -> Rows:
 
     took = []
     for seed in range(5 if quick else 200):
-        sim = Simulation(seed=seed, conditions=NetworkConditions(low=100, high=2_000))
+        sim = Simulation(seed=seed, conditions=NetworkConditions(min_delay=100, max_delay=2_000))
         rings: list[Ring] = []
         for number in range(8):
             ring = Ring(Peer(key_of(f"{seed} {number}")), RingSettings())

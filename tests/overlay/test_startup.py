@@ -80,7 +80,9 @@ def _weather(chance: random.Random) -> NetworkConditions:
     loss = chance.choice((0, 0, 0.02, 0.1, 0.3))
     rough = chance.choice((0, 0.1))
     high = chance.choice((2_000, 40_000, 300_000))
-    return NetworkConditions(low=100, high=high, loss=loss, reordering=rough, duplication=rough, late=SECOND)
+    return NetworkConditions(
+        min_delay=100, max_delay=high, loss=loss, reordering=rough, duplication=rough, extra_delay=SECOND
+    )
 
 
 def subscribe_and_publish(race: Race, nodes: Sequence[OverlayNode]) -> None:

@@ -1,4 +1,4 @@
-"""A network in one process, and trials of whole federations in it."""
+"""A simulated network in one process, and trials of whole federations in it."""
 
 from likewise.overlay.simulation.trial import OverlayTrial, TrialOutcome, conjunction, play_trial, run_trial
 from likewise.overlay.simulation.world import NetworkConditions, Simulation, static_ring

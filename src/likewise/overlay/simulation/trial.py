@@ -1,7 +1,7 @@
-"""Trials: a simulated federation with random composites and publications, and what it costs.
+"""Trials: a simulated federation with random composites and publications, and its completeness, delays and traffic.
 
-Events have topics as in the paper: each primitive subscription has one type constraint. So the entry node needs no
-matcher to know the topics of an event, and large federations can be tried.
+As in the paper, each primitive subscription has one type constraint. So an entry node can read the topics of an event
+without a matcher, which makes large federations possible.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from likewise.overlay.ring.ids import Key, key_of
 from likewise.overlay.ring.tables import HALF, Peer
 from likewise.overlay.simulation.world import Host, NetworkConditions, Simulation, static_ring
 
-Say = Callable[[str], None]
+Progress = Callable[[str], None]
 STEP = 10
-"""Simulated seconds between two words about how far it is."""
+"""Simulated seconds between two progress messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class OverlayTrial:
-    """What to simulate; `compare` counts what one composer finds in the acknowledged events, and what was reported."""
+    """The parameters of a trial; `compare` also runs one composer on the acknowledged events, to check completeness."""
 
     nodes: int = 100
     composites: int = 50
@@ -74,7 +74,7 @@ def classify_by_type(events: Sequence[Event], _catalogue: TopicCatalogue) -> lis
 
 
 def conjunction(name: str, topics: Iterable[str], *, within: int | None, by: str = "") -> Subscription:
-    """All of some topics, in any order; `by` is an attribute that they have in common."""
+    """A conjunction of topics; `by` is an attribute whose value the members must share."""
     from likewise.language import Binding, Field
 
     members = [Member(profile_of(topic), f"m{number}") for number, topic in enumerate(topics)]
@@ -87,7 +87,7 @@ def conjunction(name: str, topics: Iterable[str], *, within: int | None, by: str
 
 
 class TrialWorld:
-    """A finished ring whose nodes are made when they are first needed, with one catalogue for all."""
+    """A static ring with one catalogue for all nodes, which are created when they are first needed."""
 
     def __init__(
         self, count: int, *, seed: int, settings: NodeSettings, conditions: NetworkConditions | None = None
@@ -99,12 +99,12 @@ class TrialWorld:
         self.sim.after = self._collect
         self.reports = 0
         self.delays: list[int] = []
-        self.reported: Counter[bytes] = Counter()
+        self.times_reported: Counter[bytes] = Counter()
         self.acknowledged: set[Id] = set()
         self.published: dict[Id, Event] = {}
-        self.wanted: list[Subscription] = []
+        self.subscriptions: list[Subscription] = []
         self.compare = False
-        self.found: set[tuple[str, frozenset[str]]] = set()
+        self.detected: set[tuple[str, frozenset[str]]] = set()
         self.ids = [key_of(f"node {number}") for number in range(count)]
         self._known = static_ring(self.ids, half=HALF)
         self._all = set(self.ids)
@@ -120,7 +120,7 @@ class TrialWorld:
         return self.sim.hosts[key]
 
     def node(self, key: Key) -> OverlayNode:
-        """A node of the ring."""
+        """A node of the ring, created if it was not needed before."""
         host = self.sim.hosts.get(key)
         if host is None:
             node = OverlayNode(Peer(key), self.settings, classify=classify_by_type, catalogue=self.catalogue)
@@ -135,10 +135,10 @@ class TrialWorld:
     def _collect(self, machine: Any) -> None:
         for delivery in machine.deliveries:
             self.reports += 1
-            self.reported[delivery.parcel] += 1
+            self.times_reported[delivery.parcel] += 1
             if self.compare:
                 names = frozenset(event.id for event in delivery.report.events)
-                self.found.add((machine.subscriptions[delivery.subscription].name, names))
+                self.detected.add((machine.subscriptions[delivery.subscription].name, names))
             self.delays.append(self.sim.now - delivery.report.time)
             machine.acknowledge(delivery)
         machine.deliveries.clear()
@@ -146,13 +146,13 @@ class TrialWorld:
         machine.acknowledged.clear()
 
     def call(self, key: Key, action: Callable[[OverlayNode], Any]) -> None:
-        """Let a node do something now."""
+        """Call a function of a node, and send the messages that follow."""
         node = self.node(key)
         action(node)
         self.sim.touch(key)
 
     def publish(self, key: Key, event: Event) -> Id:
-        """Publish at a node; gives the number of the publication."""
+        """Publish at a node; returns the id of the publication."""
         number = self.node(key).publish(self.sim.now, event)
         self.sim.touch(key)
         return number
@@ -162,12 +162,12 @@ class TrialWorld:
         self.call(self.random.choice(self.ids), lambda node: node.subscribe(self.sim.now, subscription))
 
     @property
-    def made(self) -> list[OverlayNode]:
-        """The nodes that were needed so far."""
+    def nodes(self) -> list[OverlayNode]:
+        """The nodes created so far."""
         return [host.machine for host in self.sim.hosts.values() if isinstance(host.machine, OverlayNode)]
 
     def join(self, number: int) -> None:
-        """A new node comes."""
+        """Add a new node, which joins through three random nodes."""
         me = Peer(key_of(f"new node {number}"))
         node = OverlayNode(me, self.settings, classify=classify_by_type, catalogue=self.catalogue)
         self.sim.add(node)
@@ -177,7 +177,7 @@ class TrialWorld:
         self.sim.touch(me.id)
 
     def crash(self) -> None:
-        """A node that no subscriber is at goes."""
+        """Crash a random node without subscribers."""
         free = [key for key in self.ids if key in self.sim.hosts and not self.node(key).subscriptions]
         if free:
             victim = self.random.choice(free)
@@ -187,7 +187,7 @@ class TrialWorld:
 
 @contextmanager
 def _few_collections() -> Iterator[None]:
-    """A large federation has millions of lasting objects: looking through them for garbage seldom pays."""
+    """Collect garbage rarely: a large federation has millions of lasting objects to scan."""
     before = gc.get_threshold()
     gc.set_threshold(200_000, 50, 1_000)
     try:
@@ -198,25 +198,25 @@ def _few_collections() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class TrialOutcome:
-    """What a trial gave: figures, and what charts are drawn from."""
+    """The result of a trial: figures, and the data of the charts."""
 
     figures: dict[str, float | int]
     delays: list[float]
     """Milliseconds from each report's last event to the report."""
     loads: list[int]
-    """Members and events that each node dealt with as a rendezvous, most first."""
+    """Events and members that each node handled as a rendezvous, in descending order."""
     messages: dict[str, int]
     """Messages by kind."""
 
 
-def run_trial(trial: OverlayTrial, *, say: Say = lambda _: None) -> dict[str, float | int]:
-    """Subscribe, publish, and count."""
-    return play_trial(trial, say=say).figures
+def run_trial(trial: OverlayTrial, *, progress: Progress = lambda _: None) -> dict[str, float | int]:
+    """Run a trial; returns its figures."""
+    return play_trial(trial, progress=progress).figures
 
 
 @_few_collections()
-def play_trial(trial: OverlayTrial, *, say: Say = lambda _: None) -> TrialOutcome:
-    """The same, with what charts are drawn from."""
+def play_trial(trial: OverlayTrial, *, progress: Progress = lambda _: None) -> TrialOutcome:
+    """Run a trial: subscribe, publish, and count."""
     maintained = bool(trial.churn or trial.loss)
     ring = RingSettings(heartbeat=SECOND, maintain=maintained)
     settings = NodeSettings(ring=ring, copies=trial.copies, spread=trial.spread)
@@ -225,11 +225,11 @@ def play_trial(trial: OverlayTrial, *, say: Say = lambda _: None) -> TrialOutcom
     by = "room" if trial.rooms else ""
     topics = [f"topic {number}" for number in range(trial.topics)]
     for number in range(trial.composites):
-        wanted = conjunction(f"c{number}", world.random.sample(topics, trial.members), within=trial.within, by=by)
-        world.subscribe(wanted)
-        world.wanted.append(wanted)
+        subscription = conjunction(f"c{number}", world.random.sample(topics, trial.members), within=trial.within, by=by)
+        world.subscribe(subscription)
+        world.subscriptions.append(subscription)
     world.sim.run(world.sim.now + 5 * SECOND)
-    say(f"{trial.composites} composites in place")
+    progress(f"{trial.composites} composites in place")
     before = Counter(world.sim.counts)
     start = world.sim.now
     for number in range(trial.events):
@@ -245,7 +245,7 @@ def play_trial(trial: OverlayTrial, *, say: Say = lambda _: None) -> TrialOutcom
     whole = trial.seconds + 20
     for second in (*range(STEP, whole, STEP), whole):
         world.sim.run(start + second * SECOND)
-        say(f"{second} of {whole} simulated seconds, {world.reports} reports")
+        progress(f"{second} of {whole} simulated seconds, {world.reports} reports")
     return _outcome(world, trial, world.sim.counts - before)
 
 
@@ -264,7 +264,7 @@ def _publication(world: TrialWorld, trial: OverlayTrial, topics: list[str], numb
 
 def _outcome(world: TrialWorld, trial: OverlayTrial, spent: Counter[str]) -> TrialOutcome:
     loads = sorted(
-        (sum(led.rendezvous.handled for led in node.replication.led.values()) for node in world.made), reverse=True
+        (sum(led.rendezvous.handled for led in node.replication.led.values()) for node in world.nodes), reverse=True
     )
     loads += [0] * max(0, trial.nodes - len(loads))
     delays = sorted(delay / 1000 for delay in world.delays)
@@ -274,7 +274,7 @@ def _outcome(world: TrialWorld, trial: OverlayTrial, spent: Counter[str]) -> Tri
         "acknowledged": len(world.acknowledged),
         "reports": world.reports,
         **(_compared(world) if trial.compare else {}),
-        "told twice": sum(count > 1 for count in world.reported.values()),
+        "told twice": sum(count > 1 for count in world.times_reported.values()),
         "messages per publication": spent["messages"] / trial.events,
         "heartbeats per node and second": (spent["Ping"] + spent["Pong"]) / trial.nodes / (trial.seconds + 20),
         "median delay, ms": delays[len(delays) // 2] if delays else 0.0,
@@ -285,9 +285,9 @@ def _outcome(world: TrialWorld, trial: OverlayTrial, spent: Counter[str]) -> Tri
 
 
 def _compared(world: TrialWorld) -> dict[str, float | int]:
-    """How much one composer finds in the acknowledged events, and the share of it that was reported."""
-    composer = Composer(world.wanted, max_jump=None)
-    numbers = {wanted.profile: number for number, wanted in composer.profiles.items()}
+    """The number of detections that one composer finds in the acknowledged events, and the share that was reported."""
+    composer = Composer(world.subscriptions, max_jump=None)
+    numbers = {member.profile: number for number, member in composer.profiles.items()}
     events = [event for number, event in world.published.items() if number in world.acknowledged]
     hits = [
         Hit(event, numbers[profile])
@@ -295,13 +295,15 @@ def _compared(world: TrialWorld) -> dict[str, float | int]:
         for name, value in event.tuples
         if name == "type" and (profile := profile_of(str(value))) in numbers
     ]
-    expected = {(found.pattern, frozenset(event.id for event in found.members)) for found in composer.take(hits)}
-    reported = len(expected & world.found)
+    expected = {
+        (detection.pattern, frozenset(event.id for event in detection.members)) for detection in composer.take(hits)
+    }
+    reported = len(expected & world.detected)
     return {"expected": len(expected), "complete": reported / len(expected) if expected else 1.0}
 
 
 def gini(loads: list[int]) -> float:
-    """How unevenly a load is spread: 0 if all have the same, near 1 if one has all.
+    """The Gini coefficient: 0 if all loads are equal, near 1 if one node has all.
 
     >>> gini([1, 1, 1, 1]), round(gini([0, 0, 0, 1]), 2)
     (0.0, 0.75)

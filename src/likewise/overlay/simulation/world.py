@@ -1,7 +1,7 @@
-"""A network in one process, with faults on order: everything that happens follows from the seed.
+"""A simulated network in one process, with fault injection; the same seed gives the same run.
 
-Machines are the same objects that run over sockets. The simulator owns time and chance: it delays, loses, doubles and
-reorders messages, splits the network and heals it, and crashes, freezes and wakes machines.
+Machines are the same objects that run over sockets. The simulator has the clock and the randomness: it delays, loses,
+duplicates and reorders messages, partitions and heals the network, and crashes, freezes and wakes machines.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from likewise.overlay.ring.ids import Key
 from likewise.overlay.ring.tables import Peer
 
 Wire = Callable[[Any], Any]
-"""Sends a message through its encoding and back, where that is to be tested too."""
+"""Encodes and decodes a message, for tests that include the encoding."""
 
 
 class Machine(Protocol):
-    """What a driver runs: messages and time in, messages out."""
+    """A node or ring as a driver sees it: messages and time in, messages out."""
 
     @property
     def me(self) -> Peer: ...
@@ -34,31 +34,31 @@ class Machine(Protocol):
 
 @dataclass(slots=True)
 class NetworkConditions:
-    """How the network behaves; times in microseconds, the rest are probabilities for each message."""
+    """Delays in microseconds, and the probabilities that a message is lost, duplicated or delayed further."""
 
-    low: int = 5_000
-    high: int = 40_000
+    min_delay: int = 5_000
+    max_delay: int = 40_000
     loss: float = 0.0
     duplication: float = 0.0
     reordering: float = 0.0
-    late: int = 200_000
+    extra_delay: int = 200_000
 
 
 class Host:
-    """A machine in its place: running, frozen with its mail piling up, or gone."""
+    """A machine and its state: running, frozen while messages queue in its inbox, or crashed."""
 
-    __slots__ = ("frozen", "machine", "mail", "up", "wakes")
+    __slots__ = ("frozen", "inbox", "machine", "up", "wake_time")
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self.up = True
         self.frozen = False
-        self.mail: list[tuple[Peer, Any]] = []
-        self.wakes: int | None = None
+        self.inbox: list[tuple[Peer, Any]] = []
+        self.wake_time: int | None = None
 
 
 class Simulation:
-    """Hosts, the messages between them, and the time.
+    """Hosts, the messages between them, and the clock.
 
     >>> from likewise.overlay.ring.ring import Ring
     >>> from likewise.overlay.ring.ids import key_of
@@ -89,57 +89,57 @@ class Simulation:
     # hosts
 
     def add(self, machine: Machine) -> None:
-        """Place a machine in the network."""
+        """Add a machine to the network."""
         self.hosts[machine.me.id] = Host(machine)
-        self._settle(self.hosts[machine.me.id])
+        self._flush(self.hosts[machine.me.id])
 
     def touch(self, id: Key) -> None:
-        """Collect what a machine wants after it was called from outside."""
-        self._settle(self.hosts[id])
+        """Send the messages of a machine that was called from outside, and update its timer."""
+        self._flush(self.hosts[id])
 
     @property
     def living(self) -> list[Machine]:
-        """The machines that run."""
+        """The machines that are running."""
         return [host.machine for host in self.hosts.values() if host.up and not host.frozen]
 
     # faults
 
     def crash(self, id: Key) -> None:
-        """The machine is gone, with all it had in memory."""
+        """Stop a machine for good; its memory is lost."""
         self.hosts[id].up = False
 
     def freeze(self, id: Key) -> None:
-        """The machine stops; its mail waits."""
+        """Suspend a machine; its messages queue."""
         self.hosts[id].frozen = True
 
     def wake(self, id: Key) -> None:
-        """A frozen machine goes on, unaware of the pause."""
+        """Resume a frozen machine, which does not notice the pause itself."""
         host = self.hosts[id]
         if not (host.up and host.frozen):
             return
         host.frozen = False
-        mail, host.mail = host.mail, []
-        for sender, message in mail:
+        inbox, host.inbox = host.inbox, []
+        for sender, message in inbox:
             host.machine.receive(self.now, sender, message)
         host.machine.tick(self.now)
-        self._settle(host)
+        self._flush(host)
 
     def split(self, *sides: Collection[Key]) -> None:
-        """Divide the network: nothing passes between the sides; those not named are on a side of their own."""
+        """Partition the network: no message passes between the sides; hosts not named form another side."""
         self._sides = {key: number for number, side in enumerate(sides, 1) for key in side}
 
     def heal(self) -> None:
-        """End the division."""
+        """End the partition."""
         self._sides = {}
 
     # time
 
     def at(self, time: int, action: Callable[[], None]) -> None:
-        """Call something at a time."""
+        """Schedule a call."""
         self._push(time, action, None, None)
 
     def run(self, until: int) -> None:
-        """Let time pass up to and including a moment."""
+        """Run until a moment, inclusive."""
         events = self._events
         while events and events[0][0] <= until:
             time, _, target, sender, message = heapq.heappop(events)
@@ -147,7 +147,7 @@ class Simulation:
             if type(target) is not Host:
                 target()
             elif sender is None:
-                self._ring(target, time)
+                self._wake_up(target, time)
             else:
                 self._deliver(target, sender, message)
         self.now = max(self.now, until)
@@ -156,35 +156,35 @@ class Simulation:
         self._number += 1
         heapq.heappush(self._events, (time, self._number, target, sender, message))
 
-    def _ring(self, host: Host, time: int) -> None:
-        if host.wakes != time:
+    def _wake_up(self, host: Host, time: int) -> None:
+        if host.wake_time != time:
             return
-        host.wakes = None
+        host.wake_time = None
         if host.up and not host.frozen:
             due = host.machine.due
             if due is not None and due <= time:
                 host.machine.tick(time)
-            self._settle(host)
+            self._flush(host)
 
     def _deliver(self, host: Host, sender: Peer, message: Any) -> None:
         if not host.up:
             self.counts["to the dead"] += 1
         elif host.frozen:
-            host.mail.append((sender, message))
+            host.inbox.append((sender, message))
         else:
             host.machine.receive(self.now, sender, message)
-            self._settle(host)
+            self._flush(host)
 
-    def _settle(self, host: Host) -> None:
+    def _flush(self, host: Host) -> None:
         machine = host.machine
         if self.after is not None:
             self.after(machine)
         for peer, message in machine.flush():
             self._post(machine.me, peer, message)
         due = machine.due
-        if due is not None and (host.wakes is None or due < host.wakes):
-            host.wakes = max(due, self.now)
-            self._push(host.wakes, host, None, None)
+        if due is not None and (host.wake_time is None or due < host.wake_time):
+            host.wake_time = max(due, self.now)
+            self._push(host.wake_time, host, None, None)
 
     def _post(self, sender: Peer, peer: Peer, message: Any) -> None:
         host = self.hosts.get(peer.id)
@@ -198,23 +198,23 @@ class Simulation:
             self._push(self.now + delay, host, sender, message if self._wire is None else self._wire(message))
 
     def _delays(self) -> Iterable[int]:
-        """When a message comes: never, once, or twice."""
+        """The delays of a message's deliveries: none, one, or two."""
         conditions, chance = self.conditions, self.random.random
-        delay = conditions.low + int(chance() * (conditions.high - conditions.low))
+        delay = conditions.min_delay + int(chance() * (conditions.max_delay - conditions.min_delay))
         if not (conditions.loss or conditions.duplication or conditions.reordering):
             return (delay,)
         if chance() < conditions.loss:
             self.counts["lost"] += 1
             return ()
         if chance() < conditions.reordering:
-            delay += int(chance() * conditions.late)
+            delay += int(chance() * conditions.extra_delay)
         if chance() < conditions.duplication:
-            return (delay, delay + int(chance() * conditions.late))
+            return (delay, delay + int(chance() * conditions.extra_delay))
         return (delay,)
 
 
 def static_ring(ids: Iterable[Key], *, half: int) -> Callable[[Key], tuple[list[Peer], list[Peer]]]:
-    """Neighbours and table of any node of a finished ring, worked out when asked."""
+    """A function from a node's id to its neighbours and routing table, in a static ring of these ids."""
     from bisect import bisect_left
 
     ordered = sorted(ids)
@@ -224,16 +224,16 @@ def static_ring(ids: Iterable[Key], *, half: int) -> Callable[[Key], tuple[list[
     def known(id: Key) -> tuple[list[Peer], list[Peer]]:
         index, count = place[id], len(ordered)
         near = {ordered[(index + step) % count] for step in range(-half, half + 1)} - {id}
-        table, mine = [], id.hex()
-        for row in range(len(mine)):
-            low, high = bisect_left(names, mine[:row]), bisect_left(names, mine[:row] + "g")
+        table, digits = [], id.hex()
+        for row in range(len(digits)):
+            low, high = bisect_left(names, digits[:row]), bisect_left(names, digits[:row] + "g")
             if high - low <= 1:
                 break
             for digit in "0123456789abcdef":
-                prefix = mine[:row] + digit
+                prefix = digits[:row] + digit
                 first, last = bisect_left(names, prefix, low, high), bisect_left(names, prefix + "g", low, high)
-                if first < last and digit != mine[row]:
-                    # Not always the first: the load is to spread.
+                if first < last and digit != digits[row]:
+                    # Different nodes choose different peers, which spreads the load.
                     table.append(Peer(ordered[first + (index * 7919 + row) % (last - first)]))
         return [Peer(key) for key in near], table
 

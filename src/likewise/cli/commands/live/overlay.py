@@ -117,7 +117,7 @@ def simulate(
         compare=True,
         seed=seed,
     )
-    found = play_trial(trial, say=lambda text: errors.print(text, style="dim"))
+    found = play_trial(trial, progress=lambda text: errors.print(text, style="dim"))
     drawn = [] if out is None else _draw(found, out)
     if as_json:
         print_json(found.figures | ({"charts": [str(path) for path in drawn]} if drawn else {}))
