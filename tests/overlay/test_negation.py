@@ -1,4 +1,4 @@
-"""Exclusive ors and negations spread over nodes: their composites meet elsewhere, and all is reported as by one engine."""
+"""Exclusive ors and negations over several nodes give the same reports as one engine."""
 
 from __future__ import annotations
 
