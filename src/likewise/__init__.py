@@ -1,4 +1,4 @@
-"""Likewise: subscribe in your own words, and get the right events with a score and a reason.
+"""Likewise: subscribe in your own words and get the right events, each with a score and a reason.
 
 >>> from likewise import Engine
 >>> engine = Engine()
@@ -21,7 +21,7 @@ if _TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_HOMES = {
+_MODULES = {
     "Engine": "likewise.engine",
     "Event": "likewise.events",
     "LikewiseError": "likewise.errors",
@@ -48,12 +48,12 @@ _keep_kernels(_Path(__file__).parent)
 
 
 def __getattr__(name: str) -> object:
-    """Headline names are imported when they are first asked for: `import likewise` alone stays quick."""
-    if name not in _HOMES:
+    """Import a public name on first use, so that `import likewise` stays fast."""
+    if name not in _MODULES:
         raise AttributeError(f"module 'likewise' has no attribute {name!r}")
-    found = getattr(_import_module(_HOMES[name]), name)
-    globals()[name] = found
-    return found
+    value = getattr(_import_module(_MODULES[name]), name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

@@ -1,7 +1,7 @@
-"""The engine: subscribe, publish, advance; what it tells are notifications.
+"""The engine: subscribe, publish events, advance event time, and get notifications.
 
 The same engine runs in a script and in the broker. Spark and the overlay run its two halves in different places: a
-matcher where events come in, a composer where the hits of a pattern meet.
+matcher where events arrive, and a composer where the hits of a pattern meet.
 """
 
 from __future__ import annotations
@@ -37,25 +37,25 @@ from likewise.matching import Background, Explanation, Match, Matcher, StreamLea
 from likewise.semantics import Competitors, Measure, Space
 
 Clock: TypeAlias = Callable[[], Instant]
-"""Tells the time of events that come without one."""
+"""Returns the time for events that have none."""
 
 Interest: TypeAlias = str | Subscription | Mapping[str, str] | Iterable[str | Subscription]
-"""Subscriptions: as text, as texts by name, as a list of texts, or ready."""
+"""Subscriptions: as text, as a dictionary of texts by name, as a list of texts, or parsed."""
 
 SNAPSHOT: Final = ("likewise-engine", 1)
 """Format and version of snapshots."""
 
 
 def system_clock() -> Instant:
-    """Microseconds since 1970, from the machine."""
+    """Microseconds since 1970, from the system clock."""
     return time.time_ns() // 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """What a subscriber is told: which subscription, which events, how sure, and why.
+    """A subscription, the events that answer it, and a score.
 
-    A single event comes with its match, a pattern with its detection.
+    `match` is set for a single event, `detection` for a pattern; either explains the score.
     """
 
     subscription: str
@@ -66,7 +66,7 @@ class Notification:
 
     @property
     def event(self) -> Event:
-        """The event, or the last one of a pattern."""
+        """The event; for a pattern, its last event."""
         return self.events[-1]
 
     def __repr__(self) -> str:
@@ -79,12 +79,12 @@ class Notification:
 
 
 class Engine:
-    """Subscriptions in, events through, notifications out, all in this process.
+    """Matches events against subscriptions and patterns in this process and returns notifications.
 
     >>> engine = Engine()
     >>> engine.subscribe("parking: {slots > 0, city = Galway}")
     ['parking']
-    >>> [told.subscription for told in engine.publish({"city": "galway", "slot": 3})]
+    >>> [notification.subscription for notification in engine.publish({"city": "galway", "slot": 3})]
     ['parking']
     """
 
@@ -103,18 +103,19 @@ class Engine:
         matcher: Matcher | None = None,
         **options: Any,
     ) -> None:
-        """Nothing is needed for exact matching; for `~` give spaces, by name or path, or a measure.
+        """All arguments are optional; spaces make `~` more accurate.
 
-        - `spaces`: what words mean, such as `"wordnet"` or `["wordnet", "wikipedia"]`.
-        - `measure`: a measure of your own instead, one for all approaches or one for each by name.
-        - `approach` and `threshold`: for subscriptions that choose none; each has a good default.
-        - `background`: what is known of the stream. By default the engine collects it from its first events: it learns
-          after 64 of them, and for good after 256. `Background.of(events)` is a sample that is known beforehand, and
-          None switches it off.
-        - `lateness`: how far out of order events may come for patterns, such as `"5 minutes"`.
-        - `limits`: how much patterns may hold. `refuse` takes the events that patterns refuse, such as late ones.
-        - `clock`: the time of events without one.
-        - `matcher`: a ready matcher in place of all that is about matching.
+        - `spaces`: names or paths of spaces, such as `"wordnet"` or `["wordnet", "wikipedia"]`.
+        - `measure`: a measure of your own instead, one for all approaches or a dictionary by approach.
+        - `approach` and `threshold`: defaults for subscriptions that set none.
+        - `background`: how common the words of the stream are. By default the engine learns it from its first events:
+          after 64 of them, and finally after 256. `Background.of(events)` gives a sample in advance, None switches it
+          off.
+        - `lateness`: how late events may arrive for patterns, such as `"5 minutes"`.
+        - `limits`: how many instances patterns may hold. `refuse` is called with events that patterns refuse, such as
+          late ones.
+        - `clock`: the time for events that have none.
+        - `matcher`: an existing matcher, in place of all options about matching.
 
         Other options are those of `Matcher`.
         """
@@ -128,7 +129,9 @@ class Engine:
         if spaces:
             chosen["spaces"] = spaces
         if matcher is not None and chosen:
-            raise BuildError(f"the matcher is already made, so {', '.join(chosen)} cannot be set", hint="drop one")
+            raise BuildError(
+                f"a matcher is given, so {', '.join(chosen)} cannot be set", hint="leave out the matcher or the options"
+            )
         self.matcher = matcher if matcher is not None else Matcher(**chosen)
         self._learner = StreamLearner(self.matcher, StreamSample()) if collects else None
         self._clock = clock
@@ -143,7 +146,7 @@ class Engine:
 
     @property
     def subscriptions(self) -> dict[str, Subscription]:
-        """What is subscribed, by name."""
+        """All subscriptions by name."""
         return dict(self._subscriptions)
 
     @property
@@ -157,39 +160,41 @@ class Engine:
         return f"<Engine: {subscriptions}, {patterns:,} pattern{'' if patterns == 1 else 's'}>"
 
     def _repr_html_(self) -> str:
-        listed = "\n".join(format_subscription(one) for one in self._subscriptions.values())
+        listed = "\n".join(map(format_subscription, self._subscriptions.values()))
         return f"<b>{html.escape(repr(self))}</b><pre>{html.escape(listed)}</pre>"
 
     def explain(
         self, name: str, event: Event | Mapping[str, Value | Iterable[Value]]
     ) -> Explanation | PatternExplanation:
-        """Why an event matches a subscription, or why not and what would be enough.
+        """Explain why an event matches a subscription, or why not and what score it would need.
 
-        For a pattern: what the event is to each of its parts, how far it came with all events so far, and what it
-        lacks. The event is not published by this.
+        For a pattern: how the event answers each part, how far the pattern got with the events so far, and which
+        attributes are missing. This does not publish the event.
         """
         if not isinstance(name, str):
             raise BuildError("explain takes the name of a subscription first", hint="explain(name, event)")
         subscription = self._subscriptions.get(name)
         if subscription is None or not isinstance(subscription.body, Composite):
             return self.matcher.explain(self._handle(name), self._stamp(event))
-        ready = self._stamp(event)
+        stamped = self._stamp(event)
         parts = [
-            (role, replace(self.matcher.explain(profile, ready), subscription=role))
+            (role, replace(self.matcher.explain(profile, stamped), subscription=role))
             for role, profile in self._parts(subscription.body)
         ]
-        [state] = [one for one in self.detector.state() if one.name == name]
-        asked = [side for one in subscription.body.where for side in (one.left, one.right) if isinstance(side, Field)]
+        [state] = [state for state in self.detector.state() if state.name == name]
+        conditions = subscription.body.where
+        compared = [side for condition in conditions for side in (condition.left, condition.right)]
+        fields = [side for side in compared if isinstance(side, Field)]
         answered = {role for role, part in parts if part.matched}
-        lacks = [
-            (side.alias, side.attribute)
-            for side in asked
-            if side.alias in answered and side.attribute not in ready.attributes
+        missing = [
+            (field.alias, field.attribute)
+            for field in fields
+            if field.alias in answered and field.attribute not in stamped.attributes
         ]
-        return PatternExplanation(name, ready.id, tuple(parts), state, tuple(dict.fromkeys(lacks)))
+        return PatternExplanation(name, stamped.id, tuple(parts), state, tuple(dict.fromkeys(missing)))
 
     def _parts(self, body: Composite) -> Iterator[tuple[str, Profile]]:
-        """The profiles that a pattern waits for, with the names of their roles."""
+        """The profiles of a pattern's members, each with its alias."""
         for number, leaf in enumerate(members(body.root), 1):
             if isinstance(leaf, Member):
                 yield leaf.alias or f"part {number}", leaf.profile
@@ -201,21 +206,21 @@ class Engine:
                     yield leaf.alias or leaf.name, inner
 
     def rank(self, name: str, events: Sequence[Event], *, limit: int | None = None) -> list[Match]:
-        """The events that answer a subscription at all, best first, whatever its threshold."""
+        """The events with a score above zero for a subscription, best first, whatever its threshold."""
         return self.matcher.rank(self._handle(name), events, limit=limit)
 
     def without_thresholds(self) -> Matcher:
-        """A matcher of the subscriptions to single events that gives every score above zero: for what came near."""
+        """A matcher of the single-event subscriptions that returns every score above zero, to find near misses."""
         return self.matcher.without_thresholds(self._handles.values())
 
     @property
     def has_patterns(self) -> bool:
-        """Whether anything was ever subscribed that takes a detector."""
+        """Whether a pattern was ever subscribed."""
         return self._detector is not None
 
     @property
     def detector(self) -> Detector:
-        """What runs the patterns; made with the first one."""
+        """The detector of the patterns, created with the first one."""
         if self._detector is None:
             self._detector = Detector(
                 matcher=self.matcher,
@@ -227,27 +232,28 @@ class Engine:
         return self._detector
 
     def subscribe(self, interest: Interest) -> list[str]:
-        """Add subscriptions, given as text, a list or a dictionary of texts, or ready; all or, on an error, none."""
-        wanted = list(_subscriptions_of(interest))
+        """Add subscriptions and return their names; on an error, none is added."""
+        new = list(_subscriptions_of(interest))
         added: list[str] = []
         try:
-            if any(isinstance(one.body, Composite) for one in wanted):
-                for one in (*self._subscriptions.values(), *wanted):
-                    self.detector.define(one)
-            for subscription in wanted:
+            if any(isinstance(subscription.body, Composite) for subscription in new):
+                for subscription in (*self._subscriptions.values(), *new):
+                    self.detector.define(subscription)
+            for subscription in new:
                 self._subscribe(subscription)
                 added.append(subscription.name)
-        except BaseException:  # whatever it was, all or none
+        except BaseException:  # all or none, even on Ctrl-C
             for name in added:
                 self.unsubscribe(name)
             raise
         return added
 
     def unsubscribe(self, name: str) -> None:
-        """Take a subscription out by its name."""
+        """Remove a subscription by name."""
         subscription = self._subscriptions.get(name)
         if subscription is None:
-            raise BuildError(f"there is no subscription {name!r}", hint=f"there are {len(self._subscriptions)} others")
+            known = ", ".join(list(self._subscriptions)[:5]) or "none"
+            raise BuildError(f"there is no subscription {name!r}", hint=f"subscribed: {known}")
         if isinstance(subscription.body, Composite):
             self.detector.remove(name)
         else:
@@ -257,59 +263,59 @@ class Engine:
         del self._subscriptions[name]
 
     def publish(self, event: Event | Mapping[str, Value | Iterable[Value]]) -> list[Notification]:
-        """Send one event through and give what it brings about, best score first."""
+        """Publish one event and return its notifications, best score first."""
         return self.publish_batch((event,))
 
     def publish_batch(self, events: Sequence[Event | Mapping[str, Value | Iterable[Value]]]) -> list[Notification]:
-        """Send many events through at once: what single events bring about, in their order, then what patterns find."""
-        ready = events.stamped(self._clock) if isinstance(events, EventColumns) else list(map(self._stamp, events))
-        if self._learner is None:
-            return [told for part in self._publish(ready) for told in part]
+        """Publish many events at once; return notifications of single events in event order, then those of patterns."""
+        stamped = events.stamped(self._clock) if isinstance(events, EventColumns) else list(map(self._stamp, events))
+        parts = (stamped,) if self._learner is None else self._learner.parts(stamped)
         single: list[Notification] = []
         composed: list[Notification] = []
-        for part in self._learner.parts(ready):
-            first, later = self._publish(part)
-            single += first
-            composed += later
+        for part in parts:
+            matches, detections = self._publish(part)
+            single += matches
+            composed += detections
         return single + composed
 
-    def foresee(self, events: Iterable[Event]) -> None:
-        """Take these, the first of them, for all that is known of the stream, before any is published."""
+    def learn_background(self, events: Iterable[Event]) -> None:
+        """Learn the background from the first of these events now, instead of from the events that are published."""
         if self._learner is not None:
             self._learner = StreamLearner(self.matcher, StreamSample(events, known=True))
 
-    def _publish(self, ready: Sequence[Event]) -> tuple[list[Notification], list[Notification]]:
-        """What single events bring about, and what patterns find."""
+    def _publish(self, events: Sequence[Event]) -> tuple[list[Notification], list[Notification]]:
+        """The notifications of single events, and those of patterns."""
         matcher = self.matcher
-        # One encoding and one scoring call, for single subscriptions and for the members of patterns.
-        encoded = matcher.encode(ready)
+        # One encoding and one scoring call serve single subscriptions and the members of patterns.
+        encoded = matcher.encode(events)
         scores = matcher.score_batch(encoded)
-        found = matcher.matches_of(encoded, scores, handles=self._single)
-        out = [
+        single = [
             Notification(str(match.subscription), (match.event,), match.score, match)
-            for matches in found
+            for matches in matcher.matches_of(encoded, scores, handles=self._single)
             for match in matches
         ]
         if self._detector is None:
-            return out, []
+            return single, []
         hits = HitColumns(scores.event, scores.handle, matcher.probabilities(scores.handle, scores.score))
-        return out, [_notification(found) for found in self._detector.publish_scored(ready, hits)]
+        return single, [_notification(detection) for detection in self._detector.publish_scored(events, hits)]
 
     def advance(self, instant: Instant | datetime) -> list[Notification]:
-        """Move event time on to `instant`, for what patterns wait for."""
+        """Advance event time to `instant`, so that windows and absences that end by then are decided."""
         if isinstance(instant, datetime):
             instant = to_instant(instant)
-        return [] if self._detector is None else [_notification(found) for found in self._detector.advance(instant)]
+        if self._detector is None:
+            return []
+        return [_notification(detection) for detection in self._detector.advance(instant)]
 
     def snapshot(self) -> bytes:
-        """Subscriptions and all that patterns hold, as bytes of a versioned format."""
+        """The subscriptions and the state of all patterns, as bytes in a versioned format."""
         kind, version = SNAPSHOT
         return msgspec.msgpack.encode(
             {
                 "format": kind,
                 "version": version,
                 "nameless": self._nameless,
-                "subscriptions": [format_subscription(one) for one in self._subscriptions.values()],
+                "subscriptions": list(map(format_subscription, self._subscriptions.values())),
                 "detector": None if self._detector is None else self._detector.snapshot(),
                 "sample": None if self._learner is None else [event.tuples for event in self._learner.sample.events],
                 "foreseen": self._learner is not None and self._learner.sample.known,
@@ -323,7 +329,7 @@ class Engine:
         >>> engine = Engine()
         >>> engine.subscribe("parking: {slots > 0}")
         ['parking']
-        >>> [found.subscription for found in Engine.restore(engine.snapshot()).publish({"slots": 3})]
+        >>> [notification.subscription for notification in Engine.restore(engine.snapshot()).publish({"slots": 3})]
         ['parking']
         """
         state = _decoded(data)
@@ -347,18 +353,18 @@ class Engine:
 
     def _handle(self, name: str) -> int:
         if name not in self._handles:
-            raise BuildError(f"there is no subscription {name!r} to single events", hint="patterns have detections")
+            known = ", ".join(self.profiles[:5]) or "none"
+            raise BuildError(f"there is no subscription {name!r} to single events", hint=f"subscribed: {known}")
         return self._handles[name]
 
     def _stamp(self, event: Event | Mapping[str, Value | Iterable[Value]]) -> Event:
-        if isinstance(event, Event):
-            ready = event
-        else:
-            ready = Event.of(event)
-            if not ready.id:
+        """The event with an id and a time."""
+        if not isinstance(event, Event):
+            event = Event.of(event)
+            if not event.id:
                 self._nameless += 1
-                ready = msgspec.structs.replace(ready, id=f"event {self._nameless}")
-        return ready if ready.start is not None else ready.stamped(self._clock())
+                event = msgspec.structs.replace(event, id=f"event {self._nameless}")
+        return event if event.start is not None else event.stamped(self._clock())
 
     def _subscribe(self, subscription: Subscription) -> None:
         name, body = subscription.name, subscription.body
@@ -382,24 +388,26 @@ def _decoded(data: bytes) -> dict[str, Any]:
     try:
         state = msgspec.msgpack.decode(data)
     except (msgspec.DecodeError, ValueError) as error:
-        raise InputError(f"this is not a snapshot of an engine: {error}", hint="it may be cut short") from None
-    found = (state.get("format"), state.get("version")) if isinstance(state, dict) else None
-    if found != SNAPSHOT:
-        raise InputError(f"this is not a snapshot of this version: {found}", hint="replay the events instead")
+        raise InputError(f"this is not a snapshot of an engine: {error}", hint="the file may be truncated") from None
+    written = (state.get("format"), state.get("version")) if isinstance(state, dict) else None
+    if written != SNAPSHOT:
+        raise InputError(
+            f"this is not a snapshot of this version: {written}", hint="start a new engine and publish the events again"
+        )
     assert isinstance(state, dict)
     return state
 
 
 def _learner(matcher: Matcher, state: Mapping[str, Any]) -> StreamLearner | None:
-    """What goes on learning from the sample in a snapshot; none where there was none."""
+    """A learner that continues with the sample of a snapshot, or None if the snapshot has none."""
     if state.get("sample") is None:
         return None
-    said = (Event("", tuple((name, value) for name, value in tuples)) for tuples in state["sample"])
-    return StreamLearner(matcher, StreamSample(said, known=state.get("foreseen", False)))
+    events = (Event("", tuple((name, value) for name, value in tuples)) for tuples in state["sample"])
+    return StreamLearner(matcher, StreamSample(events, known=state.get("foreseen", False)))
 
 
-def _notification(found: Detection) -> Notification:
-    return Notification(found.pattern, found.members, found.probability, detection=found)
+def _notification(detection: Detection) -> Notification:
+    return Notification(detection.pattern, detection.members, detection.probability, detection=detection)
 
 
 def _subscriptions_of(interest: Interest) -> Iterable[Subscription]:
@@ -409,14 +417,14 @@ def _subscriptions_of(interest: Interest) -> Iterable[Subscription]:
         return parse(interest)
     if isinstance(interest, Mapping):
         interest = [f"{name}: {text}" for name, text in interest.items()]
-    given: Any = interest  # whatever a caller may give
-    listed = list(given) if isinstance(given, Iterable) else [given]
-    if strange := [each for each in listed if not isinstance(each, str | Subscription)]:
+    untyped: Any = interest  # callers may pass anything
+    items = list(untyped) if isinstance(untyped, Iterable) else [untyped]
+    if wrong := [item for item in items if not isinstance(item, str | Subscription)]:
         hint = "give text, such as 'alert: {type~ = fire~}', a list of texts, or a dictionary of texts by name"
-        raise BuildError(f"{strange[0]!r} is not a subscription", hint=hint)
-    # Texts are read together, so that each without a name gets one of its own.
-    texts = parse("\n".join(each for each in listed if isinstance(each, str)))
-    return [*(each for each in listed if isinstance(each, Subscription)), *texts]
+        raise BuildError(f"{wrong[0]!r} is not a subscription", hint=hint)
+    # Texts are parsed together, so that those without a name get different ones.
+    texts = parse("\n".join(item for item in items if isinstance(item, str)))
+    return [*(item for item in items if isinstance(item, Subscription)), *texts]
 
 
 __all__ = ["Clock", "Engine", "Notification", "system_clock"]

@@ -1,4 +1,4 @@
-"""Every error that Likewise raises on purpose."""
+"""The errors that Likewise raises on purpose."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["BuildError", "DeliveryError", "InputError", "LikewiseError", "Missin
 
 
 class LikewiseError(Exception):
-    """Base of all errors that a user can cause and mend; `hint` says how."""
+    """Base of all errors that a user can cause and fix; `hint` says how to fix it."""
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)
@@ -20,19 +20,19 @@ class LikewiseError(Exception):
 
 
 class BuildError(LikewiseError):
-    """A subscription, pattern or engine that cannot work as asked for."""
+    """A subscription, pattern or engine that cannot be built as requested."""
 
 
 class MissingError(LikewiseError):
-    """An extra, a file or a server that this piece of work needs and that is not there."""
+    """A required extra, file or server is missing."""
 
 
 class SpaceError(LikewiseError):
-    """A space folder that is corrupt, half written or of another version."""
+    """A space folder is corrupt, incomplete or of another version."""
 
 
 class InputError(LikewiseError):
-    """One bad record: where it stands and what is wrong with it."""
+    """A bad input: its source and line, and what is wrong with it."""
 
     def __init__(
         self, message: str, *, source: str = "<input>", line: int | None = None, hint: str | None = None
@@ -47,19 +47,19 @@ class InputError(LikewiseError):
 
 
 class DeliveryError(LikewiseError):
-    """A receiver did not take its messages; they stay undelivered and are sent again."""
+    """A receiver did not accept its messages; they stay pending and are retried."""
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A place in a source text; line and column count from 1."""
+    """A position in a source text; line and column count from 1."""
 
     line: int
     column: int
 
 
 class ParseError(LikewiseError):
-    """Text that is not in the subscription language, shown with a caret under the place."""
+    """A syntax error in the subscription language, shown with a caret under its position."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class ParseError(LikewiseError):
         self.source = source
         self.position = position
         self.expected = expected
-        # Who already knows the line says so: splitting a large text once per error would be quadratic.
+        # Callers that know the line pass it: splitting a large text once per error would be quadratic.
         lines = text.splitlines() or [""] if excerpt is None else []
         self.excerpt = lines[min(position.line, len(lines)) - 1] if excerpt is None else excerpt
 
@@ -89,7 +89,7 @@ class ParseError(LikewiseError):
         return self.position.column
 
     def __str__(self) -> str:
-        # Long lines are cut around the caret so that it stays on the screen.
+        # Long lines are cut around the caret, so that it stays visible.
         start = max(0, self.column - 61)
         shown = self.excerpt[start : start + 120].replace("\t", " ")
         out = [f"{self.source}:{self.line}:{self.column}: {self.message}", f"  {shown}"]

@@ -1,4 +1,4 @@
-"""Files that are written whole: beside their place first, and moved into it when nothing is missing."""
+"""Atomic file writes: content goes to a temporary file, which replaces the target once it is complete."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _FULL = 28
 
 @contextmanager
 def whole_file(path: Path | str) -> Iterator[BinaryIO]:
-    """A file to write; it takes its place when the block ends, and on any error the old content stays.
+    """Open a file that replaces the target when the block ends; on any error the old content stays.
 
-    A link keeps pointing to the file that is replaced. Devices and pipes are written as they are.
+    A symbolic link is followed. Devices and pipes are written directly.
 
     >>> with whole_file("/dev/null") as file:
     ...     file.write(b"gone")
@@ -42,32 +42,32 @@ def whole_file(path: Path | str) -> Iterator[BinaryIO]:
             if target.exists():
                 shutil.copymode(target, part)
             part.replace(target)
-        except BaseException:  # whatever it was, no half file stays
+        except BaseException:  # leave no partial file, even on Ctrl-C
             with contextlib.suppress(OSError):
                 part.unlink(missing_ok=True)
             raise
 
 
 def write_whole(path: Path | str, content: str | bytes) -> None:
-    """Replace a file's content, or leave it as it was."""
+    """Replace a file's content atomically."""
     with whole_file(path) as file:
         file.write(content.encode() if isinstance(content, str) else content)
 
 
 def read_whole(path: Path | str) -> str:
-    """The text of a file in UTF-8, with or without a mark of byte order."""
+    """The text of a UTF-8 file, with or without a byte order mark."""
     try:
         raw = Path(path).read_bytes()
     except FileNotFoundError:
         raise InputError("no such file", source=str(path), hint="check the path") from None
     except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise InputError(f"cannot be read: {why}", source=str(path), hint="give the path of a file") from None
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"cannot be read: {reason}", source=str(path), hint="give the path of a file") from None
     return decoded(raw, str(path))
 
 
 def decoded(raw: bytes, source: str) -> str:
-    """Bytes of a source as text in UTF-8, with or without a mark of byte order; the error names the line."""
+    """Decode UTF-8 bytes, with or without a byte order mark; the error names the line."""
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -81,7 +81,7 @@ def _beside(target: Path) -> Path:
 
 @contextmanager
 def named_errors(path: Path | str) -> Iterator[None]:
-    """Errors of the system while writing name the path: a full disk does not say which file was too much."""
+    """Turn system errors while writing into an `InputError` that names the path."""
     try:
         yield
     except BrokenPipeError:

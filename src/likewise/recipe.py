@@ -1,7 +1,7 @@
-"""How to build the same engine anywhere: subscriptions, measure, spaces and options as one small value.
+"""How to build the same matcher in any process: subscriptions, measure, spaces and options as one small value.
 
-A recipe can be sent to any process. Spaces travel as paths and are memory-mapped there, so all processes of a machine
-share one copy. What a process builds from a recipe is kept as long as the process lives.
+A recipe can be sent to any process. Spaces are sent as paths and memory-mapped, so all processes of a machine share
+one copy. What a process builds from a recipe is cached.
 """
 
 from __future__ import annotations
@@ -21,30 +21,31 @@ from likewise.matching import Background, Matcher
 from likewise.semantics import Competitors, Glossary, Space, measure, space_path
 
 Interests: TypeAlias = str | Path | Subscription | Mapping[str, str] | Iterable[Subscription | str]
-"""Subscriptions: as text, as the path of a file, as texts by name, as a list of texts, or ready."""
+"""Subscriptions: as text, as the path of a file, as a dictionary of texts by name, as a list of texts, or parsed."""
 
-Made = TypeVar("Made")
+Built = TypeVar("Built")
 
-KEPT: Final = 8
-_made: OrderedDict[Hashable, Any] = OrderedDict()
+CACHE_SIZE: Final = 8
+_cache: OrderedDict[Hashable, Any] = OrderedDict()
 
 
-def once(key: Hashable, make: Callable[[], Made]) -> Made:
-    """The thing of this key, made at the first call in this process; the least used are dropped."""
-    if key not in _made:
-        _made[key] = make()
-        while len(_made) > KEPT:
-            _made.popitem(last=False)
-    _made.move_to_end(key)
-    made: Made = _made[key]
-    return made
+def once(key: Hashable, build: Callable[[], Built]) -> Built:
+    """The cached object of this key, built on the first call in this process; the least recently used are dropped."""
+    if key not in _cache:
+        _cache[key] = build()
+        while len(_cache) > CACHE_SIZE:
+            _cache.popitem(last=False)
+    _cache.move_to_end(key)
+    built: Built = _cache[key]
+    return built
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to make the same matcher anywhere: the subscriptions, the measure with its spaces, and the options.
+    """How to build the same matcher in any process: the subscriptions, the measure with its spaces, and the options.
 
-    `learned` is a background that nobody gave: it yields where profiles are so many that they are indexed.
+    `learned` is a background learned from the stream; it is ignored when there are so many profiles that they are
+    indexed.
     """
 
     subscriptions: tuple[Subscription, ...]
@@ -62,19 +63,19 @@ class Recipe:
         spaces: str | Path | Sequence[str | Path] = (),
         options: Mapping[str, Any] | None = None,
     ) -> Recipe:
-        """Read the subscriptions and find the spaces, here on the driver, so that mistakes show at once."""
+        """Parse the subscriptions and find the spaces on the driver, so that mistakes show at once."""
         given = tuple(sorted((key, value) for key, value in (options or {}).items() if value is not None))
         return cls(tuple(subscriptions_of(interests)), measure, tuple(space_paths(spaces)), given)
 
     @cached_property
     def key(self) -> str:
-        """Tells recipes apart, in any process."""
+        """A digest that identifies the recipe in any process."""
         content = pickle.dumps((self.subscriptions, self.measure, self.spaces, self.options, self.learned))
         return hashlib.sha256(content).hexdigest()
 
     @cached_property
     def scoring(self) -> dict[str, str]:
-        """What scores depend on beside the subscriptions: measure, spaces by their manifests, options, background."""
+        """What scores depend on besides the subscriptions: measure, spaces with digests, options, background."""
         spaces = {Path(path).name: space_digest(path) for path in self.spaces}
         return {
             "measure": self.measure or "",
@@ -86,25 +87,25 @@ class Recipe:
     @property
     def profiles(self) -> tuple[Subscription, ...]:
         """The subscriptions to single events."""
-        return tuple(each for each in self.subscriptions if isinstance(each.body, Profile))
+        return tuple(subscription for subscription in self.subscriptions if isinstance(subscription.body, Profile))
 
     @property
     def patterns(self) -> tuple[Subscription, ...]:
-        """The composite ones."""
-        return tuple(each for each in self.subscriptions if isinstance(each.body, Composite))
+        """The subscriptions that are patterns."""
+        return tuple(subscription for subscription in self.subscriptions if isinstance(subscription.body, Composite))
 
     def single_events(self) -> Recipe:
-        """Without the patterns."""
+        """The same recipe without the patterns."""
         return self if not self.patterns else replace(self, subscriptions=self.profiles)
 
     @cached_property
     def competitors(self) -> tuple[Competitors, Competitors]:
-        """The terms that compete under contrast, those of all subscriptions, so that every process scores alike."""
+        """The competing terms for contrast, from all subscriptions, so that every process gives the same scores."""
         return self._gathered[0]
 
     @property
     def may_learn(self) -> bool:
-        """Whether a background is neither given nor ruled out by the approach."""
+        """Whether a background may be learned: none is given, and the approach uses one."""
         options = dict(self.options)
         return "background" not in options and options.get("approach") in (None, "evidence")
 
@@ -115,24 +116,24 @@ class Recipe:
 
     @cached_property
     def _gathered(self) -> tuple[tuple[Competitors, Competitors], bool]:
-        every = self._empty_matcher()
+        matcher = self._empty_matcher()
         for profile, options in self._all_profiles():
-            every.add(profile, options=options)
-        return every.competitors, every.learns
+            matcher.add(profile, options=options)
+        return matcher.competitors, matcher.learns
 
     def matcher(self) -> Matcher:
-        """A matcher with every subscription to single events; made once in a process."""
+        """A matcher with every subscription to single events, cached in this process."""
         return once((self.key, "matcher"), self._make_matcher)
 
     def bare_matcher(self) -> Matcher:
-        """A new matcher without any subscription, that scores as if it had all."""
+        """A new matcher without subscriptions that gives the same scores as one with all of them."""
         matcher = self._empty_matcher(competitors=self.competitors)
         if self.learned is not None:
             matcher.learn(self.learned, yielding=True)
         return matcher
 
     def check(self) -> None:
-        """Build everything once, so that a mistake shows where it was made."""
+        """Build everything once, so that mistakes are raised here rather than in a worker."""
         _ = self._gathered
 
     def _make_matcher(self) -> Matcher:
@@ -155,7 +156,7 @@ class Recipe:
     def _all_profiles(self) -> Iterable[tuple[Profile, Options]]:
         from likewise.composite import build_plan
 
-        known = {each.name: each for each in self.subscriptions}
+        known = {subscription.name: subscription for subscription in self.subscriptions}
         for subscription in self.subscriptions:
             if isinstance(subscription.body, Profile):
                 yield subscription.body, subscription.options
@@ -164,7 +165,7 @@ class Recipe:
 
 
 def subscriptions_of(interests: Interests) -> Iterable[Subscription]:
-    """Subscriptions from text, from a file (`.lw`), or as they are."""
+    """Subscriptions from text or a file (`.lw`); parsed ones are returned unchanged."""
     if isinstance(interests, Subscription):
         return (interests,)
     if isinstance(interests, Path):
@@ -177,18 +178,18 @@ def subscriptions_of(interests: Interests) -> Iterable[Subscription]:
 
 
 def _named(interests: Iterable[Subscription | str]) -> Iterable[Subscription]:
-    """Subscriptions as they are, and those of the texts among them.
+    """Parse the texts in a list that may also hold parsed subscriptions.
 
-    >>> [each.name for each in _named(["hot: {temp > 30}", "{temp < 5}"])]
+    >>> [subscription.name for subscription in _named(["hot: {temp > 30}", "{temp < 5}"])]
     ['hot', 's2']
     """
-    listed = list(interests)
-    texts = "\n".join(each for each in listed if isinstance(each, str))
-    return [each for each in listed if isinstance(each, Subscription)] + (list(parse(texts)) if texts else [])
+    items = list(interests)
+    texts = "\n".join(item for item in items if isinstance(item, str))
+    return [item for item in items if isinstance(item, Subscription)] + (list(parse(texts)) if texts else [])
 
 
 def space_digest(path: str) -> str:
-    """A short digest of a space's manifest, which has the checksums of all its files; empty if there is no space."""
+    """A short digest of a space's manifest, which holds the checksums of all its files; empty if there is no space."""
     manifest = Path(path) / "manifest.json"
     return hashlib.sha256(manifest.read_bytes()).hexdigest()[:12] if manifest.exists() else ""
 
@@ -197,11 +198,12 @@ def _read(path: Path) -> Iterable[Subscription]:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise BuildError(f"the subscriptions {path} cannot be read: {error}") from None
+        raise BuildError(f"cannot read the subscriptions in {path}: {error}") from None
     return parse(text, source=str(path))
 
 
 def space_paths(spaces: str | Path | Sequence[str | Path]) -> Iterable[str]:
+    """The absolute paths of spaces, given by name or path."""
     for space in (spaces,) if isinstance(spaces, str | Path) else spaces:
         folder = space_path(space)
         yield str((folder if folder.is_dir() else Path(space)).resolve())

@@ -1,4 +1,4 @@
-"""For tests of code that uses Likewise: a clock to set, a measure to write down, a tiny space, a broker in memory."""
+"""For tests of code that uses Likewise: a manual clock, a measure from a table, a tiny space, an in-memory broker."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ ARTICLES = {
     "Window": "window glass broken shattered pane of a house",
     "Presence": "presence motion person detected human in a room",
 }
-"""Eight articles about what buildings and cities measure: enough for words to be related."""
+"""Eight articles about sensors in buildings and cities: enough for words to be related."""
 
 
 class ManualClock:
-    """A clock that stands still until it is moved.
+    """A clock that stands still until it is advanced.
 
     >>> clock = ManualClock()
     >>> clock.advance(timedelta(seconds=2))
@@ -46,16 +46,16 @@ class ManualClock:
         return self._now
 
     def advance(self, by: timedelta | Instant) -> Instant:
-        """Move on by a time span (or microseconds) and give the new time."""
+        """Advance by a time span or a number of microseconds and return the new time."""
         step = by if isinstance(by, int) else by // timedelta(microseconds=1)
         if step < 0:
-            raise ValueError("a clock does not go back")
+            raise ValueError("the clock cannot go back")
         self._now += step
         return self._now
 
 
 class TableMeasure(Measure):
-    """Relatedness written down pair by pair: the same term is 1, a pair not written down is 0.
+    """Relatedness from a table of pairs: equal terms get 1, pairs that are not in the table 0.
 
     >>> measure = TableMeasure({("laptop", "computer"): 0.5})
     >>> measure.matrix(["laptop", "lamp"], ["computer", "laptops"]).tolist()
@@ -80,7 +80,7 @@ class TableMeasure(Measure):
         subscription_theme: Sequence[str] = (),
         event_theme: Sequence[str] = (),
     ) -> Matrix:
-        """The written values; themes change nothing."""
+        """The values of the table; themes have no effect."""
         rows = [[self._relate(a, b) for b in event_terms] for a in subscription_terms]
         return np.array(rows, dtype=np.float32).reshape(len(subscription_terms), len(event_terms))
 
@@ -95,49 +95,49 @@ class TableMeasure(Measure):
 
 
 def tiny_space(folder: Path) -> Space:
-    """A space of eight short articles, written to a folder (such as pytest's `tmp_path`) and opened."""
+    """Write a space of eight short articles to a folder, such as pytest's `tmp_path`, and open it."""
     path = folder / "tiny"
     write_space(path, ARTICLES.items(), overwrite=True)
     return Space.open(path)
 
 
 class InMemoryBroker:
-    """An engine with subscribers: each hears its own notifications, in order, in this process.
+    """An engine that calls a function for each subscriber's notifications, in order, in this process.
 
-    >>> broker, heard = InMemoryBroker(), []
-    >>> broker.subscribe("parking: {slots > 0}", heard.append)
+    >>> broker, received = InMemoryBroker(), []
+    >>> broker.subscribe("parking: {slots > 0}", received.append)
     ['parking']
     >>> broker.publish({"slots": 3})
     1
-    >>> heard[0].subscription
+    >>> received[0].subscription
     'parking'
     """
 
     def __init__(self, **options: Any) -> None:
         """Options are those of `Engine`."""
         self.engine = Engine(**options)
-        self._hear: dict[str, Callable[[Notification], object]] = {}
+        self._receivers: dict[str, Callable[[Notification], object]] = {}
 
-    def subscribe(self, interest: str | Subscription, hear: Callable[[Notification], object]) -> list[str]:
-        """Subscribe, and say who is to hear of it."""
+    def subscribe(self, interest: str | Subscription, receive: Callable[[Notification], object]) -> list[str]:
+        """Subscribe; `receive` is called with each notification."""
         names = self.engine.subscribe(interest)
-        self._hear.update(dict.fromkeys(names, hear))
+        self._receivers.update(dict.fromkeys(names, receive))
         return names
 
     def unsubscribe(self, name: str) -> None:
-        """Take a subscription out; nobody hears of it any more."""
+        """Remove a subscription and its receiver."""
         self.engine.unsubscribe(name)
-        del self._hear[name]
+        del self._receivers[name]
 
     def publish(self, *events: Event | Mapping[str, Value | Iterable[Value]]) -> int:
-        """Send events through and deliver; gives how many notifications there were."""
+        """Publish events, deliver the notifications and return their number."""
         return self._deliver(self.engine.publish_batch(events))
 
     def advance(self, instant: Instant) -> int:
-        """Let event time go on to an instant and deliver."""
+        """Advance event time, deliver the notifications and return their number."""
         return self._deliver(self.engine.advance(instant))
 
     def _deliver(self, notifications: list[Notification]) -> int:
-        for told in notifications:
-            self._hear[told.subscription](told)
+        for notification in notifications:
+            self._receivers[notification.subscription](notification)
         return len(notifications)

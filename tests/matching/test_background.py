@@ -203,7 +203,7 @@ def test_what_is_foreseen_counts_from_the_first_event_on(plain: Evidence) -> Non
     fixed, foreseen = Engine(measure=plain, background=Background.of(events)), Engine(measure=plain)
     for engine in (fixed, foreseen):
         engine.subscribe(WISHES)
-    foreseen.foresee(events)
+    foreseen.learn_background(events)
     again = Engine.restore(foreseen.snapshot(), measure=plain)
     assert found(fixed, events) == found(foreseen, events) == found(again, events)
 

@@ -71,7 +71,7 @@ def test_a_batch_learns_from_its_first_events(spark: Any) -> None:
     events = made(300)
     engine = Engine()
     engine.subscribe(SINGLE)
-    engine.foresee(events)
+    engine.learn_background(events)
     wanted = Counter((one.event.id, one.score) for one in engine.publish_batch(events) if one.match is not None)
     given = frame(spark, events)
     assert background_of(given) == Background.of(events, limit=MOST_EVENTS)

@@ -77,7 +77,7 @@ def told_by_engine(trace: list[Event], text: str, space: str) -> tuple[Counter[A
     """Matches (with exact scores) and detections of the engine, in process; it has seen the trace beforehand."""
     engine = Engine(spaces=[space])
     engine.subscribe(text)
-    engine.foresee(trace)
+    engine.learn_background(trace)
     told = engine.publish_batch(trace)
     told += engine.advance(max(event.end or 0 for event in trace))
     matches = Counter((one.event.id, one.subscription, one.score) for one in told if one.match is not None)

@@ -86,7 +86,7 @@ def match(
     if not feed.live:
         from likewise.matching import MOST_EVENTS
 
-        engine.foresee(feed.first(MOST_EVENTS))
+        engine.learn_background(feed.first(MOST_EVENTS))
     if rank is not None:
         _show_ranks(engine, [event for batch in feed.batches() for event in batch], rank, as_json)
     else:

@@ -62,7 +62,7 @@ def why(
 
     engine = Engine(**engine_options(meaning, interests))
     engine.subscribe(interests)
-    engine.foresee(events)
+    engine.learn_background(events)
     events.sort(key=lambda each: -1 if each.start is None else each.start)
     engine.publish_batch(events)
     names = _picked([each.name for each in interests], name, "subscription")
