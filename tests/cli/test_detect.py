@@ -109,7 +109,7 @@ def test_a_snapshot_goes_on_with_the_patterns_of_now(files: tuple[str, str], tmp
 
 def test_events_that_were_not_taken_are_told(files: tuple[str, str]) -> None:
     result = CliRunner().invoke(_app.build(), ["detect", *files])
-    assert "1 event was not taken: 1 because it is too late" in result.stderr
+    assert "1 event refused: 1 because it is too late" in result.stderr
     assert result.exit_code == 2, "an event that is lost counts like any other bad record"
 
 

@@ -154,12 +154,12 @@ def test_cells_of_csv(tmp_path: Path, text: str, rows: list[dict[str, Any]]) -> 
     [
         (("devices.csv", "catalogue.jsonl", "--on", "thing"), "no column 'thing'"),
         (("devices.csv", "missing.csv", "--on", "device"), "cannot be read"),
-        (("devices.csv", "catalogue.xlsx", "--on", "device"), "what kind of table"),
+        (("devices.csv", "catalogue.xlsx", "--on", "device"), "is not known"),
         (("-", "-", "--on", "device"), "cannot both be read from stdin"),
         (("devices.csv", "catalogue.jsonl", "--on", "device=name", "--how", "cross"), "cannot be 'cross'"),
         (("devices.csv", "catalogue.jsonl", "--on", "device=name", "--threshold", "0"), "no bar for a join"),
         (("empty.csv", "catalogue.jsonl", "--on", "device=name"), "no header"),
-        (("twice.csv", "catalogue.jsonl", "--on", "a=name"), "two columns are called 'a'"),
+        (("twice.csv", "catalogue.jsonl", "--on", "a=name"), "two columns are named 'a'"),
         (("devices.csv", "numbers.jsonl", "--on", "device=name"), "not text"),
     ],
 )

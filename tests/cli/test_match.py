@@ -76,7 +76,7 @@ def test_a_reason_is_given_once_and_far_events_are_counted(files, tmp_path):
     assert [told.count(f"s1 matches e{n}") for n in range(3)] == [1, 1, 1]
     assert told.count("  • type = ") == 1
     assert told.count("does not match f") == 3
-    assert "4 more events came near to nothing" in told
+    assert "4 more events far from every subscription" in told
 
 
 def test_bad_records_go_to_dead_letters_and_good_ones_go_on(files, tmp_path):

@@ -98,7 +98,7 @@ def test_themes_of_a_subscription_and_of_events(app: typer.Typer, shelf: Path, t
 
 
 def test_themes_needs_one_source(app: typer.Typer, shelf: Path) -> None:
-    with pytest.raises(BuildError, match="one of them"):
+    with pytest.raises(BuildError, match="either a file of events or --subscription"):
         run(app, "themes")
 
 

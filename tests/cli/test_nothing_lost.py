@@ -192,6 +192,6 @@ def test_events_refused_for_their_time_count_as_bad_records(folder: Path, capfd:
     late = EVENT | {"id": "2", "time": "2025-01-01T10:00:00Z"}
     (folder / "late.jsonl").write_text(json.dumps(EVENT) + "\n" + json.dumps(late) + "\n")
     assert run(["detect", "late.jsonl", "p.lw"]) == 2
-    assert "1 event was not taken: 1 because it is too late" in capfd.readouterr().err
+    assert "1 event refused: 1 because it is too late" in capfd.readouterr().err
     assert run(["detect", "late.jsonl", "p.lw", "--dead-letters", "bad.jsonl"]) == 0
     assert json.loads((folder / "bad.jsonl").read_text())["reason"] == "it is too late"

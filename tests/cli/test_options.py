@@ -113,7 +113,7 @@ def test_tune_takes_a_settings_file_and_leaves_out_what_is_not_wanted(app: typer
     assert names == ["evidence"]
     with pytest.raises(BuildError, match="cannot be tried"):
         run(app, *asked, "--measure", "evidence", "--approach", "hybrid")
-    with pytest.raises(BuildError, match="a background and none at all"):
+    with pytest.raises(BuildError, match="exclude each other"):
         run(app, *asked, "--background", "words.txt", "--no-background")
 
 

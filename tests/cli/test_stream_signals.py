@@ -19,7 +19,7 @@ pytest.importorskip("pyspark")
 import psutil
 from tests.pipeline.traces import trace, write_files
 
-from likewise.cli.ending import is_news
+from likewise.cli.ending import is_not_py4j_noise
 
 pytestmark = [pytest.mark.spark, pytest.mark.skipif(os.name != "posix", reason="process groups are of POSIX")]
 
@@ -128,7 +128,7 @@ def test_a_jvm_that_is_killed_is_told_in_one_line(spark: Any, folder: Path) -> N
         if each.name() == "java":
             each.kill()
     assert process.end() != 0
-    assert "Spark's JVM is gone" in process.said
+    assert "Spark's JVM ended" in process.said
     assert "Traceback" not in process.said
     check(spark, folder)
 
@@ -137,4 +137,4 @@ def test_a_jvm_that_is_killed_is_told_in_one_line(spark: Any, folder: Path) -> N
 def test_a_talk_with_the_jvm_that_broke_off_is_no_traceback(what):
     spoken = logging.LogRecord("root", logging.ERROR, "java_gateway.py", 1, f"{what} while sending command.", (), None)
     other = logging.LogRecord("root", logging.ERROR, "mine.py", 1, "something else", (), None)
-    assert (is_news(spoken), is_news(other)) == (False, True)
+    assert (is_not_py4j_noise(spoken), is_not_py4j_noise(other)) == (False, True)

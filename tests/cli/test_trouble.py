@@ -49,7 +49,7 @@ def likewise(folder: Path, *arguments: str, out: object = subprocess.PIPE) -> su
         (["detect", "events.jsonl", "interest.lw", "--chart", "line.png"], "charts are not written as '.png'"),
         (["detect", "events.jsonl", "interest.lw", "--until", "tomorrow"], "'tomorrow' is not a time"),
         (["match", "events.jsonl", "interest.lw", "--chart", "why.pdf"], "charts are not written as '.pdf'"),
-        (["match", "events.jsonl", "interest.lw", "--rank", "1", "--explain"], "--rank gives no chart"),
+        (["match", "events.jsonl", "interest.lw", "--rank", "1", "--explain"], "--rank excludes --chart"),
         (["match", "events.jsonl", "interest.lw", "--out", "folder"], "--out folder is a folder"),
         (["match", "folder", "interest.lw"], "folder: cannot be read"),
         (["dataset", "thematic", "--out", "interest.lw", "--data", "none"], "EuroVoc is not at none"),
@@ -164,5 +164,5 @@ def test_what_spark_raises_is_one_line() -> None:
         RefusedError("[PATH_NOT_FOUND] Path does not exist: x. SQLSTATE: 42K03\n\nJVM stacktrace:\n at a.b")
     )
     assert told is not None
-    assert told.message == "Spark says: [PATH_NOT_FOUND] Path does not exist: x."
+    assert told.message == "Spark reports: [PATH_NOT_FOUND] Path does not exist: x."
     assert told.hint is not None

@@ -1,4 +1,4 @@
-"""Puts the command together: every module under `commands` registers its own.
+"""Assembles the `likewise` command from the modules under `commands`.
 
 A command module has `register(app)` and imports heavy parts (numba, pyspark) inside its functions,
 so that `likewise --help` answers at once.
@@ -19,36 +19,36 @@ import typer
 import likewise
 from likewise._kernel_cache import are_kept
 from likewise.cli import commands
-from likewise.cli.ending import is_news
+from likewise.cli.ending import is_not_py4j_noise
 from likewise.cli.output import PLAIN, errors
 from likewise.cli.trouble import explained
 
 USAGE = 2
 INTERRUPTED = 130
-"""The exit code after Ctrl-C, as shells have it."""
+"""The exit code after Ctrl-C, as in shells."""
 
 PANELS = {
-    "Subscribe": ("check", "match", "why", "detect", "tune"),
+    "Match and detect": ("match", "detect", "why", "check", "tune"),
     "Events": ("convert", "vocabulary", "themes"),
     "What words mean": ("relate", "nearest", "space", "train"),
-    "Live": ("serve", "publish", "subscribe", "tail", "history", "subscriptions"),
+    "Live broker": ("serve", "publish", "subscribe", "tail", "history", "subscriptions"),
     "Federation": ("node", "overlay"),
     "On Spark": ("stream", "join"),
-    "See it work, and measure it": ("demo", "evaluate", "bench", "dataset"),
+    "Demo and measurements": ("demo", "evaluate", "bench", "dataset"),
 }
-"""The headings of `likewise --help`; a command that is not named here stands under the last."""
+"""The headings of `likewise --help`; a command that is not listed appears under the last."""
 
 COMPILED = ("detect", "match", "serve", "stream", "tune")
-"""Commands that wait for compiled code before they answer; it is kept for the next time."""
+"""Commands that compile code on the first run, which takes a while; the result is cached."""
 
-HELP = """Subscribe in your own words, and get the right events, each with a score and a reason.
+HELP = """Subscribe in your own words and get the right events, each with a score and a reason.
 
-Start with `likewise demo`, then with your own: `likewise match EVENTS SUBSCRIPTIONS --explain`
+`likewise demo` shows how it works. With your own events: `likewise match EVENTS SUBSCRIPTIONS --explain`
 """
 
 
 def build() -> typer.Typer:
-    """The whole application, with the commands of every module under `likewise.cli.commands`."""
+    """The application with the commands of every module under `likewise.cli.commands`."""
     app = typer.Typer(
         name="likewise",
         help=HELP,
@@ -65,26 +65,26 @@ def build() -> typer.Typer:
 
 
 def main() -> None:
-    """Run the command; a user's mistake is one clear message and exit code 2."""
-    logging.getLogger().addFilter(is_news)
+    """Run the command; a user error prints one message and exits with code 2."""
+    logging.getLogger().addFilter(is_not_py4j_noise)
     sys.exit(run())
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run the command with these arguments, or with those of the process, and return its exit code."""
+    """Run the command with these arguments, by default those of the process, and return its exit code."""
     try:
         code = _application()(arguments, prog_name="likewise", standalone_mode=False)
     except SystemExit as end:
-        # The reader of our output went away (`likewise … | head`), for which Typer exits with 1: nothing is wrong.
+        # Typer exits with 1 when a pipe closes early (`likewise … | head`), which is no error.
         code = 0 if isinstance(end.__context__, BrokenPipeError) else end.code
-    except Exception as error:  # what is no user's mistake is raised again
+    except Exception as error:  # anything but a user error is raised again
         if type(error).__name__ == "NoArgsIsHelpError":
-            error.show()  # type: ignore[attr-defined]  # Typer's own, which it does not export
+            error.show()  # type: ignore[attr-defined]  # a class that Typer does not export
             return USAGE
-        told = explained(error)
-        if told is None:
+        user_error = explained(error)
+        if user_error is None:
             raise
-        errors.print(f"error: {told}", style="red", highlight=False, markup=False, soft_wrap=True)
+        errors.print(f"error: {user_error}", style="red", highlight=False, markup=False, soft_wrap=True)
         code = USAGE
     if code == INTERRUPTED:
         errors.print("stopped")
@@ -93,7 +93,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 @cache
 def _application() -> Any:
-    """The command itself; its help names arguments as the usage does, and shows no type for a flag."""
+    """The Click command, with placeholders in its help: arguments as in the usage line, none for flags."""
     command = typer.main.get_command(build())
     _name_parameters(command)
     if PLAIN:
@@ -104,25 +104,25 @@ def _application() -> Any:
 
 
 def _name_parameters(command: Any) -> None:
-    asked = typer.Context(command, help_option_names=["-h", "--help"])
-    for parameter in [*command.params, command.get_help_option(asked)]:
+    context = typer.Context(command, help_option_names=["-h", "--help"])
+    for parameter in [*command.params, command.get_help_option(context)]:
         if parameter.param_type_name == "argument":
             parameter.metavar = parameter.metavar or parameter.name.upper()
-            parameter.display_type_rich = _nothing
+            parameter.display_type_rich = _no_type
             if parameter.required and parameter.nargs == 1:
-                parameter.get_usage_pieces = partial(_plainly, parameter.metavar)
+                parameter.get_usage_pieces = partial(_usage_name, parameter.metavar)
         elif parameter.metavar is None:
             kind = parameter.bare_type()
             parameter.metavar = "" if parameter.is_flag else _METAVARS.get(kind)
-    for each in getattr(command, "commands", {}).values():
-        _name_parameters(each)
+    for subcommand in getattr(command, "commands", {}).values():
+        _name_parameters(subcommand)
 
 
-def _nothing(ctx: object) -> None:  # noqa: ARG001  # in the place of Typer's method
+def _no_type(ctx: object) -> None:  # noqa: ARG001  # replaces a method of Typer
     return None
 
 
-def _plainly(name: str, ctx: object) -> list[str]:  # noqa: ARG001  # in the place of Typer's method
+def _usage_name(name: str, ctx: object) -> list[str]:  # noqa: ARG001  # replaces a method of Typer
     return [name]
 
 
@@ -135,17 +135,17 @@ _METAVARS = {
     "Path": "PATH",
     "list[Path]": "PATH",
 }
-"""How values are called in help."""
+"""The placeholders of option values in help."""
 
 
 def _command_modules() -> Iterator[str]:
-    """The full name of every module with commands, whichever group of commands it stands in."""
-    found = pkgutil.walk_packages(commands.__path__, f"{commands.__name__}.")
-    return (info.name for info in found if not info.ispkg)
+    """The full names of all modules under `commands`."""
+    modules = pkgutil.walk_packages(commands.__path__, f"{commands.__name__}.")
+    return (module.name for module in modules if not module.ispkg)
 
 
 def _arrange(app: typer.Typer) -> None:
-    """Put commands under their headings, in the order in which they are met by someone new."""
+    """Put commands under their headings, in the order of `PANELS`."""
     place = {name: (index, panel) for panel, names in PANELS.items() for index, name in enumerate(names)}
     last = (sys.maxsize, list(PANELS)[-1])
     order = list(PANELS)
@@ -158,8 +158,8 @@ def _arrange(app: typer.Typer) -> None:
     )
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(requested: bool) -> None:
+    if requested:
         typer.echo(f"likewise {likewise.__version__}")
         raise typer.Exit
 
@@ -170,8 +170,8 @@ def _options(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and stop.")
     ] = False,
 ) -> None:
-    is_work = {"-h", "--help"}.isdisjoint(sys.argv)
-    if is_work and context.invoked_subcommand in COMPILED and errors.is_terminal and not are_kept():
+    is_help = not {"-h", "--help"}.isdisjoint(sys.argv)
+    if not is_help and context.invoked_subcommand in COMPILED and errors.is_terminal and not are_kept():
         errors.print("first run: compiling for this machine, which takes up to a minute")
 
 

@@ -1,4 +1,4 @@
-"""How a command ends that was asked to: signals are heeded, and a JVM that goes away is no traceback."""
+"""How commands stop: Ctrl-C and SIGTERM end them in order, and a JVM that died gives one line, no traceback."""
 
 from __future__ import annotations
 
@@ -17,70 +17,70 @@ from likewise.errors import LikewiseError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_LAST_WORDS: Final = 20
-"""Seconds in which a JVM that had a signal has stopped what it does."""
+_JVM_GRACE: Final = 20
+"""Seconds to wait for a JVM that received the same signal."""
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
-AGAIN: Final = "mend it and start again: it goes on where it was"
+AGAIN: Final = "fix the cause and start the command again: it continues where it stopped"
 
 
 class Ending:
-    """Whether the end is wanted: Ctrl-C says so, and SIGTERM, which service managers send; that is no failure."""
+    """Records Ctrl-C and SIGTERM (from service managers), so that a loop can end in order; this is no failure."""
 
-    def __init__(self, *, say: bytes = b"stopping\n") -> None:
-        self.wanted = False
-        self._say = say
+    def __init__(self, *, message: bytes = b"stopping\n") -> None:
+        self.requested = False
+        self._message = message
 
     @contextlib.contextmanager
-    def heeded(self) -> Iterator[None]:
-        """Signals are heeded inside, in any place; the second one does not wait."""
+    def handling_signals(self) -> Iterator[None]:
+        """Handle the signals inside the block; the second signal ends the process at once."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
         before = {number: signal.getsignal(number) for number in _SIGNALS}
-        self.heed()
+        self.install()
         try:
             yield
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
 
-    def heed(self) -> None:
-        """Take the signals, also from a Spark session, which cancels jobs at Ctrl-C as if it were asked to."""
+    def install(self) -> None:
+        """Install the handlers; also after a Spark session started, which replaces the one for Ctrl-C."""
         if threading.current_thread() is threading.main_thread():
             for number in _SIGNALS:
-                signal.signal(number, self._hear)
-        _hush()
+                signal.signal(number, self._handle)
+        _silence_accumulators()
 
-    def _hear(self, number: int, _: Any) -> None:
-        # An exception would come up in the middle of a talk with the JVM and break it off.
-        if self.wanted:
+    def _handle(self, number: int, _: Any) -> None:
+        # Raising here would interrupt a call to the JVM half way.
+        if self.requested:
             os._exit(128 + number)
-        self.wanted = True
-        os.write(2, self._say)
-        # The JVM may have had the signal too, and be gone when it is asked.
+        self.requested = True
+        os.write(2, self._message)
+        # The JVM may have received the signal too and be gone at the next call.
         logging.getLogger("py4j").setLevel(logging.CRITICAL)
 
     @contextlib.contextmanager
     def without_jvm(self) -> Iterator[None]:
-        """What is said inside to a JVM that is gone: nothing, if the end was wanted, and otherwise one line."""
+        """Handle errors of a JVM that is gone: ignored if the end was requested, else one line."""
         try:
             yield
         except LikewiseError:
             raise
-        except Exception as error:  # Py4J, Spark and sockets each have their own for a JVM that is gone
-            if not jvm_is_gone(patience=_LAST_WORDS if self.wanted else 1):
-                raise told_of(error) from error
-            if not self.wanted:
-                raise LikewiseError("Spark's JVM is gone: killed, or out of memory", hint=AGAIN) from error
+        except Exception as error:  # Py4J, Spark and sockets raise different errors for a JVM that is gone
+            if not jvm_is_gone(timeout=_JVM_GRACE if self.requested else 1):
+                raise one_line(error) from error
+            if not self.requested:
+                raise LikewiseError("Spark's JVM ended: it was killed or ran out of memory", hint=AGAIN) from error
 
 
-def is_news(record: logging.LogRecord) -> bool:
-    """Py4J logs a talk with the JVM that Ctrl-C or its end broke off, with all that led to it: told in one line."""
+def is_not_py4j_noise(record: logging.LogRecord) -> bool:
+    """A log filter that drops Py4J's traceback of an interrupted call to the JVM: the error is printed anyway."""
     return not str(record.msg).endswith("while sending command.")
 
 
-def _hush() -> None:
-    """Spark's server of accumulators prints what went wrong when the JVM is gone."""
+def _silence_accumulators() -> None:
+    """Stop Spark's accumulator server from printing a traceback when the JVM is gone."""
     if "pyspark" not in sys.modules:
         return
     from pyspark import SparkContext
@@ -90,8 +90,8 @@ def _hush() -> None:
         server.handle_error = lambda *_: None
 
 
-def told_of(error: Exception) -> Exception:
-    """What Spark raises, in one line; other exceptions as they are."""
+def one_line(error: Exception) -> Exception:
+    """A Spark exception as an error of one line; other exceptions unchanged."""
     from pyspark.errors import PySparkException
 
     from likewise.pipeline.trouble import stream_failure
@@ -99,43 +99,43 @@ def told_of(error: Exception) -> Exception:
     return LikewiseError(stream_failure(str(error))) if isinstance(error, PySparkException) else error
 
 
-def jvm_is_gone(*, patience: float) -> bool:
-    """Whether the JVM of this process has ended, or does so within some seconds."""
+def jvm_is_gone(*, timeout: float) -> bool:
+    """Whether the JVM of this process has ended, or ends within some seconds."""
     from pyspark import SparkContext
 
     process = getattr(SparkContext._gateway, "proc", None)
     if process is None:
         return False
     with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(timeout=patience)
+        process.wait(timeout=timeout)
     return process.poll() is not None
 
 
 @contextlib.contextmanager
 def cancelling(spark: SparkSession) -> Iterator[None]:
-    """Ctrl-C cancels what Spark does inside and ends the command; the second does not wait."""
+    """Let Ctrl-C cancel Spark's jobs inside the block and end the command; a second one ends it at once."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    heard: list[int] = []
+    received: list[int] = []
 
-    def hear(number: int, _: Any) -> None:
-        if heard:
+    def handle(number: int, _: Any) -> None:
+        if received:
             os._exit(128 + number)
-        heard.append(number)
-        # The main thread may be in the middle of a talk with the JVM: another one asks it to stop.
+        received.append(number)
+        # The main thread may be in the middle of a call to the JVM, so another thread cancels.
         threading.Thread(target=_cancel, args=(spark,), daemon=True).start()
 
-    before = signal.signal(signal.SIGINT, hear)
-    _hush()
+    before = signal.signal(signal.SIGINT, handle)
+    _silence_accumulators()
     try:
         yield
-    except Exception:  # whatever a cancelled job raises
-        if not heard:
+    except Exception:  # anything that a cancelled job raises
+        if not received:
             raise
     finally:
         signal.signal(signal.SIGINT, before)
-    if heard:
+    if received:
         raise KeyboardInterrupt
 
 

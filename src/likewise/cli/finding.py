@@ -1,4 +1,4 @@
-"""What `match` and `detect` are told alike: where events come from, how words are compared, and where Spark runs."""
+"""The options that `match` and `detect` share: input, comparison of words, and Spark."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from likewise.language import Subscription
 
 EventsSource = Annotated[
-    str, typer.Argument(help="Events (JSON, CSV, Parquet, logs, CloudEvents or RDF), or - for stdin.")
+    str, typer.Argument(help="File of events (JSON, CSV, Parquet, logs, CloudEvents or RDF), or - for stdin.")
 ]
 Written = Mapping[str, Path | str | None]
 
 
 @dataclass(frozen=True, slots=True)
 class FindingOptions:
-    """Meaning, input and Spark."""
+    """The options of `match` and `detect` about meaning, input and Spark."""
 
     meaning: MeaningOptions
     reading: ReadingOptions
@@ -36,19 +36,19 @@ class FindingOptions:
     where: OnSpark
 
     def checked(self, reads: Written, *, writes: Written, makes: Written) -> FindingOptions:
-        """The same with the settings file filled in, once no file is both read and written."""
-        whole = replace(self, meaning=settled(self.meaning))
-        background, glossary = whole.meaning.background, whole.meaning.glossary
+        """Check that no file is both read and written, and return the options with the settings file applied."""
+        complete = replace(self, meaning=settled(self.meaning))
+        background, glossary = complete.meaning.background, complete.meaning.glossary
         letters, saved = self.reading.dead_letters, self.records.save_mapping
         guard(
             reads={**reads, "--background": background, "--glossary": glossary, "--mapping": self.records.mapping},
             writes={**writes, "--dead-letters": letters, "--save-mapping": saved},
             makes=makes,
         )
-        return whole
+        return complete
 
     def spark_job(self, events: str, rejects: Rejects, *, out: str | None, as_json: bool) -> SparkJob:
-        """The same on Spark."""
+        """The job that does the same on Spark."""
         from likewise.cli.spark.finding import SparkJob
 
         return SparkJob(
@@ -62,7 +62,6 @@ class FindingOptions:
         )
 
     def spark_meaning(self, interests: Iterable[Subscription]) -> dict[str, Any]:
-        """How words are compared there."""
-        listed = list(interests)
-        spaces = self.meaning.space or spaces_for(listed, self.meaning.approach)
+        """The options of Spark's `match` and `detect` about meaning."""
+        spaces = self.meaning.space or spaces_for(interests, self.meaning.approach)
         return {"spaces": spaces, **spark_options(self.meaning)}

@@ -1,4 +1,4 @@
-"""What a command line and a settings file say about meaning, as options of an engine."""
+"""Turns the options and settings file about meaning into options of an engine."""
 
 from __future__ import annotations
 
@@ -28,47 +28,47 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
 }
 
 OFF = "none"
-"""The background of a settings file that wants none."""
+"""The value of `background` in a settings file that switches it off."""
 
 
 def settled(meaning: MeaningOptions) -> MeaningOptions:
-    """The options with those of the settings file filled in where the command line says nothing."""
+    """The options, with values from the settings file where the command line sets none."""
     if meaning.settings is None:
         return meaning
-    found = read_settings(meaning.settings)
+    settings = read_settings(meaning.settings)
     if meaning.background is not None or meaning.no_background:
-        found = {name: value for name, value in found.items() if "background" not in name}
-    return replace(meaning, **{name: value for name, value in found.items() if not getattr(meaning, name)})
+        settings = {name: value for name, value in settings.items() if "background" not in name}
+    return replace(meaning, **{name: value for name, value in settings.items() if not getattr(meaning, name)})
 
 
 def read_settings(path: Path) -> dict[str, Any]:
-    """The options in a settings file; paths in it are relative to its folder."""
+    """Read a settings file; paths in it are relative to its folder."""
     source = str(path)
     try:
-        found = tomllib.loads(read_text(path))
+        settings = tomllib.loads(read_text(path))
     except tomllib.TOMLDecodeError as error:
         raise InputError(
             f"not a settings file: {error}", source=source, hint="write lines such as threshold = 0.5"
         ) from None
-    for name, value in found.items():
+    for name, value in settings.items():
         if name not in _KINDS:
             close = get_close_matches(name, _KINDS, n=1)
             guess = f"did you mean {close[0]}? " if close else ""
-            raise InputError(f"unknown setting {name!r}", source=source, hint=f"{guess}there are {', '.join(_KINDS)}")
+            raise InputError(f"unknown setting {name!r}", source=source, hint=f"{guess}known: {', '.join(_KINDS)}")
         if not isinstance(value, _KINDS[name]) or isinstance(value, bool):
             raise InputError(f"{name} cannot be {value!r}", source=source, hint="see docs/start.md")
-    if not 0 <= found.get("threshold", 0) <= 1:
-        raise InputError(f"threshold {found['threshold']} is not between 0 and 1", source=source)
-    if "space" in found:
-        given = [found["space"]] if isinstance(found["space"], str) else found["space"]
-        found["space"] = [_beside(path, each) if "/" in str(each) else str(each) for each in given]
-    if found.get("background") == OFF:
-        del found["background"]
-        found["no_background"] = True
+    if not 0 <= settings.get("threshold", 0) <= 1:
+        raise InputError(f"threshold {settings['threshold']} is not between 0 and 1", source=source)
+    if "space" in settings:
+        spaces = [settings["space"]] if isinstance(settings["space"], str) else settings["space"]
+        settings["space"] = [_beside(path, space) if "/" in str(space) else str(space) for space in spaces]
+    if settings.get("background") == OFF:
+        del settings["background"]
+        settings["no_background"] = True
     for name in ("background", "glossary"):
-        if name in found:
-            found[name] = Path(_beside(path, found[name]))
-    return found
+        if name in settings:
+            settings[name] = Path(_beside(path, settings[name]))
+    return settings
 
 
 def _beside(settings: Path, path: str) -> str:
@@ -76,30 +76,30 @@ def _beside(settings: Path, path: str) -> str:
 
 
 def settings_text(values: Mapping[str, Any]) -> str:
-    """Settings as the text of a file.
+    """Settings as the text of a settings file.
 
-    >>> print(settings_text({"approach": "tuned", "threshold": 0.37, "space": ["wordnet"]}), end="")
-    approach = "tuned"
+    >>> print(settings_text({"approach": "evidence", "threshold": 0.37, "space": ["wordnet"]}), end="")
+    approach = "evidence"
     threshold = 0.37
     space = ["wordnet"]
     """
     import json
 
-    # What JSON writes for texts, numbers and lists of texts is TOML, too.
+    # JSON of strings, numbers and lists of strings is also TOML.
     return "".join(f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in values.items())
 
 
 def command_line(values: Mapping[str, Any]) -> str:
-    """The same as options to paste.
+    """Settings as options of a command line.
 
-    >>> command_line({"approach": "tuned", "threshold": 0.37, "space": ["wordnet", "my space"]})
-    "--approach tuned --threshold 0.37 --space wordnet --space 'my space'"
+    >>> command_line({"approach": "evidence", "threshold": 0.37, "space": ["wordnet", "my space"]})
+    "--approach evidence --threshold 0.37 --space wordnet --space 'my space'"
     >>> command_line({"background": "none"})
     '--no-background'
     """
     import shlex
 
-    pairs = [(name, each) for name, value in values.items() for each in (value if isinstance(value, list) else [value])]
+    pairs = [(name, item) for name, value in values.items() for item in (value if isinstance(value, list) else [value])]
     return " ".join(
         "--no-background" if pair == ("background", OFF) else f"--{pair[0]} {shlex.quote(str(pair[1]))}"
         for pair in pairs
@@ -107,9 +107,9 @@ def command_line(values: Mapping[str, Any]) -> str:
 
 
 def engine_options(meaning: MeaningOptions, interests: Iterable[Subscription]) -> dict[str, Any]:
-    """Options for `Engine` and `Matcher`; without a space, the shelf's, if there is any `~`.
+    """Options for `Engine` and `Matcher`; if no space is given and there is any `~`, the best built space.
 
-    They have a background only if one is given or switched off.
+    `background` is included only if one is given or it is switched off.
     """
     from likewise.semantics import Glossary, measure, needs_space
 
@@ -118,20 +118,20 @@ def engine_options(meaning: MeaningOptions, interests: Iterable[Subscription]) -
     del options["measure"], options["glossary"]
     name = meaning.measure or ("evidence" if meaning.glossary is not None else None)
     if name is not None:
-        given = meaning.glossary
-        words: dict[str, Any] = {} if given is None else {"glossary": Glossary.from_file(given)}
-        if words and name != "evidence":
+        path = meaning.glossary
+        glossary: dict[str, Any] = {} if path is None else {"glossary": Glossary.from_file(path)}
+        if glossary and name != "evidence":
             raise BuildError(f"the measure {name} takes no glossary", hint="choose --measure evidence")
-        # Evidence does without spaces, but uses those that are there.
+        # Evidence needs no space but uses those that are given.
         opened = open_spaces(spaces) if needs_space(name) or (spaces and name == "evidence") else []
-        options["measure"] = measure(name, spaces=opened, **words)
+        options["measure"] = measure(name, spaces=opened, **glossary)
     return options
 
 
 def spark_options(meaning: MeaningOptions) -> dict[str, Any]:
-    """The same for Spark, which finds measure, spaces and glossary by their names."""
+    """Options for Spark, which opens the measure, spaces and glossary by name."""
     if meaning.no_background and meaning.background is not None:
-        raise BuildError("a background and none at all", hint="leave out --background or --no-background")
+        raise BuildError("--background and --no-background exclude each other", hint="leave one of them out")
     names = {field.name: getattr(meaning, field.name) for field in fields(meaning)}
     options = {name: names[name] for name in ("approach", "measure", "threshold", "glossary")}
     if meaning.background is not None:

@@ -1,6 +1,7 @@
-"""Options that several commands have: the same name, the same meaning and the same help everywhere.
+"""Options that several commands share, with the same name, meaning and help everywhere.
 
-A group is a frozen dataclass whose fields are options; a command takes whole groups, and `grouped` spreads them.
+A group is a frozen dataclass whose fields are options. A command takes groups as parameters, and `grouped` turns their
+fields into options.
 """
 
 from __future__ import annotations
@@ -17,21 +18,32 @@ import typer
 DeadLetters = Annotated[
     Path | None,
     typer.Option(
-        "--dead-letters", "--dead-letter", help="Append bad records to this file, with their reasons, and go on."
+        "--dead-letters",
+        "--dead-letter",
+        help="Append bad records, with reasons, to this file instead of reporting them.",
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="JSON instead of text.")]
-Spaces = Annotated[list[str] | None, typer.Option("--space", help="Space for `~`, by name or path; may be repeated.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+Spaces = Annotated[
+    list[str] | None,
+    typer.Option("--space", help="Space for `~`, by name or path; may be repeated. [default: the largest built]"),
+]
 Settings = Annotated[
-    Path | None, typer.Option(help="File of these options, as `likewise tune --save` writes it; options override it.")
+    Path | None,
+    typer.Option(help="File with these options, from `likewise tune --save`; the command line overrides it."),
 ]
 Sample = Annotated[
-    Path | None, typer.Option(help="A sample of the stream, instead of the first events: JSON lines, or words.")
+    Path | None,
+    typer.Option(
+        help="Learn how common words are from this file (events, or a vocabulary), not from the first events."
+    ),
 ]
 NoSample = Annotated[
-    bool, typer.Option("--no-background", help="Do not learn from the first events how common answers are.")
+    bool, typer.Option("--no-background", help="Do not learn from the first events how common words are.")
 ]
-OwnGlossary = Annotated[Path | None, typer.Option(help="Your own abbreviations and synonyms.")]
+OwnGlossary = Annotated[
+    Path | None, typer.Option(help="File with your abbreviations and synonyms, one `FLRP = flow rate of pump` a line.")
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +51,16 @@ class MeaningOptions:
     """How words are compared."""
 
     panel: ClassVar[str] = "Meaning"
-    approach: Annotated[str | None, typer.Option(help="exact, approximate, thematic, …")] = None
+    approach: Annotated[
+        str | None,
+        typer.Option(
+            help="evidence, exact, approximate, thematic, hybrid, concept, clustered or contrast. [default: evidence]"
+        ),
+    ] = None
     measure: Annotated[str | None, typer.Option(help="Measure for `~`, such as esa or embedding.")] = None
-    threshold: Annotated[float | None, typer.Option(min=0, max=1, help="Lowest score of a match.")] = None
+    threshold: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Lowest score of a match. [default: 0.5, with evidence]")
+    ] = None
     space: Spaces = None
     background: Sample = None
     no_background: NoSample = False
@@ -51,12 +70,15 @@ class MeaningOptions:
 
 @dataclass(frozen=True, slots=True)
 class Mappings:
-    """How predicates and tuples are paired."""
+    """How predicates are mapped to tuples, and their scores combined."""
 
     panel: ClassVar[str] = "Meaning"
-    aggregation: Annotated[str | None, typer.Option(help="joint, cautious, geometric, product or mean.")] = None
+    aggregation: Annotated[
+        str | None,
+        typer.Option(help="How the scores of predicates are combined: joint, cautious, geometric, product or mean."),
+    ] = None
     top: Annotated[int, typer.Option(min=1, help="Mappings per match.")] = 1
-    distinct: Annotated[bool, typer.Option("--distinct", help="A tuple answers one predicate only.")] = False
+    distinct: Annotated[bool, typer.Option("--distinct", help="Let a tuple answer one predicate only.")] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,38 +87,49 @@ class ReadingOptions:
 
     panel: ClassVar[str] = "Input"
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Wait for more events at the end of the file, as `tail -f` does.")
+        bool, typer.Option("--follow", "-f", help="Wait for more events at the end of the file, like `tail -f`.")
     ] = False
     dead_letters: DeadLetters = None
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """What patterns do with time, and how much they hold."""
+    """How patterns treat event time, and how many instances they hold."""
 
     panel: ClassVar[str] = "Time and limits"
-    lateness: Annotated[str, typer.Option(help="How late events may come, such as `30 s` or `5 minutes`.")] = "0 s"
+    lateness: Annotated[
+        str, typer.Option(help="How late events may arrive, such as `30 s` or `5 minutes`; later ones are refused.")
+    ] = "0 s"
     max_ahead: Annotated[
-        str, typer.Option("--max-ahead", "--max-jump", help="Events further ahead than this are refused.")
+        str,
+        typer.Option(
+            "--max-ahead", "--max-jump", help="Refuse events that are further ahead of the last one than this."
+        ),
     ] = "366 days"
-    until: Annotated[str | None, typer.Option(help="Go on to this time after the last event (ISO 8601).")] = None
-    limit: Annotated[int, typer.Option(min=1, help="Instances held per pattern, at most.")] = 100_000
+    until: Annotated[
+        str | None, typer.Option(help="Advance event time to this time after the last event (ISO 8601).")
+    ] = None
+    limit: Annotated[int, typer.Option(min=1, help="Most instances that a pattern holds.")] = 100_000
     full: Annotated[str, typer.Option(help="At the limit: `drop oldest` or `refuse`.")] = "drop oldest"
     relatedness: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Lowest relatedness in `a.x ~ b.x`; depends on the measure.")
+        float | None,
+        typer.Option(min=0, max=1, help="Lowest relatedness for `a.x ~ b.x`. [default: depends on the measure]"),
     ] = None
-    two_step: Annotated[bool, typer.Option("--two-step", help="Use the two-step method, to compare.")] = False
+    two_step: Annotated[
+        bool, typer.Option("--two-step", help="Use the two-step method of paper 003, for comparison.")
+    ] = False
     snapshot: Annotated[
-        Path | None, typer.Option(help="Go on from this snapshot, and write it at the end; time stays open.")
+        Path | None,
+        typer.Option(help="Continue from this file if it exists, and write it at the end; open windows stay open."),
     ] = None
 
 
 @dataclass(frozen=True, slots=True)
 class OnSpark:
-    """Where Spark runs, if it is wanted."""
+    """Whether and where to run on Spark."""
 
     panel: ClassVar[str] = "Spark"
-    spark: Annotated[bool, typer.Option("--spark", help="Run on Spark: for more than one machine can hold.")] = False
+    spark: Annotated[bool, typer.Option("--spark", help="Run on Spark, for data that one machine cannot hold.")] = False
     master: Annotated[str | None, typer.Option(help="Spark master, e.g. `local[2,4]` or `spark://host:7077`.")] = None
     remote: Annotated[str | None, typer.Option(help="Spark Connect address, e.g. `sc://host:15002`.")] = None
 
@@ -107,7 +140,7 @@ class OnSpark:
 
 
 def chosen(group: Any) -> list[str]:
-    """The options of a group that differ from their defaults, as a user writes them.
+    """The names of a group's options that differ from their defaults.
 
     >>> chosen(Timing(until="2026-01-01", two_step=True))
     ['--until', '--two-step']
@@ -120,7 +153,7 @@ def chosen(group: Any) -> list[str]:
 
 
 def grouped(function: Callable[..., None]) -> Callable[..., None]:
-    """A command with the fields of its groups as options of its own."""
+    """A command whose parameters that are groups are replaced by the options in them."""
     hints = get_type_hints(function, include_extras=True)
     groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
     parameters: list[inspect.Parameter] = []
@@ -136,13 +169,13 @@ def grouped(function: Callable[..., None]) -> Callable[..., None]:
             given[name] = _gathered(kind, given)
         function(**given)
 
-    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # what Typer looks at
-    command.__annotations__ = {each.name: each.annotation for each in parameters}
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # Typer reads it
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return command
 
 
 def _gathered(kind: Any, given: dict[str, Any]) -> Any:
-    """A group of what was given, taken out of it; a group may hold others."""
+    """Build a group from the given options and remove them there; a group may contain groups."""
     hints = get_type_hints(kind)
     inner = {field.name: hints[field.name] for field in fields(kind)}
     return kind(**{n: _gathered(hint, given) if is_dataclass(hint) else given.pop(n) for n, hint in inner.items()})
@@ -165,10 +198,10 @@ def _options(kind: Any) -> list[inspect.Parameter]:
 
 
 class Explaining(typer.core.TyperCommand):
-    """A command in which `--explain full` says more than `--explain`."""
+    """A command that accepts `--explain full` as well as `--explain`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """As the base does, once the two words are one option."""
+        """Parse after joining the two words into one option."""
         joined: list[str] = []
         for word in args:
             if joined and joined[-1] == "--explain" and word in ("full", "short"):

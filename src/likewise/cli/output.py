@@ -1,4 +1,4 @@
-"""What commands print: people's output, machine output, and messages on stderr."""
+"""Output of commands: text and JSON on stdout, messages on stderr."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 PLAIN = os.environ.get("NO_COLOR", "") != ""
-"""Whether the user wants no colours: then there is no bold either, so that nothing but text is written."""
+"""Whether NO_COLOR is set: then neither colours nor bold are written."""
 _colours: Any = None if PLAIN else "auto"
 
 output = Console(highlight=False, color_system=_colours)
@@ -18,7 +18,7 @@ errors = Console(stderr=True, highlight=False, color_system=_colours)
 
 
 def counted(number: int, noun: str) -> str:
-    """A number with its noun, one or many.
+    """A number with its noun in singular or plural.
 
     >>> counted(1, "match"), counted(1200, "match"), counted(0, "event")
     ('1 match', '1,200 matches', '0 events')

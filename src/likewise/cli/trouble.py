@@ -1,4 +1,4 @@
-"""Turns what other libraries raise because of a user's files, disk or set-up into one clear error."""
+"""Turns errors of other libraries about files, disk or set-up into one clear message."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _EXTRAS = {
 
 
 def explained(error: BaseException) -> LikewiseError | None:
-    """The error as a user can mend it, or None if it is a mistake of ours, which deserves its traceback.
+    """The error with a hint for the user, or None if it is a bug, which should show its traceback.
 
     >>> print(explained(FileExistsError(17, "File exists", "out")))
     out: File exists
@@ -50,7 +50,7 @@ def explained(error: BaseException) -> LikewiseError | None:
 
 
 def _of_the_command_line(error: Any) -> LikewiseError:
-    """A wrong option or argument in one line, with the command whose help knows better."""
+    """A wrong option or argument in one line, with the command whose help to read."""
     context = getattr(error, "ctx", None)
     path = "likewise" if context is None else context.command_path
     message = error.format_message()
@@ -59,13 +59,13 @@ def _of_the_command_line(error: Any) -> LikewiseError:
 
 
 def _of_the_system(error: OSError) -> LikewiseError:
-    what = error.strerror or str(error) or type(error).__name__
-    hint = "check the path, and whether it may be read and written"
+    problem = error.strerror or str(error) or type(error).__name__
+    hint = "check the path and its permissions"
     if isinstance(error, FileExistsError | IsADirectoryError | NotADirectoryError):
         hint = "choose another place to write to"
     elif error.errno == 28:
         hint = "make room on the disk"
-    return InputError(what, source=str(error.filename or "<output>"), hint=hint)
+    return InputError(problem, source=str(error.filename or "<output>"), hint=hint)
 
 
 def _missing(error: ModuleNotFoundError) -> LikewiseError | None:
@@ -76,12 +76,12 @@ def _missing(error: ModuleNotFoundError) -> LikewiseError | None:
 
 
 def _of_spark(error: BaseException) -> LikewiseError:
-    """The first line of what Spark says, without the code of the SQL standard and the Java stack below."""
+    """The first line of Spark's message, without the SQLSTATE code and the Java stack trace."""
     lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
     message = re.sub(r"\s*SQLSTATE: \w+$", "", lines[0].strip())
     hint = None
     if "PATH_ALREADY_EXISTS" in message:
-        hint = "write to a folder that is not there yet"
+        hint = "write to a folder that does not exist yet"
     elif "PATH_NOT_FOUND" in message:
         hint = "check the path: it must be one that Spark's workers can read"
-    return LikewiseError(f"Spark says: {message}", hint=hint)
+    return LikewiseError(f"Spark reports: {message}", hint=hint)

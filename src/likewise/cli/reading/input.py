@@ -1,4 +1,4 @@
-"""What commands read: subscriptions and events, the good ones in spite of the bad, and the spaces they need."""
+"""Reads subscriptions and events, skipping and reporting bad ones, and finds the spaces they need."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _USAGE = 2
 
 
 class Rejects:
-    """Bad records: kept in a file of dead letters if one is given, else reported; `conclude` makes them count.
+    """Collects bad records: writes them to a file of dead letters if one is given, else reports them.
 
-    Without such a file they are lost, so the command ends with exit code 2; the good ones are worked on all the same.
-    Events that detection refuses for their time are counted by reason and reported once, at the end.
+    Without such a file they are lost, so the command exits with code 2 after processing the valid ones.
+    Events that detection refuses because of their time are counted by reason and reported once, at the end.
     """
 
     def __init__(self, dead_letter: Path | None = None) -> None:
@@ -41,11 +41,11 @@ class Rejects:
 
     @property
     def keeps(self) -> bool:
-        """Whether bad records are kept in a file."""
+        """Whether bad records are written to a file."""
         return self._letters is not None
 
     def __call__(self, record: BadRecord) -> None:
-        """Take one bad record."""
+        """Add one bad record."""
         self.count += 1
         if self._letters is not None:
             self._letters(record)
@@ -53,19 +53,19 @@ class Rejects:
             self.fault(record.error())
 
     def refuse(self, record: BadRecord) -> None:
-        """Take one event that is well written and comes at the wrong time."""
+        """Add one valid event that detection refuses because of its time."""
         self._refusals[record.reason] += 1
         if self._letters is not None:
             self(record)
 
     def fault(self, error: LikewiseError) -> None:
-        """Tell what is wrong with one of the user's things."""
+        """Print an error and remember it for the exit code; after ten errors only count."""
         self._faults += 1
         if self._faults <= _SHOWN:
             errors.print(f"error: {error}", style="red", highlight=False, markup=False, soft_wrap=True)
 
     def conclude(self) -> None:
-        """Say how many there were; exit code 2 if any was lost."""
+        """Print how many there were; exit with code 2 if any was lost."""
         if self._letters is not None:
             self._letters.__exit__(None, None, None)
             if self.count:
@@ -75,42 +75,41 @@ class Rejects:
         _report_refusals(self._refusals)
         lost = self._letters is None and (self.count or self._refusals)
         if lost:
-            errors.print("hint: --dead-letters FILE keeps bad records, with their reasons")
+            errors.print("hint: --dead-letters FILE keeps bad records with their reasons")
         if self._faults or lost:
             raise typer.Exit(_USAGE)
 
 
 def _report_refusals(refusals: Counter[str]) -> None:
-    """Say how many events detection could not take, by reason, and what would help."""
+    """Print how many events detection refused, by reason, with hints."""
     if not refusals:
         return
-    told = ", ".join(f"{count:,} because {reason}" for reason, count in refusals.most_common())
-    were = "was" if refusals.total() == 1 else "were"
-    errors.print(f"{counted(refusals.total(), 'event')} {were} not taken: {told}", markup=False, soft_wrap=True)
+    reasons = ", ".join(f"{count:,} because {reason}" for reason, count in refusals.most_common())
+    errors.print(f"{counted(refusals.total(), 'event')} refused: {reasons}", markup=False, soft_wrap=True)
     if any("late" in reason for reason in refusals):
-        errors.print("hint: `--lateness 5m` waits for events that come late", markup=False)
+        errors.print("hint: `--lateness 5m` accepts events that arrive up to 5 minutes late", markup=False)
     if any("no time" in reason for reason in refusals):
         errors.print('hint: patterns need events with a time, such as "time": "2026-01-01T10:00:00Z"', markup=False)
 
 
 def read_subscriptions(source: str, rejects: Rejects) -> list[Subscription]:
-    """The good subscriptions of a file (`-` is stdin); each bad one is told with its place."""
+    """The valid subscriptions of a file (`-` is stdin); bad ones are reported with line and column."""
     from likewise.language import parse_lenient
 
-    name = called(source)
+    name = display_name(source)
     text = read_text(source)
-    found, faults = parse_lenient(text, name)
-    if not found and faults:
-        raise faults[0]
-    for fault in faults:
-        rejects.fault(fault)
-    if not found:
+    subscriptions, mistakes = parse_lenient(text, name)
+    if not subscriptions and mistakes:
+        raise mistakes[0]
+    for mistake in mistakes:
+        rejects.fault(mistake)
+    if not subscriptions:
         raise InputError("no subscriptions in it", source=name, hint="write one, such as {type = parking}")
-    return found
+    return subscriptions
 
 
-def called(source: str) -> str:
-    """How a source is called in messages."""
+def display_name(source: str) -> str:
+    """The name of a source in messages."""
     return "<stdin>" if source == "-" else source
 
 
@@ -118,13 +117,13 @@ def read_text(source: str | Path) -> str:
     """The UTF-8 text of a file (`-` is stdin)."""
     if str(source) != "-":
         return read_whole(source)
-    return decoded(sys.stdin.buffer.read(), called("-"))
+    return decoded(sys.stdin.buffer.read(), display_name("-"))
 
 
 def event_batches(
     source: str, rejects: Rejects, *, records: Records | None = None, size: int | None = None
 ) -> Iterator[Sequence[Event]]:
-    """The good events of a file in batches, with progress on long input; at most `size` in a batch."""
+    """The valid events of a file in batches of at most `size`, with a progress bar on a terminal."""
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     columns = (SpinnerColumn(), TextColumn("{task.completed:,.0f} events"), TimeElapsedColumn())
@@ -137,7 +136,7 @@ def event_batches(
 
 
 def shows_progress() -> bool:
-    """Whether progress can be seen and shares no line with output."""
+    """Whether stderr is a terminal and stdout is not, so that progress does not mix with output."""
     return errors.is_terminal and not output.is_terminal
 
 
@@ -151,38 +150,38 @@ def _batches(source: str, rejects: Rejects, records: Records) -> Iterator[Sequen
             if batch:
                 yield batch
     except InputError as error:
-        # The events before the place where a file breaks off are worked on all the same.
+        # The events before the broken place are still processed.
         if not read:
             raise
         rejects.fault(error)
     if not read and not rejects.count:
         raise InputError(
-            "no events in it", source=called(source), hint='an event is a line such as {"attributes": {…}}'
+            "no events in it", source=display_name(source), hint='an event is a line such as {"attributes": {…}}'
         )
 
 
 def by_spaces(spaces: Iterable[str]) -> str:
-    """By which spaces `~` was answered, since other spaces give other scores.
+    """The end of a summary line that names the spaces used, since scores depend on them.
 
     >>> by_spaces(["/shelf/wordnet", "wikipedia"]), by_spaces([])
-    (', by the spaces wordnet and wikipedia', '')
+    (', using the spaces wordnet and wikipedia', '')
     """
-    names = [Path(each).name for each in spaces]
-    return f", by the space{'s' if len(names) > 1 else ''} {' and '.join(names)}" if names else ""
+    names = [Path(space).name for space in spaces]
+    return f", using the space{'s' if len(names) > 1 else ''} {' and '.join(names)}" if names else ""
 
 
 def spaces_for(interests: Iterable[Subscription], approach: str | None = None) -> list[str]:
-    """The space on the shelf that knows most, if there is any `~` to answer and nobody chose another."""
+    """The largest built space if any subscription uses `~`, else none."""
     from likewise.language import Composite, Member, members
     from likewise.matching import is_approximate
     from likewise.semantics import Manifest, list_spaces
 
-    bodies = [one.body for one in interests]
+    bodies = [subscription.body for subscription in interests]
     profiles = [body for body in bodies if not isinstance(body, Composite)]
     patterns = [body for body in bodies if isinstance(body, Composite)]
     profiles += [leaf.profile for body in patterns for leaf in members(body.root) if isinstance(leaf, Member)]
     by_meaning = any(condition.approximate for body in patterns for condition in body.where)
     if approach == "exact" or not (by_meaning or any(map(is_approximate, profiles))):
         return []
-    found = [(manifest.size, str(path)) for path, manifest in list_spaces() if isinstance(manifest, Manifest)]
-    return [max(found)[1]] if found else []
+    built = [(manifest.size, str(path)) for path, manifest in list_spaces() if isinstance(manifest, Manifest)]
+    return [max(built)[1]] if built else []

@@ -1,4 +1,4 @@
-"""Events as they arrive: on an open pipe or in a file that grows, handed on at once and ended by Ctrl-C."""
+"""Live input: an open pipe or a growing file, processed as it arrives and ended by Ctrl-C."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from likewise.errors import BuildError, InputError
 Item = TypeVar("Item")
 
 POLL: Final = 0.05
-MOST: Final = 100_000
-"""Items that may wait: a fast pipe is read no further before they are worked on."""
+MAX_WAITING: Final = 100_000
+"""Items read ahead at most; then reading pauses until they are processed."""
 
 
 def is_live(source: str) -> bool:
-    """Whether more may come after what is there: a pipe, a terminal or a socket."""
+    """Whether the source is a pipe, a terminal or a socket, where more may arrive at any time."""
     try:
         mode = os.fstat(sys.stdin.fileno()).st_mode if source == "-" else os.stat(source).st_mode
     except (OSError, ValueError):
@@ -32,9 +32,9 @@ def is_live(source: str) -> bool:
 
 
 def live_source(source: str, *, follow: bool, stopped: Callable[[], bool]) -> BinaryIO:
-    """The bytes of a source that goes on."""
+    """Open a live source for reading bytes."""
     if source == "-":
-        # A reader of our own: Python cannot close its stdin while a thread reads it.
+        # Not sys.stdin: Python cannot close that while a thread reads it.
         return open(sys.stdin.fileno(), "rb", closefd=False)
     if follow and Path(source).is_dir():
         raise BuildError(f"{source} is a folder", hint="--follow takes a file")
@@ -47,7 +47,7 @@ def live_source(source: str, *, follow: bool, stopped: Callable[[], bool]) -> Bi
 
 
 class Followed(io.RawIOBase):
-    """A file that is read to its end and then waited on; one that is replaced or cut is read from its beginning."""
+    """A file that is read to its end and then polled; if it is replaced or truncated, reading starts over."""
 
     def __init__(self, path: Path, stopped: Callable[[], bool]) -> None:
         self._path = path
@@ -55,16 +55,16 @@ class Followed(io.RawIOBase):
         self._file = path.open("rb", buffering=0)
 
     def readable(self) -> bool:
-        """It is."""
+        """Always true."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """What is there, or what comes; nothing at the end that is asked for."""
+        """Read what is there, or wait for more; return 0 once stopped."""
         while not self._stopped():
             count = self._file.readinto(buffer)
             if count:
                 return count
-            self._turn()
+            self._check_rotation()
             time.sleep(POLL)
         return 0
 
@@ -74,47 +74,47 @@ class Followed(io.RawIOBase):
             self._file.close()
         super().close()
 
-    def _turn(self) -> None:
-        """Begin anew where a log was rotated."""
-        mine = os.fstat(self._file.fileno())
+    def _check_rotation(self) -> None:
+        """Start over if the file was rotated or truncated."""
+        opened = os.fstat(self._file.fileno())
         try:
-            there = self._path.stat()
+            current = self._path.stat()
         except OSError:
             return
-        if (there.st_dev, there.st_ino) != (mine.st_dev, mine.st_ino):
+        if (current.st_dev, current.st_ino) != (opened.st_dev, opened.st_ino):
             self._file.close()
             self._file = self._path.open("rb", buffering=0)
-        elif mine.st_size < self._file.tell():
+        elif opened.st_size < self._file.tell():
             self._file.seek(0)
 
 
 def arriving(items: Iterator[Item], *, size: int, stopped: Callable[[], bool]) -> Iterator[list[Item]]:
-    """Lists of what has come since the last one, as soon as there is anything.
+    """Lists of the items that arrived since the last list, each as soon as there is an item.
 
     >>> list(arriving(iter("abc"), size=3, stopped=lambda: False))[0][0]
     'a'
     """
     waiting: deque[Item] = deque()
-    news, over = threading.Event(), threading.Event()
+    arrived, ended = threading.Event(), threading.Event()
     failures: list[BaseException] = []
 
     def read() -> None:
         try:
             for item in items:
                 waiting.append(item)
-                news.set()
-                while len(waiting) > MOST:
+                arrived.set()
+                while len(waiting) > MAX_WAITING:
                     time.sleep(POLL)
-        except BaseException as error:  # raised again by whoever reads
+        except BaseException as error:  # raised again in the consumer's thread
             failures.append(error)
         finally:
-            over.set()
-            news.set()
+            ended.set()
+            arrived.set()
 
     threading.Thread(target=read, daemon=True).start()
-    while not (over.is_set() and not waiting):
-        news.wait(POLL)
-        news.clear()
+    while not (ended.is_set() and not waiting):
+        arrived.wait(POLL)
+        arrived.clear()
         while waiting:
             yield [waiting.popleft() for _ in range(min(size, len(waiting)))]
         if stopped():

@@ -1,4 +1,4 @@
-"""How the records of a feed become events: options that are the same for every command that reads events."""
+"""The options that turn flat records into events, the same for every command that reads events."""
 
 from __future__ import annotations
 
@@ -16,77 +16,93 @@ if TYPE_CHECKING:
     from likewise.events import RecordMapping
 
 _FIELD: Final = re.compile(r"([^%=\s]+)=(.+)")
-"""A field before a format or a zone; a format has a sign of percent."""
+"""`FIELD=VALUE` for a format or zone; a field contains no percent sign."""
 
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """What a user said about the records; without a word, their mapping is guessed and shown."""
+    """How records map to events; without options the mapping is guessed and shown."""
 
-    panel: ClassVar[str] = "Records that are not events yet"
+    panel: ClassVar[str] = "Mapping of records to events (guessed if not given)"
     format: Annotated[
         str,
         typer.Option(
-            help="jsonl, json, csv, parquet, avro, logfmt, syslog, cloudevents, ntriples, turtle; default: by content."
+            help="auto, jsonl, json, csv, parquet, avro, logfmt, syslog, cloudevents, ntriples or turtle; "
+            "auto looks at the content."
         ),
     ] = "auto"
     id: Annotated[
         list[str] | None,
-        typer.Option(metavar="FIELD", help="Field of the id; repeated: the first present; default: file and line."),
+        typer.Option(metavar="FIELD", help="Field of the id; if repeated, the first present. [default: file and line]"),
     ] = None
     time: Annotated[
         list[str] | None,
-        typer.Option(metavar="FIELD", help="Field of the time, or two as `date+clock`; repeated: the first present."),
+        typer.Option(
+            metavar="FIELD",
+            help="Field of the time, or `date+clock` for a date and a time of day; if repeated, the first present.",
+        ),
     ] = None
-    end: Annotated[list[str] | None, typer.Option(metavar="FIELD", help="Field of the end; may be repeated.")] = None
+    end: Annotated[
+        list[str] | None, typer.Option(metavar="FIELD", help="Field of the end time; if repeated, the first present.")
+    ] = None
     keep: Annotated[
-        list[str] | None, typer.Option(metavar="FIELD[=NAME]", help="Take only these fields, renamed or not.")
+        list[str] | None,
+        typer.Option(metavar="FIELD[=NAME]", help="Keep only this field, optionally renamed; may be repeated."),
     ] = None
     kind: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="FIELD=KIND", help="What the values of a column are: text, number, decimal comma, boolean or time."
+            metavar="FIELD=KIND",
+            help="Type of a field's values: text, number, decimal comma, boolean or time; may be repeated.",
         ),
     ] = None
     add: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="An attribute of every event; may be repeated.")
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="Add an attribute to every event; may be repeated.")
     ] = None
     theme: Annotated[
-        list[str] | None, typer.Option(metavar="TAG", help="A theme tag of every event; may be repeated.")
+        list[str] | None, typer.Option(metavar="TAG", help="Add a theme tag to every event; may be repeated.")
     ] = None
-    theme_field: Annotated[str | None, typer.Option(metavar="FIELD", help="Field of the theme tags.")] = None
+    theme_field: Annotated[str | None, typer.Option(metavar="FIELD", help="Field with the theme tags.")] = None
     time_format: Annotated[
         list[str] | None,
-        typer.Option(metavar="[FIELD=]FORMAT", help="How times are written, such as `%d/%m/%Y %H:%M` or `ms`."),
+        typer.Option(
+            metavar="[FIELD=]FORMAT",
+            help="Format of times, such as `%d/%m/%Y %H:%M` or `ms` (milliseconds since 1970).",
+        ),
     ] = None
     zone: Annotated[
         list[str] | None,
-        typer.Option(metavar="[FIELD=]ZONE", help="Zone of times that name none, such as Europe/Dublin."),
+        typer.Option(
+            metavar="[FIELD=]ZONE", help="Time zone of times without one, such as Europe/Dublin. [default: UTC]"
+        ),
     ] = None
     separator: Annotated[
-        str | None, typer.Option("--separator", "--divider", help="What stands between cells; seen from the header.")
+        str | None,
+        typer.Option("--separator", "--divider", help="Separator of CSV cells. [default: found in the header]"),
     ] = None
-    mapping: Annotated[Path | None, typer.Option(metavar="FILE", help="Mapping file, instead of these options.")] = None
+    mapping: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Read the mapping from this file instead of these options.")
+    ] = None
     save_mapping: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the mapping in use to this file.")
+        Path | None, typer.Option(metavar="FILE", help="Write the mapping to this file, for --mapping.")
     ] = None
 
     def options(self) -> dict[str, Any]:
-        """What the reader is to know."""
+        """The arguments for the event readers."""
         mapping = self._mapping()
         if mapping is not None and self.save_mapping is not None:
             mapping.save(self.save_mapping)
-        read = {"format": self.format, "mapping": mapping, "separator": self.separator}
-        return read | {"on_mapping": self._guessed}
+        arguments = {"format": self.format, "mapping": mapping, "separator": self.separator}
+        return arguments | {"on_mapping": self._guessed}
 
     def command_line(self) -> list[str]:
-        """The same options as words of a command line, but for what is written.
+        """These options as words of a command line, without `--save-mapping`.
 
         >>> Records(id=["nr"], time=["date+clock"], mapping=None, format="csv").command_line()
         ['--format', 'csv', '--id', 'nr', '--time', 'date+clock']
         """
-        told = [(each.name, getattr(self, each.name), each.default) for each in fields(self)]
-        given = [(name, value) for name, value, usual in told if value != usual and name != "save_mapping"]
+        options = [(field.name, getattr(self, field.name), field.default) for field in fields(self)]
+        given = [(name, value) for name, value, default in options if value != default and name != "save_mapping"]
         return [
             word
             for name, value in given
@@ -95,25 +111,25 @@ class Records:
         ]
 
     def on_spark(self, path: str) -> dict[str, Any]:
-        """What Spark's reader is to know: a guess is made here, by the first records of a file."""
+        """The arguments for Spark's reader; a missing mapping is guessed here from the first records of a file."""
         from likewise.events import look_at
 
-        place, mapping = _first_file(path), self._mapping()
-        if place is None:
+        file, mapping = _first_file(path), self._mapping()
+        if file is None:
             if mapping is not None and not mapping.complete:
-                raise BuildError("a mapping cannot be guessed for what Spark alone reads", hint="give --mapping FILE")
+                raise BuildError("the mapping cannot be guessed: only Spark can read this", hint="give --mapping FILE")
             return {"format": self.format, "columns": mapping}
-        look = look_at(place, format=self.format, mapping=mapping, separator=self.separator)
-        found = look.mapping
-        if found is not None and (mapping is None or not mapping.complete):
-            self._guessed(found)
-        if found is not None and look.format == "csv" and found.zone is None:
-            found = replace(found, zone="UTC")  # as in one process, whatever the zone of the session
+        look = look_at(file, format=self.format, mapping=mapping, separator=self.separator)
+        columns = look.mapping
+        if columns is not None and (mapping is None or not mapping.complete):
+            self._guessed(columns)
+        if columns is not None and look.format == "csv" and columns.zone is None:
+            columns = replace(columns, zone="UTC")  # as in one process, whatever the zone of the session
         sep = {"options": {"sep": look.separator}} if look.separator not in (None, ",") else {}
-        return {"format": look.format, "columns": found, **sep}
+        return {"format": look.format, "columns": columns, **sep}
 
     def whole_mapping(self) -> RecordMapping | None:
-        """The mapping of records that nobody can look at beforehand: it says all, or what it leaves out is nowhere."""
+        """The mapping without any guess, for records that cannot be looked at in advance."""
         mapping = self._mapping()
         return None if mapping is None else replace(mapping, complete=True)
 
@@ -122,11 +138,11 @@ class Records:
 
         if self.theme and self.theme_field:
             raise BuildError("--theme and --theme-field exclude each other", hint="leave one of them out")
-        told: dict[str, Any] = {role: _few(getattr(self, role)) for role in ("id", "time", "end")}
-        told |= {"time_format": _by_field(self.time_format), "zone": _by_field(self.zone)}
-        told |= {"theme": self.theme_field or tuple(self.theme or ()), "constants": dict(map(_pair, self.add or ()))}
-        told |= {"attributes": _names(self.keep), "kinds": dict(map(_kind, self.kind or ()))}
-        given = {name: value for name, value in told.items() if value or value == ""}
+        parts: dict[str, Any] = {role: _few(getattr(self, role)) for role in ("id", "time", "end")}
+        parts |= {"time_format": _by_field(self.time_format), "zone": _by_field(self.zone)}
+        parts |= {"theme": self.theme_field or tuple(self.theme or ()), "constants": dict(map(_pair, self.add or ()))}
+        parts |= {"attributes": _names(self.keep), "kinds": dict(map(_kind, self.kind or ()))}
+        given = {name: value for name, value in parts.items() if value or value == ""}
         if self.mapping is None:
             return RecordMapping(**given, complete=False) if given else None
         if given:
@@ -134,21 +150,24 @@ class Records:
         return RecordMapping.load(self.mapping)
 
     def _guessed(self, mapping: RecordMapping) -> None:
-        """Show a mapping that was guessed, and keep it if asked to."""
+        """Show a guessed mapping, and save it if requested."""
         if self.save_mapping is not None:
             mapping.save(self.save_mapping)
         kept = f"saved in {self.save_mapping}" if self.save_mapping else "--save-mapping FILE keeps it"
         errors.print(f"guessed mapping: {mapping} ({kept})", markup=False, soft_wrap=True)
         if "time" not in mapping.used:
-            told = "no time was found: --time names it, --time-format '%d/%m/%Y %H:%M' reads it"
-            errors.print(f"{told}; --time day+clock joins a date and a time of day", soft_wrap=True)
+            errors.print(
+                "no time field was found: name it with --time FIELD (--time date+clock for two fields), "
+                "and its format with --time-format '%d/%m/%Y %H:%M'",
+                soft_wrap=True,
+            )
 
 
 def _first_file(path: str) -> Path | None:
-    """A file to look at: the path itself, or the first in a folder; none where only Spark can read."""
+    """The file, or the first one in a folder; None if only Spark can read the path."""
     place = Path(path)
     if place.is_dir():
-        files = (each for each in place.rglob("*") if each.is_file() and not each.name.startswith((".", "_")))
+        files = (file for file in place.rglob("*") if file.is_file() and not file.name.startswith((".", "_")))
         return min(files, default=None)
     return place if place.is_file() and place.suffix != ".sqlite3" else None
 
@@ -158,19 +177,19 @@ def _few(names: list[str] | None) -> str | list[str] | None:
 
 
 def _by_field(given: list[str] | None) -> str | dict[str, str] | None:
-    """Formats or zones: one for all times, or by their fields, `*` for those that are not named.
+    """Formats or zones: one for all times, or a dictionary by field with `*` for all other fields.
 
     >>> _by_field(["%d.%m.%Y"]), _by_field(["UTC", "zeitpunkt=Europe/Berlin"])
     ('%d.%m.%Y', {'*': 'UTC', 'zeitpunkt': 'Europe/Berlin'})
     """
-    pairs = [found.groups() if (found := _FIELD.fullmatch(each)) else (None, each) for each in given or ()]
+    pairs = [parts.groups() if (parts := _FIELD.fullmatch(text)) else (None, text) for text in given or ()]
     if all(name is None for name, _ in pairs):
         return str(pairs[-1][1]) if pairs else None
     return {str(name or "*"): str(value) for name, value in pairs}
 
 
 def _names(keep: list[str] | None) -> dict[str, str] | None:
-    parts = [each.partition("=") for each in keep or ()]
+    parts = [text.partition("=") for text in keep or ()]
     return {field: name or field for field, _, name in parts} or None
 
 

@@ -1,4 +1,4 @@
-"""Which spaces a command reads when it is not told, and what to say when there are none."""
+"""The spaces that a command opens: those named, or a default."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ BUILD = "likewise space build --corpus wordnet --out wordnet"
 
 
 def open_spaces(names: Sequence[str] | None) -> list[Space]:
-    """The spaces of these names or paths; without any, `wordnet` or else the first on the shelf."""
+    """Open spaces by name or path; without any, `wordnet` or else the first built one."""
     from likewise.semantics import Manifest, find_space, list_spaces
 
     if names:
         return [find_space(name) for name in names]
     built = {path.name: path for path, state in list_spaces() if isinstance(state, Manifest)}
     if not built:
-        raise MissingError("there is no space yet", hint=f"build one: `{BUILD}`")
+        raise MissingError("no space is built yet", hint=f"build one: `{BUILD}`")
     return [find_space(built[DEFAULT] if DEFAULT in built else min(built.values()))]

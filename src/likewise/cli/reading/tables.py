@@ -1,4 +1,4 @@
-"""Tables that commands read and write: CSV, JSON lines and Parquet, the good rows in spite of the bad."""
+"""Reads and writes tables in CSV, JSON lines and Parquet; bad rows are skipped and reported."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _HINT = "a table is .csv or .tsv with a header, .jsonl with an object a line, or
 
 
 def kind_of(source: str) -> str:
-    """Which kind of table a path names; a folder is Parquet, as Spark writes it.
+    """The format of a table by its path; a folder is Parquet, as Spark writes it.
 
     >>> kind_of("a/b.csv"), kind_of("-")
     ('csv', 'jsonl')
@@ -33,12 +33,12 @@ def kind_of(source: str) -> str:
         return "jsonl"
     kind = "parquet" if Path(source).is_dir() else KINDS.get(Path(source).suffix.lower())
     if kind is None:
-        raise BuildError(f"what kind of table is {source}?", hint=_HINT)
+        raise BuildError(f"the format of {source} is not known", hint=_HINT)
     return kind
 
 
 def read_table(source: str, rejects: Rejects) -> pa.Table:
-    """The good rows of a table; cells of CSV are text, empty ones are null."""
+    """The valid rows of a table; cells of CSV are text, empty ones null."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -59,17 +59,17 @@ def read_table(source: str, rejects: Rejects) -> pa.Table:
 
 
 def column_names(header: Sequence[str], source: str) -> list[str]:
-    """The names in a header of CSV; a column without one is called by its place.
+    """The column names of a CSV header; a column without a name is named after its position.
 
     >>> column_names(["", "name"], "x.csv")
     ['_c0', 'name']
     """
     if not header:
-        raise InputError("there is no header in it", source=source, hint=_HINT)
+        raise InputError("it has no header", source=source, hint=_HINT)
     names = [name or f"_c{at}" for at, name in enumerate(header)]
     for name in names:
         if names.count(name) > 1:
-            raise InputError(f"two columns are called {name!r}", source=source, hint="give one another name")
+            raise InputError(f"two columns are named {name!r}", source=source, hint="rename one of them")
     return names
 
 
@@ -83,7 +83,7 @@ def uneven(cells: int, width: int) -> str:
 
 
 def is_open(record: bytes, separator: str = ",") -> bool:
-    """Whether a quoted cell begins in a record of CSV and does not end, so that it swallowed what follows.
+    """Whether a CSV record has a quoted cell that is not closed, and so contains the lines after it.
 
     >>> is_open(b'a,"b\\nc,d'), is_open(b'5" pipe,"b"')
     (True, False)
@@ -100,7 +100,7 @@ def is_open(record: bytes, separator: str = ",") -> bool:
 
 
 def json_object(line: bytes) -> dict[str, Any]:
-    """The object that a line is, else an `InputError`."""
+    """Decode a line as a JSON object, or raise an `InputError`."""
     import msgspec
 
     try:
@@ -116,8 +116,8 @@ def _csv_table(text: bytes, source: str, rejects: Rejects) -> pa.Table:
 
     decoded = text.decode("utf-8-sig", errors="replace")
     separator = separator_of(decoded.lstrip().partition("\n")[0])
-    lines = _Taken(io.StringIO(decoded, newline=""))
-    csv.field_size_limit(max(csv.field_size_limit(), len(text) + 1))  # else a long cell would end the reading
+    lines = _RecordedLines(io.StringIO(decoded, newline=""))
+    csv.field_size_limit(max(csv.field_size_limit(), len(text) + 1))  # the default limit would fail on a long cell
     reader = csv.reader(lines, delimiter=separator)
     header = column_names(next(reader, []), source)
     rows: list[list[str | None]] = []
@@ -128,7 +128,7 @@ def _csv_table(text: bytes, source: str, rejects: Rejects) -> pa.Table:
         if is_open(record, separator):
             rejects(BadRecord(source, line, OPEN, record, hint=CLOSE))
         elif len(cells) == len(header):
-            # As Spark reads them, so that one text is one term wherever its table was written.
+            # As Spark reads them, so that both see the same term.
             rows.append([cell.replace("\r\n", "\n") or None for cell in cells])
         elif cells:
             rejects(BadRecord(source, reader.line_num, uneven(len(cells), len(header)), record))
@@ -136,8 +136,8 @@ def _csv_table(text: bytes, source: str, rejects: Rejects) -> pa.Table:
     return pa.table({name: pa.array(cells, pa.string()) for name, cells in zip(header, columns, strict=True)})
 
 
-class _Taken:
-    """Lines, and which of them went into the last row: one or, where a cell has line ends, more."""
+class _RecordedLines:
+    """Lines for a CSV reader; remembers those of the last row, as a cell may contain line breaks."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         self._lines = iter(lines)
@@ -151,7 +151,7 @@ class _Taken:
         return self._taken[-1]
 
     def take(self) -> bytes:
-        """The text of them, once."""
+        """Return the text of the lines read since the last call."""
         text = "".join(self._taken).rstrip("\r\n")
         self._taken.clear()
         return text.encode()
@@ -171,7 +171,7 @@ def _json_rows(text: bytes, source: str, rejects: Rejects) -> Iterator[dict[str,
 
 
 def write_rows(rows: list[dict[str, Any]], out: str, *, nested: tuple[str, ...] = ()) -> None:
-    """Rows of plain values as a table; CSV has no room for nested columns."""
+    """Write rows of plain values as a table; the nested columns are left out of CSV."""
     import pyarrow as pa
 
     flat = kind_of(out) == "csv"
@@ -180,7 +180,7 @@ def write_rows(rows: list[dict[str, Any]], out: str, *, nested: tuple[str, ...] 
 
 
 def _textual(row: dict[str, Any]) -> dict[str, Any]:
-    """Values of events are of several types, which a column cannot be: they are written as texts."""
+    """The row with event values as text, since a column can have one type only."""
     for mapping in row.get("mappings", ()):
         for pair in mapping["correspondences"]:
             pair["value"] = str(pair["value"])
@@ -188,14 +188,14 @@ def _textual(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def write_table(table: pa.Table, out: str) -> None:
-    """A table as the suffix of its path says."""
+    """Write a table in the format that the path's suffix names."""
     import msgspec
     import pyarrow.csv as pa_csv
     import pyarrow.parquet as pq
 
     kind = kind_of(out)
     if kind == "csv" and "why" in table.schema.names:
-        raise BuildError("CSV has no room for reasons", hint="--out with .jsonl or .parquet")
+        raise BuildError("CSV cannot hold the reasons of --explain", hint="write .jsonl or .parquet")
     with whole_file(out) as file:
         if kind == "parquet":
             pq.write_table(table, file)

@@ -1,4 +1,4 @@
-"""Words of subscriptions that no space knows: reported when subscribed, not after a day without matches."""
+"""Reports words of subscriptions that no space knows, before events are read."""
 
 from __future__ import annotations
 
@@ -14,22 +14,24 @@ _SHOWN = 10
 
 
 def report_unknown(interests: Iterable[Subscription], spaces: Sequence[str]) -> None:
-    """A line for each unknown word that is compared by meaning, with the nearest known one."""
+    """Print a line for each unknown word that is compared by meaning, with the nearest known words."""
     if not spaces:
         return
     from likewise.cli.reading.spaces import open_spaces
     from likewise.semantics import unknown_words
 
-    found = unknown_words(terms_by_meaning(interests), open_spaces(list(spaces)))
-    for word, near in list(found.items())[:_SHOWN]:
-        known = f"nearest known: {', '.join(near)}; " if near else ""
-        errors.print(f"{word}: unknown; {known}other words for it help", markup=False, soft_wrap=True)
-    if len(found) > _SHOWN:
-        errors.print(f"… and {len(found) - _SHOWN:,} more unknown words")
+    unknown = unknown_words(terms_by_meaning(interests), open_spaces(list(spaces)))
+    for word, near in list(unknown.items())[:_SHOWN]:
+        known = f"did you mean {' or '.join(near)}? " if near else ""
+        errors.print(
+            f"note: {word!r} is an unknown word: {known}--glossary can explain it", markup=False, soft_wrap=True
+        )
+    if len(unknown) > _SHOWN:
+        errors.print(f"… and {len(unknown) - _SHOWN:,} more unknown words")
 
 
 def terms_by_meaning(interests: Iterable[Subscription]) -> list[str]:
-    """The attributes and values that subscriptions compare by meaning."""
+    """The attributes and values that are marked with `~`."""
     terms: list[str] = []
     for profile in _profiles(interests):
         for predicate in profile.predicates:

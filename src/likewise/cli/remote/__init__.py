@@ -1,1 +1,1 @@
-"""What commands share that speak to a broker or to the nodes of a federation."""
+"""Shared code of the commands that connect to a broker or a federation."""

@@ -1,4 +1,4 @@
-"""What the broker's commands share: the options that say which broker, and how arrivals are shown."""
+"""Shared code of the broker's commands: connection options, and how events and notifications are printed."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from likewise.errors import InputError
 if TYPE_CHECKING:
     from likewise.broker import Arrival, BrokerClient
 
-Url = Annotated[str, typer.Option(help="The broker.", envvar="LIKEWISE_URL", show_default="this machine")]
+Url = Annotated[str, typer.Option(help="URL of the broker.", envvar="LIKEWISE_URL")]
 Token = Annotated[
     str | None,
-    typer.Option(help="A token; for a broker of yours on this machine it is found.", envvar="LIKEWISE_TOKEN"),
+    typer.Option(help="Access token; that of your own broker on this machine is found.", envvar="LIKEWISE_TOKEN"),
 ]
-Namespace = Annotated[str | None, typer.Option(help="The namespace, for a token of all namespaces.")]
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON document a line.")]
+Namespace = Annotated[str | None, typer.Option(help="Namespace, if the token is valid for all.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document a line.")]
 Count = Annotated[int | None, typer.Option(help="Stop after this many.", min=1)]
 Timeout = Annotated[float | None, typer.Option(help="Stop after this many seconds.", min=0)]
 URL = "http://127.0.0.1:8420"
 
 
 def connect(url: str, token: str | None, namespace: str | None) -> BrokerClient:
-    """A client of the chosen broker."""
+    """A client of the broker at a URL."""
     from likewise.broker import BrokerClient
 
     return BrokerClient(url, token=token, namespace=namespace)
 
 
 def attributes_line(event: dict[str, Any]) -> str:
-    """An event in one line.
+    """The attributes of an event in one line.
 
     >>> attributes_line({"attributes": {"type": "parking", "slot": [1, 2]}})
     'type: parking, slot: 1 | 2'
@@ -52,16 +52,16 @@ def arrival_line(arrival: Arrival) -> str:
 
 
 def moment(text: str) -> datetime:
-    """A time as people write it."""
+    """An ISO 8601 time, in UTC unless it names a zone."""
     try:
-        found = datetime.fromisoformat(text)
+        time = datetime.fromisoformat(text)
     except ValueError:
-        raise InputError(f"{text!r} is no time", source="<option>", hint="such as 2026-01-01T10:00:00Z") from None
-    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+        raise InputError(f"{text!r} is not a time", source="<option>", hint="such as 2026-01-01T10:00:00Z") from None
+    return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
 
 
 def event_of_words(words: Iterable[str]) -> dict[str, Any]:
-    """An event from `name=value` arguments; numbers and true or false are taken as such.
+    """An event from `name=value` arguments; numbers and booleans are recognised.
 
     >>> event_of_words(["type=car park", "slots=3", "open=true"])
     {'attributes': {'type': 'car park', 'slots': 3, 'open': True}}
@@ -70,7 +70,9 @@ def event_of_words(words: Iterable[str]) -> dict[str, Any]:
     for word in words:
         name, sign, value = word.partition("=")
         if not sign or not name.strip():
-            raise InputError(f"{word!r} is no attribute", source="<argument>", hint="such as type=parking slots=3")
+            raise InputError(
+                f"{word!r} is not an attribute", source="<argument>", hint="write name=value, such as slots=3"
+            )
         attributes[name.strip()] = _value(value.strip())
     return {"attributes": attributes}
 
@@ -80,15 +82,15 @@ def _value(text: str) -> str | bool | int | float:
         return text == "true"
     for kind in (int, float):
         try:
-            found = kind(text)
+            number = kind(text)
         except ValueError:
             continue
-        return found if text.lower().lstrip("+-") not in ("nan", "inf", "infinity") else text
+        return number if text.lower().lstrip("+-") not in ("nan", "inf", "infinity") else text
     return text
 
 
 def chunks(lines: Iterable[bytes], size: int) -> Iterator[list[bytes]]:
-    """Lines in groups."""
+    """Lines in lists of at most `size`."""
     group: list[bytes] = []
     for line in lines:
         group.append(line)

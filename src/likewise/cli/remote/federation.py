@@ -1,4 +1,4 @@
-"""Publishing and subscribing through the nodes of a federation."""
+"""Publishes and subscribes through the nodes of a federation."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 Nodes = Annotated[
     list[str] | None,
-    typer.Option("--node", metavar="HOST:PORT", help="A node of a federation; repeat it for others to try."),
+    typer.Option("--node", metavar="HOST:PORT", help="Node of a federation; repeat it to name alternatives."),
 ]
-State = Annotated[Path | None, typer.Option(help="Folder with this client's certificate, for --node.")]
+State = Annotated[Path | None, typer.Option(help="With --node: folder with this client's certificate.")]
 
 WINDOW = 1000
-"""Events under way at most."""
+"""Most events that wait for an acknowledgement."""
 
 
 async def until_signal(work: Any) -> None:
-    """Run until a signal asks to end, then end in order."""
+    """Run until Ctrl-C or SIGTERM, then cancel in order."""
     task = asyncio.ensure_future(work)
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, task.cancel)
@@ -39,23 +39,23 @@ async def until_signal(work: Any) -> None:
 
 
 def folder_of(state: Path | None) -> Path:
-    """The folder of the client's certificate."""
+    """The folder of the client's certificate, or an error if it is not given."""
     if state is None:
-        raise BuildError("a client of a federation needs a certificate", hint="give --state DIR")
+        raise BuildError("--node needs a certificate", hint="give --state DIR, made by `likewise node init`")
     return state
 
 
-def _say(text: str) -> None:
+def _report(text: str) -> None:
     errors.print(text, style="dim", markup=False)
 
 
 async def publish_lines(lines: Iterable[bytes], addresses: list[str], *, state: Path | None, restamp: bool) -> int:
-    """Publish events; gives how many there were when all are acknowledged."""
+    """Publish events, wait until all are acknowledged and return their number."""
     from likewise.events import Event, decode_line
     from likewise.overlay.net import OverlayClient
 
     count = 0
-    async with OverlayClient(addresses, state=folder_of(state), on_wait=_say) as client:
+    async with OverlayClient(addresses, state=folder_of(state), on_wait=_report) as client:
         waiting: list[asyncio.Future[None]] = []
         for line in lines:
             event = decode_line(line)
@@ -72,14 +72,14 @@ async def publish_lines(lines: Iterable[bytes], addresses: list[str], *, state: 
 async def follow(
     source: str, addresses: list[str], *, state: Path | None, count: int | None, timeout: float | None, as_json: bool
 ) -> None:
-    """Subscribe, and show reports until there were enough."""
+    """Subscribe and print reports until the count or the timeout is reached."""
     from likewise.language import parse
     from likewise.overlay.net import OverlayClient
 
-    names = [each.name for each in parse(source)]
+    names = [subscription.name for subscription in parse(source)]
     show = _as_json if as_json else _as_text
     queue: asyncio.Queue[tuple[str, Report]] = asyncio.Queue()
-    async with OverlayClient(addresses, state=folder_of(state), on_wait=_say) as client:
+    async with OverlayClient(addresses, state=folder_of(state), on_wait=_report) as client:
         ids = {name: await client.subscribe(source, name) for name in names}
         errors.print(f"following {', '.join(ids)}", markup=False)
         tasks = [asyncio.create_task(_collect(client.reports(number), name, queue)) for name, number in ids.items()]
@@ -104,7 +104,11 @@ async def _collect(reports: Any, name: str, queue: asyncio.Queue[tuple[str, Repo
 
 def _members(report: Report) -> list[dict[str, Any]]:
     return [
-        {"role": role, "id": event.id, "attributes": {name: _plain(found) for name, found in event.attributes.items()}}
+        {
+            "role": role,
+            "id": event.id,
+            "attributes": {name: _plain(values) for name, values in event.attributes.items()},
+        }
         for role, event in zip(report.names, report.events, strict=True)
     ]
 
@@ -114,8 +118,8 @@ def _plain(values: Any) -> Any:
 
 
 def _as_text(name: str, report: Report) -> None:
-    shown = "  and  ".join(f"{one['role']}: {attributes_line(one) or 'time'}" for one in _members(report))
-    typer.echo(f"{name}  {report.probability:.2f}  {shown}")
+    members = (f"{member['role']}: {attributes_line(member) or 'time'}" for member in _members(report))
+    typer.echo(f"{name}  {report.probability:.2f}  {'  and  '.join(members)}")
 
 
 def _as_json(name: str, report: Report) -> None:

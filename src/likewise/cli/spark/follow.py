@@ -48,7 +48,7 @@ class ReportedBatches:
         started = time.monotonic()
         for tried in itertools.count(1):
             query = job.start()
-            while query.isActive and not ending.wanted and (seconds is None or self.seconds < seconds):
+            while query.isActive and not ending.requested and (seconds is None or self.seconds < seconds):
                 self._batches(query)
                 self._greet(query)
                 time.sleep(_POLL)
@@ -56,7 +56,7 @@ class ReportedBatches:
             failure = query.exception()
             query.stop()
             self._batches(query)
-            if failure is None or ending.wanted:
+            if failure is None or ending.requested:
                 return
             if tried == _TRIES or not any(each in str(failure) for each in _UNPREPARED):
                 raise _failed(str(failure), self.log)

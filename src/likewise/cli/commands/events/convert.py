@@ -1,4 +1,4 @@
-"""`likewise convert`: tables and events of one format as events of another."""
+"""`likewise convert`: turn tables and records into events, or events into another format."""
 
 from __future__ import annotations
 
@@ -22,19 +22,21 @@ def register(app: typer.Typer) -> None:
 
 @grouped
 def convert(
-    source: Annotated[str, typer.Argument(metavar="FILE", help="A table, records or events, or - for stdin.")],
+    source: Annotated[str, typer.Argument(metavar="FILE", help="Table, records or events, or - for stdin.")],
     *,
     out: Annotated[str, typer.Option(help="File to write, or - for stdout.")],
-    to: Annotated[str, typer.Option(help="jsonl, json, cloudevents, cloudevents-batch, ntriples or turtle.")] = "jsonl",
+    to: Annotated[
+        str, typer.Option(help="Format to write: jsonl, json, cloudevents, cloudevents-batch, ntriples or turtle.")
+    ] = "jsonl",
     table: Annotated[bool, typer.Option("--table", help="The same as --format csv.")] = False,
     records: Records,
     dead_letters: DeadLetters = None,
-    as_json: Annotated[bool, typer.Option("--json", help="The count as one JSON line.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the counts as one JSON document.")] = False,
 ) -> None:
-    """Make events of a table or of flat records, or write events in another format.
+    """Turn a table or flat records into events, or write events in another format.
 
-    Every row becomes an event, every column an attribute with the header's name. Numbers, booleans and timestamps are
-    known by their look; an empty cell says nothing. Without options, the fields of id and time are guessed and shown.
+    Every row becomes an event and every column an attribute. Numbers, booleans and times are recognised; empty cells
+    are left out. Without options, the fields of id and time are guessed, and the guess is shown.
 
     Example: `likewise convert readings.csv --time measured_at --add type=temperature --out events.jsonl`
     """
@@ -45,7 +47,7 @@ def convert(
     rejects = Rejects(dead_letters)
     records = replace(records, format="csv") if table else records
     events = chain.from_iterable(event_batches(source, rejects, records=records))
-    # A mistake that shows with the first row leaves what stands in the place to write to.
+    # Read one event before opening the output, so that an early mistake does not overwrite it.
     first = list(islice(events, 1))
     count = write_events(chain(first, events), out, format=to)
     if as_json:

@@ -1,4 +1,4 @@
-"""`likewise themes`: theme tags for an event file or a subscription."""
+"""`likewise themes`: suggest theme tags for events or a subscription."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from likewise.semantics import Suggestion
 
 ENOUGH = 100_000
-"""Events that are read: more of the same file say nothing new."""
+"""Events that are read, at most: more of the same file change nothing."""
 
 
 def register(app: typer.Typer) -> None:
@@ -36,19 +36,21 @@ def themes(
     *,
     records: Records,
     subscription: Annotated[str | None, typer.Option(help="Text of a subscription, instead of events.")] = None,
-    space: Annotated[str | None, typer.Option(help="Space by name or path.")] = None,
-    limit: Annotated[int, typer.Option("-n", "--limit", min=1, help="So many tags.")] = 8,
+    space: Annotated[str | None, typer.Option(help="Space by name or path. [default: wordnet]")] = None,
+    limit: Annotated[int, typer.Option("-n", "--limit", min=1, help="Number of tags.")] = 8,
     dead_letters: DeadLetters = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Suggest theme tags for events or a subscription, and say why.
+    """Suggest theme tags for events or a subscription, with reasons.
+
+    Tags say what an event or a subscription is about; the approach `thematic` compares words within them.
 
     Example: `likewise themes --subscription "{type = energy usage~, device~ = laptop~}"`
     """
     from likewise.semantics import suggest_themes
 
     if (events is None) == (subscription is None):
-        raise BuildError("give an event file or --subscription, one of them", hint="likewise themes events.jsonl")
+        raise BuildError("give either a file of events or --subscription", hint="likewise themes events.jsonl")
     guard(
         reads={"EVENTS": events, "--mapping": records.mapping},
         writes={"--dead-letters": dead_letters, "--save-mapping": records.save_mapping},
@@ -56,26 +58,26 @@ def themes(
     rejects = Rejects(dead_letters)
     terms = _event_terms(events, rejects, records) if events is not None else _subscription_terms(subscription or "")
     (opened,) = open_spaces([space] if space else None)
-    _tell(suggest_themes(opened, terms, limit=limit), opened.name, len(terms), as_json=as_json)
+    _show(suggest_themes(opened, terms, limit=limit), opened.name, len(terms), as_json=as_json)
     rejects.conclude()
 
 
-def _tell(found: Sequence[Suggestion], space: str, known: int, *, as_json: bool) -> None:
+def _show(suggestions: Sequence[Suggestion], space: str, terms: int, *, as_json: bool) -> None:
     if as_json:
         tags = [
             {"tag": s.tag, "covers": s.covers, "background": s.background, "terms": s.terms, "concepts": s.concepts}
-            for s in found
+            for s in suggestions
         ]
-        print_json({"space": space, "terms": known, "tags": tags})
+        print_json({"space": space, "terms": terms, "tags": tags})
         return
-    if not found:
-        errors.print(f"none of the {known} terms is known in the space {space}", markup=False)
+    if not suggestions:
+        errors.print(f"none of the {terms} terms is known in the space {space}", markup=False)
         return
-    output.print("{" + ", ".join(each.tag for each in found) + "}", markup=False, style="bold")
-    for each in found:
-        share = f"keeps {each.covers:.0%} of the meaning in {each.background:.1%} of the space"
-        why = f"near {', '.join(each.terms)}; as in {' · '.join(each.concepts)}"
-        output.print(f"  {each.tag:<16} {share}; {why}", markup=False, soft_wrap=True)
+    output.print("{" + ", ".join(suggestion.tag for suggestion in suggestions) + "}", markup=False, style="bold")
+    for suggestion in suggestions:
+        share = f"keeps {suggestion.covers:.0%} of the meaning in {suggestion.background:.1%} of the space"
+        why = f"near {', '.join(suggestion.terms)}; as in {' · '.join(suggestion.concepts)}"
+        output.print(f"  {suggestion.tag:<16} {share}; {why}", markup=False, soft_wrap=True)
 
 
 def _event_terms(source: str, rejects: Rejects, records: Records) -> Counter[str]:
@@ -106,4 +108,4 @@ def _profiles(subscription: Subscription) -> Iterator[Profile]:
     if isinstance(subscription.body, Profile):
         yield subscription.body
     else:
-        yield from (each.profile for each in members(subscription.body.root) if isinstance(each, Member))
+        yield from (leaf.profile for leaf in members(subscription.body.root) if isinstance(leaf, Member))

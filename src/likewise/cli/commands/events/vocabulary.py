@@ -1,4 +1,4 @@
-"""`likewise vocabulary`: the words of a stream, for those who must score alike."""
+"""`likewise vocabulary`: collect the words of a stream, so that all users of the file get the same scores."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def vocabulary(
     *,
     records: Records,
     out: Annotated[Path | None, typer.Option(help="File to write, for `likewise match --background`.")] = None,
-    limit: Annotated[int, typer.Option(min=1, help="Keep so many terms, those that most events say.")] = 2000,
+    limit: Annotated[int, typer.Option(min=1, help="Keep this many of the most frequent terms.")] = 2000,
     dead_letters: DeadLetters = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Collect the words of a stream: the background to rank by.
+    """Collect the words of a stream, as background knowledge for matching.
 
-    They are attributes and text values, and make the default approach surer (`likewise match --background`).
-    Some hundred events are enough. Everyone who holds the same version scores alike.
+    These are attributes and text values. With `likewise match --background` they make scores more reliable; the same
+    file gives the same scores everywhere. A few hundred events are enough.
 
     Example: `likewise vocabulary events.jsonl --out words.txt`
     """
@@ -48,8 +48,8 @@ def vocabulary(
         writes={"--out": out, "--dead-letters": dead_letters, "--save-mapping": records.save_mapping},
     )
     rejects = Rejects(dead_letters)
-    said = (event for batch in event_batches(events, rejects, records=records) for event in batch)
-    words = Competitors.from_events(said, limit=limit)
+    sample = (event for batch in event_batches(events, rejects, records=records) for event in batch)
+    words = Competitors.from_events(sample, limit=limit)
     if out is not None:
         write_whole(out, words.to_text())
     if as_json:
@@ -63,7 +63,7 @@ def vocabulary(
 
 
 def read_background(path: Path) -> Competitors | Background:
-    """The vocabulary in a file, its version checked; or the first events of a file of events."""
+    """Read a vocabulary and check its version; or the first events, if it is a file of events."""
     from likewise.events import read_events
     from likewise.matching import Background
     from likewise.semantics import Competitors

@@ -1,4 +1,4 @@
-"""`likewise history`: look back at what a broker stored and found, and why."""
+"""`likewise history`: show past events and notifications of a broker, or explain one."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ def history(
     what: Annotated[str | None, typer.Argument(help="`events`, `notifications`, or the id of a notification.")] = None,
     *,
     subscription: Annotated[list[str] | None, typer.Option(help="Only of this subscription; may be repeated.")] = None,
-    why: Annotated[str | None, typer.Option(help="An event's id: why it answers the subscription, or why not.")] = None,
-    since: Annotated[str | None, typer.Option(help="From this time on.")] = None,
-    until: Annotated[str | None, typer.Option(help="Before this time.")] = None,
-    limit: Annotated[int, typer.Option(help="At most this many; 0 gives all.", min=0)] = 20,
-    oldest: Annotated[bool, typer.Option(help="The oldest first.")] = False,
+    why: Annotated[
+        str | None, typer.Option(help="Id of an event: explain why it matches the subscription, or why not.")
+    ] = None,
+    since: Annotated[str | None, typer.Option(help="From this time on (ISO 8601).")] = None,
+    until: Annotated[str | None, typer.Option(help="Before this time (ISO 8601).")] = None,
+    limit: Annotated[int, typer.Option(help="Show at most this many; 0 shows all.", min=0)] = 20,
+    oldest: Annotated[bool, typer.Option(help="Show the oldest first.")] = False,
     url: Url = URL,
     token: Token = None,
     namespace: Namespace = None,
@@ -34,7 +36,7 @@ def history(
     """
     with connect(url, token, namespace) as client:
         if why is not None:
-            names = subscription or [one["name"] for one in client.all_subscriptions()]
+            names = subscription or [stored["name"] for stored in client.all_subscriptions()]
             for name in names:
                 _explain(client.why(why, name), as_json=as_json)
             return
@@ -49,30 +51,30 @@ def history(
         kind = "events" if what == "events" else "notifications"
         if kind == "notifications":
             options["subscription"] = subscription or ()
-        for one in client.pages(kind, newest=not oldest, limit=limit or None, **options):
+        for entry in client.pages(kind, newest=not oldest, limit=limit or None, **options):
             shown += 1
             if as_json:
-                print_json(one if kind == "notifications" else _event(one))
+                print_json(entry if kind == "notifications" else _event(entry))
             else:
-                output.print(_line(kind, one), markup=False, soft_wrap=True)
+                output.print(_line(kind, entry), markup=False, soft_wrap=True)
     if not shown and not as_json:
         errors.print(f"{counted(0, kind[:-1])} yet", markup=False)
 
 
-def _explain(found: dict[str, Any], *, as_json: bool) -> None:
+def _explain(explanation: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
-        print_json(found)
+        print_json(explanation)
     else:
-        output.print(found["text"], markup=False, soft_wrap=True)
+        output.print(explanation["text"], markup=False, soft_wrap=True)
 
 
-def _event(one: dict[str, Any]) -> dict[str, Any]:
-    """An event as other commands read it, without its place in the log."""
-    return {name: one[name] for name in ("id", "time", "end", "theme", "attributes") if name in one}
+def _event(entry: dict[str, Any]) -> dict[str, Any]:
+    """An event in the format that other commands read, without its position in the log."""
+    return {name: entry[name] for name in ("id", "time", "end", "theme", "attributes") if name in entry}
 
 
-def _line(kind: str, one: dict[str, Any]) -> str:
+def _line(kind: str, entry: dict[str, Any]) -> str:
     if kind == "events":
-        return f"{one['position']}  {one['time']}  {one['id']}  {attributes_line(one)}"
-    events = "  then  ".join(map(attributes_line, one["events"]))
-    return f"{one['id']}  {one['subscription']}  {one['score']:.2f}  {events}"
+        return f"{entry['position']}  {entry['time']}  {entry['id']}  {attributes_line(entry)}"
+    events = "  then  ".join(map(attributes_line, entry["events"]))
+    return f"{entry['id']}  {entry['subscription']}  {entry['score']:.2f}  {events}"

@@ -1,4 +1,4 @@
-"""`likewise node`: a broker of a federation, and the certificates of its members."""
+"""`likewise node`: run a node of a federation, and create the certificates of its members."""
 
 from __future__ import annotations
 
@@ -28,23 +28,25 @@ def node(
     context: typer.Context,
     *,
     meaning: MeaningOptions,
-    listen: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Where this node listens.")] = None,
+    listen: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Address to listen on (required).")] = None,
     join: Annotated[
-        list[str] | None, typer.Option(metavar="HOST:PORT", help="A node of the federation; may be repeated.")
+        list[str] | None,
+        typer.Option(metavar="HOST:PORT", help="Address of a node to join; may be repeated."),
     ] = None,
     state: Annotated[Path, typer.Option(help="Folder with the node's certificate.")] = Path("node"),
-    copies: Annotated[int, typer.Option(min=0, help="Neighbours that hold copies of what this node holds.")] = 2,
+    copies: Annotated[int, typer.Option(min=0, help="Number of neighbours that keep a copy of this node's state.")] = 2,
 ) -> None:
-    """Run a broker of a federation; `publish` and `subscribe` with --node go through it.
+    """Run a node of a federation; `publish --node` and `subscribe --node` connect to it.
 
-    All nodes of a federation need the same options of meaning: the node at which an event enters decides what it is.
+    First create certificates with `likewise node init`. All nodes need the same options of meaning, since the node at
+    which an event enters matches it.
 
     Example: `likewise node --listen 127.0.0.1:7002 --join 127.0.0.1:7001 --state node2`
     """
     if context.invoked_subcommand is not None:
         return
     if listen is None:
-        raise BuildError("a node needs an address", hint="give --listen 127.0.0.1:7001")
+        raise BuildError("--listen is missing", hint="give an address, such as --listen 127.0.0.1:7001")
     from likewise.matching import Matcher
     from likewise.overlay import MatchingClassifier, NodeSettings
     from likewise.overlay.net import run_node
@@ -68,11 +70,11 @@ def node(
 
 def init(
     *,
-    federation: Annotated[Path, typer.Option(help="Folder of the federation's authority; made if it is not there.")],
+    federation: Annotated[Path, typer.Option(help="Folder of the certificate authority; created the first time.")],
     state: Annotated[list[Path], typer.Option(help="Folder for a new certificate; may be repeated.")],
     as_json: Json = False,
 ) -> None:
-    """Make the certificates of nodes and clients, and the federation itself the first time.
+    """Create the certificates of nodes and clients, and the federation's certificate authority the first time.
 
     Example: `likewise node init --federation fed --state node1 --state node2 --state client`
     """
@@ -80,8 +82,8 @@ def init(
 
     if not (federation / "ca.pem").exists():
         init_authority(federation)
-    made = {str(folder): init_node(folder, federation).hex() for folder in state}
+    ids = {str(folder): init_node(folder, federation).hex() for folder in state}
     if as_json:
-        print_json(made)
+        print_json(ids)
     else:
-        typer.echo("\n".join(f"{folder}: {name}" for folder, name in made.items()))
+        typer.echo("\n".join(f"{folder}: {name}" for folder, name in ids.items()))

@@ -1,4 +1,4 @@
-"""`likewise overlay`: see how a pattern is spread, what nodes do, and what a simulated federation does."""
+"""`likewise overlay`: show how a pattern is decomposed, what nodes do, and simulate a federation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Add the `overlay` commands."""
-    group = typer.Typer(help="See a federation of brokers: how patterns are spread over it, and what it does.")
+    group = typer.Typer(help="Inspect or simulate a federation: how patterns are decomposed, what nodes do.")
     group.command("explain")(explain)
     group.command("status")(status)
     group.command("simulate")(simulate)
@@ -24,12 +24,12 @@ def register(app: typer.Typer) -> None:
 
 
 def explain(
-    pattern: Annotated[str, typer.Argument(help="A subscription, or the path of a file of subscriptions.")],
+    pattern: Annotated[str, typer.Argument(help="Pattern as text, or a file of subscriptions.")],
     *,
-    spread: Annotated[bool, typer.Option(help="Split patterns over the attribute that their members share.")] = True,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+    spread: Annotated[bool, typer.Option(help="Partition patterns by the attribute that their members share.")] = True,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Show the members of a pattern, and which rendezvous each has.
+    """Show how a pattern is decomposed: its members and the rendezvous of each.
 
     Example: `likewise overlay explain "{kind = smoke} and {kind = heat} within 5 minutes"`
     """
@@ -39,8 +39,8 @@ def explain(
 
     path = Path(pattern)
     subscriptions = parse(path.read_text() if len(pattern) < 200 and path.is_file() else pattern)
-    known = {each.name: each for each in subscriptions}
-    trees = {each.name: decompose(each, known, spread=spread) for each in subscriptions}
+    known = {subscription.name: subscription for subscription in subscriptions}
+    trees = {name: decompose(subscription, known, spread=spread) for name, subscription in known.items()}
     if as_json:
         print_json([{"name": name, **summary_of(tree), "lines": explain_tree(tree)} for name, tree in trees.items()])
         return
@@ -51,20 +51,20 @@ def explain(
 
 def status(
     *,
-    node: Annotated[list[str], typer.Option("--node", metavar="HOST:PORT", help="A node; may be repeated.")],
+    node: Annotated[list[str], typer.Option("--node", metavar="HOST:PORT", help="Node to ask; may be repeated.")],
     state: Annotated[Path, typer.Option(help="Folder with a certificate of the federation.")],
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Show what nodes know and do: ring, topics, composites, traffic.
+    """Show the state of nodes: neighbours in the ring, topics, composites, traffic.
 
     Example: `likewise overlay status --node 127.0.0.1:7001 --state client`
     """
-    found = [asyncio.run(_status(address, state)) for address in node]
+    answers = [asyncio.run(_status(address, state)) for address in node]
     if as_json:
-        print_json(found)
+        print_json(answers)
         return
-    for each in found:
-        _show_status(each)
+    for answer in answers:
+        _show_status(answer)
 
 
 async def _status(address: str, state: Path) -> dict[str, Any]:
@@ -74,31 +74,31 @@ async def _status(address: str, state: Path) -> dict[str, Any]:
         return await client.status()
 
 
-def _show_status(found: dict[str, Any]) -> None:
-    output.print(f"{found['address']}  id {found['id'][:8]}  {'in the ring' if found['joined'] else 'joining'}")
-    neighbours = ", ".join(f"{each['address']} ({each['id']})" for each in found["neighbours"])
+def _show_status(status: dict[str, Any]) -> None:
+    output.print(f"{status['address']}  id {status['id'][:8]}  {'in the ring' if status['joined'] else 'joining'}")
+    neighbours = ", ".join(f"{neighbour['address']} ({neighbour['id']})" for neighbour in status["neighbours"])
     output.print(f"  neighbours: {neighbours or 'none'}")
-    output.print(f"  catalogue of {found['catalogue']} topics; leads {found['led']} keys, copies of {found['copies']}")
-    for each in found["composites"]:
-        awaited = ", ".join(f"{how}: {count} awaited" for how, count in each["awaited"].items())
-        output.print(f"  composite {each['key']}: {awaited}")
-    traffic = ", ".join(f"{name} {count:,}" for name, count in sorted((found["counts"] | found["network"]).items()))
-    output.print(f"  under way {found['under way']}; counted: {traffic or 'nothing yet'}")
+    output.print(f"  {status['catalogue']} topics known; leads {status['led']} keys, copies {status['copies']}")
+    for composite in status["composites"]:
+        awaited = ", ".join(f"{how}: {count} awaited" for how, count in composite["awaited"].items())
+        output.print(f"  composite {composite['key']}: {awaited}")
+    traffic = ", ".join(f"{name} {count:,}" for name, count in sorted((status["counts"] | status["network"]).items()))
+    output.print(f"  pending: {status['under way']}; traffic: {traffic or 'none yet'}")
 
 
 def simulate(
     *,
-    nodes: Annotated[int, typer.Option(min=1, help="Nodes of the federation.")] = 100,
-    composites: Annotated[int, typer.Option(min=1, help="Composite subscriptions.")] = 50,
-    events: Annotated[int, typer.Option(min=1, help="Publications, in one simulated minute.")] = 1000,
-    topics: Annotated[int, typer.Option(min=5, help="Topics of which composites and publications are made.")] = 100,
-    churn: Annotated[float, typer.Option(min=0, max=1, help="Share of nodes replaced in a minute.")] = 0.0,
+    nodes: Annotated[int, typer.Option(min=1, help="Number of nodes.")] = 100,
+    composites: Annotated[int, typer.Option(min=1, help="Number of composite subscriptions.")] = 50,
+    events: Annotated[int, typer.Option(min=1, help="Number of events, published in one simulated minute.")] = 1000,
+    topics: Annotated[int, typer.Option(min=5, help="Number of topics of events and subscriptions.")] = 100,
+    churn: Annotated[float, typer.Option(min=0, max=1, help="Share of nodes replaced per minute.")] = 0.0,
     loss: Annotated[float, typer.Option(min=0, max=0.5, help="Share of messages lost.")] = 0.0,
-    seed: Annotated[int, typer.Option(help="Everything follows from it.")] = 1,
-    out: Annotated[Path | None, typer.Option(help="Folder for charts of delays, of load and of messages.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+    seed: Annotated[int, typer.Option(help="Random seed; the same seed gives the same run.")] = 1,
+    out: Annotated[Path | None, typer.Option(help="Folder for charts of delays, load and messages.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Run a federation in this process, with faults on order, and count messages, hops and reports.
+    """Simulate a federation in this process, with churn and message loss, and count messages, hops and reports.
 
     Example: `likewise overlay simulate --nodes 200 --churn 0.05 --out charts`
     """
@@ -117,24 +117,24 @@ def simulate(
         compare=True,
         seed=seed,
     )
-    found = play_trial(trial, progress=lambda text: errors.print(text, style="dim"))
-    drawn = [] if out is None else _draw(found, out)
+    outcome = play_trial(trial, progress=lambda text: errors.print(text, style="dim"))
+    charts = [] if out is None else _draw(outcome, out)
     if as_json:
-        print_json(found.figures | ({"charts": [str(path) for path in drawn]} if drawn else {}))
+        print_json(outcome.figures | ({"charts": [str(path) for path in charts]} if charts else {}))
         return
-    for name, value in found.figures.items():
+    for name, value in outcome.figures.items():
         output.print(f"{name:<31}{value:,.2f}" if isinstance(value, float) else f"{name:<31}{value:,}")
-    for path in drawn:
+    for path in charts:
         output.print(f"wrote {path}", markup=False)
 
 
-def _draw(found: TrialOutcome, folder: Path) -> list[Path]:
+def _draw(outcome: TrialOutcome, folder: Path) -> list[Path]:
     from likewise.charts import bars, histogram, save
 
-    kinds = [{"message": name, "sent": count} for name, count in found.messages.items()]
+    kinds = [{"message": name, "sent": count} for name, count in outcome.messages.items()]
     charts = {
-        "delays": histogram(found.delays, title="milliseconds from the last event to its report"),
-        "load": histogram(found.loads, title="events that a node dealt with as a rendezvous"),
+        "delays": histogram(outcome.delays, title="milliseconds from the last event to its report"),
+        "load": histogram(outcome.loads, title="events that a node processed as a rendezvous"),
         "messages": bars(kinds, x="sent", y="message"),
     }
     return [save(spec, folder / f"{name}.png") for name, spec in charts.items()]

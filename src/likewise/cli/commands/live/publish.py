@@ -1,4 +1,4 @@
-"""`likewise publish`: send events to a broker."""
+"""`likewise publish`: publish events to a broker or a federation."""
 
 from __future__ import annotations
 
@@ -25,28 +25,32 @@ def register(app: typer.Typer) -> None:
 
 def publish(
     event: Annotated[
-        list[str] | None, typer.Argument(help="name=value …, or JSON; without it, JSON lines from stdin.")
+        list[str] | None, typer.Argument(help="Event as name=value … or JSON. [default: JSON lines from stdin]")
     ] = None,
     *,
-    file: Annotated[Path | None, typer.Option(help="JSON lines of a file.")] = None,
-    mapping: Annotated[str | None, typer.Option(help="A saved mapping, for flat records.")] = None,
+    file: Annotated[Path | None, typer.Option(help="Publish the JSON lines of this file.")] = None,
+    mapping: Annotated[
+        str | None, typer.Option(help="Name of a mapping that is stored in the broker, for flat records.")
+    ] = None,
     count: Count = None,
-    batch: Annotated[int, typer.Option(help="Events of one request at most.", min=1, max=10_000)] = 500,
-    every: Annotated[float, typer.Option(help="Seconds between events.", min=0)] = 0.0,
+    batch: Annotated[int, typer.Option(help="Most events in one request.", min=1, max=10_000)] = 500,
+    every: Annotated[float, typer.Option(help="Seconds to wait between events.", min=0)] = 0.0,
     url: Url = URL,
     token: Token = None,
     namespace: Namespace = None,
     node: Nodes = None,
     state: State = None,
-    restamp: Annotated[bool, typer.Option("--now", help="With --node: give every event the present time.")] = False,
+    restamp: Annotated[bool, typer.Option("--now", help="With --node: set the time of every event to now.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Publish events; when it ends, they are on the broker's disk, or acknowledged by the nodes of a federation.
+    """Publish events to a broker, or to a federation with --node.
+
+    The command returns when the events are stored on the broker's disk, or acknowledged by the federation.
 
     Example: `likewise publish type='car park' slots=3`
     """
     if event and file is not None:
-        raise InputError("an event and a file", source="<argument>", hint="give one of them")
+        raise InputError("an event and --file exclude each other", source="<argument>", hint="leave one of them out")
     if node:
         lines = _paced(_limited(_lines(event, file), count), every)
         _acknowledged(asyncio.run(publish_lines(lines, node, state=state, restamp=restamp)), as_json=as_json)
@@ -81,7 +85,7 @@ def _acknowledged(count: int, *, as_json: bool) -> None:
 
 
 def _is_live(event: list[str] | None, file: Path | None) -> bool:
-    """Lines typed or piped one by one are sent one by one."""
+    """Whether lines are typed in a terminal, so that each is sent at once."""
     return not event and file is None and sys.stdin.isatty()
 
 
@@ -112,7 +116,7 @@ def _report(answer: dict[str, Any], *, as_json: bool) -> int:
     if as_json:
         print_json(answer)
     else:
-        for flaw in answer["rejected"]:
-            hint = f"\n  hint: {flaw['hint']}" if flaw.get("hint") else ""
-            errors.print(f"error: event {flaw['index'] + 1}: {flaw['reason']}{hint}", style="red", markup=False)
+        for bad in answer["rejected"]:
+            hint = f"\n  hint: {bad['hint']}" if bad.get("hint") else ""
+            errors.print(f"error: event {bad['index'] + 1}: {bad['reason']}{hint}", style="red", markup=False)
     return int(answer["rejected_count"])

@@ -31,49 +31,58 @@ def register(app: typer.Typer) -> None:
 
 def serve(
     *,
-    folder: Annotated[Path | None, typer.Option(help="Where data is kept.", envvar="LIKEWISE_BROKER")] = None,
-    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="The port to listen on; 0 takes a free one.")] = 8420,
-    database: Annotated[
-        str | None, typer.Option(help="A PostgreSQL URL instead of SQLite in the folder.", envvar="LIKEWISE_DATABASE")
+    folder: Annotated[
+        Path | None,
+        typer.Option(help="Folder for the data. [default: in the user's data folder]", envvar="LIKEWISE_BROKER"),
     ] = None,
-    without_tokens: Annotated[bool, typer.Option("--open", help="Serve without tokens, on this machine only.")] = False,
-    space: Annotated[list[str] | None, typer.Option(help="A space for `~`; several may be given.")] = None,
-    approach: Annotated[str | None, typer.Option(help="How to match, for all subscriptions.")] = None,
-    lateness: Annotated[str, typer.Option(help="How late events may come for patterns, such as 5m.")] = "0",
-    keep: Annotated[str, typer.Option(help="How long the log keeps events, such as 7d; 0 keeps all.")] = "7d",
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.")] = 8420,
+    database: Annotated[
+        str | None, typer.Option(help="PostgreSQL URL, instead of SQLite in the folder.", envvar="LIKEWISE_DATABASE")
+    ] = None,
+    without_tokens: Annotated[
+        bool, typer.Option("--open", help="Serve without tokens; only on a loopback address.")
+    ] = False,
+    space: Annotated[list[str] | None, typer.Option(help="Space for `~`, by name or path; may be repeated.")] = None,
+    approach: Annotated[str | None, typer.Option(help="Default approach of all subscriptions.")] = None,
+    lateness: Annotated[str, typer.Option(help="How late events may arrive for patterns, such as 5m.")] = "0",
+    keep: Annotated[str, typer.Option(help="How long events are kept, such as 7d; 0 keeps all.")] = "7d",
     keep_size: Annotated[
         str, typer.Option(help="How large the database may grow, such as 10g; 0 sets no limit.")
     ] = "0",
-    rate: Annotated[float | None, typer.Option(help="Events a second that one token may publish.", min=1)] = None,
-    private_webhooks: Annotated[bool, typer.Option(help="Let webhooks go to private addresses.")] = False,
-    mqtt: Annotated[str | None, typer.Option(help="An MQTT broker, such as mqtt://127.0.0.1:1883.")] = None,
+    rate: Annotated[
+        float | None, typer.Option(help="Most events per second that one token may publish.", min=1)
+    ] = None,
+    private_webhooks: Annotated[bool, typer.Option(help="Allow webhooks to private addresses.")] = False,
+    mqtt: Annotated[str | None, typer.Option(help="URL of an MQTT broker, such as mqtt://127.0.0.1:1883.")] = None,
     mqtt_in: Annotated[
-        list[str] | None, typer.Option(help="Topics to read, such as sensors/{building}/{type}; may be repeated.")
+        list[str] | None, typer.Option(help="MQTT topic to read, such as sensors/{building}/{type}; may be repeated.")
     ] = None,
     mqtt_out: Annotated[
-        str | None, typer.Option(help="Topic of notifications, such as likewise/{subscription}.")
+        str | None, typer.Option(help="MQTT topic for notifications, such as likewise/{subscription}.")
     ] = None,
-    mqtt_group: Annotated[str | None, typer.Option(help="Share the topics with others of this group.")] = None,
-    mqtt_retain: Annotated[bool, typer.Option(help="Keep the last notification of each topic.")] = False,
+    mqtt_group: Annotated[
+        str | None, typer.Option(help="Share the MQTT topics with other brokers of this group.")
+    ] = None,
+    mqtt_retain: Annotated[bool, typer.Option(help="Retain the last notification of each MQTT topic.")] = False,
     node: Nodes = None,
     state: State = None,
     certificate: Annotated[Path | None, typer.Option(help="TLS certificate (PEM).")] = None,
     key: Annotated[Path | None, typer.Option(help="TLS key (PEM).")] = None,
-    page: Annotated[bool, typer.Option(help="Serve the page for people on the same port.")] = True,
+    page: Annotated[bool, typer.Option(help="Serve the web page on the same port.")] = True,
     demo: Annotated[
         bool,
-        typer.Option(help="Play a day in a city, without tokens, in a folder of its own unless --folder is given."),
+        typer.Option(help="Play a day in a city, without tokens; in a temporary folder unless --folder is given."),
     ] = False,
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "info",
-    check: Annotated[bool, typer.Option(help="Check settings, database and spaces, and stop.")] = False,
+    check: Annotated[bool, typer.Option(help="Check settings, database and spaces, and exit.")] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="The address, or what --check found, as one JSON line on stdout.")
+        bool, typer.Option("--json", help="Print the address, or the results of --check, as JSON on stdout.")
     ] = False,
 ) -> None:
-    """Run a broker: publish, subscribe, look back, over HTTP and MQTT, with a page to look at.
+    """Run a live broker with HTTP, server-sent events, WebSocket, MQTT, webhooks and a web page.
 
-    Subscribe and publish from another terminal with `likewise subscribe` and `likewise publish`.
+    From another terminal: `likewise subscribe '{type~ = parking~}'` and `likewise publish type='car park'`.
 
     Example: `likewise serve --folder broker --keep 30d`
     """
@@ -107,10 +116,10 @@ def serve(
 
 
 def _federation(nodes: list[str] | None, state: Path | None) -> OverlayEntry | None:
-    """The federation whose entry this broker is."""
+    """The connection to a federation to which the broker forwards its events, if any."""
     if not nodes:
         if state is not None:
-            raise InputError("a certificate needs a federation", source="<option>", hint="--node HOST:PORT")
+            raise InputError("--state needs --node", source="<option>", hint="add --node HOST:PORT")
         return None
     from likewise.overlay.net import OverlayEntry
 
@@ -133,14 +142,14 @@ def _run(settings: BrokerSettings, federation: OverlayEntry | None, *, as_json: 
 
 
 def _demo_folder() -> Path:
-    """A folder that goes away with the process."""
-    found = tempfile.TemporaryDirectory(prefix="likewise-demo-", ignore_cleanup_errors=True)
-    atexit.register(found.cleanup)
-    return Path(found.name)
+    """A temporary folder that is deleted when the process ends."""
+    temporary = tempfile.TemporaryDirectory(prefix="likewise-demo-", ignore_cleanup_errors=True)
+    atexit.register(temporary.cleanup)
+    return Path(temporary.name)
 
 
 def _recordings() -> Recordings | None:
-    """A day of the real streams, where the data sets are."""
+    """A day of recorded streams, if the data sets are there."""
     from likewise.evaluation.datasets.streams import city_recordings
 
     given = os.environ.get("LIKEWISE_DATA")
@@ -154,10 +163,10 @@ def _announce(url: str, settings: BrokerSettings) -> None:
 
     errors.print(f"likewise broker on {url}", markup=False)
     if settings.page:
-        found = f"page: {url}/" if has_page() else "no page: pip install 'likewise[page]'"
-        errors.print(found, markup=False, soft_wrap=True)
+        line = f"page: {url}/" if has_page() else "no page: pip install 'likewise[page]'"
+        errors.print(line, markup=False, soft_wrap=True)
     if not settings.open:
-        errors.print(f"token of the administrator: {settings.token_file}", markup=False, soft_wrap=True)
+        errors.print(f"administrator token: {settings.token_file}", markup=False, soft_wrap=True)
 
 
 def _check(settings: BrokerSettings, *, as_json: bool) -> None:
@@ -166,8 +175,8 @@ def _check(settings: BrokerSettings, *, as_json: bool) -> None:
     if as_json:
         print_json(dict(check_broker(settings)))
         return
-    for what, found in check_broker(settings):
-        typer.echo(f"{what}: {found}")
+    for name, result in check_broker(settings):
+        typer.echo(f"{name}: {result}")
 
 
 def _number(text: str, units: dict[str, int], example: str) -> float:
@@ -176,10 +185,12 @@ def _number(text: str, units: dict[str, int], example: str) -> float:
     >>> _number("5m", _UNITS, "5m"), _number("2g", _SIZES, "2g")
     (300.0, 2147483648.0)
     """
-    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([a-z]?)b?", text.strip().lower())
-    if found is None or found[2] not in units:
-        raise InputError(f"{text!r} is not understood", source="<option>", hint=f"such as {example}")
-    return float(found[1]) * units[found[2]]
+    parts = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([a-z]?)b?", text.strip().lower())
+    if parts is None or parts[2] not in units:
+        known = ", ".join(filter(None, units))
+        hint = f"write a number and a unit ({known}), such as {example}"
+        raise InputError(f"{text!r} is not understood", source="<option>", hint=hint)
+    return float(parts[1]) * units[parts[2]]
 
 
 def _mqtt(
@@ -189,6 +200,8 @@ def _mqtt(
 
     if url is None:
         if topics or output:
-            raise InputError("topics need an MQTT broker", source="<option>", hint="--mqtt mqtt://127.0.0.1:1883")
+            raise InputError(
+                "--mqtt-in and --mqtt-out need --mqtt", source="<option>", hint="--mqtt mqtt://127.0.0.1:1883"
+            )
         return None
     return MqttSettings(url=url, topics=tuple(topics or ()), output=output, group=group, retain=retain)

@@ -1,4 +1,4 @@
-"""`likewise subscribe`: follow subscriptions of a broker, also one made for the moment."""
+"""`likewise subscribe`: follow subscriptions of a broker or a federation."""
 
 from __future__ import annotations
 
@@ -27,12 +27,17 @@ def register(app: typer.Typer) -> None:
 
 def subscribe(
     interest: Annotated[
-        list[str] | None, typer.Argument(help="A subscription's text, or names; all of them by default.")
+        list[str] | None,
+        typer.Argument(help="Subscription as text, or names of stored ones. [default: all stored]"),
     ] = None,
     *,
-    keep: Annotated[bool, typer.Option(help="Keep a subscription that was given as text.")] = False,
-    after: Annotated[str | None, typer.Option(help="Begin after this notification; 0 begins with the oldest.")] = None,
-    score: Annotated[float, typer.Option(help="Notifications of at least this score.", min=0, max=1)] = 0.0,
+    keep: Annotated[
+        bool, typer.Option(help="Keep a subscription that was given as text after the command ends.")
+    ] = False,
+    after: Annotated[
+        str | None, typer.Option(help="Start after the notification with this id; 0 starts with the oldest.")
+    ] = None,
+    score: Annotated[float, typer.Option(help="Show only notifications with at least this score.", min=0, max=1)] = 0.0,
     count: Count = None,
     timeout: Timeout = None,
     url: Url = URL,
@@ -42,9 +47,9 @@ def subscribe(
     state: State = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print notifications as they come, until Ctrl-C, a count or a timeout.
+    """Subscribe, and print notifications as they arrive, until Ctrl-C.
 
-    With --node, they come from a federation; the subscriptions are texts, or the paths of files.
+    With --node, they come from a federation, and subscriptions are given as texts or files.
 
     Example: `likewise subscribe '{type~ = parking~, slots > 0}'`
     """
@@ -59,10 +64,10 @@ def subscribe(
         return
     with connect(url, token, namespace) as client, _followed(client, interest or [], keep=keep) as followed:
         names, is_new = followed
-        # All of a new subscription is new: nothing is lost between making and following it.
+        # A new subscription is read from its start, so that nothing is lost between creating and following it.
         start = "0" if after is None and is_new else after
-        found = client.stream(*names, after=start, score=score, timeout=timeout)
-        for number, arrival in enumerate(found, 1):
+        arrivals = client.stream(*names, after=start, score=score, timeout=timeout)
+        for number, arrival in enumerate(arrivals, 1):
             if as_json:
                 typer.echo(msgspec.json.encode(arrival).decode())
             else:
@@ -72,29 +77,34 @@ def subscribe(
 
 
 def _source(interest: list[str]) -> str:
-    """Subscriptions, given as texts or as files."""
+    """The text of subscriptions that are given as texts or files."""
     if not interest:
-        raise InputError("no subscription", source="<argument>", hint="give its text, or the path of a file")
-    return "\n".join(one if "{" in one or "(" in one else read_text(Path(one)) for one in interest)
+        raise InputError("no subscription is given", source="<argument>", hint="give its text, or the path of a file")
+    return "\n".join(given if _is_text(given) else read_text(Path(given)) for given in interest)
+
+
+def _is_text(given: str) -> bool:
+    """Whether an argument is a subscription's text, not a name or path."""
+    return "{" in given or "(" in given
 
 
 @contextlib.contextmanager
 def _followed(client: BrokerClient, interest: list[str], *, keep: bool) -> Iterator[tuple[list[str], bool]]:
-    """The names to follow, and whether all are new; a text becomes a subscription, which goes again at the end."""
-    texts = [one for one in interest if "{" in one or "(" in one]
-    names = [one for one in interest if one not in texts]
-    made: list[str] = []
+    """The names to follow, and whether all are new; texts are subscribed, and unsubscribed at the end unless kept."""
+    texts = [given for given in interest if _is_text(given)]
+    names = [given for given in interest if given not in texts]
+    created: list[str] = []
     try:
         for text in texts:
-            made += _subscribed(client, text)
+            created += _subscribed(client, text)
         for name in names:
             client.get_subscription(name)
-        shown = ", ".join((*names, *made)) or "all subscriptions"
+        shown = ", ".join((*names, *created)) or "all subscriptions"
         errors.print(f"following {shown}", markup=False)
-        yield [*names, *made], bool(made) and not names
+        yield [*names, *created], bool(created) and not names
     finally:
         if not keep:
-            for name in made:
+            for name in created:
                 with contextlib.suppress(Exception):
                     client.unsubscribe(name)
 
@@ -102,9 +112,9 @@ def _followed(client: BrokerClient, interest: list[str], *, keep: bool) -> Itera
 def _subscribed(client: BrokerClient, text: str) -> list[str]:
     from likewise.language import Subscription, format_subscription, parse
 
-    found = parse(text)
-    given = {one.name: one for one in found}
-    if list(given) == ["s1"] and not text.lstrip().startswith("s1"):
-        one = given["s1"]
-        text = format_subscription(Subscription(f"cli-{secrets.token_hex(3)}", one.body, one.options))
-    return [one["name"] for one in client.subscribe(text)["subscriptions"]]
+    parsed = parse(text)
+    if [subscription.name for subscription in parsed] == ["s1"] and not text.lstrip().startswith("s1"):
+        # A text without a name gets a random one, so that it replaces no other.
+        [unnamed] = parsed
+        text = format_subscription(Subscription(f"cli-{secrets.token_hex(3)}", unnamed.body, unnamed.options))
+    return [stored["name"] for stored in client.subscribe(text)["subscriptions"]]

@@ -1,4 +1,4 @@
-"""`likewise subscriptions`: list, show, add, change and remove the subscriptions of a broker."""
+"""`likewise subscriptions`: list, show, add, change and remove subscriptions of a broker."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from likewise.cli.output import counted, output, print_json
 from likewise.cli.remote.broker import URL, AsJson, Namespace, Token, Url, connect
 from likewise.errors import InputError
 
-Name = Annotated[str, typer.Argument(help="The subscription's name.")]
+Name = Annotated[str, typer.Argument(help="Name of the subscription.")]
 
 
 def register(app: typer.Typer) -> None:
-    group = typer.Typer(help="The subscriptions of a broker.", no_args_is_help=True)
+    group = typer.Typer(help="List, add, change and remove subscriptions of a broker.", no_args_is_help=True)
     for command in (add, replace, pause, resume, remove):
         group.command(command.__name__)(command)
     group.command("list")(list_all)
@@ -34,14 +34,14 @@ def list_all(
     Example: `likewise subscriptions list --tag city`
     """
     with connect(url, token, namespace) as client:
-        found = list(client.all_subscriptions(tag=tag))
-    for one in found:
+        stored = list(client.all_subscriptions(tag=tag))
+    for subscription in stored:
         if as_json:
-            print_json(one)
+            print_json(subscription)
         else:
-            state = "  (paused)" if one["paused"] else ""
-            output.print(f"{one['name']}{state}  {one['text']}", markup=False, soft_wrap=True)
-    if not found and not as_json:
+            state = "  (paused)" if subscription["paused"] else ""
+            output.print(f"{subscription['name']}{state}  {subscription['text']}", markup=False, soft_wrap=True)
+    if not stored and not as_json:
         output.print(
             "no subscriptions yet; add one: likewise subscriptions add 'parking: {type~ = parking~}'", markup=False
         )
@@ -57,40 +57,41 @@ def show(name: Name, url: Url = URL, token: Token = None, namespace: Namespace =
 
 
 def add(
-    text: Annotated[str, typer.Argument(help="The text, or @FILE.")],
+    text: Annotated[str, typer.Argument(help="Text of the subscriptions, or @FILE.")],
     *,
-    tag: Annotated[list[str] | None, typer.Option(help="A tag; several may be given.")] = None,
-    webhook: Annotated[str | None, typer.Option(help="A URL to send notifications to.")] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="Tag of the subscriptions; may be repeated.")] = None,
+    webhook: Annotated[str | None, typer.Option(help="URL to post notifications to.")] = None,
     url: Url = URL,
     token: Token = None,
     namespace: Namespace = None,
     as_json: AsJson = False,
 ) -> None:
-    """Add subscriptions: all of a text or, on an error, none.
+    """Add all subscriptions of a text; on an error, none is added.
 
     Example: `likewise subscriptions add 'parking: {type~ = parking~}' --tag city`
     """
     with connect(url, token, namespace) as client:
-        found = client.subscribe(_text(text), tags=tag or (), webhook=webhook)["subscriptions"]
-    for one in found:
+        added = client.subscribe(_text(text), tags=tag or (), webhook=webhook)["subscriptions"]
+    for subscription in added:
         if as_json:
-            print_json(one)
-        elif one.get("secret"):
-            output.print(f"{one['name']} added; the secret of its webhook: {one['secret']}", markup=False)
+            print_json(subscription)
+        elif subscription.get("secret"):
+            line = f"{subscription['name']} added; the secret of its webhook: {subscription['secret']}"
+            output.print(line, markup=False)
     if not as_json:
-        output.print(f"{counted(len(found), 'subscription')} added", markup=False)
+        output.print(f"{counted(len(added), 'subscription')} added", markup=False)
 
 
 def replace(
     name: Name,
-    text: Annotated[str, typer.Argument(help="The new text, or @FILE.")],
+    text: Annotated[str, typer.Argument(help="New text, or @FILE.")],
     *,
     url: Url = URL,
     token: Token = None,
     namespace: Namespace = None,
     as_json: AsJson = False,
 ) -> None:
-    """Give a subscription a new text; tags and webhook stay.
+    """Replace the text of a subscription; tags and webhook stay.
 
     Example: `likewise subscriptions replace parking '{type~ = garage~}'`
     """
@@ -101,7 +102,7 @@ def replace(
 def pause(
     name: Name, url: Url = URL, token: Token = None, namespace: Namespace = None, as_json: AsJson = False
 ) -> None:
-    """Pause a subscription; a pattern forgets what it holds.
+    """Pause a subscription; a pattern loses its partial instances.
 
     Example: `likewise subscriptions pause parking`
     """
@@ -135,11 +136,11 @@ def remove(
         output.print(f"{name} removed", markup=False)
 
 
-def _show(one: dict[str, Any], *, as_json: bool) -> None:
+def _show(subscription: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
-        print_json(one)
+        print_json(subscription)
         return
-    for key, value in one.items():
+    for key, value in subscription.items():
         if value not in (None, [], ""):
             output.print(f"{key}: {value}", markup=False, soft_wrap=True)
 
@@ -148,5 +149,5 @@ def _text(text: str) -> str:
     from likewise.cli.reading.input import read_text
 
     if text == "@":
-        raise InputError("no file after @", source="<argument>", hint="@subscriptions.txt")
+        raise InputError("no file name after @", source="<argument>", hint="such as @subscriptions.lw")
     return read_text(text[1:]) if text.startswith("@") else text

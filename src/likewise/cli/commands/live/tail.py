@@ -1,4 +1,4 @@
-"""`likewise tail`: follow the events of a broker as they are stored."""
+"""`likewise tail`: print the events of a broker as they are stored."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ def register(app: typer.Typer) -> None:
 
 def tail(
     *,
-    after: Annotated[str | None, typer.Option(help="Begin after this position; 0 begins with the oldest.")] = None,
+    after: Annotated[
+        str | None, typer.Option(help="Start after this position in the log; 0 starts with the oldest event.")
+    ] = None,
     count: Count = None,
     timeout: Timeout = None,
     url: Url = URL,
@@ -34,7 +36,7 @@ def tail(
     namespace: Namespace = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print every event of the namespace as it comes, until Ctrl-C, a count or a timeout.
+    """Print every event of the broker as it arrives, until Ctrl-C.
 
     Example: `likewise tail --json --count 10`
     """

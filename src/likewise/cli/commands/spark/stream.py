@@ -111,8 +111,8 @@ def stream(
     told_by = stream_arguments(meaning)
     asked, mapping = _reading(source, asked, records)
     ending, told = Ending(), ReportedBatches(log=checkpoint / "failure.txt")
-    with ending.heeded(), ending.without_jvm(), session(master, remote) as spark:
-        ending.heed()
+    with ending.handling_signals(), ending.without_jvm(), session(master, remote) as spark:
+        ending.install()
         events = read_stream(spark, source, asked, places=places, mapping=mapping)
         job = Stream(
             events,
@@ -128,7 +128,7 @@ def stream(
             heartbeat=heartbeat,
             background=None if meaning.no_background else "stream",
         )
-        if not ending.wanted:
+        if not ending.requested:
             told.follow(job, ending, seconds=seconds)
     if as_json:
         print_json(told.summary)

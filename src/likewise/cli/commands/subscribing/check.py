@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from likewise.cli.output import errors, print_json
-from likewise.cli.reading.input import called, read_text
+from likewise.cli.reading.input import display_name, read_text
 from likewise.errors import BuildError, InputError, LikewiseError, MissingError, ParseError
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def register(app: typer.Typer) -> None:
 
 @dataclass
 class _Report:
-    """What was found in one file."""
+    """The subscriptions and errors of one file."""
 
     source: str
     subscriptions: list[Subscription] = field(default_factory=list)
@@ -31,13 +31,15 @@ class _Report:
 
 
 def check(
-    files: Annotated[list[str], typer.Argument(metavar="FILE…", help="Files of subscriptions; `-` reads stdin.")],
+    files: Annotated[list[str], typer.Argument(metavar="FILE…", help="Files of subscriptions, or - for stdin.")],
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors and notes only.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document with structure and errors.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON document with the structure and the errors.")
+    ] = False,
 ) -> None:
-    """Validate subscriptions and print them in their canonical form.
+    """Validate subscriptions and print them in canonical form.
 
-    Every mistake is shown on stderr with line, column, a caret and what was expected; the exit code is then 2.
+    Every mistake is shown with line, column, a caret and what was expected; the exit code is then 2.
 
     Example: `echo 'alert: {power} {device~: laptop~} threshold 0.6' | likewise check -`
     """
@@ -54,7 +56,7 @@ def check(
 def _read(name: str) -> _Report:
     from likewise.language import parse_placed
 
-    source = called(name)
+    source = display_name(name)
     try:
         text = read_text(name)
     except InputError as error:
@@ -62,41 +64,43 @@ def _read(name: str) -> _Report:
     placed, mistakes = parse_placed(text, source)
     report = _Report(source, [], list(mistakes))
     if not placed and not mistakes:
-        report.errors.append(InputError("there is no subscription in it", source=source, hint="it is empty"))
+        report.errors.append(
+            InputError("there is no subscription in it", source=source, hint="write one, such as {type = parking}")
+        )
     circles, bad = _circles(placed)
-    refused = circles + _refused([each for each in placed if each.subscription.name not in bad])
-    report.errors += [each.error(error.message, hint=error.hint) for each, error in refused]
-    bad |= {each.subscription.name for each, _ in refused}
-    report.subscriptions = [each.subscription for each in placed if each.subscription.name not in bad]
+    refused = circles + _refused([item for item in placed if item.subscription.name not in bad])
+    report.errors += [item.error(error.message, hint=error.hint) for item, error in refused]
+    bad |= {item.subscription.name for item, _ in refused}
+    report.subscriptions = [item.subscription for item in placed if item.subscription.name not in bad]
     report.errors.sort(key=lambda error: (getattr(error, "line", None) or 0, getattr(error, "column", 0)))
     return report
 
 
 def _circles(placed: list[Placed]) -> tuple[list[tuple[Placed, LikewiseError]], set[str]]:
-    """Patterns that refer to each other in a circle, one mistake each, and the names of all that rest on them."""
+    """One error for each circle of references between patterns, and the names of all patterns that depend on one."""
     from likewise.language import circle, references
 
-    found: list[tuple[Placed, LikewiseError]] = []
+    circles: list[tuple[Placed, LikewiseError]] = []
     bad: set[str] = set()
-    while named := circle([each.subscription for each in placed if each.subscription.name not in bad]):
-        first = next(each for each in placed if each.subscription.name in named)
+    while named := circle([item.subscription for item in placed if item.subscription.name not in bad]):
+        first = next(item for item in placed if item.subscription.name in named)
         message = "patterns refer to each other in a circle: " + " → ".join(named)
-        hint = "a pattern can refer only to others that do not rest on it"
-        found.append((first, BuildError(message, hint=hint)))
+        hint = "a pattern can refer only to patterns that do not depend on it"
+        circles.append((first, BuildError(message, hint=hint)))
         bad.update(named)
         while (
-            more := {each.subscription.name for each in placed if not bad.isdisjoint(references(each.subscription))}
+            more := {item.subscription.name for item in placed if not bad.isdisjoint(references(item.subscription))}
             - bad
         ):
             bad |= more
-    return found, bad
+    return circles, bad
 
 
 def _refused(placed: list[Placed]) -> list[tuple[Placed, LikewiseError]]:
-    """The subscriptions that are well written and that `match` or `detect` would refuse all the same."""
-    known = {each.subscription.name: each.subscription for each in placed}
-    found = ((each, _refusal(each.subscription, known)) for each in placed)
-    return [(each, error) for each, error in found if error is not None]
+    """The subscriptions that parse but that `match` or `detect` would refuse, with the errors."""
+    known = {item.subscription.name: item.subscription for item in placed}
+    refusals = ((item, _refusal(item.subscription, known)) for item in placed)
+    return [(item, error) for item, error in refusals if error is not None]
 
 
 def _refusal(subscription: Subscription, known: dict[str, Subscription]) -> LikewiseError | None:
@@ -105,7 +109,7 @@ def _refusal(subscription: Subscription, known: dict[str, Subscription]) -> Like
     from likewise.matching import Matcher
     from likewise.testing import TableMeasure
 
-    # A measure that knows no word: whether there is a space is nothing that a file of subscriptions can say.
+    # An empty measure: whether a space is built does not make a subscription valid or invalid.
     matcher = Matcher(TableMeasure({}))
     body = subscription.body
     try:
@@ -115,7 +119,7 @@ def _refusal(subscription: Subscription, known: dict[str, Subscription]) -> Like
         for leaf in members(body.root):
             if isinstance(leaf, Member):
                 matcher.add(leaf.profile)
-        # What an engine must know already is not judged here.
+        # References to other files cannot be checked here.
         scope = (subscription, *closure(subscription, known))
         if all(name in known for other in scope for name in references(other)):
             build_plan(subscription, known)
@@ -127,15 +131,15 @@ def _refusal(subscription: Subscription, known: dict[str, Subscription]) -> Like
 
 
 def _notes(reports: list[_Report]) -> list[str]:
-    """Names that patterns refer to and that no file defines: an engine must know them already."""
+    """A note for each name that a pattern refers to and no file defines: it must be subscribed elsewhere."""
     from likewise.language import references
 
-    known = {one.name for report in reports for one in report.subscriptions}
+    known = {subscription.name for report in reports for subscription in report.subscriptions}
     return [
-        f"{report.source}: `{one.name}` refers to `{name}`, which is not defined here"
+        f"{report.source}: `{subscription.name}` refers to `{name}`, which is not defined here"
         for report in reports
-        for one in report.subscriptions
-        for name in references(one)
+        for subscription in report.subscriptions
+        for name in references(subscription)
         if name not in known
     ]
 
@@ -158,9 +162,9 @@ def _document(reports: list[_Report], notes: list[str]) -> dict[str, Any]:
 
     return {
         "subscriptions": [
-            {"source": report.source, "text": format_subscription(one), **structure(one)}
+            {"source": report.source, "text": format_subscription(subscription), **structure(subscription)}
             for report in reports
-            for one in report.subscriptions
+            for subscription in report.subscriptions
         ],
         "errors": [_error(report.source, error) for report in reports for error in report.errors],
         "notes": notes,
@@ -168,7 +172,7 @@ def _document(reports: list[_Report], notes: list[str]) -> dict[str, Any]:
 
 
 def _error(source: str, error: LikewiseError) -> dict[str, Any]:
-    found: dict[str, Any] = {"source": source, "message": error.message, "hint": error.hint}
+    document: dict[str, Any] = {"source": source, "message": error.message, "hint": error.hint}
     if isinstance(error, ParseError):
-        return found | {"line": error.line, "column": error.column, "expected": list(error.expected)}
-    return found | {"line": getattr(error, "line", None)}
+        return document | {"line": error.line, "column": error.column, "expected": list(error.expected)}
+    return document | {"line": getattr(error, "line", None)}

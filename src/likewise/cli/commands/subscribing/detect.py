@@ -1,4 +1,4 @@
-"""`likewise detect`: events against patterns, in event time."""
+"""`likewise detect`: detect patterns over events, in event time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 BATCH = 10_000
 SMALL = 1 << 22
-"""A file of fewer bytes is through the general path before a kernel is loaded, let alone compiled."""
+"""Smaller files, in bytes, run faster on the general path than it takes to load a compiled kernel."""
 _CHARTED = 50
 
 
@@ -37,18 +37,26 @@ def register(app: typer.Typer) -> None:
 @grouped
 def detect(
     events: EventsSource,
-    patterns: Annotated[str, typer.Argument(help="File of patterns and of the subscriptions they refer to.")],
+    patterns: Annotated[str, typer.Argument(help="File of patterns and of the subscriptions that they refer to.")],
     *,
     timing: Timing,
     given: FindingOptions,
-    explain: Annotated[bool, typer.Option("--explain", help="Show the trace of each detection.")] = False,
-    state: Annotated[bool, typer.Option("--state", help="Show what each pattern holds, and why it stopped.")] = False,
-    rank: Annotated[bool, typer.Option("--rank", help="Print the surest detections first, at the end.")] = False,
-    chart: Annotated[Path | None, typer.Option(help="Write a timeline of the first detections as HTML.")] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Show when and how each event was matched.")] = False,
+    state: Annotated[
+        bool,
+        typer.Option("--state", help="Show the instances that each pattern holds at the end, and what they await."),
+    ] = False,
+    rank: Annotated[
+        bool, typer.Option("--rank", help="Print at the end, ordered by probability instead of time.")
+    ] = False,
+    chart: Annotated[Path | None, typer.Option(help="Write a timeline of the first 50 detections as HTML.")] = None,
     out: Annotated[str | None, typer.Option(help="With --spark: write Parquet here instead of printing.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Detect situations in time: patterns over several events.
+    """Detect patterns over several events in time, with probabilities.
+
+    A pattern is written like this: `fire: {type~ = heat~} as h then {type~ = smoke~} as s within 10 minutes where
+    h.room = s.room`
 
     Example: `likewise detect homes.jsonl examples/patterns/homes.lw --explain --state`
     """
@@ -58,15 +66,15 @@ def detect(
         makes={"--out": out},
     )
     if out is not None and not given.where.wanted:
-        raise BuildError("--out is for --spark", hint="without Spark, `--json > FILE` keeps the detections")
+        raise BuildError("--out needs --spark", hint="without Spark, use `--json > FILE`")
     rejects = Rejects(given.reading.dead_letters)
     interests = read_subscriptions(patterns, rejects)
     if given.where.wanted:
         from likewise.cli.spark.finding import detect_on_spark
 
         follow = given.reading.follow
-        asked = {"--explain": explain, "--state": state, "--rank": rank, "--chart": chart, "--follow": follow}
-        _refuse_on_spark([*chosen(timing), *(name for name, wanted in asked.items() if wanted)])
+        flags = {"--explain": explain, "--state": state, "--rank": rank, "--chart": chart, "--follow": follow}
+        _refuse_on_spark([*chosen(timing), *(name for name, is_set in flags.items() if is_set)])
         job = given.spark_job(events, rejects, out=out, as_json=as_json)
         detect_on_spark(job, interests, **given.spark_meaning(interests))
         return
@@ -79,8 +87,8 @@ def detect(
     last = None if timing.until is None else _instant(timing.until)
     collects = "background" not in options and timing.snapshot is None and options["approach"] in (None, "evidence")
     learner = _learner(matcher, feed) if collects else None
-    found = _detections(detector, feed, last, learner=learner, closes=timing.snapshot is None)
-    shown = _show(found, rank=rank, explain=explain, as_json=as_json)
+    detections = _detections(detector, feed, last, learner=learner, closes=timing.snapshot is None)
+    shown = _show(detections, rank=rank, explain=explain, as_json=as_json)
     if chart is not None:
         from likewise.charts import write_timeline
 
@@ -105,9 +113,9 @@ def _is_small(source: str, timing: Timing) -> bool:
     return plain and source != "-" and path.is_file() and path.stat().st_size < SMALL
 
 
-def _refuse_on_spark(asked: list[str]) -> None:
-    if asked:
-        raise BuildError(f"not on Spark: {', '.join(asked)}", hint="leave it out, or run without --spark")
+def _refuse_on_spark(options: list[str]) -> None:
+    if options:
+        raise BuildError(f"not on Spark: {', '.join(options)}", hint="leave them out, or run without --spark")
 
 
 def _matcher(options: dict[str, Any]) -> Matcher:
@@ -117,7 +125,7 @@ def _matcher(options: dict[str, Any]) -> Matcher:
 
 
 def _learner(matcher: Matcher, feed: Feed) -> StreamLearner:
-    """What learns the background: of the first events of a file beforehand, of what is live as it comes."""
+    """Learns the background: from the first events of a file in advance, from a live feed as events arrive."""
     from likewise.matching import MOST_EVENTS, StreamLearner, StreamSample
 
     return StreamLearner(matcher, StreamSample(feed.first(MOST_EVENTS, size=BATCH), known=not feed.live))
@@ -145,7 +153,7 @@ def _detector(
     if timing.snapshot is not None and timing.snapshot.exists():
         detector = _restored(kind, timing.snapshot, matcher=matcher, measure=matcher.measure, refuse=refuse)
         if any(changes := reconcile(detector, interests)):
-            errors.print(f"since the snapshot: {changes}; a changed pattern begins anew", markup=False)
+            errors.print(f"since the snapshot: {changes}; a changed pattern starts empty", markup=False)
         return detector
     return kind(
         interests,
@@ -164,7 +172,7 @@ def _restored(kind: type[Detector], snapshot: Path, *, matcher: Matcher, **optio
     try:
         return kind.restore(snapshot.read_bytes(), matcher=matcher, **options)
     except InputError as error:
-        hint = "give the file that --snapshot wrote, or one that is not there yet"
+        hint = "give a file that --snapshot wrote, or one that does not exist yet"
         raise InputError(error.message, source=str(snapshot), hint=hint) from None
 
 
@@ -179,7 +187,7 @@ def _bad_record(refused: Any) -> Any:
 def _detections(
     detector: Detector, feed: Feed, until: int | None, *, learner: StreamLearner | None, closes: bool
 ) -> Iterator[Detection]:
-    """All that the events bring about; `closes` ends event time with the last of them, as nothing follows."""
+    """The detections of a feed; `closes` ends all windows after the last event, as nothing follows."""
     for batch in feed.batches(size=BATCH):
         for part in (batch,) if learner is None else learner.parts(batch):
             yield from detector.publish_batch(part)
@@ -189,12 +197,12 @@ def _detections(
         yield from detector.advance(until)
 
 
-def _show(found: Iterable[Detection], *, rank: bool, explain: bool, as_json: bool) -> list[Detection]:
-    """Print the detections and give the first of them, for a chart."""
+def _show(detections: Iterable[Detection], *, rank: bool, explain: bool, as_json: bool) -> list[Detection]:
+    """Print the detections and return the first of them, for a chart."""
     from likewise.composite import ranked
 
     shown: list[Detection] = []
-    for detection in ranked(found) if rank else found:
+    for detection in ranked(detections) if rank else detections:
         if len(shown) < _CHARTED:
             shown.append(detection)
         _print(detection, explain=explain, as_json=as_json)
@@ -215,7 +223,7 @@ def _print(detection: Detection, *, explain: bool, as_json: bool) -> None:
 
 
 def event_lines(detection: Detection) -> Iterator[str]:
-    """What the events of a detection say, a line each."""
+    """The attributes of a detection's events, one line each."""
     for event in dict.fromkeys(detection.members):
         if event.tuples:
             yield f"    {event.id}: {', '.join(f'{name} = {value}' for name, value in event.tuples)}"
@@ -226,21 +234,21 @@ def _conclude(detector: Detector, *, state: bool, as_json: bool, spaces: list[st
 
     states = detector.state()
     if state and as_json:
-        print_json({"state": [state_plain(each) for each in states]})
+        print_json({"state": list(map(state_plain, states))})
     elif state:
         for line in state_lines(states):
             output.print(line, markup=False, soft_wrap=True)
     if not as_json:
-        total = sum(each.detected for each in states)
-        told = f"{counted(total, 'detection')} of {counted(len(states), 'pattern')}{by_spaces(spaces)}"
-        errors.print(told, markup=False, soft_wrap=True)
+        total = sum(state.detected for state in states)
+        summary = f"{counted(total, 'detection')} of {counted(len(states), 'pattern')}{by_spaces(spaces)}"
+        errors.print(summary, markup=False, soft_wrap=True)
 
 
 def _limits(instances: int, policy: str) -> Any:
     from likewise.composite import Limits
 
     if policy not in ("drop oldest", "refuse"):
-        raise BuildError(f"unknown policy {policy!r}", hint="`drop oldest` or `refuse`")
+        raise BuildError(f"--full cannot be {policy!r}", hint="choose `drop oldest` or `refuse`")
     return Limits(instances, policy)  # type: ignore[arg-type]  # checked above
 
 

@@ -1,4 +1,4 @@
-"""`likewise match`: events against subscriptions."""
+"""`likewise match`: match events against subscriptions."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from likewise.language import Subscription
     from likewise.matching import Correspondence, Explanation, Match, Matcher
 
-_DRAWN = 20
-"""A chart shows so many explanations; more would not be looked at."""
-_FAR = 3
-"""`--explain` says why not of so many events that came near to nothing; the rest is counted."""
-_LOOKED_AT = 20
-"""Of so many subscriptions one is chosen to explain an event that answers none at all."""
+_CHARTED = 20
+"""Explanations in a chart, at most."""
+_FAR_SHOWN = 3
+"""Events far from every subscription that `--explain` shows; the rest is counted."""
+_COMPARED = 20
+"""Subscriptions compared, at most, to explain an event that scores zero for all of them."""
 
 
 def register(app: typer.Typer) -> None:
@@ -44,23 +44,28 @@ def match(
     given: FindingOptions,
     mappings: Mappings,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Say why, and for unmatched events why not; `--explain full` says more.")
+        bool,
+        typer.Option(
+            "--explain", help="Give reasons for matches and near misses; `--explain full` lists all the evidence."
+        ),
     ] = False,
     explain_full: Annotated[bool, typer.Option("--explain-full", hidden=True)] = False,
     chart: Annotated[
-        Path | None, typer.Option(help="Why, as a chart of bars: .html, .png or .svg, for the first 20 explanations.")
+        Path | None, typer.Option(help="Write the first 20 explanations as bar charts: .html, .png or .svg.")
     ] = None,
     rank: Annotated[
-        int | None, typer.Option(min=1, help="The best events of each subscription, this many, whatever its threshold.")
+        int | None, typer.Option(min=1, help="Show this many best events of each subscription, whatever its threshold.")
     ] = None,
     out: Annotated[
-        str | None, typer.Option(help="Write here instead of printing: .parquet, .jsonl or .csv; on Spark, a folder.")
+        str | None,
+        typer.Option(help="Write to this file instead of printing: .parquet, .jsonl or .csv; on Spark, a folder."),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Say which events answer which subscriptions, how well, and why.
+    """Find the events that match subscriptions, with scores and reasons.
 
-    Each match is one line: how sure, and what answered what; `--explain` adds the reasons, and why others do not match.
+    Each match is one line: the score and what answered what. A subscription is written like this:
+    `hot: {type~ = temperature~, value > 30}`; `~` also accepts words that mean the same.
 
     Example: `likewise match events.jsonl subscriptions.lw --explain`
     """
@@ -70,8 +75,8 @@ def match(
         writes={"--chart": chart, "--out": None if on_spark else out},
         makes={"--out": out if on_spark else None},
     )
-    shown = Shown(explain=explain or explain_full, full=explain_full, chart=chart, out=out, as_json=as_json)
-    _refuse_together(rank, shown, given.where)
+    printer = MatchPrinter(explain=explain or explain_full, full=explain_full, chart=chart, out=out, as_json=as_json)
+    _refuse_together(rank, printer, given.where)
     rejects = Rejects(given.reading.dead_letters)
     interests = read_subscriptions(subscriptions, rejects)
     options = {"top_k": mappings.top, "aggregation": mappings.aggregation, "distinct": mappings.distinct}
@@ -86,24 +91,24 @@ def match(
     if not feed.live:
         from likewise.matching import MOST_EVENTS
 
-        engine.learn_background(feed.first(MOST_EVENTS))
+        engine.learn_background(feed.first(MOST_EVENTS))  # so that the first events get the same scores as the last
     if rank is not None:
         _show_ranks(engine, [event for batch in feed.batches() for event in batch], rank, as_json)
     else:
-        _publish(engine, feed, shown, by_spaces(spaces))
+        _publish(engine, feed, printer, by_spaces(spaces))
     rejects.conclude()
     feed.conclude()
 
 
-class ToldOnce:
-    """Reasons that were given already: the same words in answer to the same subscription need them only once."""
+class RepeatedReasons:
+    """Counts equal reasons: the same words that answer the same subscription are explained only once."""
 
     def __init__(self) -> None:
         self._seen: dict[tuple[Any, ...], tuple[Match, int]] = {}
         self.far = 0
 
-    def first(self, match: Match) -> bool:
-        """Whether this reason is new; counts it."""
+    def is_first(self, match: Match) -> bool:
+        """Count a match's reason and return whether it is new."""
         pairs = match.mappings[0].correspondences if match.mappings else ()
         key = (match.subscription, *((id(pair.predicate), pair.tuple[0], _word(pair.tuple[1])) for pair in pairs))
         first, count = self._seen.get(key, (match, 0))
@@ -111,84 +116,85 @@ class ToldOnce:
         return count == 0
 
     def conclude(self) -> None:
-        """Say how often the near misses that were told once came again."""
+        """Print how many events the shown near misses stand for."""
         for first, count in self._seen.values():
             if first.threshold == 0 and count > 1:
-                line = f"{count - 1} more came as near to {first.subscription} as {first.event.id}, for the same reason"
+                more = counted(count - 1, "more event")
+                line = f"{more} missed {first.subscription} for the same reason as {first.event.id}"
                 output.print(line, markup=False, soft_wrap=True)
-        if self.far > _FAR:
-            output.print(f"{counted(self.far - _FAR, 'more event')} came near to nothing", markup=False)
+        if self.far > _FAR_SHOWN:
+            output.print(f"{counted(self.far - _FAR_SHOWN, 'more event')} far from every subscription", markup=False)
 
 
 def _nearest(engine: Engine, event: Event, nearest: Match | None) -> Explanation | PatternExplanation:
-    """Why an event does not match what it came nearest to; where nothing answers at all, the best of some."""
-    names = engine.profiles[:_LOOKED_AT] if nearest is None else [str(nearest.subscription)]
+    """Why an event does not match its nearest subscription; if all score zero, the best of the first few."""
+    names = engine.profiles[:_COMPARED] if nearest is None else [str(nearest.subscription)]
     return max((engine.explain(name, event) for name in names), key=lambda why: why.score)
 
 
 def _word(value: Value) -> Value | None:
-    """A value if it is a word: numbers differ from event to event, the reason does not."""
+    """The value if it is text; numbers differ from event to event while the reason stays the same."""
     return value if isinstance(value, str) else None
 
 
-class Shown:
-    """What is said of matches, and where."""
+class MatchPrinter:
+    """Prints matches and near misses, or collects them for a file or a chart."""
 
     def __init__(self, *, explain: bool, full: bool, chart: Path | None, out: str | None, as_json: bool) -> None:
         self.explain, self.full, self.chart, self.out, self.as_json = explain, full, chart, out, as_json
-        self.drawn: list[Explanation] = []
+        self.charted: list[Explanation] = []
         self.rows: list[dict[str, Any]] = []
-        self.told = ToldOnce()
+        self.reasons = RepeatedReasons()
         self.loose: Matcher | None = None
         if chart is not None:
             from likewise.charts import check_chart
 
             check_chart(chart)
 
-    def take(self, notices: Sequence[Notification]) -> None:
-        """Say what was found."""
-        for notice in notices:
+    def take(self, notifications: Sequence[Notification]) -> None:
+        """Print or collect notifications."""
+        for notification in notifications:
             if self.out is not None:
-                self.rows.append(_as_json(notice, explain=False))
+                self.rows.append(_as_json(notification, explain=False))
             elif self.as_json:
-                print_json(_as_json(notice, explain=self.explain))
+                print_json(_as_json(notification, explain=self.explain))
             else:
-                self._print(notice)
+                self._print(notification)
         if self.chart is not None:
-            room = _DRAWN - len(self.drawn)
-            self.drawn += [one.match.explain() for one in notices[:room] if one.match is not None]
+            matches = (notification.match for notification in notifications[: _CHARTED - len(self.charted)])
+            self.charted += [match.explain() for match in matches if match is not None]
 
-    def _print(self, notice: Notification) -> None:
-        if self.explain and notice.match is not None and self.told.first(notice.match):
-            output.print(notice.match.explain().text(full=self.full), markup=False, soft_wrap=True)
+    def _print(self, notification: Notification) -> None:
+        if self.explain and notification.match is not None and self.reasons.is_first(notification.match):
+            output.print(notification.match.explain().text(full=self.full), markup=False, soft_wrap=True)
         else:
-            show_match(_as_json(notice, explain=False))
+            show_match(_as_json(notification, explain=False))
 
     def misses(self, engine: Engine, events: list[Event]) -> None:
-        """For each event without a match the subscription that came nearest, and what it lacked.
+        """For events without a match, print the nearest subscription and what was missing.
 
-        People are told of those that came at least half the way, equal ones once, and of a few others.
+        As text, only events that reach half the threshold are shown, equal ones once, and a few others.
         """
         if self.loose is None:
             self.loose = engine.without_thresholds()
-        for event, found in zip(events if engine.profiles else (), self.loose.match_batch(events), strict=False):
-            nearest = max(found, key=lambda match: match.score, default=None)
+        for event, matches in zip(events if engine.profiles else (), self.loose.match_batch(events), strict=False):
+            nearest = max(matches, key=lambda match: match.score, default=None)
             if self.as_json:
                 print_json({"event": event.id, "explanation": _nearest(engine, event, nearest).as_dict()})
-            elif self._worth_telling(engine, nearest):
+            elif self._is_shown(engine, nearest):
                 why = _nearest(engine, event, nearest).text(full=self.full)
                 output.print(why, markup=False, soft_wrap=True)
 
-    def _worth_telling(self, engine: Engine, nearest: Match | None) -> bool:
+    def _is_shown(self, engine: Engine, nearest: Match | None) -> bool:
         if nearest is not None and nearest.score >= engine.matcher.settings(nearest.profile).threshold / 2:
-            return self.told.first(nearest)
-        self.told.far += 1
-        return self.told.far <= _FAR
+            return self.reasons.is_first(nearest)
+        self.reasons.far += 1
+        return self.reasons.far <= _FAR_SHOWN
 
     def conclude(self) -> None:
-        """Write what is written at the end."""
+        """Print the counts, and write the chart and the file."""
         if self.explain and not self.as_json:
-            self.told.conclude()
+            self.reasons.conclude()
         if self.chart is not None:
             self._draw(self.chart)
         if self.out is not None:
@@ -199,22 +205,24 @@ class Shown:
     def _draw(self, path: Path) -> None:
         from likewise.charts import save, waterfalls
 
-        if not self.drawn:
-            errors.print("nothing matched, so there is no chart; --explain says why not")
+        if not self.charted:
+            errors.print("nothing matched, so no chart was written; --explain says why not")
             return
-        save(waterfalls(self.drawn), path)
-        errors.print(f"{counted(len(self.drawn), 'explanation')} in {path}", markup=False, soft_wrap=True)
+        save(waterfalls(self.charted), path)
+        errors.print(f"{counted(len(self.charted), 'explanation')} in {path}", markup=False, soft_wrap=True)
 
 
-def _refuse_together(rank: int | None, shown: Shown, where: OnSpark) -> None:
-    if rank is not None and (shown.chart or shown.explain or shown.out):
-        raise BuildError("--rank gives no chart, explanations or file", hint="leave out --chart, --explain and --out")
-    if where.wanted and (shown.chart or rank or shown.explain):
-        raise BuildError("charts, ranks and explanations are not for Spark", hint="leave out --spark")
-    if shown.out is not None and not where.wanted:
+def _refuse_together(rank: int | None, printer: MatchPrinter, where: OnSpark) -> None:
+    if rank is not None and (printer.chart or printer.explain or printer.out):
+        raise BuildError(
+            "--rank excludes --chart, --explain and --out", hint="leave out --rank, or --chart, --explain and --out"
+        )
+    if where.wanted and (printer.chart or rank or printer.explain):
+        raise BuildError("not on Spark: --chart, --rank, --explain", hint="leave them out, or run without --spark")
+    if printer.out is not None and not where.wanted:
         from likewise.cli.reading.tables import kind_of
 
-        kind_of(shown.out)
+        kind_of(printer.out)
 
 
 def _engine(
@@ -230,23 +238,23 @@ def _engine(
     return engine, chosen["spaces"]
 
 
-def _publish(engine: Engine, feed: Feed, shown: Shown, spaces: str) -> None:
+def _publish(engine: Engine, feed: Feed, printer: MatchPrinter, spaces: str) -> None:
     read = found = 0
     for batch in feed.batches():
-        notices = engine.publish_batch(batch)
-        read, found = read + len(batch), found + len(notices)
-        shown.take(notices)
-        if shown.explain:
-            matched = {event.id for notice in notices for event in notice.events}
-            shown.misses(engine, [event for event in batch if event.id not in matched])
-    shown.conclude()
-    if not shown.as_json:
-        those = f"{counted(read, 'event')} with {counted(len(engine.subscriptions), 'subscription')}"
-        errors.print(f"{counted(found, 'match')} of {those}{spaces}", markup=False, soft_wrap=True)
+        notifications = engine.publish_batch(batch)
+        read, found = read + len(batch), found + len(notifications)
+        printer.take(notifications)
+        if printer.explain:
+            matched = {event.id for notification in notifications for event in notification.events}
+            printer.misses(engine, [event for event in batch if event.id not in matched])
+    printer.conclude()
+    if not printer.as_json:
+        inputs = f"{counted(read, 'event')} with {counted(len(engine.subscriptions), 'subscription')}"
+        errors.print(f"{counted(found, 'match')} of {inputs}{spaces}", markup=False, soft_wrap=True)
 
 
 def _show_ranks(engine: Engine, events: list[Event], limit: int, as_json: bool) -> None:
-    """For each subscription the events that answer it best."""
+    """Print the best events of each subscription."""
     for name in engine.profiles:
         ranked = engine.rank(name, events, limit=limit)
         if as_json:
@@ -259,7 +267,7 @@ def _show_ranks(engine: Engine, events: list[Event], limit: int, as_json: bool) 
 
 
 def show_match(plain: dict[str, Any]) -> None:
-    """A match for people, from what `--json` says of it: how sure, what answers what, and which event it is."""
+    """Print a match, given as its JSON document, in one line: score, what answers what, event."""
     from likewise.matching import percent
 
     answers = f": {_answers(plain['mappings'][0])}" if plain["mappings"] else ""
@@ -271,25 +279,32 @@ def show_match(plain: dict[str, Any]) -> None:
 
 
 def _answers(mapping: dict[str, Any]) -> str:
-    """What answers what; of several predicates that hold exactly, only how many they are."""
+    """What answers what; several predicates that hold exactly are only counted."""
     pairs = mapping["correspondences"]
-    told = [pair for pair in pairs if pair["similarity"] < 1]
+    shown = [pair for pair in pairs if pair["similarity"] < 1]
     exact = [pair for pair in pairs if pair["similarity"] >= 1]
     more = [f"{len(exact)} predicates hold exactly"] if len(exact) > 1 else []
-    told += exact if len(exact) == 1 else []
-    return ", ".join([f'"{pair["attribute"]}: {pair["value"]}" answers {pair["predicate"]}' for pair in told] + more)
+    shown += exact if len(exact) == 1 else []
+    return ", ".join([f'"{pair["attribute"]}: {pair["value"]}" answers {pair["predicate"]}' for pair in shown] + more)
 
 
-def _as_json(notice: Notification, *, explain: bool) -> dict[str, Any]:
-    why = {"explanation": notice.match.explain().as_dict()} if explain and notice.match is not None else {}
-    if notice.match is not None:
-        return why | match_plain(notice.match)
-    ids = [event.id for event in notice.events]
-    return {"subscription": notice.subscription, "event": ids[-1], "events": ids, "score": notice.score, "mappings": []}
+def _as_json(notification: Notification, *, explain: bool) -> dict[str, Any]:
+    match = notification.match
+    if match is not None:
+        why = {"explanation": match.explain().as_dict()} if explain else {}
+        return why | match_plain(match)
+    ids = [event.id for event in notification.events]
+    return {
+        "subscription": notification.subscription,
+        "event": ids[-1],
+        "events": ids,
+        "score": notification.score,
+        "mappings": [],
+    }
 
 
 def match_plain(match: Match) -> dict[str, Any]:
-    """What `--json` says of a match, in this process as on Spark."""
+    """The JSON document of a match, the same in this process and on Spark."""
     return {
         "subscription": str(match.subscription),
         "event": match.event.id,

@@ -1,4 +1,4 @@
-"""`likewise tune`: the approach and threshold that fit a user's own labelled pairs."""
+"""`likewise tune`: find the approach and threshold that fit labelled pairs of a user."""
 
 from __future__ import annotations
 
@@ -24,18 +24,20 @@ if TYPE_CHECKING:
     from likewise.evaluation.quality.tuning import Candidate
 
 _PLAIN = ("approach", "threshold", "space")
-"""Settings that Python takes as they are."""
-_USUAL = MeaningOptions()
+"""Settings that are also plain arguments in Python."""
+_DEFAULTS = MeaningOptions()
 
 
 @dataclass(frozen=True, slots=True)
 class TriedOptions:
-    """What is tried; the threshold is what `tune` finds."""
+    """What `tune` tries: `MeaningOptions` with several approaches and without a threshold."""
 
     panel: ClassVar[str] = "Meaning"
-    approach: Annotated[list[str] | None, typer.Option(help="Try only these; may be repeated.")] = None
+    approach: Annotated[
+        list[str] | None, typer.Option(help="Try only this approach; may be repeated. [default: all]")
+    ] = None
     measure: Annotated[
-        str | None, typer.Option(help="Measure for `~`, such as esa or embedding: try only what stands on it.")
+        str | None, typer.Option(help="Try only approaches that use this measure, such as esa or embedding.")
     ] = None
     space: Spaces = None
     background: Sample = None
@@ -44,7 +46,7 @@ class TriedOptions:
     settings: Settings = None
 
     def settled(self) -> MeaningOptions:
-        """The same as other commands have it, with the settings file filled in."""
+        """The options as `MeaningOptions`, with the settings file applied."""
         names = ("measure", "space", "background", "no_background", "glossary", "settings")
         return settled(MeaningOptions(**{name: getattr(self, name) for name in names}))
 
@@ -56,22 +58,29 @@ def register(app: typer.Typer) -> None:
 
 @grouped
 def tune(
-    events: Annotated[str, typer.Argument(help="Events (JSON, CSV, Parquet, CloudEvents or RDF), or - for stdin.")],
+    events: Annotated[
+        str, typer.Argument(help="File of events (JSON, CSV, Parquet, logs, CloudEvents or RDF), or - for stdin.")
+    ],
     subscriptions: Annotated[str, typer.Argument(help="File of subscriptions, or - for stdin.")],
     *,
     records: Records,
-    labels: Annotated[Path, typer.Option(help="TSV or JSON lines: subscription, event id, relevant (1 or 0).")],
+    labels: Annotated[
+        Path, typer.Option(help="Labelled pairs as TSV or JSON lines: subscription, event id, relevant (1 or 0).")
+    ],
     tried: TriedOptions,
     chart: Annotated[
-        list[Path] | None, typer.Option(help="Precision and recall as .html, .png or .svg; may be repeated.")
+        list[Path] | None,
+        typer.Option(help="Write a precision and recall chart: .html, .png or .svg; may be repeated."),
     ] = None,
     save_to: Annotated[
         Path | None, typer.Option("--save", help="Write the best settings here, for `--settings` of other commands.")
     ] = None,
     dead_letters: DeadLetters = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document instead of a table.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a table.")] = False,
 ) -> None:
-    """Find the threshold and approach that fit your own labels.
+    """Find the approach and threshold with the best F1 on pairs that you labelled.
+
+    A label is a line such as `hot<tab>event-7<tab>1`: the subscription, the event, and whether it should match.
 
     Example: `likewise tune events.jsonl subscriptions.lw --labels labels.tsv --chart tuning.html`
     """
@@ -103,41 +112,41 @@ def tune(
         check_chart(path)
     rejects = Rejects(dead_letters)
     interests = read_subscriptions(subscriptions, rejects)
-    judged = read_labels(labels)
-    happened = [event for batch in event_batches(events, rejects, records=records) for event in batch]
-    spaces = meaning.space or _shelf()
-    given = spark_options(meaning).get("background")
-    found_here = candidates(
-        happened,
+    labelled = read_labels(labels)
+    all_events = [event for batch in event_batches(events, rejects, records=records) for event in batch]
+    spaces = meaning.space or _built_spaces()
+    available = candidates(
+        all_events,
         spaces=spaces,
         glossary=None if meaning.glossary is None else Glossary.from_file(meaning.glossary),
         measure_name=meaning.measure,
-        background=given,
+        background=spark_options(meaning).get("background"),
         learning=not meaning.no_background,
     )
-    chosen = _chosen(found_here, tried.approach or ([meaning.approach] if meaning.approach else []))
-    found = search(
-        happened,
+    chosen = _chosen(available, tried.approach or ([meaning.approach] if meaning.approach else []))
+    results = search(
+        all_events,
         interests,
-        judged,
+        labelled,
         tried=chosen,
         say=lambda message: errors.print(message, style="dim"),
     )
     for path in chart or ():
-        save(precision_recall({each.approach: each.curve for each in found}, title="Precision and recall"), path)
+        curves = {result.approach: result.curve for result in results}
+        save(precision_recall(curves, title="Precision and recall"), path)
     rows = [
         {
-            "approach": each.approach,
-            "f1": each.f1,
-            "threshold": each.threshold,
-            "precision": each.precision,
-            "recall": each.recall,
+            "approach": result.approach,
+            "f1": result.f1,
+            "threshold": result.threshold,
+            "precision": result.precision,
+            "recall": result.recall,
         }
-        for each in found
+        for result in results
     ]
-    best = found[0]
-    told = next(each.settings for each in chosen if each.name == best.approach)
-    settings = recommended(told, best.threshold, spaces, meaning)
+    best = results[0]
+    winner = next(candidate.settings for candidate in chosen if candidate.name == best.approach)
+    settings = recommended(winner, best.threshold, spaces, meaning)
     if save_to is not None:
         write_whole(save_to, settings_text(settings))
     if as_json:
@@ -152,21 +161,22 @@ def tune(
     rejects.conclude()
 
 
-def _chosen(found: list[Candidate], wanted: list[str]) -> list[Candidate]:
-    """The candidates of some approaches, by their names or by what is set for them."""
+def _chosen(available: list[Candidate], names: list[str]) -> list[Candidate]:
+    """The candidates with these names or approaches; without names, all."""
     from likewise.errors import BuildError
 
-    known = {name: each for each in reversed(found) for name in (each.settings["approach"], each.name)}
-    known |= {each.name: each for each in found}
-    if unknown := [name for name in wanted if name not in known]:
-        raise BuildError(f"{unknown[0]!r} cannot be tried", hint=f"here are: {', '.join(each.name for each in found)}")
-    return [known[name] for name in dict.fromkeys(wanted)] or found
+    known = {name: option for option in reversed(available) for name in (option.settings["approach"], option.name)}
+    known |= {option.name: option for option in available}
+    if unknown := [name for name in names if name not in known]:
+        hint = f"available here: {', '.join(option.name for option in available)}"
+        raise BuildError(f"{unknown[0]!r} cannot be tried", hint=hint)
+    return [known[name] for name in dict.fromkeys(names)] or available
 
 
 def recommended(
-    told: Mapping[str, Any], threshold: float, spaces: list[str], meaning: MeaningOptions = _USUAL
+    candidate: Mapping[str, Any], threshold: float, spaces: list[str], meaning: MeaningOptions = _DEFAULTS
 ) -> dict[str, Any]:
-    """The settings of a candidate, with what it was given.
+    """The settings of a candidate, with the threshold, spaces, background and glossary that it was tried with.
 
     >>> recommended({"approach": "contrast"}, 0.25, ["wordnet"])
     {'approach': 'contrast', 'threshold': 0.25, 'space': ['wordnet']}
@@ -177,34 +187,36 @@ def recommended(
     """
     from likewise.semantics import needs_space
 
-    approach, named = told["approach"], told.get("measure")
-    # Rounded down, so that the event at the very threshold stays in.
-    found: dict[str, Any] = {"approach": approach, "threshold": floor(threshold * 1e4) / 1e4}
-    if named is not None:
-        found["measure"] = named
-    if spaces and approach != "exact" and (named is None or needs_space(named)):
-        found["space"] = spaces
+    approach, measure = candidate["approach"], candidate.get("measure")
+    # Rounded down, so that an event exactly at the threshold still matches.
+    settings: dict[str, Any] = {"approach": approach, "threshold": floor(threshold * 1e4) / 1e4}
+    if measure is not None:
+        settings["measure"] = measure
+    if spaces and approach != "exact" and (measure is None or needs_space(measure)):
+        settings["space"] = spaces
     if approach != "evidence":
-        return found
+        return settings
     # The first events are the background unless it is given or switched off.
-    if "background" in told:
-        found["background"] = OFF
+    if "background" in candidate:
+        settings["background"] = OFF
     elif meaning.background is not None:
-        found["background"] = str(meaning.background.absolute())
+        settings["background"] = str(meaning.background.absolute())
     if meaning.glossary is not None:
-        found["glossary"] = str(meaning.glossary.absolute())
-    return found
+        settings["glossary"] = str(meaning.glossary.absolute())
+    return settings
 
 
 def _usage(settings: dict[str, Any], files: str, saved: Path | None) -> Iterator[str]:
-    """How to use what was found: as a command line, in Python and as a file."""
+    """How to use the settings: on the command line, in Python and as a file."""
     yield f"command line: likewise match {files} {command_line(settings)}"
     yield f"Python:       {python_line(settings)}"
-    yield f"settings:     --settings {saved}" if saved is not None else "settings:     --save FILE keeps them"
+    yield (
+        f"settings:     --settings {saved}" if saved is not None else "settings:     --save FILE writes them to a file"
+    )
 
 
 def python_line(settings: Mapping[str, Any]) -> str:
-    """The engine that has these settings; `events` are those that it will get.
+    """Python code for an engine with these settings; `events` is a sample of the stream.
 
     >>> python_line({"approach": "contrast", "threshold": 0.56, "measure": "embedding"})
     "Engine(approach='contrast', threshold=0.56, measure=measure('embedding'))"
@@ -212,19 +224,19 @@ def python_line(settings: Mapping[str, Any]) -> str:
     "Engine(approach='evidence', threshold=0.5, spaces=['wordnet'], background=Background.of(events))"
     """
     names = {"space": "spaces"}
-    told = [f"{names.get(name, name)}={value!r}" for name, value in settings.items() if name in _PLAIN]
-    named = settings.get("measure", "evidence" if "glossary" in settings else None)
-    if named is not None:
-        inner = [repr(named), *([f"spaces={settings['space']!r}"] if "space" in settings else ())]
+    arguments = [f"{names.get(name, name)}={value!r}" for name, value in settings.items() if name in _PLAIN]
+    measure = settings.get("measure", "evidence" if "glossary" in settings else None)
+    if measure is not None:
+        inner = [repr(measure), *([f"spaces={settings['space']!r}"] if "space" in settings else ())]
         inner += [f"glossary=Glossary.from_file(Path({settings['glossary']!r}))"] if "glossary" in settings else []
-        told.append(f"measure=measure({', '.join(inner)})")
+        arguments.append(f"measure=measure({', '.join(inner)})")
     if settings["approach"] == "evidence":
-        told.append(f"background={_background(settings.get('background'))}")
-    return f"Engine({', '.join(told)})"
+        arguments.append(f"background={_background(settings.get('background'))}")
+    return f"Engine({', '.join(arguments)})"
 
 
 def _background(given: str | None) -> str:
-    """The background in Python: none, words, a sample, or the events themselves."""
+    """Python code for the background: None, a vocabulary, a sample file, or the events themselves."""
     from likewise.matching import Background
 
     if given is None or given == OFF:
@@ -234,8 +246,8 @@ def _background(given: str | None) -> str:
     return f"Competitors.from_text(Path({given!r}).read_text(), source={given!r})"
 
 
-def _shelf() -> list[str]:
-    """All spaces that are built, WordNet's and Wikipedia's alike."""
+def _built_spaces() -> list[str]:
+    """The paths of all built spaces."""
     from likewise.semantics import Manifest, list_spaces
 
     return [str(path) for path, state in list_spaces() if isinstance(state, Manifest)]

@@ -1,4 +1,4 @@
-"""`likewise why`: why an event matches a subscription or a pattern, or why it does not and what would be enough."""
+"""`likewise why`: explain why an event matches a subscription or pattern, or why not."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ def register(app: typer.Typer) -> None:
 
 @grouped
 def why(
-    event: Annotated[str, typer.Argument(help="An event as JSON, or a file of events, or - for stdin.")],
-    subscription: Annotated[str, typer.Argument(help="A subscription or pattern as text, or a file of them.")],
+    event: Annotated[str, typer.Argument(help="Event as JSON, or a file of events, or - for stdin.")],
+    subscription: Annotated[str, typer.Argument(help="Subscription or pattern as text, or a file of them.")],
     *,
     meaning: MeaningOptions,
     records: Records,
     chosen: Annotated[str | None, typer.Option("--event", help="Only the event with this id.")] = None,
-    name: Annotated[str | None, typer.Option(help="Only the subscription of this name.")] = None,
-    full: Annotated[bool, typer.Option("--full", help="Show the score step by step, and the shared concepts.")] = False,
+    name: Annotated[str | None, typer.Option(help="Only the subscription with this name.")] = None,
+    full: Annotated[bool, typer.Option("--full", help="List all the evidence, with weights in bits.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Say why an event matches, or why it does not and what would be enough.
+    """Explain why an event matches a subscription, or why not and what score it would need.
 
-    For a pattern, all events go through it first; then it says what each part got, and what was missing.
+    For a pattern, all events are published first; the answer shows which events its parts got, and what was missing.
 
     Example: `likewise why '{"attributes": {"type": "parking"}}' '{type = parking}'`
     """
@@ -63,30 +63,30 @@ def why(
     engine = Engine(**engine_options(meaning, interests))
     engine.subscribe(interests)
     engine.learn_background(events)
-    events.sort(key=lambda each: -1 if each.start is None else each.start)
+    events.sort(key=lambda event: -1 if event.start is None else event.start)
     engine.publish_batch(events)
-    names = _picked([each.name for each in interests], name, "subscription")
-    wanted = _picked([each.id for each in events], chosen, "event")
-    for each in names:
-        _explain(engine, each, [one for one in events if one.id in wanted], full=full, as_json=as_json)
+    names = _picked([interest.name for interest in interests], name, "subscription")
+    ids = _picked([event.id for event in events], chosen, "event")
+    for picked in names:
+        _explain(engine, picked, [event for event in events if event.id in ids], full=full, as_json=as_json)
 
 
 def _explain(engine: Engine, name: str, events: Iterable[Event], *, full: bool, as_json: bool) -> None:
     from likewise.composite import PatternExplanation, state_lines
 
-    found = [engine.explain(name, event) for event in events]
+    explanations = [engine.explain(name, event) for event in events]
     if as_json:
-        for each in found:
-            print_json(each.as_dict())
+        for explanation in explanations:
+            print_json(explanation.as_dict())
         return
-    patterns = [each for each in found if isinstance(each, PatternExplanation)]
+    patterns = [explanation for explanation in explanations if isinstance(explanation, PatternExplanation)]
     if len(patterns) < 2:
-        lines = [each.text(full=full) for each in found]
+        lines = [explanation.text(full=full) for explanation in explanations]
     else:
-        # Of many events, those that answer a part tell the story; how far the pattern came is said once.
-        answers = [each for each in patterns if each.matched]
-        lines = ["\n".join(each.event_lines(full=full)) for each in answers]
-        rest = len(patterns) - len(answers)
+        # Of many events only those that answer a part are shown, and the state of the pattern once.
+        matched = [explanation for explanation in patterns if explanation.matched]
+        lines = ["\n".join(explanation.event_lines(full=full)) for explanation in matched]
+        rest = len(patterns) - len(matched)
         lines += [f"{counted(rest, 'event')} answered no part of {name}"] if rest else []
         lines += state_lines([patterns[0].state])
     for line in lines:
@@ -94,7 +94,7 @@ def _explain(engine: Engine, name: str, events: Iterable[Event], *, full: bool, 
 
 
 def _file_of(text: str) -> str | None:
-    """The path, if that is what was given: a text has braces, or several words."""
+    """The path, or None if a subscription's text was given: that has braces, or several words."""
     return None if "{" in text or (("\n" in text or " " in text) and not Path(text).exists()) else text
 
 
@@ -104,10 +104,10 @@ def _events_of(source: str, records: Records, *, is_text: bool) -> list[Event]:
     if is_text:
         return list(read_events(io.BytesIO(source.encode()), name="EVENT"))
     rejects = Rejects()
-    found = [event for batch in event_batches(source, rejects, records=records) for event in batch]
-    if not found:
+    events = [event for batch in event_batches(source, rejects, records=records) for event in batch]
+    if not events:
         rejects.conclude()
-    return found
+    return events
 
 
 def _interests_of(given: str) -> list[Subscription]:
@@ -119,9 +119,10 @@ def _interests_of(given: str) -> list[Subscription]:
     return read_subscriptions(path, Rejects())
 
 
-def _picked(names: list[str], wanted: str | None, what: str) -> list[str]:
-    if wanted is None:
+def _picked(names: list[str], chosen: str | None, kind: str) -> list[str]:
+    """The chosen name, which must exist; without a choice, all names once."""
+    if chosen is None:
         return list(dict.fromkeys(names))
-    if wanted not in names:
-        raise BuildError(f"there is no {what} {wanted!r}", hint=f"there are {', '.join(names[:5])}")
-    return [wanted]
+    if chosen not in names:
+        raise BuildError(f"there is no {kind} {chosen!r}", hint=f"there are {', '.join(names[:5])}")
+    return [chosen]

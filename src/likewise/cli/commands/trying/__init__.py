@@ -1,1 +1,1 @@
-"""Commands to see it work and to measure it: demo, evaluate, bench, dataset."""
+"""Commands to try and measure Likewise: demo, evaluate, bench, dataset."""

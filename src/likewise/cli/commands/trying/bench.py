@@ -1,4 +1,4 @@
-"""`likewise bench`: run a benchmark of the source repository and show its table."""
+"""`likewise bench`: run a benchmark of the source repository."""
 
 from __future__ import annotations
 
@@ -25,11 +25,13 @@ def register(app: typer.Typer) -> None:
 
 
 def bench(
-    name: Annotated[str, typer.Argument(help="Which benchmark; `list` names them all.")],
-    quick: Annotated[bool, typer.Option(help="Smaller sizes, for a first look.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document instead of a table.")] = False,
+    name: Annotated[str, typer.Argument(help="Name of a benchmark; `list` shows all.")],
+    quick: Annotated[bool, typer.Option(help="Run with smaller sizes.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a table.")] = False,
 ) -> None:
-    """Measure speed and memory, beside peers in the same run.
+    """Measure speed and memory, and compare with other tools in the same run.
+
+    The benchmarks are in a checkout of the source repository. `likewise bench list` shows them all.
 
     Example: `likewise bench events --quick`
     """
@@ -56,7 +58,7 @@ def _folder() -> Path:
     for folder in candidates:
         if folder.is_dir():
             return folder
-    raise MissingError("the benchmarks are not here", hint="run this in a checkout of the source repository")
+    raise MissingError("the benchmarks were not found", hint="run this in a checkout of the source repository")
 
 
 def _load(path: Path) -> Callable[..., Rows]:
@@ -64,7 +66,7 @@ def _load(path: Path) -> Callable[..., Rows]:
     if spec is None or spec.loader is None:
         raise MissingError(f"cannot load {path}")
     module = importlib.util.module_from_spec(spec)
-    # Dataclasses look their module up by name.
+    # Dataclasses look up their module by name.
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return cast(Callable[..., Rows], module.run)

@@ -1,4 +1,4 @@
-"""`likewise dataset`: make the data sets of the experiments."""
+"""`likewise dataset`: create the data sets of the experiments."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from likewise.cli.guard import guard
 from likewise.cli.output import output, print_json
 
-app = typer.Typer(help="Make the data sets of the experiments.", no_args_is_help=True)
+app = typer.Typer(help="Create the data sets of the experiments.", no_args_is_help=True)
 
 
 def register(parent: typer.Typer) -> None:
@@ -20,29 +20,32 @@ def register(parent: typer.Typer) -> None:
 
 @app.callback()
 def _dataset() -> None:
-    """Make the data sets of the experiments."""
+    """Create the data sets of the experiments."""
 
 
 @app.command()
 def thematic(
     *,
-    out: Annotated[Path, typer.Option(help="Folder to write to; made if need be.")],
-    seed: Annotated[int, typer.Option(help="The same seed gives the same files.")] = 1,
-    events: Annotated[int, typer.Option(min=1, help="Expanded events.")] = 14_743,
-    seeds: Annotated[int, typer.Option(min=1, help="Seed events.")] = 166,
-    subscriptions: Annotated[int, typer.Option(min=1, help="Subscriptions.")] = 94,
+    out: Annotated[Path, typer.Option(help="Folder to write to; created if needed.")],
+    seed: Annotated[int, typer.Option(help="Random seed; the same seed gives the same files.")] = 1,
+    events: Annotated[int, typer.Option(min=1, help="Number of expanded events.")] = 14_743,
+    seeds: Annotated[int, typer.Option(min=1, help="Number of seed events.")] = 166,
+    subscriptions: Annotated[int, typer.Option(min=1, help="Number of subscriptions.")] = 94,
     approximation: Annotated[float, typer.Option(min=0, max=1, help="Share of attributes and values with `~`.")] = 1.0,
-    replace: Annotated[float, typer.Option(min=0.01, max=1, help="How often a term is said in other words.")] = 0.5,
-    variants: Annotated[int, typer.Option(min=1, help="At most so many other words for a term.")] = 6,
-    typed: Annotated[bool, typer.Option("--typed", help="Every subscription asks for the event's type.")] = False,
+    replace: Annotated[float, typer.Option(min=0.01, max=1, help="Probability that a term is replaced.")] = 0.5,
+    variants: Annotated[int, typer.Option(min=1, help="Most alternatives for a term.")] = 6,
+    typed: Annotated[bool, typer.Option("--typed", help="Let every subscription ask for the event's type.")] = False,
     thesaurus: Annotated[
-        Path | None, typer.Option(help="SKOS file, or `wordnet`, that events and other words are made of.")
+        Path | None,
+        typer.Option(help="SKOS file, or `wordnet`, to make events and alternatives from. [default: EuroVoc]"),
     ] = None,
-    city: Annotated[bool, typer.Option("--city", help="City events, only said in the thesaurus's words.")] = False,
-    data: Annotated[Path | None, typer.Option(help="Folder of EuroVoc and appliances (LIKEWISE_DATA).")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Machine output.")] = False,
+    city: Annotated[
+        bool, typer.Option("--city", help="Keep the city events; take only the alternatives from --thesaurus.")
+    ] = False,
+    data: Annotated[Path | None, typer.Option(help="Folder with EuroVoc and appliances. [LIKEWISE_DATA]")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """The data set of "Thematic event processing", section 5.2: heterogeneous events with exact truth.
+    """Create heterogeneous events, subscriptions and the exact truth, as in "Thematic Event Processing", section 5.2.
 
     Example: `likewise dataset thematic --out data/thematic --events 500 --approximation 0.5`
     """
@@ -62,11 +65,11 @@ def thematic(
         thesaurus="" if thesaurus is None else str(thesaurus),
         city=city,
     )
-    made = build_thematic(recipe, data=data)
-    files = write_thematic(made, out)
+    dataset = build_thematic(recipe, data=data)
+    files = write_thematic(dataset, out)
     if as_json:
-        print_json(describe(made) | {"files": {what: str(path) for what, path in files.items()}})
+        print_json(describe(dataset) | {"files": {name: str(path) for name, path in files.items()}})
         return
-    for what, value in made.facts.items():
-        output.print(f"{what:34} {value:,.6g}")
+    for name, value in dataset.facts.items():
+        output.print(f"{name:34} {value:,.6g}")
     output.print(f"written to {out}")

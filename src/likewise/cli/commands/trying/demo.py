@@ -1,4 +1,4 @@
-"""`likewise demo`: the whole story on local Spark, small, with a report to open."""
+"""`likewise demo`: a small tour on local Spark, with a report to open."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ def register(app: typer.Typer) -> None:
 
 def demo(
     *,
-    out: Annotated[Path, typer.Option(help="Where files and the report go.")] = Path("out/demo"),
-    events: Annotated[int, typer.Option(min=100, help="How many events the simulated building sends.")] = 20_000,
-    space: Annotated[str, typer.Option(help="Space to use; WordNet's is built if it is not on the shelf.")] = "wordnet",
-    rebuild: Annotated[bool, typer.Option(help="Build WordNet's space anew.")] = False,
-    master: Annotated[str | None, typer.Option(help="Spark master; all cores of this machine by default.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="What was found, as one JSON document.")] = False,
+    out: Annotated[Path, typer.Option(help="Folder for the files and the report.")] = Path("out/demo"),
+    events: Annotated[int, typer.Option(min=100, help="Number of events that the simulated building sends.")] = 20_000,
+    space: Annotated[str, typer.Option(help="Space to use; WordNet's is built if it is missing.")] = "wordnet",
+    rebuild: Annotated[bool, typer.Option(help="Build the WordNet space even if it exists.")] = False,
+    master: Annotated[str | None, typer.Option(help="Spark master. [default: all cores of this machine]")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the results as one JSON document.")] = False,
 ) -> None:
-    """Show the whole story on local Spark, with a report to open.
+    """Show how Likewise works on local Spark, and write a report to open.
 
-    It builds a space from WordNet, matches events of three makers, detects situations and says what it found.
+    Builds a space from WordNet, matches events of three makers, detects situations, and checks them against the truth.
 
     Example: `likewise demo --events 5000`
     """
@@ -70,19 +70,19 @@ def demo(
     finally:
         output.quiet = False
     if as_json:
-        found = {"found": facts["found"], "situations": _counted(facts["detections"])}
-        print_json({"events": events, "seconds": round(facts["seconds"], 1), **found, "report": str(path)})
+        results = {"found": facts["found"], "situations": _counted(facts["detections"])}
+        print_json({"events": events, "seconds": round(facts["seconds"], 1), **results, "report": str(path)})
 
 
 @contextmanager
-def _step(what: str) -> Iterator[None]:
-    output.print(f"\n[bold]{what}[/bold]")
-    with errors.status(f"{what} …"):
+def _step(title: str) -> Iterator[None]:
+    output.print(f"\n[bold]{title}[/bold]")
+    with errors.status(f"{title} …"):
         yield
 
 
 def _first_match() -> None:
-    """Exact terms match exactly; terms marked `~` by what is known of words without any space."""
+    """Match one event exactly and by meaning, before any space is built."""
     from likewise.engine import Engine
     from likewise.language import format_event, format_subscription, parse, parse_event
 
@@ -94,9 +94,10 @@ def _first_match() -> None:
         output.print(f"  {format_subscription(subscription)}", markup=False, soft_wrap=True)
     engine = Engine()
     engine.subscribe([exact, approximate])
-    for found in engine.publish(event):
-        how = "exact words" if found.subscription == exact.name else "meaning, though no space is built yet"
-        output.print(f"  {found.subscription} matches by {how}, score {found.score:.2f}", markup=False, soft_wrap=True)
+    for notification in engine.publish(event):
+        how = "exact words" if notification.subscription == exact.name else "meaning, though no space is built yet"
+        line = f"  {notification.subscription} matches by {how}, score {notification.score:.2f}"
+        output.print(line, markup=False, soft_wrap=True)
 
 
 def _build(spark: SparkSession, *, rebuild: bool) -> None:
@@ -106,15 +107,15 @@ def _build(spark: SparkSession, *, rebuild: bool) -> None:
     path = space_path("wordnet")
     if path.is_dir() and not rebuild:
         output.print(
-            f"\nThe WordNet space stands on the shelf already ({path}); --rebuild makes it anew",
+            f"\nThe WordNet space is already built ({path}); --rebuild builds it again",
             markup=False,
             soft_wrap=True,
         )
         return
     with _step("Building a space from WordNet on Spark: each synset is a concept"):
-        made = build_space(spark, Corpus.find("wordnet"), path, overwrite=True)
-    counts = ", ".join(f"{made.manifest.counts[what]:,} {what}" for what in ("concepts", "terms", "postings"))
-    output.print(f"  {counts} in {made.seconds:.0f} s", markup=False, soft_wrap=True)
+        summary = build_space(spark, Corpus.find("wordnet"), path, overwrite=True)
+    counts = ", ".join(f"{summary.manifest.counts[what]:,} {what}" for what in ("concepts", "terms", "postings"))
+    output.print(f"  {counts} in {summary.seconds:.0f} s", markup=False, soft_wrap=True)
 
 
 def _relate(space: str) -> None:
@@ -135,11 +136,11 @@ def _building(spark: SparkSession, space: str, out: Path, *, count: int) -> dict
 
     happenings = simulate(count)
     stream = out / "events.jsonl"
-    write_events((one.event for one in happenings), stream)
+    write_events((happening.event for happening in happenings), stream)
     (out / "subscriptions.lw").write_text(SUBSCRIPTIONS, encoding="utf-8")
     frame = read_events(spark, stream)
     started = time.perf_counter()
-    with _step(f"Matching {count:,} events of three makers with subscriptions in nobody's words, on Spark"):
+    with _step(f"Matching {count:,} events of three makers with subscriptions in other words, on Spark"):
         matches = _rows(match(frame, _singles(), spaces=space))
     found = _found(matches, happenings)
     _show(found)
@@ -161,21 +162,21 @@ def _rows(frame: DataFrame) -> Rows:
 
 
 def _found(matches: Rows, happenings: list[Happening]) -> Rows:
-    """How many of the events asked for were found: what really happened is known."""
+    """Precision and recall by subscription; the truth is known, as the events are simulated."""
     from likewise.evaluation.datasets.building import relevant
 
     rows: Rows = []
     for subscription in _singles():
-        wanted = relevant(subscription.name, happenings)
-        got = {row["event_id"] for row in matches if row["subscription"] == subscription.name}
-        right = len(wanted & got)
+        expected = relevant(subscription.name, happenings)
+        matched = {row["event_id"] for row in matches if row["subscription"] == subscription.name}
+        right = len(expected & matched)
         rows.append(
             {
                 "subscription": subscription.name,
-                "events asked for": len(wanted),
-                "found": len(got),
-                "precision": right / len(got) if got else 0.0,
-                "recall": right / len(wanted) if wanted else 1.0,
+                "events asked for": len(expected),
+                "found": len(matched),
+                "precision": right / len(matched) if matched else 0.0,
+                "recall": right / len(expected) if expected else 1.0,
             }
         )
     return rows
@@ -186,20 +187,20 @@ def _singles() -> list[Subscription]:
     from likewise.evaluation.datasets.building import SUBSCRIPTIONS
     from likewise.language import Profile, parse
 
-    return [one for one in parse(SUBSCRIPTIONS) if isinstance(one.body, Profile)]
+    return [subscription for subscription in parse(SUBSCRIPTIONS) if isinstance(subscription.body, Profile)]
 
 
 def _counted(detections: Rows) -> Rows:
-    """Of every pattern how often it was detected, and how surely; none is worth telling too."""
+    """The number of detections and the highest probability of every pattern, also of those without any."""
     from likewise.evaluation.datasets.building import SUBSCRIPTIONS
     from likewise.language import Composite, parse
 
-    names = [one.name for one in parse(SUBSCRIPTIONS) if isinstance(one.body, Composite)]
+    names = [pattern.name for pattern in parse(SUBSCRIPTIONS) if isinstance(pattern.body, Composite)]
     return [
         {
             "pattern": name,
-            "detections": len(mine := [row["probability"] for row in detections if row["pattern"] == name]),
-            "highest probability": max(mine, default=None),
+            "detections": len(scores := [row["probability"] for row in detections if row["pattern"] == name]),
+            "highest probability": max(scores, default=None),
         }
         for name in names
     ]
@@ -223,17 +224,17 @@ def _cell(value: object) -> str:
 
 
 def _explained(space: str, happenings: list[Happening]) -> list[Match]:
-    """A match of each subscription whose words are not its own, from the same engine in this process."""
+    """One match in other words for each subscription, from the same engine in this process."""
     from likewise.engine import Engine
     from likewise.evaluation.datasets.building import SUBSCRIPTIONS
 
     engine = Engine(spaces=[space])
     engine.subscribe(SUBSCRIPTIONS)
-    told: dict[str, Match] = {}
-    for notice in engine.publish_batch([one.event for one in happenings[:2000]]):
-        if notice.match is not None and notice.event.tuples[0][0] != "type":
-            told.setdefault(notice.subscription, notice.match)
-    return list(told.values())
+    matches: dict[str, Match] = {}
+    for notification in engine.publish_batch([happening.event for happening in happenings[:2000]]):
+        if notification.match is not None and notification.event.tuples[0][0] != "type":
+            matches.setdefault(notification.subscription, notification.match)
+    return list(matches.values())
 
 
 def _report(out: Path, space: str, facts: dict[str, Any]) -> Path:
@@ -242,12 +243,12 @@ def _report(out: Path, space: str, facts: dict[str, Any]) -> Path:
 
     page = ReportPage("Likewise: the demo's report")
     page.text(
-        "Three makers of sensors report the same things, each in words of its own. One person asks for them in a "
-        "fourth vocabulary, without knowing the makers'."
+        "Three makers of sensors report the same things, each in its own words. One person subscribes to them in a "
+        "fourth vocabulary, without knowing the others."
     )
-    page.heading("The same thing, said by three makers").table(_vocabularies())
-    page.heading("Asked for, in other words").code(SUBSCRIPTIONS)
-    page.heading("Found")
+    page.heading("The same things in the words of three makers").table(_vocabularies())
+    page.heading("Subscriptions in other words").code(SUBSCRIPTIONS)
+    page.heading("Results")
     page.facts(
         {
             "events": facts["count"],
@@ -258,14 +259,14 @@ def _report(out: Path, space: str, facts: dict[str, Any]) -> Path:
     )
     page.table(facts["found"])
     page.text(
-        f"Words were compared by the space {Path(space).name}. The makers' words were chosen so that WordNet relates "
-        "them: this shows how it works, `likewise evaluate matching` how good it is."
+        f"Words were compared with the space {Path(space).name}. The makers' words were chosen so that WordNet relates "
+        "them: the demo shows how Likewise works; `likewise evaluate matching` measures how good it is."
     )
     page.heading("Why")
     for match in _explained(space, facts["happenings"]):
         page.code(match.explain().text())
     page.heading("Situations").table(_counted(facts["detections"]))
-    words = {one.event.id: words_of(one.event) for one in facts["happenings"]}
+    words = {happening.event.id: words_of(happening.event) for happening in facts["happenings"]}
     first = sorted(facts["detections"], key=lambda row: row["time"])[:20]
     page.text(f"The first {len(first)}, in event time (UTC):" if first else "None.")
     page.table([_detection_row(row, words) for row in first])
@@ -275,34 +276,34 @@ def _report(out: Path, space: str, facts: dict[str, Any]) -> Path:
 
 
 def _vocabularies() -> Rows:
-    """What each maker calls the same thing."""
+    """The words of each maker for the same thing."""
     from likewise.evaluation.datasets.building import KINDS, WINDOW
 
     makers = ("first maker", "second maker", "third maker")
-    return [{"what happens": one.name, **dict(zip(makers, one.types, strict=True))} for one in (*KINDS, WINDOW)]
+    return [{"what happens": kind.name, **dict(zip(makers, kind.types, strict=True))} for kind in (*KINDS, WINDOW)]
 
 
 def _spans(detections: Rows, words: dict[str, str]) -> Rows:
-    """A row for each event of the detections, ready for a chart."""
+    """A row for each event of the detections, for a chart."""
     return [
         {
             "situation": f"{number}. {row['pattern']}",
-            "time": each["start"].astimezone(UTC).isoformat(),
-            "what": f"{each['role']}: {words.get(each['id'], each['id'])}",
+            "time": event["start"].astimezone(UTC).isoformat(),
+            "what": f"{event['role']}: {words.get(event['id'], event['id'])}",
         }
         for number, row in enumerate(detections, 1)
-        for each in row["events"]
-        if each["start"] is not None
+        for event in row["events"]
+        if event["start"] is not None
     ]
 
 
 def _detection_row(row: dict[str, Any], words: dict[str, str]) -> dict[str, Any]:
-    # Spark gives moments in the zone of this process, without saying so.
+    # Spark returns times without a zone, in the zone of this process.
     start, end = (row[name].astimezone(UTC) for name in ("start", "end"))
     return {
         "pattern": row["pattern"],
         "from": f"{start:%Y-%m-%d %H:%M:%S}",
         "to": f"{end:%H:%M:%S}",
         "probability": float(row["probability"]),
-        "events": "; ".join(f"{each['role']}: {words.get(each['id'], each['id'])}" for each in row["events"]),
+        "events": "; ".join(f"{event['role']}: {words.get(event['id'], event['id'])}" for event in row["events"]),
     }

@@ -1,4 +1,4 @@
-"""`likewise evaluate`: run an experiment and show its tables."""
+"""`likewise evaluate`: run an experiment and print its tables."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ WIDE = 160
 
 
 class EvaluateCommand(TyperCommand):
-    """`likewise evaluate NAME --help` also says what this experiment shows and takes."""
+    """A command whose help also describes the experiment that is named."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
-        """Keep the words, for help is printed before the name is read."""
+        """Remember the words, since help is printed before the name is parsed."""
         ctx.meta["words"] = list(args)
         return super().parse_args(ctx, args)
 
     def format_help(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
-        """The usual help, then the guide of the experiment that is named."""
+        """Print the usual help, then the guide of the experiment that is named."""
         from likewise.evaluation.experiment import experiments
 
         super().format_help(ctx, formatter)
         named = [word for word in ctx.meta.get("words", ()) if not word.startswith("-")]
-        found = experiments().get(named[0]) if named else None
-        if found is not None:
-            takes = f"{found.summary}\n--set takes: {', '.join(found.knows) or 'nothing'}"
-            output.print(f"{found.name}: {found.guide or takes}\n", highlight=False, markup=False)
+        experiment = experiments().get(named[0]) if named else None
+        if experiment is not None:
+            short = f"{experiment.summary}\n--set takes: {', '.join(experiment.knows) or 'nothing'}"
+            output.print(f"{experiment.name}: {experiment.guide or short}\n", highlight=False, markup=False)
 
 
 def register(app: typer.Typer) -> None:
@@ -45,27 +45,28 @@ def register(app: typer.Typer) -> None:
 
 
 def evaluate(
-    name: Annotated[str, typer.Argument(metavar="EXPERIMENT", help="Which experiment; `list` names them all.")],
+    name: Annotated[str, typer.Argument(metavar="EXPERIMENT", help="Name of an experiment; `list` shows all.")],
     *,
-    space: Annotated[list[str] | None, typer.Option(help="Space by name or path; may be given several times.")] = None,
-    data: Annotated[Path | None, typer.Option(help="Folder of the data sets (LIKEWISE_DATA).")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A smaller run, for a first look.")] = False,
+    space: Annotated[list[str] | None, typer.Option(help="Space by name or path; may be repeated.")] = None,
+    data: Annotated[Path | None, typer.Option(help="Folder of the data sets. [LIKEWISE_DATA]")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Run with smaller sizes.")] = False,
     out: Annotated[Path | None, typer.Option(help="Folder for charts and tables.")] = None,
     settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="An option of this experiment.")
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Set an option of the experiment; may be repeated."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document instead of tables.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")] = False,
 ) -> None:
-    """Run an experiment of the papers: figures beside their targets.
+    """Run an experiment and print its figures beside those of the papers.
 
-    `likewise evaluate list` names all; `likewise evaluate approximate --help` says what one of them shows and takes.
+    `likewise evaluate list` shows all; `likewise evaluate approximate --help` explains one and its options.
 
     Example: `likewise evaluate relatedness --space wordnet`
     """
     from likewise.evaluation.experiment import ExperimentSettings, experiments, find_experiment
 
     if name == "list":
-        _list({each.name: each.summary for each in experiments().values()}, as_json=as_json)
+        _list({experiment.name: experiment.summary for experiment in experiments().values()}, as_json=as_json)
         return
     chosen = ExperimentSettings(
         spaces=tuple(space or ()),
@@ -75,13 +76,13 @@ def evaluate(
         options=dict(map(_pair, settings or ())),
         say=lambda message: errors.print(message, style="dim"),
     )
-    found = find_experiment(name)
+    experiment = find_experiment(name)
     try:
-        reports = found.run(chosen)
+        reports = experiment.run(chosen)
     except ValueError as error:
-        # Only numbers that the user gave are read from text in a run.
+        # An experiment parses no other numbers than those of --set.
         if chosen.options and str(error).startswith(("invalid literal", "could not convert")):
-            raise BuildError(f"--set: {error}", hint=f"{name} takes {', '.join(found.knows)}") from None
+            raise BuildError(f"--set: {error}", hint=f"{name} takes {', '.join(experiment.knows)}") from None
         raise
     if as_json:
         print_json({"experiment": name, "reports": reports})
@@ -108,7 +109,7 @@ def _show(reports: Sequence[ExperimentReport]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    # A pipe has no width of its own: rather long lines there than cut figures.
+    # A pipe has no width: long lines are better there than truncated figures.
     console = output if output.is_terminal else Console(width=WIDE, highlight=False)
     for report in reports:
         table = Table(title=report.title, title_justify="left")

@@ -1,4 +1,4 @@
-"""`likewise dataset expand`: the data set of the matching experiments at any size, made on Spark."""
+"""`likewise dataset expand`: the data set of the matching experiments at any size, created on Spark."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ def register(_: typer.Typer) -> None:
 
 def expand(
     *,
-    out: Annotated[Path, typer.Option(help="Folder to write to; it must not be there yet.")],
-    events: Annotated[int, typer.Option(min=1, help="So many events.")] = 1_000_000,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same events.")] = 1,
+    out: Annotated[Path, typer.Option(help="Folder to write to; it must not exist yet.")],
+    events: Annotated[int, typer.Option(min=1, help="Number of events.")] = 1_000_000,
+    seed: Annotated[int, typer.Option(help="Random seed; the same seed gives the same events.")] = 1,
     approximation: Annotated[float, typer.Option(min=0, max=1, help="Share of attributes and values with `~`.")] = 1.0,
-    data: Annotated[Path | None, typer.Option(help="Folder of EuroVoc and appliances (LIKEWISE_DATA).")] = None,
+    data: Annotated[Path | None, typer.Option(help="Folder with EuroVoc and appliances. [LIKEWISE_DATA]")] = None,
     master: Annotated[str | None, typer.Option(help="Spark master, e.g. `local[2,4]` or `spark://host:7077`.")] = None,
     remote: Annotated[str | None, typer.Option(help="Spark Connect address, e.g. `sc://host:15002`.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Machine output.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Events and truth of "Thematic event processing" by the million, as Parquet, with the subscriptions beside.
+    """Create the data set of `dataset thematic` with millions of events, as Parquet, on Spark.
 
     Example: `likewise dataset expand --out data/many --events 10000000`
     """
@@ -37,15 +37,15 @@ def expand(
     from likewise.evaluation.datasets.thematic import DatasetRecipe, build_thematic
     from likewise.language import format_subscription
 
-    made = build_thematic(DatasetRecipe(seed=seed, approximation=approximation), data=data)
+    dataset_ = build_thematic(DatasetRecipe(seed=seed, approximation=approximation), data=data)
     started = time.perf_counter()
     folder = out.absolute()
     with session(master, remote) as spark, progress_of(spark):
-        expand_on_spark(spark, made, events).write.parquet(str(folder / "made"))
+        expand_on_spark(spark, dataset_, events).write.parquet(str(folder / "made"))
         stored = spark.read.parquet(str(folder / "made"))
         truth_of(stored).write.parquet(str(folder / "truth"))
         pairs = spark.read.parquet(str(folder / "truth")).count()
-    text = "".join(f"{format_subscription(each)}\n" for each in made.subscriptions)
+    text = "".join(f"{format_subscription(subscription)}\n" for subscription in dataset_.subscriptions)
     (folder / "subscriptions.lw").write_text(text, encoding="utf-8")
     seconds = time.perf_counter() - started
     if as_json:

@@ -1,4 +1,4 @@
-"""`likewise dataset homes` and `likewise dataset aarhus`: real streams as events."""
+"""`likewise dataset homes` and `likewise dataset aarhus`: recorded streams as events."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from likewise.cli.output import output, print_json
 if TYPE_CHECKING:
     from likewise.events import Event
 
-Out = Annotated[Path, typer.Option(help="File of JSON lines to write.")]
-Data = Annotated[Path | None, typer.Option(help="Folder of the data sets (LIKEWISE_DATA).")]
-Json = Annotated[bool, typer.Option("--json", help="Machine output.")]
+Out = Annotated[Path, typer.Option(help="File to write, as JSON lines.")]
+Data = Annotated[Path | None, typer.Option(help="Folder of the data sets. [LIKEWISE_DATA]")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
 
 def register(_app: typer.Typer) -> None:
-    """Add two commands to `likewise dataset`."""
+    """Add `dataset homes` and `dataset aarhus`."""
     dataset.app.command()(homes)
     dataset.app.command()(aarhus)
 
@@ -29,11 +29,11 @@ def register(_app: typer.Typer) -> None:
 def homes(
     *,
     out: Out,
-    house: Annotated[str | None, typer.Option(help="A or B; both if not given.")] = None,
+    house: Annotated[str | None, typer.Option(help="A or B. [default: both]")] = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Sensor activations of two homes, each with a start and an end.
+    """Write the sensor activations of two homes, each with a start and an end.
 
     Example: `likewise dataset homes --house A --out homes.jsonl`
     """
@@ -45,7 +45,7 @@ def homes(
 
 
 def aarhus(*, out: Out, data: Data = None, as_json: Json = False) -> None:
-    """Traffic, car parks and weather of Aarhus, August and September 2014.
+    """Write traffic, car park and weather events of Aarhus, August and September 2014.
 
     Example: `likewise dataset aarhus --out aarhus.jsonl`
     """

@@ -1,4 +1,4 @@
-"""`likewise nearest`: the words of a space that are nearest to a term."""
+"""`likewise nearest`: list the words of a space that are nearest to a term."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def register(app: typer.Typer) -> None:
 
 
 def nearest(
-    term: Annotated[str, typer.Argument(help="A word or phrase.")],
+    term: Annotated[str, typer.Argument(help="Word or phrase.")],
     *,
-    space: Annotated[str | None, typer.Option(help="Space by name or path.")] = None,
-    limit: Annotated[int, typer.Option("-n", "--limit", min=1, help="So many words.")] = 10,
-    why: Annotated[bool, typer.Option("--why", help="Name the concepts that each word shares with the term.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+    space: Annotated[str | None, typer.Option(help="Space by name or path. [default: wordnet]")] = None,
+    limit: Annotated[int, typer.Option("-n", "--limit", min=1, help="Number of words.")] = 10,
+    why: Annotated[bool, typer.Option("--why", help="Show the concepts that each word shares with the term.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """List the words that are nearest to a term.
 
@@ -30,15 +30,15 @@ def nearest(
     from likewise.semantics import Esa, Vocabulary
 
     (opened,) = open_spaces([space] if space else None)
-    found = Vocabulary(opened).nearest(term, limit=limit)
+    neighbours = Vocabulary(opened).nearest(term, limit=limit)
     esa = Esa(opened)
-    reasons = {each.word: [r.concept for r in esa.reason(term, each.word, limit=3)] for each in found}
+    concepts = {near.word: [shared.concept for shared in esa.reason(term, near.word, limit=3)] for near in neighbours}
     if as_json:
-        near = [{"word": each.word, "score": each.score, "concepts": reasons[each.word]} for each in found]
-        print_json({"term": term, "space": opened.name, "nearest": near})
+        rows = [{"word": near.word, "score": near.score, "concepts": concepts[near.word]} for near in neighbours]
+        print_json({"term": term, "space": opened.name, "nearest": rows})
         return
-    for each in found:
-        shared = f"  {' · '.join(reasons[each.word])}" if why else ""
-        output.print(f"{each.score:.4f}  {each.word}{shared}", markup=False, soft_wrap=True)
-    if not found:
+    for near in neighbours:
+        shared = f"  {' · '.join(concepts[near.word])}" if why else ""
+        output.print(f"{near.score:.4f}  {near.word}{shared}", markup=False, soft_wrap=True)
+    if not neighbours:
         errors.print(f"no word of {term!r} is known in the space {opened.name}", markup=False)

@@ -1,4 +1,4 @@
-"""`likewise relate`: how related two terms are, and why."""
+"""`likewise relate`: compare two terms and explain the score."""
 
 from __future__ import annotations
 
@@ -25,57 +25,60 @@ def relate(
     second: Annotated[str, typer.Argument(metavar="TERM", help="The event's term.")],
     *,
     measure: Annotated[
-        str | None, typer.Option(help="evidence, esa, thematic, …; thematic if there is a theme, else evidence.")
+        str | None,
+        typer.Option(help="evidence, esa, thematic, embedding, … [default: thematic with a theme, else evidence]"),
     ] = None,
     theme: Annotated[list[str] | None, typer.Option(help="Theme tag of both terms; may be repeated.")] = None,
-    theme_a: Annotated[list[str] | None, typer.Option(help="Theme tag of the first term.")] = None,
-    theme_b: Annotated[list[str] | None, typer.Option(help="Theme tag of the second term.")] = None,
-    space: Annotated[list[str] | None, typer.Option(help="Space by name or path; may be given several times.")] = None,
+    theme_a: Annotated[list[str] | None, typer.Option(help="Theme tag of the first term; may be repeated.")] = None,
+    theme_b: Annotated[list[str] | None, typer.Option(help="Theme tag of the second term; may be repeated.")] = None,
+    space: Annotated[list[str] | None, typer.Option(help="Space by name or path; may be repeated.")] = None,
     competitor: Annotated[
         list[str] | None,
-        typer.Option(help="Term that competes with the first, for `+contrast` and `+rank`."),
+        typer.Option(help="Term that competes with the first, for `+contrast` and `+rank`; may be repeated."),
     ] = None,
-    thesaurus: Annotated[Path | None, typer.Option(help="SKOS or EuroVoc file, for the measure `concept`.")] = None,
-    glossary: Annotated[Path | None, typer.Option(help="Your own abbreviations, for the measure `evidence`.")] = None,
+    thesaurus: Annotated[Path | None, typer.Option(help="For the measure `concept`: SKOS or EuroVoc file.")] = None,
+    glossary: Annotated[
+        Path | None, typer.Option(help="For the measure `evidence`: file with your abbreviations and synonyms.")
+    ] = None,
     model: Annotated[
-        Path | None, typer.Option(help="Weights from `likewise train`, for the measure `evidence`.")
+        Path | None, typer.Option(help="For the measure `evidence`: weights from `likewise train`.")
     ] = None,
-    limit: Annotated[int, typer.Option("-n", "--limit", min=0, help="So many reasons.")] = 8,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+    limit: Annotated[int, typer.Option("-n", "--limit", min=0, help="Number of reasons.")] = 8,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Say how surely two terms mean the same, from 0 to 1, and why.
+    """Give the probability that two terms mean the same, and the reasons.
 
-    The default measure adds up evidence in bits. Others, such as esa, say how related two terms are.
+    The default measure adds up evidence in bits. Other measures, such as esa, give a relatedness from 0 to 1.
 
     Example: `likewise relate lift elevator`
     """
     if not (first.strip() and second.strip()):
-        raise BuildError("a term is empty", hint="such as `likewise relate lift elevator`")
+        raise BuildError("a term is empty", hint="give two terms, such as `likewise relate lift elevator`")
     themes = {
         "subscription_theme": [*(theme or ()), *(theme_a or ())],
         "event_theme": [*(theme or ()), *(theme_b or ())],
     }
     chosen = measure or ("thematic" if any(themes.values()) else "evidence")
-    made = _make(chosen, space, competitor, options=_options(chosen, thesaurus, glossary, model))
-    score = float(made.matrix([first], [second], **themes)[0, 0])
-    reasons = made.reason(first, second, limit=limit, **themes) if limit else []
+    relatedness = _measure(chosen, space, competitor, options=_options(chosen, thesaurus, glossary, model))
+    score = float(relatedness.matrix([first], [second], **themes)[0, 0])
+    reasons = relatedness.reason(first, second, limit=limit, **themes) if limit else []
     if as_json:
-        shared = [{"concept": each.concept, "weight": each.weight} for each in reasons]
-        print_json({"terms": [first, second], "measure": made.name, **themes, "score": score, "reasons": shared})
+        rows = [{"concept": reason.concept, "weight": reason.weight} for reason in reasons]
+        print_json({"terms": [first, second], "measure": relatedness.name, **themes, "score": score, "reasons": rows})
         return
-    output.print(f"{first} ~ {second}  {score:.4f}  ({made.name})", markup=False)
-    for each in reasons:
-        weight = f"{each.weight:+5.1f}" if made.name == "evidence" else f"{each.weight:.4f}"
-        output.print(f"  {weight}  {each.concept}", markup=False, soft_wrap=True)
+    output.print(f"{first} ~ {second}  {score:.4f}  ({relatedness.name})", markup=False)
+    for reason in reasons:
+        weight = f"{reason.weight:+5.1f}" if relatedness.name == "evidence" else f"{reason.weight:.4f}"
+        output.print(f"  {weight}  {reason.concept}", markup=False, soft_wrap=True)
     if not score:
-        why = made.apart(first, second)
+        why = relatedness.apart(first, second)
         errors.print(
-            why or "nothing in common: a word may be unknown, or a theme may leave nothing of it", markup=False
+            why or "nothing in common: a word may be unknown, or share no concept with the theme", markup=False
         )
 
 
 def _options(name: str, thesaurus: Path | None, glossary: Path | None, model: Path | None) -> dict[str, Any]:
-    """What only some measures take, read from files."""
+    """The options of certain measures, read from files."""
     from likewise.semantics import Glossary, Model
 
     if (glossary or model) and name != "evidence":
@@ -90,7 +93,7 @@ def _options(name: str, thesaurus: Path | None, glossary: Path | None, model: Pa
     return options
 
 
-def _make(name: str, space: list[str] | None, competitor: list[str] | None, *, options: dict[str, Any]) -> Measure:
+def _measure(name: str, space: list[str] | None, competitor: list[str] | None, *, options: dict[str, Any]) -> Measure:
     from likewise.semantics import measure as make
     from likewise.semantics import needs_space
 
@@ -110,7 +113,7 @@ def _make(name: str, space: list[str] | None, competitor: list[str] | None, *, o
 
 
 def shelved(names: list[str] | None) -> list[Space]:
-    """The spaces of these names, or all that are built: evidence takes what there is."""
+    """Open the named spaces, or all that are built: evidence uses every space it gets."""
     from likewise.semantics import Manifest, find_space, list_spaces
 
     if names:

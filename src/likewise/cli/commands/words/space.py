@@ -1,4 +1,4 @@
-"""`likewise space`: build spaces from corpora, list them, and look into one."""
+"""`likewise space`: build spaces from corpora, list them, and show one."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from likewise.pipeline import Corpus
     from likewise.semantics import BuildSummary, Manifest, SpaceOptions
 
-Json = Annotated[bool, typer.Option("--json", help="One JSON document instead of text.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 
 
 def register(app: typer.Typer) -> None:
     """Add `space build`, `space list` and `space info`."""
-    space = typer.Typer(no_args_is_help=True, help="Semantic spaces: build, list, look into one.")
+    space = typer.Typer(no_args_is_help=True, help="Build, list and inspect spaces: what words mean, from a corpus.")
     space.command("build")(build)
     space.command("list")(list_)
     space.command("info")(info)
@@ -32,24 +32,26 @@ def register(app: typer.Typer) -> None:
 def build(
     *,
     corpus: Annotated[str, typer.Option(help="`wordnet`, or a file, folder or URL of articles.")],
-    out: Annotated[str, typer.Option(help="Name on the shelf (see `space list`), or a path.")],
+    out: Annotated[str, typer.Option(help="Name of the space (see `space list`), or a path.")],
     format: Annotated[
-        str | None, typer.Option(help="wordnet, jsonl, parquet, text or mediawiki; seen from the name if left out.")
+        str | None, typer.Option(help="wordnet, jsonl, parquet, text or mediawiki. [default: by the file name]")
     ] = None,
     master: Annotated[str | None, typer.Option(help="Spark master, e.g. `local[2,4]` or `spark://host:7077`.")] = None,
     remote: Annotated[str | None, typer.Option(help="Spark Connect address, e.g. `sc://host:15002`.")] = None,
     memory: Annotated[str, typer.Option(help="Heap of a local Spark.")] = "1g",
-    min_df: Annotated[int, typer.Option(help="Leave out terms of fewer concepts.")] = 1,
-    prune: Annotated[int | None, typer.Option(help="Keep only so many of the strongest postings of a term.")] = None,
-    min_words: Annotated[int | None, typer.Option(help="Leave out shorter articles [MediaWiki 50, else 1].")] = None,
-    sample: Annotated[float, typer.Option(help="Build from this part of the articles, chosen by title.")] = 1.0,
-    weighting: Annotated[str, typer.Option(help="The space's default: `log`, or the papers' `augmented`.")] = "log",
+    min_df: Annotated[int, typer.Option(help="Leave out terms that occur in fewer concepts.")] = 1,
+    prune: Annotated[int | None, typer.Option(help="Keep only this many of the strongest postings of a term.")] = None,
+    min_words: Annotated[
+        int | None, typer.Option(help="Leave out articles with fewer words. [default: 50 for MediaWiki, else 1]")
+    ] = None,
+    sample: Annotated[float, typer.Option(help="Use only this share of the articles, chosen by title.")] = 1.0,
+    weighting: Annotated[str, typer.Option(help="Default weighting: `log`, or the papers' `augmented`.")] = "log",
     title_field: Annotated[str, typer.Option(help="Field of the title, in JSON lines and Parquet.")] = "title",
-    text_field: Annotated[str, typer.Option(help="Field of the text.")] = "text",
-    overwrite: Annotated[bool, typer.Option(help="Replace a space of that name.")] = False,
+    text_field: Annotated[str, typer.Option(help="Field of the text, in JSON lines and Parquet.")] = "text",
+    overwrite: Annotated[bool, typer.Option(help="Replace an existing space.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Build a space from a corpus on Spark, whole or not at all.
+    """Build a space from a corpus on Spark; it appears when it is complete.
 
     WordNet is small: without `--master`, `--remote` or `--sample` it is built in this process, without Spark.
 
@@ -70,9 +72,9 @@ def build(
     else:
         from likewise.pipeline import Corpus
 
-        found = Corpus.find(corpus, format=format, title_field=title_field, text_field=text_field)  # type: ignore[arg-type]  # as above
+        articles = Corpus.find(corpus, format=format, title_field=title_field, text_field=text_field)  # type: ignore[arg-type]  # as above
         place = {"master": master, "remote": remote, "memory": memory}
-        summary = _build(found, space_path(out), options=options, overwrite=overwrite, place=place)
+        summary = _build(articles, space_path(out), options=options, overwrite=overwrite, place=place)
     if as_json:
         print_json(_summary(summary))
     else:
@@ -80,10 +82,12 @@ def build(
 
 
 def list_(
-    folder: Annotated[Path | None, typer.Argument(help="Where to look; the shelf by default.")] = None,
+    folder: Annotated[
+        Path | None, typer.Argument(help="Folder of spaces. [default: LIKEWISE_SPACES, or the user's cache]")
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """List the spaces of a folder, by default the shelf (`LIKEWISE_SPACES` or the user's cache).
+    """List the spaces that are built.
 
     Example: `likewise space list`
     """
@@ -91,15 +95,15 @@ def list_(
     from likewise.semantics import list_spaces, spaces_folder
 
     if folder is not None and not folder.is_dir():
-        raise InputError("there is no such folder", source=str(folder), hint="leave it out for the shelf")
-    found = list_spaces(folder)
+        raise InputError("there is no such folder", source=str(folder), hint="leave it out for the default folder")
+    spaces = list_spaces(folder)
     if as_json:
-        print_json([_listed(path, state) for path, state in found])
+        print_json([_listed(path, state) for path, state in spaces])
         return
-    if not found:
+    if not spaces:
         errors.print(f"no spaces in {folder or spaces_folder()}")
         errors.print("build one: likewise space build --corpus wordnet --out wordnet")
-    for path, state in found:
+    for path, state in spaces:
         if isinstance(state, LikewiseError):
             errors.print(f"{path.name}: {state.message}", style="yellow", markup=False, soft_wrap=True)
         else:
@@ -107,12 +111,12 @@ def list_(
 
 
 def info(
-    space: Annotated[str, typer.Argument(metavar="SPACE", help="Name on the shelf, or path.")],
+    space: Annotated[str, typer.Argument(metavar="SPACE", help="Name of the space, or a path.")],
     *,
-    verify: Annotated[bool, typer.Option(help="Compare every checksum.")] = False,
+    verify: Annotated[bool, typer.Option(help="Check the checksum of every file.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Show what a space holds and how it was made.
+    """Show the size of a space and how it was built.
 
     Example: `likewise space info wordnet --verify`
     """
@@ -151,7 +155,7 @@ def _build(
     from likewise.pipeline import build_space, spark_session, watch
     from likewise.semantics import SpaceWriter
 
-    # Refuses a taken place now, not after Spark has started.
+    # Fails now if the space exists, not after Spark has started.
     SpaceWriter(path, overwrite=overwrite)
     with _progress() as progress:
         task = progress.add_task("starting Spark", total=None)

@@ -1,4 +1,4 @@
-"""`likewise train`: learn the weights of evidence from labelled pairs that are made from thesauri."""
+"""`likewise train`: learn the weights of evidence from labelled pairs, derived from thesauri."""
 
 from __future__ import annotations
 
@@ -17,20 +17,21 @@ def register(app: typer.Typer) -> None:
 
 def train(
     *,
-    out: Annotated[Path, typer.Option(help="The file of weights to write (JSON).")],
-    space: Annotated[list[str] | None, typer.Option(help="Space by name or path; may be repeated. [all built]")] = None,
-    data: Annotated[Path | None, typer.Option(help="Folder of the data sets (LIKEWISE_DATA).")] = None,
-    per_kind: Annotated[int, typer.Option(min=10, help="Pairs of each kind from each source.")] = 800,
-    seed: Annotated[int, typer.Option(help="Another seed draws other pairs.")] = 1,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document instead of a table.")] = False,
+    out: Annotated[Path, typer.Option(help="File to write the weights to (JSON).")],
+    space: Annotated[
+        list[str] | None, typer.Option(help="Space by name or path; may be repeated. [default: all built]")
+    ] = None,
+    data: Annotated[Path | None, typer.Option(help="Folder of the data sets. [LIKEWISE_DATA]")] = None,
+    per_kind: Annotated[int, typer.Option(min=10, help="Number of pairs of each kind from each source.")] = 800,
+    seed: Annotated[int, typer.Option(help="Random seed; another seed draws other pairs.")] = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a table.")] = False,
 ) -> None:
-    """Learn the weights of evidence, and report them on concepts that were not learned from.
+    """Learn the weights of evidence from thesauri, and test them on held-out concepts.
 
-    Pairs come from WordNet, EuroVoc, IPTC Media Topics, appliance types, the glossary and
-    titles of Wikipedia. They are split by concept.
-    How sure scores are is fitted on the half of the hand-written pairs that is not held out; the prior, on the concepts
-    that were not learned from; what an attribute tells beside its value, on events made of EuroVoc; what
-    nearer values of the stream tell, on events made of WordNet and IPTC Media Topics.
+    Pairs come from WordNet, EuroVoc, IPTC Media Topics, appliance types, the glossary and titles of Wikipedia, and are
+    split by concept. The calibration is fitted on the half of the hand-written pairs that is not held out, and the
+    prior on the held-out concepts. The weight of an attribute beside its value is fitted on events made from EuroVoc,
+    the weight of nearer values in the stream on events made from WordNet and IPTC Media Topics.
 
     `likewise relate --model` and `Evidence(model=…)` read the file.
 
@@ -47,12 +48,12 @@ def train(
     sources = Evidence(shelved(space), model=Model.blank()).sources
     pairs = training_pairs(data=data, seed=seed, per_kind=per_kind)
     errors.print(f"{len(pairs):,} pairs", style="dim")
-    model, found = learn(pairs, sources, seed=seed, say=_say)
-    model = settled(calibrated(model, sources), found, say=_say)
-    model = combined(model, sources, data=data, say=_say)
-    model = ranked(model, sources, data=data, say=_say)
+    model, learned = learn(pairs, sources, seed=seed, say=_progress)
+    model = settled(calibrated(model, sources), learned, say=_progress)
+    model = combined(model, sources, data=data, say=_progress)
+    model = ranked(model, sources, data=data, say=_progress)
     out.write_text(model.to_text(), encoding="utf-8")
-    rows = report(model, found)
+    rows = report(model, learned)
     if as_json:
         print_json({"model": str(out), "pairs": len(pairs), "held_out": rows})
         return
@@ -60,14 +61,14 @@ def train(
     output.print(f"wrote {out}", soft_wrap=True)
 
 
-def _say(message: str) -> None:
+def _progress(message: str) -> None:
     errors.print(message, style="dim")
 
 
 def _show(rows: list[dict[str, str | float | int]]) -> None:
     from rich.table import Table
 
-    table = Table(title="On pairs of concepts that were not learned from", title_justify="left")
+    table = Table(title="On pairs of held-out concepts", title_justify="left")
     for column in rows[0]:
         table.add_column(column, justify="left" if column == "source" else "right")
     for row in rows:
