@@ -79,6 +79,33 @@ def test_short_forms_inside_a_phrase_are_written_out() -> None:
     assert one(bare(), "number of faults", "no fault") < 0.5, "`no` in a phrase is no number"
 
 
+@pytest.mark.parametrize(
+    ("label", "reading"),
+    [
+        ("AHU1.RaTmp", "air handling unit 1 return air temperature"),
+        ("Bldg1.Flr2.Rm203b", "building 1 floor 2 room 203b"),
+        ("ZnCO2", "zone carbon dioxide"),
+        ("supplyAirTemp2", "supply air temperature 2"),
+        ("speed km/h", "speed kilometre per hour"),
+    ],
+)
+def test_labels_of_points_are_written_out(label: str, reading: str) -> None:
+    assert reading in [found.text for found in bare().sources.reader.readings(label)]
+
+
+def test_likelier_meanings_of_all_parts_are_tried_before_the_last_meaning_of_one() -> None:
+    glossary = Glossary.from_text("aa = first; second; third\nbb = near; far; farther; farthest; beyond; lost")
+    assert "second near" in glossary.readings("aa bb")
+
+
+def test_a_number_says_which_one_and_not_another_thing(plain: Evidence) -> None:
+    assert one(plain, "pump", "pump 3") > 0.9
+    assert one(plain, "pump", "pump3") > 0.9
+    assert one(plain, "pump 2", "pump3") < 0.1
+    assert one(plain, "pump 3", "pump") < 0.5
+    assert one(plain, "alarm", "alarm test 3") < 0.5
+
+
 def test_entries_of_several_words_are_found_within_a_term() -> None:
     glossary = Glossary.from_text("discharge air = supply air\ntemp = temperature")
     assert glossary.readings("discharge air temp fault")[1] == "supply air temperature fault"

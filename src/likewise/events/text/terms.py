@@ -24,9 +24,10 @@ _ROUNDS = 32
 _URI = re.compile(r"<?(?:[A-Za-z][A-Za-z0-9+.\-]*://|urn:)\S+")
 _LOWER = "a-zß-öø-ÿ"
 _UPPER = "A-ZÀ-ÖØ-Þ"
-# Splits parkingSpot, HTTPServer, xPosition and 2010Final, but not units such as kWh, MHz and pH.
+# Splits parkingSpot, HTTPServer, xPosition, ZnCO2 and 2010Final, but not units such as kWh, MHz and pH.
 _CAMEL = re.compile(
     f"(?<=[{_LOWER}][{_LOWER}])(?=[{_UPPER}])"
+    f"|(?<=[{_UPPER}][{_LOWER}])(?=[{_UPPER}][{_UPPER}])"
     f"|(?<=[{_LOWER}{_UPPER}0-9])(?=[{_UPPER}][{_LOWER}][{_LOWER}])"
     f"|(?<=[0-9])(?=[{_UPPER}][{_LOWER}])"
 )

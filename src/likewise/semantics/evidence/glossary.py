@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.resources import files
-from itertools import product
+from itertools import islice, product
 from pathlib import Path
 
 from likewise.errors import InputError
@@ -19,7 +20,14 @@ MOST_READINGS = 6
 LONGEST_ENTRY = 3
 """Words of an entry that is found within a longer term."""
 
-_ALONE = frozenset({"a", "am", "at", "e", "in", "is", "it", "no", "on", "or", "out", "pm", "s"})
+_MOST_COMBINATIONS = 1024
+"""Combinations of meanings that are put in order; a term with more is rare."""
+
+_SEPARATORS = re.compile(r"[./:|#()\[\]]+")
+_NUMBERED = re.compile(r"(?P<name>[^\W\d_]{2,})(?P<number>\d+[a-z]?)")
+"""A short form with a number behind it, as in `temp2` and `rm203b`."""
+
+_ALONE = frozenset({"a", "am", "at", "do", "e", "in", "is", "it", "no", "on", "or", "out", "pm", "s"})
 """Short forms that are ordinary little words inside a phrase; they are expanded only where they stand alone."""
 
 
@@ -102,17 +110,27 @@ class Glossary:
         return (term, *self._spelled(term))[:MOST_READINGS]
 
     def _spelled(self, term: str) -> Iterator[str]:
-        words = term.split()
+        words = [part for word in term.split() for part in self._parts(word)]
         if len(words) < 2:
             return
         options = list(self._options(words))
         if not any(self._is_entry(part, found) for part, found in options):
             return
-        for at, chosen in enumerate(product(*(found for _, found in options))):
-            if at == MOST_READINGS:
-                return
-            if (made := " ".join(chosen)) != term:
-                yield made
+        for chosen in islice(_likeliest_first([found for _, found in options]), MOST_READINGS):
+            if (spelled := " ".join(chosen)) != term:
+                yield spelled
+
+    def _parts(self, word: str) -> Iterator[str]:
+        """The parts of an identifier: `ahu1.ra` is `ahu 1 ra`. Entries such as `km/h` and `co2` stay whole."""
+        if word in self.entries:
+            yield word
+            return
+        for part in _SEPARATORS.split(word):
+            numbered = _NUMBERED.fullmatch(part)
+            if numbered and part not in self.entries and numbered["name"] in self.entries:
+                yield from numbered.groups()
+            elif part:
+                yield part
 
     def _options(self, words: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
         """The parts of a term, the longest ones that have an entry first, and what each may stand for."""
@@ -129,6 +147,17 @@ class Glossary:
     @staticmethod
     def _is_entry(part: str, found: Sequence[str]) -> bool:
         return len(found) > 1 or found[0] != part
+
+
+def _likeliest_first(options: Sequence[Sequence[str]]) -> Iterator[tuple[str, ...]]:
+    """One meaning for each part, combinations of likelier meanings first.
+
+    >>> list(_likeliest_first([["position", "positive"], ["temperature", "temporary"]]))[:2]
+    [('position', 'temperature'), ('position', 'temporary')]
+    """
+    ranks = product(*(range(len(meanings)) for meanings in options))
+    for chosen in sorted(islice(ranks, _MOST_COMBINATIONS), key=sum):
+        yield tuple(meanings[rank] for meanings, rank in zip(options, chosen, strict=True))
 
 
 def _refuse_cycles(entries: Mapping[str, tuple[str, ...]], lines: Mapping[str, int], *, source: str) -> None:

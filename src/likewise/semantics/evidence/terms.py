@@ -23,6 +23,7 @@ _NUMBER_WORDS = {
     for number, *same in (line.split(":") for line in words_in("number_words", package="likewise.semantics"))
     for word in same
 }
+_NUMBERED = re.compile(r"\b(?P<word>[^\W\d_]{4,})(?P<number>\d+[a-z]?)\b")
 _RANK = re.compile(r"(\d+)(?:st|nd|rd|th)")
 _ELIDED = re.compile(r"\b(?:l|d|n|s|c|qu|dell|all|nell|dall|sull)['’](?=\w)")
 _JOINING = STOP_WORDS | FOREIGN_WORDS
@@ -55,14 +56,15 @@ class Reading:
 
     @property
     def head(self) -> str:
-        """The stem that says what kind of thing it is: the last one that is not light."""
+        """The stem that says what kind of thing it is: the last one that is neither light nor a number."""
         return self.head_beside(())
 
     def head_beside(self, shared: Container[str]) -> str:
         """The head where these stems are no light ones: what a `computer monitor` shares with a `monitor` is one."""
         light, _ = _stemmed_extra_words()
-        heavy = (stem for stem in reversed(self.stems) if stem not in light or stem in shared)
-        return next(heavy, self.stems[-1] if self.stems else "")
+        named = [stem for stem in self.stems if stem not in self.codes] or self.stems
+        heavy = (stem for stem in reversed(named) if stem not in light or stem in shared)
+        return next(heavy, named[-1] if named else "")
 
 
 class Reader:
@@ -76,11 +78,15 @@ class Reader:
 
     def _readings(self, term: str) -> tuple[Reading, ...]:
         """Every way to read a term, the literal one first; asked for as `readings`, which remembers."""
-        spelled = normalise(term)
+        spelled = _NUMBERED.sub(self._divided, normalise(term))
         first, *others = self.glossary.readings(spelled)
         plain = self._reading(first, literal=True)
         also_word = self._wordnet is not None and all(word.isalpha() and self.known(word) for word in plain.words)
         return (plain, *(self._reading(text, literal=False, ambiguous=also_word) for text in others))
+
+    def _divided(self, match: re.Match[str]) -> str:
+        """`pump3` as `pump 3`; names and formulas such as `covid19` and `co2` stay whole."""
+        return f"{match['word']} {match['number']}" if self.known(match["word"]) else match[0]
 
     def _reading(self, text: str, *, literal: bool, ambiguous: bool = False) -> Reading:
         found: dict[str, str] = {}
@@ -146,6 +152,8 @@ def extra_kind(extra: Sequence[str], *, after_head: bool, known: Callable[[str],
     ['light', 'turning', 'head', 'name']
     >>> extra_kind(["laser"], after_head=False, known=str.islower)
     'modifier'
+
+    Numbers and codes say which one it is: pump 3 is a pump.
     """
     light, turning = _stemmed_extra_words()
     stems = {stem(fold(word)) for word in extra}
