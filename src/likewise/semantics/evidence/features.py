@@ -401,6 +401,9 @@ def _parts(side: TermSide, reading: Reading, out: Features) -> None:
         extra = [word for word, stemmed in zip(longer.words, longer.stems, strict=True) if stemmed not in shorter.stems]
         after_head = longer.head_beside(shorter.stems) not in shorter.stems
         kind = extra_kind(extra, after_head=after_head, known=side.sources.reader.known)
+        if name == "subscription" and longer.codes.issuperset(extra):
+            # Pump 3 is a pump, but whoever asks for pump 3 wants that one.
+            kind = "name"
         out.extra[at] = EXTRAS.index(f"{name} {kind}")
     for at in np.flatnonzero(out.shape == PairShape.REPLACED).tolist():
         out.head[at] = HEADS.index("shared" if side.readings[at].head == reading.head else "different")
