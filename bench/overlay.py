@@ -28,7 +28,7 @@ Rows = list[dict[str, Any]]
 
 
 def run(*, quick: bool = False) -> Rows:
-    """All parts."""
+    """Run all parts: simulation, real nodes, and repair."""
     rows = _simulated(quick)
     rows += _real(quick)
     rows += _repair(quick)
@@ -39,15 +39,15 @@ def _simulated(quick: bool) -> Rows:
     nodes, composites, events = (1000, 100, 5000) if quick else (10_000, 1000, 100_000)
     began, spent = time.perf_counter(), time.process_time()
     trial = OverlayTrial(nodes=nodes, composites=composites, events=events, topics=5 * composites, seconds=300)
-    found = run_trial(trial)
+    figures = run_trial(trial)
     took, spent = time.perf_counter() - began, time.process_time() - spent
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     what = f"{nodes:,} simulated nodes, {composites:,} composites, {events:,} publications in {trial.seconds} s"
     return [
-        {"what": what, "value": took, "unit": "s", "target": 300, "note": f"{found['reports']:,} reports"},
-        {"what": "processor time of it", "value": spent, "unit": "s", "target": 300},
-        {"what": "memory of it", "value": memory, "unit": "GB", "target": 8},
-        {"what": "messages per publication", "value": found["messages per publication"], "unit": ""},
+        {"what": what, "value": took, "unit": "s", "target": 300, "note": f"{figures['reports']:,} reports"},
+        {"what": "processor time of the simulation", "value": spent, "unit": "s", "target": 300},
+        {"what": "memory of the simulation", "value": memory, "unit": "GB", "target": 8},
+        {"what": "messages per publication", "value": figures["messages per publication"], "unit": ""},
     ]
 
 
@@ -58,7 +58,7 @@ def _port() -> int:
 
 
 def _listening(address: str) -> None:
-    """Wait until someone listens."""
+    """Wait until a node listens at the address."""
     while True:
         try:
             socket.create_connection(address_of(address), timeout=1).close()
@@ -69,7 +69,7 @@ def _listening(address: str) -> None:
 
 
 class NodeProcesses:
-    """Eight nodes, each a process of its own, as `likewise node` starts them."""
+    """Nodes in separate processes, started by `likewise node`."""
 
     def __init__(self, folder: Path, *, count: int = 8) -> None:
         init_authority(folder / "fed")
@@ -95,7 +95,7 @@ class NodeProcesses:
             _listening(address)
 
     def seconds(self) -> float:
-        """Processor time of all nodes so far."""
+        """The processor time of all nodes so far, in seconds."""
         ticks = 0
         for process in self.running:
             fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
@@ -109,7 +109,7 @@ class NodeProcesses:
 
 
 def _real(quick: bool) -> Rows:
-    """Every event is routed, copied to two neighbours, reported to a subscriber at another node, and acknowledged."""
+    """Measure events that are routed, replicated twice, reported at another node, and acknowledged."""
     count = 3200 if quick else 24_000
     with tempfile.TemporaryDirectory() as name:
         world = NodeProcesses(Path(name))
@@ -127,8 +127,8 @@ async def _routed(world: NodeProcesses, count: int) -> Rows:
             while not (await client.status())["joined"]:
                 await asyncio.sleep(0.1)
         names = [f"s{number}" for number in range(8)]
-        followed = [await clients[1].subscribe(f"{name}: {{kind = {name}}}", name) for name in names]
-        collecting = [asyncio.create_task(_take(clients[1].reports(each), count // 8)) for each in followed]
+        ids = [await clients[1].subscribe(f"{name}: {{kind = {name}}}", name) for name in names]
+        collecting = [asyncio.create_task(_take(clients[1].reports(number), count // 8)) for number in ids]
         before, own, began = world.seconds(), time.process_time(), time.perf_counter()
         await asyncio.gather(*(_load(client, count // 8) for client in clients))
         await asyncio.gather(*collecting)
@@ -137,7 +137,7 @@ async def _routed(world: NodeProcesses, count: int) -> Rows:
         repairs = [await _repaired(world, clients, number) for number in (7, 6, 5, 4)]
     return [
         {"what": "8 node processes over TLS, 2 copies", "value": count / took, "unit": "events/s", "target": 5000},
-        {"what": "what two cores give the nodes", "value": 2 * count / nodes, "unit": "events/s", "target": 5000},
+        {"what": "nodes alone on two cores", "value": 2 * count / nodes, "unit": "events/s", "target": 5000},
         {"what": "processor time of nodes for an event", "value": nodes / count * 1e6, "unit": "us"},
         {"what": "processor time of clients for an event", "value": client / count * 1e6, "unit": "us"},
         {"what": "repair after kill -9, slowest of 4", "value": max(repairs), "unit": "s", "target": 2},
@@ -145,12 +145,12 @@ async def _routed(world: NodeProcesses, count: int) -> Rows:
 
 
 async def _repaired(world: NodeProcesses, clients: list[OverlayClient], number: int) -> float:
-    """Seconds until no living node has a killed one for a neighbour."""
+    """Kill a node; returns the seconds until no living node has it as a neighbour."""
     address = world.addresses[number]
     world.running[number].kill()
     began = time.perf_counter()
     for client in clients[:number]:
-        while any(each["address"] == address for each in (await client.status())["neighbours"]):
+        while any(peer["address"] == address for peer in (await client.status())["neighbours"]):
             await asyncio.sleep(0.005)
     return time.perf_counter() - began
 
@@ -173,7 +173,7 @@ async def _load(client: OverlayClient, count: int) -> None:
 
 
 def _repair(quick: bool) -> Rows:
-    """Simulated, with the latency of a loopback: until no neighbour knows a node that is silent, as a frozen one is."""
+    """Simulate crashes with the latency of a loopback; measures the time until no neighbour has the silent node."""
     from likewise.overlay.simulation.world import NetworkConditions
 
     took = []

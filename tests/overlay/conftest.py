@@ -1,4 +1,4 @@
-"""Lets the tests of this folder import its helper modules, and the random patterns of the composite tests."""
+"""Makes the helper modules of this folder and of the composite tests importable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one engine tells, and whether a federation tells the same."""
+"""Checks that a federation gives the same reports as one engine."""
 
 from __future__ import annotations
 
@@ -21,26 +21,27 @@ def expected(subscriptions: list[Subscription], events: list[Event], *, since: i
     engine = Engine()
     engine.subscribe(subscriptions)
     engine.advance(since)
-    reported = [notification for event in events for notification in engine.publish(event)]
-    return Counter(signature(each) for each in reported + engine.advance(until))
+    notifications = [notification for event in events for notification in engine.publish(event)]
+    return Counter(signature(notification) for notification in notifications + engine.advance(until))
 
 
 def build(composite: Composite, *others: Composite) -> list[Subscription]:
-    made = [Subscription(f"p{n}", scaled(each, SECOND)) for n, each in enumerate((composite, *others))]
+    subscriptions = [Subscription(f"p{n}", scaled(pattern, SECOND)) for n, pattern in enumerate((composite, *others))]
     try:
-        Engine().subscribe(made)
+        Engine().subscribe(subscriptions)
         # Subscriptions travel as text.
-        assert [each.body for each in parse(format_file(made))] == [each.body for each in made]
+        parsed = parse(format_file(subscriptions))
+        assert [subscription.body for subscription in parsed] == [subscription.body for subscription in subscriptions]
     except BuildError:
         assume(False)
-    return made
+    return subscriptions
 
 
 def timed(trace: list[Event], start: int) -> list[Event]:
     return sorted((moved(event, factor=SECOND, by=start) for event in trace), key=lambda e: (e.end, e.start, e.id))
 
 
-def tells_what_the_engine_tells(patterns: list[Composite], trace: list[Event], nodes: int, seed: int) -> None:
+def reports_equal_the_engines(patterns: list[Composite], trace: list[Event], nodes: int, seed: int) -> None:
     subscriptions = build(*patterns)
     world = Federation(nodes, seed=seed)
     world.subscribe(subscriptions)
@@ -48,9 +49,9 @@ def tells_what_the_engine_tells(patterns: list[Composite], trace: list[Event], n
     world.run(5 * SECOND)
     events = timed(trace, world.sim.now)
     world.play(events, wait=20 * SECOND)
-    want: Counter[Any] = Counter()
-    for each in subscriptions:
-        # The last moment of which the overlay can be sure.
-        until = world.sim.now - world.settings.slack * levels_of(decompose(each))
-        want += expected([each], events, since=since, until=until)
-    assert world.reported() == want
+    wanted: Counter[Any] = Counter()
+    for subscription in subscriptions:
+        # The overlay decides an event time only after the slack.
+        until = world.sim.now - world.settings.slack * levels_of(decompose(subscription))
+        wanted += expected([subscription], events, since=since, until=until)
+    assert world.reported() == wanted

@@ -1,4 +1,4 @@
-"""Federations to test with: nodes in a simulation, and what each subscription was reported."""
+"""Simulated federations for tests, with the reports of each subscription."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from likewise.overlay.simulation.world import static_ring
 
 
 class Federation:
-    """Some nodes; a static one is a finished ring without heartbeats."""
+    """Nodes in a simulation; a `static` federation is a complete ring without heartbeats."""
 
     def __init__(
         self,
@@ -36,37 +36,36 @@ class Federation:
         self.random = random.Random(seed)
         self.sim = Simulation(seed=seed, conditions=conditions, wire=wire)
         self.sim.after = self._collect
-        self.got: list[tuple[str, Report]] = []
+        self.reports: list[tuple[str, Report]] = []
         self.acknowledged: set[bytes] = set()
         self.settings = settings or NodeSettings(ring=RingSettings(heartbeat=SECOND // 2, maintain=not static))
         self.options = options
-        # Nodes with equal catalogues match alike: one matcher serves all.
+        # Nodes with equal catalogues give equal matches, so they can share a matcher.
         self.classify = classify or MatchingClassifier()
         self.nodes: list[OverlayNode] = []
         self.publications: dict[str, bytes] = {}
         known = static_ring([key_of(f"node {n}") for n in range(count)], half=8) if static else None
         for _ in range(count):
-            node = self.join(settle=known)
+            self.join(static=known)
             if not static:
                 self.run(50_000)
-            del node
         self.run(0 if static else 3 * SECOND)
 
     def _collect(self, machine: Any) -> None:
         for delivery in machine.deliveries:
-            self.got.append((machine.subscriptions[delivery.subscription].name, delivery.report))
+            self.reports.append((machine.subscriptions[delivery.subscription].name, delivery.report))
             machine.acknowledge(delivery)
         machine.deliveries.clear()
         self.acknowledged.update(machine.acknowledged)
         machine.acknowledged.clear()
 
-    def join(self, *, settle: Any = None) -> OverlayNode:
+    def join(self, *, static: Any = None) -> OverlayNode:
         me = Peer(key_of(f"node {len(self.nodes)}"))
         node = OverlayNode(me, self.settings, classify=self.classify, **self.options)
         bootstrap = [ready.me for ready in self.living if ready.ring.joined]
         self.sim.add(node)
-        if settle is not None:
-            node.ring.join_static(*settle(me.id))
+        if static is not None:
+            node.ring.join_static(*static(me.id))
             node.start(self.sim.now)
         else:
             node.start(self.sim.now, self.random.sample(bootstrap, min(3, len(bootstrap))))
@@ -85,11 +84,11 @@ class Federation:
         self, text: str | Sequence[Subscription], *, at: OverlayNode | None = None
     ) -> list[tuple[OverlayNode, str]]:
         subscriptions = parse(text) if isinstance(text, str) else list(text)
-        known = {each.name: each for each in subscriptions}
+        known = {subscription.name: subscription for subscription in subscriptions}
         out = []
-        for each in subscriptions:
+        for subscription in subscriptions:
             node = at or self.random.choice(self.living)
-            out.append((node, node.subscribe(self.sim.now, each, known=known)))
+            out.append((node, node.subscribe(self.sim.now, subscription, known=known)))
             self.sim.touch(node.me.id)
         return out
 
@@ -99,13 +98,13 @@ class Federation:
         self.sim.touch(node.me.id)
 
     def play(self, events: Sequence[Event], *, wait: int = 20 * SECOND) -> None:
-        """Publish each event at its time, anywhere, and wait."""
+        """Publish each event at its time, at random nodes, and wait."""
         for event in events:
             self.sim.at(max(event.span[1], self.sim.now), lambda event=event: self.publish(event))
         self.sim.run((events[-1].span[1] if events else self.sim.now) + wait)
 
     def reported(self) -> Counter[tuple[Any, ...]]:
-        return Counter((name, *report.signature) for name, report in self.got)
+        return Counter((name, *report.signature) for name, report in self.reports)
 
     def root(self, name: str) -> OverlayNode:
         """The node nearest to the key of a name."""
@@ -116,7 +115,7 @@ class Federation:
 
 
 class TableClassifier:
-    """Matches by a function of profile and event."""
+    """Matches with a function of profile and event."""
 
     def __init__(self, match: Any) -> None:
         self.match = match
@@ -130,9 +129,9 @@ class TableClassifier:
 
 
 def scaled(value: Any, factor: int) -> Any:
-    """A pattern with all its times multiplied."""
+    """A pattern with all its times multiplied by a factor."""
     if isinstance(value, tuple):
-        return tuple(scaled(each, factor) for each in value)
+        return tuple(scaled(item, factor) for item in value)
     if not is_dataclass(value) or isinstance(value, type):
         return value
     changes = {}
@@ -152,7 +151,7 @@ def moved(event: Event, *, factor: int, by: int) -> Event:
 
 
 def signature(notification: Any) -> tuple[Any, ...]:
-    """What the engine tells, as the overlay's reports have it."""
+    """The signature of a notification, in the form of an overlay report's."""
     if notification.detection is not None:
         return (notification.subscription, *notification.detection.signature[1:])
     start, end = notification.event.span

@@ -1,4 +1,4 @@
-"""A confirmed subscription is known to every node: what is published afterwards, anywhere, is reported."""
+"""After a subscription is confirmed, events published at any node are reported."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def confirm(world: Federation, text: str) -> None:
 
 
 @pytest.mark.parametrize(("count", "conditions"), [(1, None), (3, None), (20, None), (6, ROUGH), (30, ROUGH)])
-def test_what_is_published_anywhere_after_the_confirmation_is_reported(
+def test_events_published_anywhere_after_the_confirmation_are_reported(
     count: int, conditions: NetworkConditions | None
 ) -> None:
     world = Federation(count + 1, seed=count, static=False, conditions=conditions)
@@ -37,21 +37,21 @@ def test_what_is_published_anywhere_after_the_confirmation_is_reported(
     assert sorted(world.reported().values()) == [1] * len(world.nodes)
 
 
-def test_a_node_that_freezes_meanwhile_holds_events_until_it_knows() -> None:
+def test_a_node_that_was_frozen_holds_events_until_it_is_synchronised() -> None:
     world = Federation(8, seed=3, static=False)
-    sleeper = world.nodes[5]
-    world.sim.freeze(sleeper.me.id)
+    frozen = world.nodes[5]
+    world.sim.freeze(frozen.me.id)
     confirm(world, "one: {kind = smoke}")
-    assert not len(sleeper.catalogue)
-    world.sim.wake(sleeper.me.id)
-    world.publish(Event("e", (("kind", "smoke"),)), at=sleeper)
+    assert not len(frozen.catalogue)
+    world.sim.wake(frozen.me.id)
+    world.publish(Event("e", (("kind", "smoke"),)), at=frozen)
     assert world.publications["e"] not in world.acknowledged
     world.run(10 * SECOND)
     assert world.publications["e"] in world.acknowledged
     assert sorted(world.reported().values()) == [1]
 
 
-def test_nodes_that_all_slept_do_not_wait_for_each_other() -> None:
+def test_nodes_that_were_all_frozen_do_not_wait_for_each_other() -> None:
     world = Federation(5, seed=4, static=False)
     confirm(world, "one: {kind = smoke}")
     for node in world.nodes:
@@ -65,25 +65,25 @@ def test_nodes_that_all_slept_do_not_wait_for_each_other() -> None:
     assert sorted(world.reported().values()) == [1]
 
 
-def test_a_root_that_dies_while_it_tells_others_is_replaced() -> None:
+def test_a_root_that_crashes_during_its_broadcast_is_replaced() -> None:
     world = Federation(12, seed=5, static=False)
     text = "one: {kind = smoke}"
     [(node, name)] = world.subscribe(text, at=world.nodes[1])
-    while not any(len(each.catalogue) for each in world.living):
+    while not any(len(other.catalogue) for other in world.living):
         world.run(100)
-    [root] = [each for each in world.living if any(led.rendezvous.store for led in each.replication.led.values())]
+    [root] = [other for other in world.living if any(led.rendezvous.store for led in other.replication.led.values())]
     assert root is not node
-    assert sum(bool(len(each.catalogue)) for each in world.living) < 6
+    assert sum(bool(len(other.catalogue)) for other in world.living) < 6
     world.sim.crash(root.me.id)
     while name not in node.confirmed:
         world.run(1_000)
-    assert all(len(each.catalogue) for each in world.living)
+    assert all(len(other.catalogue) for other in world.living)
 
 
 @pytest.mark.parametrize("text", ["one: {kind = smoke}", "both: {kind = smoke} and {kind = heat}", PAIR])
 def test_a_pattern_can_be_subscribed_to_again(text: str) -> None:
     world = Federation(12, seed=2, static=False)
-    reported = []
+    counts = []
     for round_ in range(3):
         [(node, name)] = world.subscribe(text)
         world.run(5 * SECOND)
@@ -91,9 +91,9 @@ def test_a_pattern_can_be_subscribed_to_again(text: str) -> None:
             for kind in ("smoke", "heat"):
                 world.publish(Event(f"{kind}{round_}{subscribed}", (("kind", kind), ("room", "r"))))
             world.run(5 * SECOND)
-            reported.append(len(world.got))
+            counts.append(len(world.reports))
             if subscribed:
                 node.unsubscribe(world.sim.now, name)
                 world.sim.touch(node.me.id)
                 world.run(5 * SECOND)
-    assert reported == [1, 1, 2, 2, 3, 3]
+    assert counts == [1, 1, 2, 2, 3, 3]

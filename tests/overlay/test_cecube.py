@@ -1,4 +1,4 @@
-"""Figures 2 and 6 of the paper, cell by cell: which node holds which plane, flag, SIV, SIM and vector."""
+"""Figures 2 and 6 of the paper, cell by cell: plane, flags, SIV, SIM and matching vector of each node."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ sub2: ({topic = football match} and {topic = comments in english}) or {topic = w
 
 
 class Figure:
-    """The subscriptions of figure 2, each made at a node of its own."""
+    """The subscriptions of figure 2, each at a different node."""
 
     def __init__(self, *, both: bool = True) -> None:
-        self.subscriptions = {each.name: each for each in parse(TEXT)}
+        self.subscriptions = {subscription.name: subscription for subscription in parse(TEXT)}
         self.world = Federation(40, seed=11)
         self.subscriber1, self.subscriber2 = self.world.nodes[0], self.world.nodes[1]
         self.ce2 = self.tree("sub2")
@@ -58,7 +58,7 @@ def test_figure_2_the_tree_of_sub2_has_ce1_as_a_member() -> None:
 
 
 def test_figure_2_a_shared_composite_is_decomposed_once() -> None:
-    """sub1 was there first: sub2 only adds itself to the SIM of CE1, and nothing is routed to e1 and e2 again."""
+    """sub2 only adds itself to the SIM of CE1, which sub1 created; nothing is routed to e1 and e2 again."""
     figure = Figure()
     node = figure.root(figure.e1.key)
     assert len(node.replication.stores[figure.e1.key].interests) == 1
@@ -98,12 +98,12 @@ def test_figure_6_the_planes_of_the_primitive_events() -> None:
         assert [entry.key for entry in cell.siv.values()] == [composite.key]
 
 
-def test_nobody_else_holds_anything() -> None:
+def test_no_other_node_holds_cells() -> None:
     figure = Figure()
     cubes = {node.me.id for node in figure.world.nodes if node.cube.cells}
     planes = {node.me.id for node in figure.world.nodes if node.plane}
-    assert cubes == {figure.root(each.key).me.id for each in (figure.ce1, figure.ce2)}
-    assert planes == {figure.root(each.key).me.id for each in (figure.e1, figure.e2, figure.e3)}
+    assert cubes == {figure.root(composite.key).me.id for composite in (figure.ce1, figure.ce2)}
+    assert planes == {figure.root(topic.key).me.id for topic in (figure.e1, figure.e2, figure.e3)}
 
 
 def publish(figure: Figure, topic: str, number: int) -> None:
@@ -112,32 +112,32 @@ def publish(figure: Figure, topic: str, number: int) -> None:
     figure.world.run(2 * SECOND)
 
 
-def test_publication_lowers_flags_and_the_vector_until_the_composite_is_matched() -> None:
-    """Algorithm 2: e1 comes and is held at CE1; e2 completes CE1, which goes to subscriber 1 and to CE2."""
+def test_publication_clears_flags_until_the_composite_is_matched() -> None:
+    """Algorithm 2: e1 arrives and is held at CE1; e2 completes CE1, which goes to subscriber 1 and to CE2."""
     figure = Figure()
     cube = figure.root(figure.ce1.key).cube
     publish(figure, "football match", 1)
     assert cube.vector(figure.ce1.key) == {"E1 and E2": 1}
     assert cube.cells[figure.ce1.key, figure.e1.key, ANY].flag == 0
-    assert not figure.world.got
+    assert not figure.world.reports
     assert cube.cells[figure.ce1.key, figure.e1.key, ANY].end is not None
     publish(figure, "comments in english", 2)
     assert cube.vector(figure.ce1.key) == {"E1 and E2": 0}
-    assert sorted(name for name, _ in figure.world.got) == ["sub1", "sub2"]
-    # With `or`, one member is enough: the flag of the other goes down as well.
+    assert sorted(name for name, _ in figure.world.reports) == ["sub1", "sub2"]
+    # With `or`, one member is enough: the flag of the other is cleared too.
     assert figure.root(figure.ce2.key).cube.vector(figure.ce2.key) == {"E1 or E2": 0}
 
 
-def test_a_useless_event_goes_no_further_than_its_topic_or_composite() -> None:
+def test_an_event_that_completes_nothing_is_not_forwarded() -> None:
     figure = Figure()
     figure.world.sim.counts.clear()
     publish(figure, "chess", 1)
-    assert figure.world.sim.counts["Route"] == 0, "nobody wants it: its entry node drops it"
+    assert figure.world.sim.counts["Route"] == 0, "without a subscriber, the entry node drops it"
     publish(figure, "football match", 2)
     assert not figure.root(figure.ce2.key).replication.stores[figure.ce2.key].log
 
 
-def test_unsubscribing_undoes_everything() -> None:
+def test_unsubscribing_removes_all_cells() -> None:
     figure = Figure(both=False)
     [name] = figure.subscriber2.subscriptions
     figure.subscriber2.unsubscribe(figure.world.sim.now, name)
@@ -146,10 +146,10 @@ def test_unsubscribing_undoes_everything() -> None:
     assert not any(node.cube.cells or node.plane for node in figure.world.nodes)
     assert not any(len(node.catalogue) for node in figure.world.nodes)
     publish(figure, "weather", 1)
-    assert not figure.world.got
+    assert not figure.world.reports
 
 
-def test_unsubscribing_leaves_what_others_share() -> None:
+def test_unsubscribing_keeps_shared_composites() -> None:
     figure = Figure()
     [name] = figure.subscriber2.subscriptions
     figure.subscriber2.unsubscribe(figure.world.sim.now, name)
@@ -157,10 +157,10 @@ def test_unsubscribing_leaves_what_others_share() -> None:
     figure.world.run(5 * SECOND)
     publish(figure, "football match", 1)
     publish(figure, "comments in english", 2)
-    assert [name for name, _ in figure.world.got] == ["sub1"]
+    assert [name for name, _ in figure.world.reports] == ["sub1"]
 
 
-def test_a_plane_tells_times_apart() -> None:
+def test_a_plane_distinguishes_times() -> None:
     plane, event, evening = Plane(), key_of("match"), key_of("evening")
     plane.subscribe(event, Subscriber("fan", key_of("N1")), time=evening)
     assert [entry.id for entry in plane.scan(event, time=evening)] == ["fan"]
@@ -192,7 +192,7 @@ def test_temporal_relations_are_checked_by_end_times(op: str, left: tuple[int, i
         assert not fits(Pairing(op), item("r", *right), item("l", *left))
 
 
-def test_a_flag_goes_up_again_when_what_came_is_too_old() -> None:
+def test_a_flag_is_set_again_when_the_items_have_expired() -> None:
     cube, composite, first, second = Cube(), key_of("CE"), key_of("a"), key_of("b")
     cube.index(composite, (first, second), Pairing("and", within=10), Subscriber("fan", key_of("N")))
     assert list(cube.arrive(composite, first, item("x", 0, 0))) == []
@@ -201,7 +201,7 @@ def test_a_flag_goes_up_again_when_what_came_is_too_old() -> None:
     assert cube.vector(composite) == {"E1 and E2 within 10 microseconds": 2}
 
 
-def test_subscribers_of_the_same_split_pattern_are_all_told() -> None:
+def test_all_subscribers_of_a_split_pattern_get_reports() -> None:
     world = Federation(12, seed=12)
     text = "{name}: {{kind = a}} as a and {{kind = b}} as b where a.room = b.room"
     world.subscribe("\n".join(text.format(name=name) for name in ("one", "two")))
@@ -210,4 +210,4 @@ def test_subscribers_of_the_same_split_pattern_are_all_told() -> None:
         now = world.sim.now
         world.publish(Event(kind, (("kind", kind), ("room", 7)), (), now, now))
     world.run(3 * SECOND)
-    assert sorted(name for name, _ in world.got) == ["one", "two"]
+    assert sorted(name for name, _ in world.reports) == ["one", "two"]

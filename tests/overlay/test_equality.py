@@ -1,4 +1,4 @@
-"""What the overlay tells is what one engine would have reported, on random patterns and traces."""
+"""The overlay gives the same reports as one engine, on random patterns and traces."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from equality import build, expected, tells_what_the_engine_tells, timed
+from equality import build, expected, reports_equal_the_engines, timed
 from federation import Federation, TableClassifier, signature
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
@@ -31,19 +31,19 @@ QUIET: dict[str, Any] = {
 
 @settings(max_examples=25, **QUIET)
 @given(st.lists(composites(), min_size=1, max_size=3), traces(), st.sampled_from((1, 2, 7, 30)), st.integers(0, 99))
-def test_the_overlay_tells_what_the_engine_tells(
+def test_the_overlay_reports_what_the_engine_reports(
     patterns: list[Composite], trace: list[Event], nodes: int, seed: int
 ) -> None:
-    tells_what_the_engine_tells(patterns, trace, nodes, seed)
+    reports_equal_the_engines(patterns, trace, nodes, seed)
 
 
 @pytest.mark.slow
 @settings(max_examples=40, **QUIET)
 @given(st.lists(composites(), min_size=1, max_size=5), traces(), st.sampled_from((100, 200)), st.integers(0, 99))
-def test_large_federations_tell_what_the_engine_tells(
+def test_large_federations_report_what_the_engine_reports(
     patterns: list[Composite], trace: list[Event], nodes: int, seed: int
 ) -> None:
-    tells_what_the_engine_tells(patterns, trace, nodes, seed)
+    reports_equal_the_engines(patterns, trace, nodes, seed)
 
 
 @settings(max_examples=15, **QUIET)
@@ -55,14 +55,14 @@ def test_probabilities_are_those_of_the_detector(composite: Composite, trace: li
     since = world.sim.now
     world.run(5 * SECOND)
     events = timed(trace, world.sim.now)
-    # Silences after the last event are known, and reported, long before the end.
+    # The wait is long enough to detect absences after the last event.
     world.play(events, wait=20 * SECOND)
     detector = Detector(matcher=SimpleMatcher())
     detector.add("p0", subscription.body, subscription.options)
     detector.advance(since)
-    found = [found for event in events for found in detector.publish(event)]
-    found += detector.advance(world.sim.now - world.settings.slack * levels_of(decompose(subscription)))
-    assert world.reported() == Counter(each.signature for each in found)
+    detections = [detection for event in events for detection in detector.publish(event)]
+    detections += detector.advance(world.sim.now - world.settings.slack * levels_of(decompose(subscription)))
+    assert world.reported() == Counter(detection.signature for detection in detections)
 
 
 def test_approximate_members_and_conditions_are_those_of_the_engine() -> None:
@@ -89,16 +89,18 @@ def test_approximate_members_and_conditions_are_those_of_the_engine() -> None:
     engine = Engine(**options)
     engine.subscribe(parse(text))
     engine.advance(since)
-    reported = Counter(signature(each) for event in events for each in engine.publish(event))
-    assert len(reported) >= 3
-    assert world.reported() == reported
+    wanted = Counter(signature(notification) for event in events for notification in engine.publish(event))
+    assert len(wanted) >= 3
+    assert world.reported() == wanted
 
 
 @settings(max_examples=12, **QUIET)
 @given(st.lists(composites(), min_size=1, max_size=3), traces(), st.integers(0, 99))
-def test_bad_weather_neither_loses_nor_doubles(patterns: list[Composite], trace: list[Event], seed: int) -> None:
-    """Loss, duplication and reordering; patterns that depend on their own events alone are reported exactly."""
-    subscriptions = [each for each in build(*patterns) if is_open(each, {})]
+def test_network_faults_neither_lose_nor_duplicate_reports(
+    patterns: list[Composite], trace: list[Event], seed: int
+) -> None:
+    """Patterns that depend only on their own events are reported exactly despite loss, duplication and reordering."""
+    subscriptions = [subscription for subscription in build(*patterns) if is_open(subscription, {})]
     assume(subscriptions)
     conditions = NetworkConditions(loss=0.05, duplication=0.1, reordering=0.2)
     world = Federation(7, seed=seed, conditions=conditions, static=False)
@@ -111,7 +113,7 @@ def test_bad_weather_neither_loses_nor_doubles(patterns: list[Composite], trace:
 
 
 @pytest.mark.parametrize("seed", [pytest.param(seed, marks=[pytest.mark.slow] if seed else []) for seed in range(6)])
-def test_churn_loses_nothing_acknowledged_and_tells_nothing_twice(seed: int) -> None:
+def test_churn_loses_nothing_acknowledged_and_duplicates_nothing(seed: int) -> None:
     """Crashes, joins, leaves and freezes under load; rendezvous nodes among them."""
     world = Federation(25, seed=seed, static=False)
     subscribers = world.nodes[:3]
@@ -122,8 +124,8 @@ def test_churn_loses_nothing_acknowledged_and_tells_nothing_twice(seed: int) -> 
     four: {kind = c}
     """
     subscriptions = list(parse(text))
-    for number, each in enumerate(subscriptions):
-        world.subscribe([each], at=subscribers[number % 3])
+    for number, subscription in enumerate(subscriptions):
+        world.subscribe([subscription], at=subscribers[number % 3])
     since = world.sim.now
     world.run(6 * SECOND)
     start = world.sim.now
@@ -138,8 +140,8 @@ def test_churn_loses_nothing_acknowledged_and_tells_nothing_twice(seed: int) -> 
         at = start + (3 + 5 * n) * SECOND
         world.sim.at(at, lambda victim=others[n]: world.sim.crash(victim.me.id))
         world.sim.at(at + SECOND, lambda: world.join() and None)
-        world.sim.at(at + 2 * SECOND, lambda sleeper=others[10 + n]: world.sim.freeze(sleeper.me.id))
-        world.sim.at(at + 5 * SECOND, lambda sleeper=others[10 + n]: world.sim.wake(sleeper.me.id))
+        world.sim.at(at + 2 * SECOND, lambda frozen=others[10 + n]: world.sim.freeze(frozen.me.id))
+        world.sim.at(at + 5 * SECOND, lambda frozen=others[10 + n]: world.sim.wake(frozen.me.id))
 
         def leave(node: Any = others[5 + n]) -> None:
             node.leave(world.sim.now)
@@ -152,6 +154,6 @@ def test_churn_loses_nothing_acknowledged_and_tells_nothing_twice(seed: int) -> 
     least = expected(subscriptions, acknowledged, since=since, until=world.sim.now)
     most = expected(subscriptions, events, since=since, until=world.sim.now)
     assert len(acknowledged) >= 50
-    assert [each for each, count in reported.items() if count > 1] == []
+    assert [report for report, count in reported.items() if count > 1] == []
     assert least - reported == Counter()
     assert reported - most == Counter()

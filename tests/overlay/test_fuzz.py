@@ -1,4 +1,4 @@
-"""Every message type, malformed, replayed, forged or of a wrong epoch: refused, counted, and the node lives."""
+"""Malformed, repeated, forged and outdated messages of every type are refused, and the node keeps running."""
 
 from __future__ import annotations
 
@@ -85,8 +85,8 @@ def test_changed_bytes_are_refused_or_well_formed(message: Any, data: st.DataObj
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.tuples(st.sampled_from(SAMPLES), st.integers(1, 3)), min_size=1, max_size=25), st.integers(0, 9))
-def test_a_node_lives_through_any_messages(sent: list[tuple[Any, int]], seed: int) -> None:
-    """Messages that nobody asked for, in any order, some several times: no exception, and the node still serves."""
+def test_a_node_survives_any_messages(sent: list[tuple[Any, int]], seed: int) -> None:
+    """Unexpected messages in any order, some repeated, raise no exception."""
     world = Federation(4, seed=seed)
     node, sender = world.nodes[0], world.nodes[1].me
     for message, times in sent:
@@ -99,7 +99,7 @@ def test_a_node_lives_through_any_messages(sent: list[tuple[Any, int]], seed: in
     assert node.ring.joined
 
 
-def test_a_replayed_publication_is_told_once() -> None:
+def test_a_repeated_publication_is_reported_once() -> None:
     world = Federation(6, seed=3)
     world.subscribe("p: {kind = a}", at=world.nodes[2])
     world.run(3 * SECOND)
@@ -108,7 +108,7 @@ def test_a_replayed_publication_is_told_once() -> None:
         world.nodes[4].publish(now, Event("e", (("kind", "a"),), (), now, now), id=id_of("once"))
         world.sim.touch(world.nodes[4].me.id)
         world.run(2 * SECOND)
-    assert len(world.got) == 1
+    assert len(world.reports) == 1
 
 
 def test_a_rendezvous_of_an_earlier_epoch_cannot_report() -> None:
@@ -117,20 +117,20 @@ def test_a_rendezvous_of_an_earlier_epoch_cannot_report() -> None:
     world.run(3 * SECOND)
     source = node.subscriptions[name].tree.key
 
-    def tell(number: int, epoch: int) -> None:
+    def send_report(number: int, epoch: int) -> None:
         report = Report(id_of(str(number)), 1, 1, 1, 1.0, ("p",), REPORT.raw)
         parcel = w.Parcel(id_of("parcel", str(number)), w.ReportNotice(name, report), source, (epoch, KEY))
         world.nodes[0].ring.route(world.sim.now, node.me.id, parcel)
         world.sim.touch(world.nodes[0].me.id)
         world.run(SECOND)
 
-    tell(1, 9)
-    tell(2, 8)
-    assert [report.id for _, report in world.got] == [id_of("1")]
+    send_report(1, 9)
+    send_report(2, 8)
+    assert [report.id for _, report in world.reports] == [id_of("1")]
     assert node.counts["fenced"] >= 1
 
 
-def test_a_crowded_outbox_refuses_publications() -> None:
+def test_a_full_outbox_refuses_publications() -> None:
     from dataclasses import replace
 
     from likewise.errors import BuildError
@@ -141,10 +141,10 @@ def test_a_crowded_outbox_refuses_publications() -> None:
     node = world.nodes[0]
     node.settings = replace(node.settings, outbox=5)
 
-    def crowd() -> None:
+    def fill() -> None:
         for number in range(50):
             now = world.sim.now
             node.publish(now, Event(f"e{number}", (("kind", "a"),), (), now, now))
 
     with pytest.raises(BuildError, match="too many"):
-        crowd()
+        fill()

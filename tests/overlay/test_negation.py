@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
-from equality import tells_what_the_engine_tells
+from equality import reports_equal_the_engines
 from worlds import event, member
 
 from likewise.errors import BuildError
@@ -31,7 +31,7 @@ from likewise.overlay.node import explain_tree
 
 
 class Patterns:
-    """Random patterns in which an exclusive or or a negation has composites for members."""
+    """Random patterns with composites inside an exclusive or or a negation."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -68,12 +68,12 @@ class Patterns:
 
     def __iter__(self) -> Iterator[Composite]:
         while True:
-            made = Composite(self.root())
+            pattern = Composite(self.root())
             try:
-                decompose(Subscription("p", made))
+                decompose(Subscription("p", pattern))
             except BuildError:
                 continue
-            yield made
+            yield pattern
 
 
 def trace(chance: random.Random) -> list[Event]:
@@ -87,27 +87,27 @@ def trace(chance: random.Random) -> list[Event]:
 
 
 def _kinds(pattern: object) -> set[str]:
-    found = {type(pattern).__name__}
+    kinds = {type(pattern).__name__}
     for name in getattr(pattern, "__dataclass_fields__", ()):
         value = getattr(pattern, name)
-        for each in value if isinstance(value, tuple) else (value,):
-            found |= _kinds(each)
-    return found
+        for part in value if isinstance(value, tuple) else (value,):
+            kinds |= _kinds(part)
+    return kinds
 
 
 @pytest.mark.parametrize("count", [12, pytest.param(150, marks=pytest.mark.slow)])
-def test_exclusive_ors_and_negations_are_told_as_by_one_engine(count: int) -> None:
+def test_exclusive_ors_and_negations_are_reported_as_by_one_engine(count: int) -> None:
     seen: Counter[str] = Counter()
     patterns = iter(Patterns(count))
     chance = random.Random(count)
     for number in range(count):
-        made = [next(patterns), next(patterns)]
-        for each in made:
-            tree = decompose(Subscription("p", each))
+        pair = [next(patterns), next(patterns)]
+        for pattern in pair:
+            tree = decompose(Subscription("p", pattern))
             assert isinstance(tree, Compound)
             if any(isinstance(part, Compound) for part in tree.members):
-                seen.update(_kinds(each) & {"ExclusiveOr", "Negation"})
-        tells_what_the_engine_tells(made, trace(chance), chance.choice((1, 7, 30)), number)
+                seen.update(_kinds(pattern) & {"ExclusiveOr", "Negation"})
+        reports_equal_the_engines(pair, trace(chance), chance.choice((1, 7, 30)), number)
     assert seen["ExclusiveOr"] >= count // 6
     assert seen["Negation"] >= count // 3
 
@@ -115,13 +115,13 @@ def test_exclusive_ors_and_negations_are_told_as_by_one_engine(count: int) -> No
 @pytest.mark.parametrize(
     ("text", "shared"),
     [
-        # What might be the thing that must not happen counts against it.
+        # Near matches count against a negation, so its topics have a low threshold.
         ("not ({kind = a} then {kind = b} within 3 s) within 10 s", "{kind = a} then {kind = b} threshold 0.1"),
         ("({kind = a} then {kind = b} within 3 s) xor {kind = c} within 10 s", "{kind = a} and {kind = b}"),
         ("{kind = a} then not {kind = c} then {kind = b} within 3 s", "{kind = a} and {kind = b}"),
     ],
 )
-def test_composites_of_a_closed_pattern_have_a_rendezvous_that_others_share(text: str, shared: str) -> None:
+def test_composites_inside_an_ordered_pattern_have_a_shared_rendezvous(text: str, shared: str) -> None:
     tree = decompose(parse_subscription(text))
     assert isinstance(tree, Compound)
     assert tree.join is None
@@ -140,7 +140,7 @@ def test_composites_of_a_closed_pattern_have_a_rendezvous_that_others_share(text
         "({kind = a} then {kind = b} within 3 s) xor {kind = c} within 10 s consume unique",
     ],
 )
-def test_what_cannot_be_split_stays_in_one_piece(text: str) -> None:
+def test_patterns_that_need_single_events_are_not_split(text: str) -> None:
     """Without a window, with a choice among events, with counting, or with unique consumption."""
     tree = decompose(parse_subscription(text))
     assert isinstance(tree, Compound)

@@ -1,4 +1,4 @@
-"""Real sockets: nodes in processes of their own, killed and frozen under load."""
+"""Nodes in separate processes over real sockets, killed and frozen under load."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def free_port() -> int:
 
 
 class Processes:
-    """Nodes in processes of their own."""
+    """Nodes in separate processes."""
 
     def __init__(self, folder: Path, count: int) -> None:
         init_authority(folder / "fed")
@@ -68,7 +68,7 @@ class Processes:
 
 
 LONG = 600
-"""Seconds after which a test gives up; a busy machine may need many of them."""
+"""Seconds after which a test fails; long, because the machine may be busy."""
 
 
 def _await_port(address: str) -> None:
@@ -87,13 +87,13 @@ PATTERN = "pair: {kind = smoke} as a and {kind = heat} as b where a.room = b.roo
 
 
 async def under_load(world: Processes, *, rooms: int, faults: dict[int, list[tuple[str, int]]]) -> None:
-    """Publish a pair for each room at two nodes; faults come before the room of their number."""
-    sub, one, other = world.addresses[1], world.addresses[2], world.addresses[0]
+    """Publish a pair of events for each room at two nodes; faults happen before the room with their number."""
+    sub, first, second = world.addresses[1], world.addresses[2], world.addresses[0]
     seen: dict[str, int] = {}
     async with (
         OverlayClient([sub], state=world.client, timeout=LONG) as listener,
-        OverlayClient([one, other], state=world.client, timeout=LONG) as left,
-        OverlayClient([other, one], state=world.client, timeout=LONG) as right,
+        OverlayClient([first, second], state=world.client, timeout=LONG) as left,
+        OverlayClient([second, first], state=world.client, timeout=LONG) as right,
     ):
         subscription = await listener.subscribe(PATTERN, "pair")
         waiting = []
@@ -120,12 +120,12 @@ def test_a_killed_node_loses_nothing_acknowledged(tmp_path: Path) -> None:
     world = Processes(tmp_path, 4)
     try:
         asyncio.run(under_load(world, rooms=40, faults={15: [("SIGKILL", 3)]}))
-        commands_go_through(world)
+        check_commands(world)
     finally:
         world.stop()
 
 
-def commands_go_through(world: Processes) -> None:
+def check_commands(world: Processes) -> None:
     """`likewise subscribe --node` shows what is published at another node, and `likewise publish --node` publishes."""
     state = ["--state", str(world.client)]
     done = threading.Event()
@@ -177,7 +177,7 @@ def test_an_id_is_the_hash_of_the_key_and_survives_restarts(tmp_path: Path) -> N
         own_id(tmp_path / "nowhere")
 
 
-def test_strangers_and_malformed_frames_are_refused_and_counted(tmp_path: Path) -> None:
+def test_foreign_certificates_and_malformed_frames_are_refused_and_counted(tmp_path: Path) -> None:
     for name in ("fed", "other"):
         init_authority(tmp_path / name)
     init_node(tmp_path / "node", tmp_path / "fed")
@@ -227,7 +227,7 @@ def test_strangers_and_malformed_frames_are_refused_and_counted(tmp_path: Path) 
 
 
 def test_a_client_does_not_wait_for_ever(tmp_path: Path) -> None:
-    """A node that accepts connections and never answers, as one that cannot join."""
+    """The node accepts connections but never answers, like one that cannot join."""
     init_authority(tmp_path / "fed")
     for name in ("node", "client"):
         init_node(tmp_path / name, tmp_path / "fed")
@@ -258,13 +258,13 @@ def test_a_client_waits_for_a_node_that_is_starting(tmp_path: Path) -> None:
     init_authority(tmp_path / "fed")
     for name in ("node", "client"):
         init_node(tmp_path / name, tmp_path / "fed")
-    listen, said = f"127.0.0.1:{free_port()}", list[str]()
+    listen, messages = f"127.0.0.1:{free_port()}", list[str]()
 
     async def scenario() -> None:
         host, seen = NodeHost(tmp_path / "node", listen=listen), asyncio.Event()
 
         def on_wait(text: str) -> None:
-            said.append(text)
+            messages.append(text)
             seen.set()
 
         async def later() -> None:
@@ -280,7 +280,7 @@ def test_a_client_waits_for_a_node_that_is_starting(tmp_path: Path) -> None:
             await host.stop()
 
     asyncio.run(scenario())
-    assert said == [f"no node answers yet at {listen}"]
+    assert messages == [f"no node answers yet at {listen}"]
 
 
 def test_a_client_gives_up_where_no_node_is(tmp_path: Path) -> None:
@@ -297,7 +297,7 @@ def test_a_client_gives_up_where_no_node_is(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_eight_nodes_as_the_readme_shows_them(tmp_path: Path) -> None:
-    """Word for word, but for the ports, in an empty folder."""
+    """The commands are run as written, except for the ports, in an empty folder."""
     text = (Path(__file__).parents[2] / "README.md").read_text()
     blocks = [block for _, block in re.findall(r"^```(\w*)\n(.*?)^```$", text, flags=re.S | re.M)]
     start = next(number for number, block in enumerate(blocks) if "likewise node init" in block)

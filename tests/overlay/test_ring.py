@@ -1,4 +1,4 @@
-"""The ring: every key finds its root, whatever happens to the nodes and the network."""
+"""The ring routes every key to its root despite faults of nodes and network."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_crashed_nodes_are_routed_around_at_once() -> None:
     assert world.misrouted(100, wait=8 * SECOND) == 0
 
 
-def test_a_frozen_node_is_given_up_and_comes_back_when_it_wakes() -> None:
+def test_a_frozen_node_is_declared_dead_and_revived_when_it_resumes() -> None:
     world = RingWorld(40, seed=3)
     frozen = world.rings[7]
     world.sim.freeze(frozen.me.id)
@@ -77,7 +77,7 @@ def test_a_frozen_node_is_given_up_and_comes_back_when_it_wakes() -> None:
     assert world.misrouted(60) == 0
 
 
-def test_hearsay_does_not_revive_a_dead_node() -> None:
+def test_only_its_own_message_revives_a_dead_node() -> None:
     world = RingWorld(10, seed=4)
     victim, witness = world.rings[3], world.rings[5]
     world.sim.crash(victim.me.id)
@@ -101,8 +101,8 @@ def test_two_halves_find_each_other_after_a_partition() -> None:
     assert world.misrouted(60) == 0
 
 
-def test_bad_weather_loses_no_message() -> None:
-    """Every hop is acknowledged, so loss and reordering only cost time; a copy may arrive twice."""
+def test_network_faults_lose_no_message() -> None:
+    """Hops are acknowledged and retried, so loss and reordering only cost time; a message may arrive twice."""
     world = RingWorld(30, seed=6, conditions=NetworkConditions(loss=0.05, duplication=0.05, reordering=0.1))
     routed = world.route(100, wait=20 * SECOND)
     assert all(world.root(key).id in nodes for key, nodes in routed)
@@ -127,7 +127,7 @@ def test_the_same_seed_gives_the_same_messages() -> None:
     assert runs[0].route(20) == runs[1].route(20)
 
 
-def test_a_slow_root_is_asked_again_and_not_replaced() -> None:
+def test_a_slow_root_is_retried_and_not_replaced() -> None:
     """One lost message must not make the second nearest node take itself for the root."""
     me, root = Peer(key_from(100)), Peer(key_from(10))
     ring = Ring(me, RingSettings(maintain=False))

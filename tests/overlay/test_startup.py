@@ -1,4 +1,4 @@
-"""Nodes that begin in the same moment: each gets ready, and a subscription is confirmed, whatever overtakes what."""
+"""Nodes that start at the same time all get ready, and a subscription is confirmed, in any order of messages."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ PAIR = parse_subscription("pair: {kind = smoke} as a and {kind = heat} as b wher
 
 
 class Race:
-    """Nodes that join through the first of them at once; at one someone subscribes, at others someone publishes."""
+    """Nodes that join through the first one at nearly the same time."""
 
     def __init__(self, seed: int, count: int) -> None:
         self.random = random.Random(seed)
-        self.sim = Simulation(seed=seed, conditions=_weather(self.random))
+        self.sim = Simulation(seed=seed, conditions=_conditions(self.random))
         self.sim.after = self._collect
         self.rooms: list[str] = []
         self.confirmed: list[str] = []
@@ -55,7 +55,7 @@ class Race:
         node.acknowledged.clear()
 
     def until(self, done: Callable[[], bool]) -> bool:
-        """Let up to two minutes pass; a machine that loses a third of all messages needs some of it."""
+        """Run for up to two minutes; with a third of all messages lost, it takes a while."""
         end = self.sim.now + 120 * SECOND
         while not done() and self.sim.now < end:
             self.sim.run(self.sim.now + SECOND // 100)
@@ -66,7 +66,7 @@ class Race:
         self.sim.touch(node.me.id)
 
     def publish(self, nodes: Sequence[OverlayNode]) -> set[bytes]:
-        """Each node has the smoke of a room, and the next one its heat."""
+        """For each room, publish smoke at one node and heat at the node before it."""
         numbers = set()
         for room, smoke in enumerate(nodes):
             for kind, node in (("smoke", smoke), ("heat", nodes[room - 1])):
@@ -76,7 +76,7 @@ class Race:
         return numbers
 
 
-def _weather(chance: random.Random) -> NetworkConditions:
+def _conditions(chance: random.Random) -> NetworkConditions:
     loss = chance.choice((0, 0, 0.02, 0.1, 0.3))
     rough = chance.choice((0, 0.1))
     high = chance.choice((2_000, 40_000, 300_000))
@@ -86,7 +86,7 @@ def _weather(chance: random.Random) -> NetworkConditions:
 
 
 def subscribe_and_publish(race: Race, nodes: Sequence[OverlayNode]) -> None:
-    """What is published at any node after the confirmation is acknowledged and reported, each once."""
+    """Events published at any node after the confirmation are acknowledged, and reported once."""
     assert race.until(lambda: nodes[0].ready), "never ready"
     race.subscribe(nodes[0])
     assert race.until(lambda: bool(race.confirmed)), "never confirmed"
@@ -97,10 +97,10 @@ def subscribe_and_publish(race: Race, nodes: Sequence[OverlayNode]) -> None:
 
 
 @pytest.mark.parametrize(("count", "seeds"), [(4, (*range(20), 83)), (5, range(20)), (9, (175,))])
-def test_nodes_that_begin_together_confirm_the_first_subscription(count: int, seeds: Sequence[int]) -> None:
-    """Among the seeds are rings in which all others stand on one side of a node: it asks the farthest of them too.
+def test_nodes_that_start_together_confirm_the_first_subscription(count: int, seeds: Sequence[int]) -> None:
+    """In some of these rings all others are on one side of a node, whose predecessor is the farthest of them.
 
-    In others a rendezvous changes hands while the topics of its members are being made known.
+    In others the leader of a rendezvous changes during the broadcast of its members' topics.
     """
     lopsided = 0
     for seed in seeds:
@@ -114,13 +114,13 @@ def _is_lopsided(ring: Ring) -> bool:
     return not ring.leaves.left and len(ring.leaves) > 2
 
 
-def test_the_first_node_is_gone_before_the_others_know_what_it_knew() -> None:
-    """Nobody is sure to know all topics then: when each knows that of the others, someone begins."""
+def test_the_first_node_crashes_before_the_others_are_synchronised() -> None:
+    """Then no catalogue is known to be complete; once each node knows that of the others, they go on."""
     unsure = 0
     for seed in (*range(20), 79, 131, 162, 196):
         race = Race(seed, 4)
         first, *others = race.nodes
-        # Who knows none but the first is alone without it.
+        # A node that knows only the first one would be alone without it.
         race.until(lambda others=others: all(len(node.ring.leaves) > 1 for node in others))
         race.sim.crash(first.me.id)
         unsure += not any(node.ready for node in others)

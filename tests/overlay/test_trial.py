@@ -1,4 +1,4 @@
-"""Trials of whole federations: nothing that was acknowledged is missing, and nothing is reported twice."""
+"""Trials of whole federations: no acknowledged event is lost, and nothing is reported twice."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_a_quiet_federation_is_complete() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1, 5))
 def test_a_federation_under_churn_is_complete(seed: int) -> None:
-    """With seed 1, two roots of one key are merged after events had come to both."""
+    """With seed 1, two roots of one key are merged after both received events."""
     found = run_trial(OverlayTrial(nodes=100, events=1000, churn=0.1, compare=True, seed=seed))
     assert (found["complete"], found["told twice"]) == (1.0, 0)
     assert found["expected"] > 20
@@ -31,9 +31,9 @@ def test_a_simulation_draws_what_it_did(tmp_path: Path, capsys: pytest.CaptureFi
     pytest.importorskip("vl_convert")
     size = ["--nodes", "20", "--composites", "5", "--topics", "10", "--events", "50"]
     assert run(["overlay", "simulate", *size, "--out", str(tmp_path / "charts")]) == 0
-    reported = capsys.readouterr()
-    assert "80 of 80 simulated seconds" in reported.err
-    assert "told twice                     0\n" in reported.out
+    output = capsys.readouterr()
+    assert "80 of 80 simulated seconds" in output.err
+    assert "told twice                     0\n" in output.out
     drawn = sorted(path.name for path in (tmp_path / "charts").iterdir())
     assert drawn == ["delays.png", "load.png", "messages.png"]
     assert all((tmp_path / "charts" / name).read_bytes().startswith(b"\x89PNG") for name in drawn)

@@ -1,4 +1,4 @@
-"""Rings to test with."""
+"""Simulated rings for tests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from likewise.overlay.ring.ids import nearness, number_of
 
 
 class RingWorld:
-    """Rings in a simulation, and what arrived at each."""
+    """Rings in a simulation, and the messages that arrived at each."""
 
     def __init__(
         self, count: int, *, seed: int = 1, conditions: NetworkConditions | None = None, apart: int = 50_000
@@ -44,11 +44,11 @@ class RingWorld:
         return [machine for machine in self.sim.living if isinstance(machine, Ring) and not machine.left]
 
     def root(self, key: bytes) -> Peer:
-        """By definition: of all living nodes, the one numerically closest."""
+        """The definition of a root: the living node numerically closest to the key."""
         return min((ring.me for ring in self.living), key=lambda peer: nearness(peer.number, number_of(key)))
 
     def route(self, count: int, *, wait: int = 3 * SECOND) -> list[tuple[bytes, set[bytes]]]:
-        """Route so many keys; gives each with the nodes at which it arrived."""
+        """Route random keys; returns each with the nodes at which it arrived."""
         self.arrived.clear()
         keys = [key_of(str(self.random.random())) for _ in range(count)]
         for key in keys:
