@@ -30,7 +30,15 @@ def test_the_report_has_its_sections_in_order(tmp_path: Path, monkeypatch: pytes
     found = [{"subscription": "cold", "events asked for": 3, "found": 3, "precision": 1.0, "recall": 1.0}]
     facts = {"count": 120, "matches": [], "found": found, "detections": [row | {"events": events}], "seconds": 1.0}
     text = demo._report(tmp_path, "wordnet", facts | {"happenings": happenings}).read_text()
-    sections = ["three makers", "power consumption", "<h2>Asked", "<h2>Found", "<h2>Why", "<h2>Situations", "timeline"]
+    sections = [
+        "three makers",
+        "power consumption",
+        "<h2>Subscriptions",
+        "<h2>Results",
+        "<h2>Why",
+        "<h2>Situations",
+        "timeline",
+    ]
     places = [text.index(section) for section in sections]
     assert places == sorted(places)
     assert f"w: {window.tuples[0][1]}" in text
