@@ -33,9 +33,13 @@ class HandPair:
         return int(sha256(f"{self.subscription}|{self.event}".encode()).hexdigest(), 16) % 2 == 0
 
 
-def read_hand_pairs() -> list[HandPair]:
-    """All of them."""
-    text = files("likewise.evaluation").joinpath("data/pairs.tsv").read_text(encoding="utf-8")
+OTHER_FIELDS = "pairs_of_other_fields"
+"""Logistics, hospitals, farms, shops, factories, power, transport, computers and water. Nothing is fitted on them."""
+
+
+def read_hand_pairs(name: str = "pairs") -> list[HandPair]:
+    """All pairs of a list."""
+    text = files("likewise.evaluation").joinpath(f"data/{name}.tsv").read_text(encoding="utf-8")
     rows = (line.split("\t") for line in text.splitlines()[1:])
     return [HandPair(kind, same == "1", subscription, event) for kind, same, subscription, event in rows]
 
@@ -54,25 +58,43 @@ def score_pairs(measure: Measure, pairs: Sequence[HandPair]) -> NDArray[np.float
 
 
 def accepted(pairs: Sequence[HandPair], scores: NDArray[np.floating], *, threshold: float) -> list[Row]:
-    """By kind and half: how many of those that mean the same are accepted, how many of the others, F1 and AUC."""
+    """By kind: how many of the pairs that mean the same are accepted, how many of the others, F1 and AUC."""
+    kinds = [kind for kind in KINDS if any(pair.kind == kind for pair in pairs)]
+    return [_accepted(pairs, scores, kind, threshold=threshold) for kind in (*kinds, "all")]
+
+
+def accepted_by_half(pairs: Sequence[HandPair], scores: NDArray[np.floating], *, threshold: float) -> list[Row]:
+    """The same for the half that was looked at and for the one that was held out."""
     rows: list[Row] = []
     for half in ("looked at", "held out"):
-        for kind in (*KINDS, "all"):
-            here = np.array([pair.held_out == (half == "held out") and kind in (pair.kind, "all") for pair in pairs])
-            truth = np.array([pair.same for pair in pairs])[here]
-            taken = scores[here] >= threshold
-            right = int((truth & taken).sum())
-            total = int(taken.sum()) + int(truth.sum())
-            rows.append(
-                {
-                    "pairs": f"{kind}, {half}",
-                    "right": f"{right} of {int(truth.sum())}",
-                    "wrong": f"{int((~truth & taken).sum())} of {int((~truth).sum())}",
-                    "F1": 2 * right / total if truth.any() and total else None,
-                    "AUC": auc(scores[here], truth) if 0 < truth.sum() < len(truth) else None,
-                }
-            )
+        places = [at for at, pair in enumerate(pairs) if pair.held_out == (half == "held out")]
+        chosen = accepted([pairs[at] for at in places], scores[places], threshold=threshold)
+        rows += [{**row, "pairs": f"{row['pairs']}, {half}"} for row in chosen]
     return rows
 
 
-__all__ = ["KINDS", "HandPair", "accepted", "calibrated", "read_hand_pairs", "score_pairs"]
+def _accepted(pairs: Sequence[HandPair], scores: NDArray[np.floating], kind: str, *, threshold: float) -> Row:
+    here = np.array([kind in (pair.kind, "all") for pair in pairs])
+    truth = np.array([pair.same for pair in pairs])[here]
+    taken = scores[here] >= threshold
+    right = int((truth & taken).sum())
+    total = int(taken.sum()) + int(truth.sum())
+    return {
+        "pairs": kind,
+        "right": f"{right} of {int(truth.sum())}",
+        "wrong": f"{int((~truth & taken).sum())} of {int((~truth).sum())}",
+        "F1": 2 * right / total if truth.any() and total else None,
+        "AUC": auc(scores[here], truth) if 0 < truth.sum() < len(truth) else None,
+    }
+
+
+__all__ = [
+    "KINDS",
+    "OTHER_FIELDS",
+    "HandPair",
+    "accepted",
+    "accepted_by_half",
+    "calibrated",
+    "read_hand_pairs",
+    "score_pairs",
+]
