@@ -124,7 +124,7 @@ def test_entries_of_several_words_are_found_within_a_term() -> None:
         ("supply air", "return air", PairShape.REPLACED),
         ("fire", "fire drill", PairShape.CONTAINED),
         ("water leak", "leak water", PairShape.SAME),
-        ("temperature", "влажность", PairShape.STRANGE),
+        ("temperature", "влажность", PairShape.UNLISTED_WORD),
         ("parking space", "place de stationnement", PairShape.FOREIGN),
         ("regions of Ireland", "régions de l'Irlande", PairShape.FOREIGN),
         ("Cantabria", "Autonomous Community of Cantabria", PairShape.CONTAINED),
@@ -170,13 +170,13 @@ def test_what_wordnet_says_of_two_words(plain: Evidence) -> None:
         ("vehicle", "car"): WordRelation.FAR_NARROWER,
         ("car", "vehicle"): WordRelation.FAR_WIDER,
         ("cat", "dog"): WordRelation.COUSINS,
-        ("road", "albericia"): WordRelation.ONE_SIDED,
-        ("sardinero", "albericia"): WordRelation.STRANGERS,
+        ("road", "albericia"): WordRelation.ONE_UNLISTED,
+        ("sardinero", "albericia"): WordRelation.BOTH_UNLISTED,
     }
     for (mine, theirs), relation in relations.items():
         assert WordRelation(int(row_of(plain, mine, theirs).relation[0])) is relation, (mine, theirs)
     nothing = row_of(bare(), "sardinero", "albericia")
-    assert int(nothing.relation[0]) == WordRelation.UNKNOWN, "without WordNet nobody knows what is a name"
+    assert int(nothing.relation[0]) == WordRelation.NO_EVIDENCE, "without WordNet nobody knows what is a name"
 
 
 def test_names_are_not_the_same_for_being_names(plain: Evidence) -> None:

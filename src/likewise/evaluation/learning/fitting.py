@@ -172,7 +172,8 @@ def _fit(found: MeasuredPairs, *, seed: int, provenance: Mapping[str, Any]) -> M
 
 def _unseen(plain: Features) -> tuple[Features, NDArray[np.int64]]:
     """The pairs that share no word, without anything that is known of their terms."""
-    some = np.flatnonzero(np.isin(plain.shape, [PairShape.WORD, PairShape.STRANGE, PairShape.APART, PairShape.FOREIGN]))
+    without_common_words = [PairShape.WORD, PairShape.UNLISTED_WORD, PairShape.APART, PairShape.FOREIGN]
+    some = np.flatnonzero(np.isin(plain.shape, without_common_words))
     made = plain.take(some)
     made.relation[:] = 0
     for name in ("embedding", "esa", "aligned", "worst"):

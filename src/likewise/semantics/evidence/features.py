@@ -34,7 +34,7 @@ SAME_HEAD = 0.5
 
 
 class PairShape(IntEnum):
-    """How two terms lie to each other, by the words they share; each shape has weights of its own."""
+    """How the words of two terms overlap; each shape has its own weights."""
 
     WORD = 0
     APART = 1
@@ -42,12 +42,12 @@ class PairShape(IntEnum):
     CONTAINED = 3
     FOREIGN = 4
     SAME = 5
-    STRANGE = 6
-    """Two words of which WordNet lacks one or both."""
+    UNLISTED_WORD = 6
+    """Two single words, at least one of which WordNet does not list."""
 
 
 class CodesSay(IntEnum):
-    """What the codes and numbers of two terms say."""
+    """How the codes and numbers of two terms compare."""
 
     NOTHING = 0
     SAME = 1
@@ -56,7 +56,7 @@ class CodesSay(IntEnum):
 
 
 class Spelling(IntEnum):
-    """Whether one of the terms had to be written out to be compared so."""
+    """Whether a term was expanded to be compared, and how."""
 
     PLAIN = 0
     GLOSSARY = 1
@@ -66,7 +66,7 @@ class Spelling(IntEnum):
 
 EXTRAS = ("none", *(f"{side} {kind}" for side in ("event", "subscription") for kind in
                     ("light", "turning", "modifier", "head", "name")))  # fmt: skip
-"""Which side has extra words, and what these do."""
+"""Which side has extra words, and how they change its meaning."""
 
 HEADS = ("none", "shared", "different")
 """Whether phrases have the same head or, where they share no word, heads that mean the same."""
@@ -74,7 +74,7 @@ HEADS = ("none", "shared", "different")
 
 @dataclass(slots=True)
 class Features:
-    """The evidence of one event reading beside every subscription reading; NaN, or the first code, is none."""
+    """The evidence of one event reading against every subscription reading; NaN or code 0 means no evidence."""
 
     shape: Codes
     embedding: Floats
@@ -90,7 +90,7 @@ class Features:
 
     @classmethod
     def empty(cls, size: int) -> Features:
-        """No evidence for so many pairs."""
+        """Features of `size` pairs, without any evidence."""
         codes = [np.zeros(size, np.int8) for _ in range(7)]
         sizes = [np.full(size, np.nan, np.float32) for _ in range(4)]
         return cls(
@@ -108,12 +108,12 @@ class Features:
         )
 
     def take(self, places: NDArray[np.integer]) -> Features:
-        """Some of the pairs."""
+        """The features of some of the pairs."""
         return Features(**{one.name: getattr(self, one.name)[places] for one in fields(self)})
 
     @classmethod
     def concatenate(cls, parts: Sequence[Features]) -> Features:
-        """All pairs of several."""
+        """The features of all pairs of several parts."""
         return cls(**{one.name: np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(cls)})
 
 
@@ -123,18 +123,18 @@ WordScores = Callable[[Floats, Floats, Codes], Floats]
 
 @dataclass(frozen=True)
 class Sources:
-    """Where evidence comes from: what is missing here gives none."""
+    """Where evidence comes from; a missing source gives no evidence."""
 
     spaces: tuple[Space, ...] = ()
     encoder: SentenceEncoder | None = None
     wordnet: WordNet | None = None
     glossary: Glossary = field(default_factory=Glossary.shipped)
     relations: bool = True
-    """Whether WordNet's relations count; without them WordNet only tells which words are English."""
+    """Whether WordNet's relations count; if not, WordNet is only used to recognise English words."""
 
     @cached_property
     def reader(self) -> Reader:
-        """Terms into readings."""
+        """Turns terms into readings."""
         return Reader(self.glossary, self.wordnet)
 
     @cached_property
@@ -144,22 +144,22 @@ class Sources:
 
     @cached_property
     def measures(self) -> tuple[Esa, ...]:
-        """One for each space."""
+        """An ESA measure for each space."""
         return tuple(Esa(space) for space in self.spaces)
 
     @cached_property
     def opposites(self) -> Opposed:
-        """Which terms have opposite words."""
+        """Finds terms with opposite words."""
         found = None if self.wordnet is None else Opposites.load()
         return Opposed(_Everything(), opposites=found)
 
     def known(self, text: str) -> bool:
-        """Whether any space knows a word of it."""
+        """Whether any space has a word of the text."""
         return any(bool((space.index(tokens(text)) >= 0).any()) for space in self.spaces)
 
 
 class TermSide:
-    """Readings of many terms with their distinct words: what the other side is compared with."""
+    """The readings of many terms, with their distinct words, prepared for comparison with another side."""
 
     def __init__(self, readings: Sequence[Reading], sources: Sources) -> None:
         self.readings = tuple(readings)
@@ -184,7 +184,7 @@ class TermSide:
         self.is_code = np.array([any(map(str.isdigit, word)) for word in numbers], np.bool_)
         self.english = np.array([reading.english for reading in readings], np.bool_)
         self.foreign = np.array([reading.foreign for reading in readings], np.bool_)
-        self.strange = np.array([reading.strange for reading in readings], np.bool_)
+        self.unlisted = np.array([reading.unlisted for reading in readings], np.bool_)
         self.spelling = np.array([_spelling(reading) for reading in readings], np.int8)
         self.has_codes = np.array([bool(reading.codes) for reading in readings], np.bool_)
         self._owners: dict[str, list[int]] = {}
@@ -227,7 +227,7 @@ class TermSide:
 
     @cached_property
     def known(self) -> NDArray[np.bool_]:
-        """Whether a space knows a reading."""
+        """Whether a space has a word of each reading."""
         return np.array([self.sources.known(text) for text in self.texts], np.bool_)
 
     @cached_property
@@ -246,7 +246,7 @@ class TermSide:
         return self.sources.opposites.prepare(self.texts)
 
     def spelled_out(self, reading: Reading) -> list[int]:
-        """The readings that a short form may be the initials of, or whose initials these are."""
+        """The readings whose initials this reading is, or that are its initials."""
         found = self._owners.get(reading.words[0], []) if len(reading.words) == 1 and reading.literal else []
         names = {initials(reading.words), initials(reading.text.split())} if len(reading.words) > 1 else set()
         return [*found, *(at for name in sorted(names) for at in self._short.get(name, []))]
@@ -281,7 +281,7 @@ def features(side: TermSide, events: TermSide, word_scores: WordScores) -> Itera
 
 
 class _Rows:
-    """What is worked out for all event readings at once."""
+    """Evidence that is computed for all event readings at once."""
 
     def __init__(self, side: TermSide, events: TermSide, word_scores: WordScores) -> None:
         self.embedding = None if side.vectors is None else _cosines(events.vectors, side.vectors)
@@ -308,14 +308,14 @@ def _row(side: TermSide, events: TermSide, at: int, reading: Reading, *, rows: _
 
 
 def _forget_phrases(side: TermSide, reading: Reading, relation: Codes) -> None:
-    """That WordNet does not list a phrase says nothing, as long as it knows a word of it."""
-    strange = side.strange.astype(np.int8) + reading.strange
-    relation[(relation == WordRelation.ONE_SIDED) & (strange != 1)] = WordRelation.UNKNOWN
-    relation[(relation == WordRelation.STRANGERS) & (strange != 2)] = WordRelation.UNKNOWN
+    """A phrase that WordNet does not list gives no evidence if WordNet lists a word of it."""
+    unlisted = side.unlisted.astype(np.int8) + reading.unlisted
+    relation[(relation == WordRelation.ONE_UNLISTED) & (unlisted != 1)] = WordRelation.NO_EVIDENCE
+    relation[(relation == WordRelation.BOTH_UNLISTED) & (unlisted != 2)] = WordRelation.NO_EVIDENCE
 
 
 def _compare_words(side: TermSide, events: TermSide, at: int, reading: Reading, *, out: Features, rows: _Rows) -> None:
-    """PairShape, and how well the words in which two terms differ agree."""
+    """Fill in the shape, and how well the words agree in which two terms differ."""
     mine = events.flat[events.start[at] : events.start[at] + events.length[at]]
     names = reading.stems
     same = np.zeros(len(side.words), np.bool_)
@@ -332,7 +332,7 @@ def _compare_words(side: TermSide, events: TermSide, at: int, reading: Reading, 
 
 
 def _words(side: TermSide, events: TermSide, word_scores: WordScores) -> Floats:
-    """The probability that each word of the events (row) means the same as each of the other side's."""
+    """The probability that each word of the events (rows) means the same as each word of the other side (columns)."""
     if not (side.words and events.words):
         return np.zeros((len(events.words), max(1, len(side.words))), np.float32)
     missing = np.full((len(events.words), len(side.words)), np.nan, np.float32)
@@ -343,7 +343,7 @@ def _words(side: TermSide, events: TermSide, word_scores: WordScores) -> Floats:
         roots = found
     related = np.stack([side.related_words.relations(word) for word in events.words])
     scores = word_scores(cosines.ravel(), roots.ravel(), related.ravel()).reshape(missing.shape)
-    # Codes are the same or they are not.
+    # Codes are equal or not; nothing lies between.
     scores[:, side.is_code] = 0
     scores[events.is_code] = 0
     for name in events.of_stem.keys() & side.of_stem.keys():
@@ -361,14 +361,14 @@ def _shapes(side: TermSide, reading: Reading, common: NDArray[np.int64]) -> Code
     marked = side.foreign | reading.foreign
     foreign = marked | ((side.english != reading.english) & (common == 0))
     out[foreign & ~single & (out != PairShape.SAME)] = PairShape.FOREIGN
-    out[single & (common == 0) & (side.strange | reading.strange)] = PairShape.STRANGE
+    out[single & (common == 0) & (side.unlisted | reading.unlisted)] = PairShape.UNLISTED_WORD
     return out.astype(np.int8)
 
 
 def _align(
     side: TermSide, events: TermSide, mine: NDArray[np.int64], *, scores: Floats, same: NDArray[np.bool_], out: Features
 ) -> None:
-    """The mean and the least of how well each differing word is met on the other side."""
+    """Fill in the mean and the minimum of how well each differing word is matched on the other side."""
     if not len(mine) or not side.words:
         return
     best = scores.max(axis=0)
@@ -384,10 +384,10 @@ def _align(
 
 
 def _parts(side: TermSide, reading: Reading, out: Features) -> None:
-    """What extra words do, and whether phrases that differ in part have the same head.
+    """Fill in what extra words do, and whether phrases that differ in part have the same head.
 
-    Where WordNet calls two terms the same (laptop, laptop computer), extra words do nothing, unless the shorter one
-    first means something else (alarm, alarm clock).
+    Extra words do nothing where WordNet lists both terms as synonyms (laptop, laptop computer), unless the first
+    sense of the shorter one is another (alarm, alarm clock).
     """
     entry = side.sources.lexicon.entry
     for at in np.flatnonzero(out.shape == PairShape.CONTAINED).tolist():
@@ -402,7 +402,7 @@ def _parts(side: TermSide, reading: Reading, out: Features) -> None:
         after_head = longer.head_beside(shorter.stems) not in shorter.stems
         kind = extra_kind(extra, after_head=after_head, known=side.sources.reader.known)
         if name == "subscription" and longer.codes.issuperset(extra):
-            # Pump 3 is a pump, but whoever asks for pump 3 wants that one.
+            # Pump 3 is a pump, but a subscription to pump 3 is not met by any pump.
             kind = "name"
         out.extra[at] = EXTRAS.index(f"{name} {kind}")
     for at in np.flatnonzero(out.shape == PairShape.REPLACED).tolist():
@@ -454,7 +454,7 @@ def _roots(prepared: Sequence[Prepared], texts: Sequence[str]) -> Floats | None:
 
 
 class _Everything(Measure):
-    """A measure to which everything is the same, for what only holds terms apart."""
+    """A measure that gives 1 for all pairs; opposites are then the pairs with 0."""
 
     name = "everything"
     symmetric = True

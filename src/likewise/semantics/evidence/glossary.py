@@ -1,4 +1,4 @@
-"""Abbreviations and units: what a short form stands for, from the list that ships and from the user's own."""
+"""Abbreviations, units and other names: what a short form stands for, from the shipped list and the user's own."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from likewise.events import normalise
 from likewise.files import read_whole
 
 MOST_READINGS = 6
-"""Readings of one term that are compared, the literal one first."""
+"""The maximal number of readings of one term, including the literal one."""
 
 LONGEST_ENTRY = 3
-"""Words of an entry that is found within a longer term."""
+"""The maximal number of words of an entry that is found within a longer term."""
 
 _MOST_COMBINATIONS = 1024
-"""Combinations of meanings that are put in order; a term with more is rare."""
+"""Combinations of meanings that are sorted; few terms have more."""
 
 _SEPARATORS = re.compile(r"[./:|#()\[\]]+")
 _NUMBERED = re.compile(r"(?P<name>[^\W\d_]{2,})(?P<number>\d+[a-z]?)")
 """A short form with a number behind it, as in `temp2` and `rm203b`."""
 
 _ALONE = frozenset({"a", "am", "at", "do", "e", "in", "is", "it", "no", "on", "or", "out", "pm", "s"})
-"""Short forms that are ordinary little words inside a phrase; they are expanded only where they stand alone."""
+"""Short forms that are ordinary words inside a phrase; they are expanded only as whole terms."""
 
 
 @dataclass(frozen=True)
@@ -49,12 +49,12 @@ class Glossary:
 
     @classmethod
     def from_file(cls, path: Path | str) -> Glossary:
-        """A glossary of the user's own."""
+        """Read a user's glossary."""
         return cls.from_text(read_whole(path), source=str(path))
 
     @classmethod
     def from_text(cls, text: str, *, source: str = "<text>") -> Glossary:
-        """From lines `short = meaning; another meaning`; a short form has one line, and nothing stands for itself.
+        """Parse lines `short = meaning; another meaning`; a short form has one line, and cycles are refused.
 
         >>> Glossary.from_text("temp = temperature\\ntemp = temporary")
         Traceback (most recent call last):
@@ -91,7 +91,7 @@ class Glossary:
         return self.entries.get(normalise(short), ())
 
     def extended(self, other: Glossary) -> Glossary:
-        """These entries and others; for a short form that both have, the others count.
+        """These entries and those of another glossary, which takes precedence.
 
         >>> Glossary.shipped().extended(Glossary.from_text("occ = occasion")).meanings("occ")
         ('occasion',)
@@ -99,7 +99,7 @@ class Glossary:
         return Glossary({**self.entries, **other.entries})
 
     def readings(self, term: str) -> tuple[str, ...]:
-        """A normalised term and what it may stand for, short forms written out.
+        """A normalised term, and the same with short forms expanded.
 
         >>> Glossary.shipped().readings("rm temp")[:2]
         ('rm temp', 'room temperature')
@@ -173,7 +173,7 @@ def _refuse_cycles(entries: Mapping[str, tuple[str, ...]], lines: Mapping[str, i
 
 
 def extra_words() -> tuple[frozenset[str], frozenset[str]]:
-    """Words that add little to a term, and words that turn it into something else."""
+    """Words that add little to a term, and words that change it into something else."""
     return _extra_words()
 
 

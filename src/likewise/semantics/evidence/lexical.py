@@ -1,4 +1,4 @@
-"""How WordNet relates two words or listed phrases, and which word may be short for which."""
+"""How WordNet relates two words or listed phrases, and which words may be abbreviations of others."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _VOWELS = frozenset("aeiou")
 
 
 class WordRelation(IntEnum):
-    """How two words are related, the stronger the later; where several hold, the last one counts."""
+    """How two words are related, weakest first; where several relations hold, the last one counts."""
 
-    UNKNOWN = 0
-    ONE_SIDED = 1
-    STRANGERS = 2
+    NO_EVIDENCE = 0
+    ONE_UNLISTED = 1
+    BOTH_UNLISTED = 2
     NONE = 3
     COUSINS = 4
     RARE_KIND = 5
@@ -42,11 +42,11 @@ class WordRelation(IntEnum):
     SYNONYMS = 14
 
 
-SAID = {
-    WordRelation.UNKNOWN: "unknown to WordNet",
-    WordRelation.ONE_SIDED: "WordNet knows only one of them",
-    WordRelation.STRANGERS: "WordNet knows neither, as it is with names",
-    WordRelation.NONE: "WordNet knows no relation",
+DESCRIPTIONS = {
+    WordRelation.NO_EVIDENCE: "not in WordNet",
+    WordRelation.ONE_UNLISTED: "WordNet lists only one of them",
+    WordRelation.BOTH_UNLISTED: "WordNet lists neither; both may be names",
+    WordRelation.NONE: "not related in WordNet",
     WordRelation.SIBLINGS: "siblings in WordNet",
     WordRelation.COUSINS: "near in WordNet",
     WordRelation.RARE_KIND: "one is a kind of the other in a rare sense in WordNet",
@@ -64,7 +64,7 @@ SAID = {
 
 @dataclass(frozen=True, slots=True)
 class WordEntry:
-    """What WordNet says of a word: its senses, what stands above them, and what is derived from them."""
+    """A word in WordNet: its senses, their hypernyms, and what is derived from them."""
 
     first: frozenset[int]
     """The most common sense of each part of speech."""
@@ -72,12 +72,12 @@ class WordEntry:
     rare: frozenset[int]
     """All senses, the common ones too."""
     rare_up: frozenset[int]
-    """What stands one step above any sense."""
+    """Hypernyms of all senses."""
     up: frozenset[int]
     further: frozenset[int]
-    """What stands two steps above."""
+    """Hypernyms of the hypernyms of common senses."""
     far: frozenset[int]
-    """What stands two to five steps above."""
+    """Hypernyms two to five steps above common senses."""
     derived: frozenset[int]
 
 
@@ -85,14 +85,14 @@ _NOTHING = WordEntry(*(frozenset(),) * 8)
 
 
 class WordLexicon:
-    """WordNet by words, remembered; without WordNet every word is unknown."""
+    """WordNet entries by word, cached; without WordNet every entry is empty."""
 
     def __init__(self, wordnet: WordNet | None) -> None:
         self._wordnet = wordnet
         self.entry = lru_cache(_KEPT)(self._entry)
 
     def _entry(self, word: str) -> WordEntry:
-        """What WordNet says of a word; asked for as `entry`, which remembers."""
+        """The entry of a word; callers use `entry`, which caches it."""
         if self._wordnet is None:
             return _NOTHING
         wordnet = self._wordnet
@@ -104,7 +104,7 @@ class WordLexicon:
             most = max((sense.count for sense in senses), default=0)
             every.update(sense.synset for sense in senses)
             first.update(sense.synset for sense in senses[:1])
-            # Of a word that was never tagged no sense is known to be rare: a lorry is a truck, though a wagon first.
+            # Without counts no sense is known to be rare: a lorry is a truck, although WordNet lists a wagon first.
             least = max(1, COMMON * most) if most else 0
             common.update(s.synset for at, s in enumerate(senses) if at == 0 or s.count >= least)
         up, further, *others = self._above(common)
@@ -118,7 +118,7 @@ class WordLexicon:
         )
 
     def _above(self, synsets: Iterable[int]) -> list[frozenset[int]]:
-        """What stands one step above, two, and so on."""
+        """Hypernyms one step above, two steps above, and so on."""
         assert self._wordnet is not None
         layers = [frozenset(synsets)]
         for _ in range(_STEPS):
@@ -130,7 +130,7 @@ class WordLexicon:
 
 
 class RelatedWords:
-    """Words or phrases of one side, found by what relates others to them."""
+    """Words or phrases of the subscription side, indexed by synset so that related ones are found quickly."""
 
     def __init__(self, words: Sequence[str], lexicon: WordLexicon) -> None:
         self.words = tuple(words)
@@ -147,13 +147,13 @@ class RelatedWords:
         self._letters = {letter: np.array(places, np.int64) for letter, places in letters.items()}
 
     def relations(self, word: str) -> NDArray[np.int8]:
-        """How a word of the other side, the event's, is related to each of these."""
+        """How a word of an event is related to each of these words."""
         entry = self._lexicon.entry(word)
-        out = np.full(len(self.words), np.int8(WordRelation.UNKNOWN))
+        out = np.full(len(self.words), np.int8(WordRelation.NO_EVIDENCE))
         if self._lexicon:
             known = self._known if entry.rare else ~self._known
-            out[:] = WordRelation.ONE_SIDED
-            out[known] = WordRelation.NONE if entry.rare else WordRelation.STRANGERS
+            out[:] = WordRelation.ONE_UNLISTED
+            out[known] = WordRelation.NONE if entry.rare else WordRelation.BOTH_UNLISTED
         if entry.rare:
             self._raise(out, WordRelation.COUSINS, ("up", entry.further), ("further", entry.up | entry.further))
             self._raise(out, WordRelation.RARE_KIND, ("rare_up", entry.rare), ("rare", entry.rare_up))
@@ -176,19 +176,19 @@ class RelatedWords:
                     out[at] = relation
 
     def _mark_short(self, out: NDArray[np.int8], word: str) -> None:
-        """Mark what may be short for the other; a word that WordNet knows is short for nothing."""
+        """Mark pairs of which one may abbreviate the other; a word that WordNet lists is no abbreviation."""
         same = self._letters.get(word[:1])
         if same is None or not word:
             return
         unknown = not self._lexicon.entry(word).rare
-        for at in same[out[same] <= WordRelation.STRANGERS].tolist():
+        for at in same[out[same] <= WordRelation.BOTH_UNLISTED].tolist():
             other = self.words[at]
             if (not self._known[at] and is_short(other, word)) or (unknown and is_short(word, other)):
                 out[at] = WordRelation.SHORT
 
 
 def is_short(short: str, word: str) -> bool:
-    """Whether one may be short for a word: its beginning, or its consonants.
+    """Whether `short` may abbreviate a word: a prefix of it, or its consonants.
 
     >>> is_short("humid", "humidity"), is_short("enrgy", "energy"), is_short("rim", "room")
     (True, True, False)
@@ -228,4 +228,4 @@ def _index(sets: Iterable[frozenset[int]]) -> dict[int, list[int]]:
     return dict(found)
 
 
-__all__ = ["SAID", "RelatedWords", "WordEntry", "WordLexicon", "WordRelation", "initials", "is_short"]
+__all__ = ["DESCRIPTIONS", "RelatedWords", "WordEntry", "WordLexicon", "WordRelation", "initials", "is_short"]

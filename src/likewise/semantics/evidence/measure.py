@@ -17,7 +17,7 @@ from likewise.semantics.evidence.background import MOST, SurroundedTerms, Surrou
 from likewise.semantics.evidence.encoder import SentenceEncoder
 from likewise.semantics.evidence.features import EXTRAS, Features, PairShape, Sources, Spelling, TermSide, features
 from likewise.semantics.evidence.glossary import Glossary
-from likewise.semantics.evidence.lexical import SAID, WordRelation
+from likewise.semantics.evidence.lexical import DESCRIPTIONS, WordRelation
 from likewise.semantics.evidence.model import MOST_BITS, Model, probability
 from likewise.semantics.evidence.terms import Reading
 from likewise.semantics.measures.base import Matrix, Measure, Shared, Themes
@@ -27,12 +27,12 @@ from likewise.semantics.wordnet.wordnet import WordNet
 Role: TypeAlias = Literal["attribute", "value"]
 
 BLOCK = 1 << 17
-"""So many pairs of readings are weighed at a time: enough to be quick, and little memory."""
+"""Pairs of readings weighed at a time: enough for speed, without much memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Weight:
-    """One piece of evidence: its bits, and what it is in words."""
+    """One piece of evidence: its bits and a description."""
 
     bits: float
     text: str
@@ -45,8 +45,9 @@ class Weight:
 class Evidence(Measure):
     """1 / (1 + 2^-b), where b is the sum of the weights of all evidence for and against two terms.
 
-    It takes what there is: spaces, the sentence encoder, WordNet's files, a glossary, the words of the stream. What is
-    missing weighs nothing, so that scores move to the prior and keep their scale. Themes are not used.
+    Evidence comes from spaces, the sentence encoder, WordNet, a glossary and the words of the stream, as far as they
+    are available. A missing source weighs nothing: scores move towards the prior and keep their scale. Themes are not
+    used.
     """
 
     name = "evidence"
@@ -62,9 +63,9 @@ class Evidence(Measure):
         model: Model | None = None,
         background: Competitors | None = None,
     ) -> None:
-        """`encoder` and `wordnet` are used where they are installed; False leaves them out, True insists on them.
+        """`encoder` and `wordnet` are used if installed; False leaves them out, True requires them.
 
-        `glossary` adds to the one that ships; `background` are words of the stream.
+        `glossary` extends the shipped one; `background` has the words of the stream.
         """
         opened = tuple(space if isinstance(space, Space) else find_space(space) for space in spaces)
         shipped = Glossary.shipped()
@@ -79,28 +80,28 @@ class Evidence(Measure):
 
     @classmethod
     def of(cls, sources: Sources, model: Model, *, background: Competitors | None = None) -> Evidence:
-        """Evidence from sources that are made ready already."""
+        """Evidence from prepared sources."""
         made = object.__new__(cls)
         made.sources, made.model, made.background = sources, model, background
         return made
 
     def with_background(self, background: Competitors | None) -> Evidence:
-        """The same evidence beside other words of the stream."""
+        """The same evidence with other words of the stream."""
         return Evidence.of(self.sources, self.model, background=background)
 
     def beside(self, surroundings: Surroundings) -> Evidence:
-        """The same evidence beside words of the stream that are made ready already."""
+        """The same evidence with prepared words of the stream."""
         made = Evidence.of(self.sources, self.model)
         made.surroundings = surroundings
         return made
 
     def surrounded_by(self, terms: Sequence[str]) -> Surroundings | None:
-        """Words of the stream, made ready; None where nothing tells which are near, or others are known already."""
+        """Prepared words of the stream; None without an encoder or space, or if this measure has its own."""
         return self._around(terms) if self.surroundings is None else None
 
     @cached_property
     def surroundings(self) -> Surroundings | None:
-        """The words of the stream, made ready."""
+        """The prepared words of the stream."""
         return None if self.background is None else self._around(self.background.terms)
 
     def _around(self, terms: Sequence[str]) -> Surroundings | None:
@@ -113,7 +114,7 @@ class Evidence(Measure):
         *,
         subscription_theme: Sequence[str] = (),
     ) -> PreparedEvidence:
-        """The subscription side: readings, words and vectors."""
+        """Prepare the subscription side: readings, words and vectors."""
         return PreparedEvidence(self, subscription_terms)
 
     def bits(self, subscription_term: str, event_term: str) -> float:
@@ -121,7 +122,7 @@ class Evidence(Measure):
         return float(sum(weight.bits for weight in self.weights(subscription_term, event_term)))
 
     def weights(self, subscription_term: str, event_term: str) -> list[Weight]:
-        """Every piece of evidence that weighs anything, the prior first, then the strongest first."""
+        """All evidence with a weight: the prior, then the others, strongest first."""
         if identity(subscription_term, self.sources) == identity(event_term, self.sources):
             return [Weight(MOST_BITS, "the same term")]
         prepared = self.prepare([subscription_term])
@@ -141,7 +142,7 @@ class Evidence(Measure):
         return [said[0], *sorted(said[1:], key=lambda weight: -abs(weight.bits))]
 
     def _ranked(self, subscription_term: str, event_term: str) -> Iterator[Weight]:
-        """What the words of the stream say of one pair."""
+        """The weights of the stream's words for one pair."""
         if self.surroundings is None:
             return
         ranks = self.surroundings.prepare([subscription_term]).ranks([event_term])
@@ -158,7 +159,7 @@ class Evidence(Measure):
 
 
 class PreparedEvidence:
-    """Subscription terms with all that evidence needs; `rows` gives a row per event term."""
+    """Prepared subscription terms; `rows` gives a row of scores per event term."""
 
     def __init__(self, measure: Evidence, terms: Sequence[str]) -> None:
         self.terms = tuple(terms)
@@ -190,13 +191,13 @@ class PreparedEvidence:
         return scores
 
     def _bits(self, readings: Sequence[Reading]) -> NDArray[np.float32]:
-        """A row per reading of the events, a column per prepared term: the most that one of its readings has."""
+        """For each event reading (row) and prepared term (column), the bits of the term's best reading."""
         whole = Features.concatenate([found for _, found in self._evidence(readings)])
         bits = self._measure.model.bits(whole).reshape(len(readings), len(self.side.readings))
         return np.asarray(np.maximum.reduceat(bits, self._starts, axis=1), np.float32)
 
     def evidence(self, event_terms: Sequence[str]) -> list[tuple[Reading, Features]]:
-        """For each reading of each event term, its evidence beside every reading of the prepared terms."""
+        """For each reading of each event term, its evidence against every reading of the prepared terms."""
         readings, _ = _flat(event_terms, self._measure.sources)
         return self._evidence(readings)
 
@@ -207,17 +208,17 @@ class PreparedEvidence:
 
     @cached_property
     def _surrounded(self) -> SurroundedTerms | None:
-        """The prepared terms among the words of the stream."""
+        """The prepared terms, ranked among the words of the stream."""
         surroundings = self._measure.surroundings
         return None if surroundings is None else surroundings.prepare(self.terms)
 
 
 def describe(name: str, one: Features, mine: Reading, theirs: Reading) -> str:
-    """One piece of evidence in words."""
+    """Describe one piece of evidence."""
     if name == "prior":
         return f"prior: {_SHAPES[PairShape(int(one.shape[0]))]}"
     if name == "relation":
-        return f"{SAID[WordRelation(int(one.relation[0]))]} ({mine.text}, {theirs.text})"
+        return f"{DESCRIPTIONS[WordRelation(int(one.relation[0]))]} ({mine.text}, {theirs.text})"
     if name in ("aligned", "worst"):
         mine_only = [word for word, stem in zip(mine.words, mine.stems, strict=True) if stem not in theirs.stems]
         theirs_only = [word for word, stem in zip(theirs.words, theirs.stems, strict=True) if stem not in mine.stems]
@@ -236,7 +237,7 @@ def describe(name: str, one: Features, mine: Reading, theirs: Reading) -> str:
 
 
 def _counted(count: int) -> str:
-    """How many words: beyond so many it is no longer counted.
+    """The number of words as text; large counts are only given as a bound.
 
     >>> _counted(1), _counted(7), _counted(64)
     ('1 word of the stream is', '7 words of the stream are', '64 words of the stream or more are')
@@ -251,7 +252,7 @@ _TEXTS = {
     "esa": "shared concepts {:.2f}",
     "opposed": "opposite words",
     "codes": "codes or numbers",
-    "head": "what kind of thing it is",
+    "head": "kind of thing",
     "nearer_event": "{count} nearer to the event's term",
     "nearer_subscription": "{count} nearer to the subscription's term",
 }
@@ -262,7 +263,7 @@ _SHAPES = {
     PairShape.CONTAINED: "one has all words of the other",
     PairShape.FOREIGN: "not both English",
     PairShape.SAME: "the same words",
-    PairShape.STRANGE: "single words, not both in WordNet",
+    PairShape.UNLISTED_WORD: "single words, not both in WordNet",
 }
 _EXTRAS = {
     "light": "which adds little",
@@ -280,13 +281,13 @@ _SPELLINGS = {
 
 
 def identity(term: str, sources: Sources) -> tuple[str, ...]:
-    """What makes two terms the same: their stems in order, negations and states included."""
+    """The key under which two terms are equal: their stems in order, with negations and states."""
     literal = sources.reader.readings(term)[0]
     return literal.stems or (literal.text,)
 
 
 def _flat(terms: Sequence[str], sources: Sources) -> tuple[list[Reading], NDArray[np.int64]]:
-    """All readings of all terms, and which term each belongs to."""
+    """All readings of all terms, and the index of the term each belongs to."""
     readings = [(at, reading) for at, term in enumerate(terms) for reading in sources.reader.readings(term)]
     return [reading for _, reading in readings], np.array([at for at, _ in readings], np.int64)
 

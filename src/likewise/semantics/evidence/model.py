@@ -26,7 +26,7 @@ from likewise.semantics.evidence.lexical import WordRelation
 Floats = NDArray[np.float32]
 
 FORMAT: Final = "likewise evidence"
-VERSION: Final = 4
+VERSION: Final = 5
 
 CURVES: Final[Mapping[str, tuple[float, ...]]] = {
     "embedding": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
@@ -34,7 +34,7 @@ CURVES: Final[Mapping[str, tuple[float, ...]]] = {
     "aligned": (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0),
     "worst": (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0),
 }
-"""Evidence with a size, and the places between which its weight is a straight line."""
+"""Numeric evidence, and the points between which its weight is interpolated."""
 
 TABLES: Final[Mapping[str, tuple[str, ...]]] = {
     "relation": tuple(each.name.lower() for each in WordRelation),
@@ -44,7 +44,7 @@ TABLES: Final[Mapping[str, tuple[str, ...]]] = {
     "opposed": ("no", "yes"),
     "spelling": tuple(each.name.lower() for each in Spelling),
 }
-"""Evidence of a kind; the first kind is none and weighs 0."""
+"""Categorical evidence; the first category means none and weighs 0."""
 
 OF_SHAPE: Final[Mapping[PairShape, tuple[str, ...]]] = {
     PairShape.WORD: ("embedding", "esa", "relation"),
@@ -53,24 +53,24 @@ OF_SHAPE: Final[Mapping[PairShape, tuple[str, ...]]] = {
     PairShape.CONTAINED: ("embedding", "esa", "relation", "extra"),
     PairShape.FOREIGN: ("embedding", "relation", "aligned", "worst"),
     PairShape.SAME: (),
-    PairShape.STRANGE: ("embedding", "relation"),
+    PairShape.UNLISTED_WORD: ("embedding", "relation"),
 }
-"""What counts for terms that lie so to each other."""
+"""The evidence that counts for each shape."""
 
 SHARED: Final = ("codes", "opposed", "spelling")
-"""What counts for all of them alike."""
+"""The evidence that has the same weights for all shapes."""
 
-_STRANGE: Final = (WordRelation.ONE_SIDED, WordRelation.STRANGERS)
+_UNLISTED: Final = (WordRelation.ONE_UNLISTED, WordRelation.BOTH_UNLISTED)
 
 _NUMBERS: Final = ("prior", "sureness", "attribute_bits", "temperature", "nearer_event", "nearer_subscription")
 
 MOST_BITS: Final = 12.0
-"""No sum of evidence is taken for surer than this: one error in four thousand."""
+"""The limit of a sum of evidence: one error in four thousand."""
 
 
 @dataclass(frozen=True)
 class Weights:
-    """A base and, by evidence, the bits at each place of its curve or for each kind of its table."""
+    """A base, and for each piece of evidence the bits at each point of its curve or for each category."""
 
     base: float
     bits: Mapping[str, tuple[float, ...]]
@@ -99,7 +99,7 @@ def weigh(name: str, values: NDArray[Any], bits: Sequence[float]) -> Floats:
 
 @dataclass(frozen=True)
 class Model:
-    """All weights, with where they come from."""
+    """All weights, with their provenance."""
 
     shapes: Mapping[PairShape, Weights]
     shared: Weights
@@ -107,17 +107,17 @@ class Model:
     prior: float = 0.0
     """Bits added to every pair: how much likelier a pair means the same here than among the pairs learned from."""
     sureness: float = 1.0
-    """What all learned weights are multiplied with, so that scores are as often right as they say."""
+    """A factor on all learned weights that calibrates the scores."""
     attribute_bits: float = 4.0
-    """How much likelier, in bits, an attribute is the one that is meant when its text value is."""
+    """How many bits likelier an attribute is meant if its text value is."""
     temperature: float = 0.5
-    """How much it speaks against a pair that the event's term is nearer to another subscription's term. It is mild,
-    since subscribers who use other words for the same thing must not be set against each other."""
+    """How much it counts against a pair that the event's term is nearer to another subscription's term. It is small,
+    because subscribers may use different words for the same thing."""
     nearer_event: float = 0.0
-    """How many bits speak against a pair for each doubling of the words of the stream that are nearer to the event's
-    term than the subscription's is."""
+    """Bits against a pair for each doubling of the number of words of the stream that are nearer to the event's term
+    than the subscription's term is."""
     nearer_subscription: float = 0.0
-    """The same of the words that are nearer to the subscription's term."""
+    """The same for words that are nearer to the subscription's term."""
 
     @classmethod
     def blank(cls) -> Model:
@@ -126,7 +126,7 @@ class Model:
 
     @classmethod
     def shipped(cls) -> Model:
-        """The weights that come with Likewise."""
+        """The shipped weights."""
         return _shipped()
 
     @classmethod
@@ -192,7 +192,7 @@ class Model:
         return np.clip(total, -MOST_BITS, MOST_BITS)
 
     def calibrated(self, bits: NDArray[np.floating], truth: NDArray[np.bool_]) -> Model:
-        """The model whose scores are as often right as they say on pairs whose bits by this one are given.
+        """This model, calibrated on pairs whose bits and truth are given.
 
         Only two numbers are fitted: the sureness of all weights and the prior.
         """
@@ -208,10 +208,10 @@ class Model:
         return replace(self, sureness=self.sureness * float(slope), prior=self.prior * float(slope) + float(offset))
 
     def word_scores(self, embedding: Floats, esa: Floats, relation: NDArray[np.int8]) -> Floats:
-        """The probability that two single words mean the same, by what is known of words alone."""
+        """The probability that two single words mean the same, from the evidence for words alone."""
         total = np.zeros(len(relation), np.float32)
-        strange = np.isin(relation, _STRANGE)
-        for shape, here in ((PairShape.WORD, ~strange), (PairShape.STRANGE, strange)):
+        unlisted = np.isin(relation, _UNLISTED)
+        for shape, here in ((PairShape.WORD, ~unlisted), (PairShape.UNLISTED_WORD, unlisted)):
             weights = self.shapes[shape]
             total[here] = weights.base
             for name, values in (("embedding", embedding), ("esa", esa), ("relation", relation)):

@@ -1,4 +1,4 @@
-"""What a term says: its readings, and of each the words, the codes, the head, and whether it is English."""
+"""The readings of a term, each with its words, codes, head, and whether it is English."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from likewise.semantics.wordnet.wordnet import WordNet
 
 _KEPT = 200_000
 FOREIGN_WORDS = frozenset(words_in("joining_words", package="likewise.semantics"))
-"""Words of French, German, Spanish and Italian that join others and are not English."""
+"""Articles, prepositions and conjunctions of French, German, Spanish and Italian that are not English words."""
 
 _NUMBER_WORDS = {
     word: number
@@ -28,39 +28,39 @@ _RANK = re.compile(r"(\d+)(?:st|nd|rd|th)")
 _ELIDED = re.compile(r"\b(?:l|d|n|s|c|qu|dell|all|nell|dall|sull)['’](?=\w)")
 _JOINING = STOP_WORDS | FOREIGN_WORDS
 _ALWAYS = frozenset({"down", "off", "on", "out", "up"}) | NEGATIONS
-"""Little words that tell states apart wherever they stand; others of the kind only at the end of a term."""
+"""Particles that distinguish states anywhere in a term; other particles do so only at its end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One way to read a term, short forms written out or not."""
+    """One way to read a term, with or without abbreviations expanded."""
 
     text: str
     words: tuple[str, ...]
-    """The words that have a meaning, as written, each once."""
+    """The content words as written, without repetition."""
     stems: tuple[str, ...]
     codes: frozenset[str]
     foreign: bool
-    """Whether its words say that it is not English."""
-    strange: bool
-    """Whether WordNet knows none of its words: it is a name, or not English."""
+    """Whether its words show that it is not English."""
+    unlisted: bool
+    """Whether WordNet lists none of its words: it is a name, or not English."""
     literal: bool
-    """Whether it is the term as written."""
+    """Whether this is the term as written."""
     ambiguous: bool = False
-    """Whether the short form that was written out is also a word of its own."""
+    """Whether the expanded abbreviation is also an ordinary word."""
 
     @property
     def english(self) -> bool:
-        """Whether it may be English; if not, WordNet says nothing of it."""
-        return not (self.foreign or self.strange)
+        """Whether it may be English; if not, WordNet is not asked."""
+        return not (self.foreign or self.unlisted)
 
     @property
     def head(self) -> str:
-        """The stem that says what kind of thing it is: the last one that is neither light nor a number."""
+        """The stem of the head noun: the last one that is neither light nor a number."""
         return self.head_beside(())
 
     def head_beside(self, shared: Container[str]) -> str:
-        """The head where these stems are no light ones: what a `computer monitor` shares with a `monitor` is one."""
+        """The head if the `shared` stems do not count as light: `monitor` in `computer monitor`, beside `monitor`."""
         light, _ = _stemmed_extra_words()
         named = [stem for stem in self.stems if stem not in self.codes] or self.stems
         heavy = (stem for stem in reversed(named) if stem not in light or stem in shared)
@@ -68,7 +68,7 @@ class Reading:
 
 
 class Reader:
-    """Terms into readings, by a glossary and, to know English words, WordNet."""
+    """Turns terms into readings, using a glossary, and WordNet to recognise English words."""
 
     def __init__(self, glossary: Glossary, wordnet: WordNet | None) -> None:
         self.glossary = glossary
@@ -77,7 +77,7 @@ class Reader:
         self.known = lru_cache(_KEPT)(self._known)
 
     def _readings(self, term: str) -> tuple[Reading, ...]:
-        """Every way to read a term, the literal one first; asked for as `readings`, which remembers."""
+        """All readings of a term, the literal one first; callers use `readings`, which caches them."""
         spelled = _NUMBERED.sub(self._divided, normalise(term))
         first, *others = self.glossary.readings(spelled)
         plain = self._reading(first, literal=True)
@@ -98,19 +98,19 @@ class Reader:
             found.setdefault(stem(fold(word)), word)
         codes = frozenset(word for word in words if any(map(str.isdigit, word)))
         plain = [word for word in words if word not in codes]
-        strange = bool(plain) and not any(map(self.known, plain))
+        unlisted = bool(plain) and not any(map(self.known, plain))
         foreign = self._is_foreign(text)
-        return Reading(text, tuple(found.values()), tuple(found), codes, foreign, strange, literal, ambiguous)
+        return Reading(text, tuple(found.values()), tuple(found), codes, foreign, unlisted, literal, ambiguous)
 
     def _is_foreign(self, text: str) -> bool:
-        """Whether a term has a joining word of another language, or a word in other letters that is not English."""
+        """Whether a term has a particle of another language, or a non-ASCII word that is not English."""
         words = split_term(text)
         if len(words) > 1 and not FOREIGN_WORDS.isdisjoint(words):
             return True
         return any(not word.isascii() and not self.known(word) for word in words)
 
     def _known(self, word: str) -> bool:
-        """Whether a word is English; without WordNet every word in plain letters is taken as such."""
+        """Whether a word is English; without WordNet, every ASCII word counts as English."""
         if self._wordnet is None:
             return word.isascii()
         return word in STOP_WORDS or bool(self._wordnet.senses(word))
@@ -127,7 +127,7 @@ def digits_of(word: str) -> str:
 
 
 def content_words(text: str) -> list[str]:
-    """The words of a normalised term without those that only join others.
+    """The words of a normalised term without articles, prepositions and conjunctions.
 
     >>> content_words("time of departure"), content_words("lights on"), content_words("no fault")
     (['time', 'departure'], ['light', 'on'], ['no', 'fault'])
@@ -146,14 +146,14 @@ def content_words(text: str) -> list[str]:
 
 
 def extra_kind(extra: Sequence[str], *, after_head: bool, known: Callable[[str], bool]) -> str:
-    """What extra words do to a term: nothing much, turn it into something else, name it, or say which kind of it.
+    """How extra words change a term: hardly, into something else, to a named one, or to a kind of it.
 
     >>> [extra_kind([word], after_head=True, known=str.islower) for word in ("reading", "drill", "station", "Alsa")]
     ['light', 'turning', 'head', 'name']
     >>> extra_kind(["laser"], after_head=False, known=str.islower)
     'modifier'
 
-    Numbers and codes say which one it is: pump 3 is a pump.
+    Numbers and codes identify one of a kind: pump 3 is a pump.
     """
     light, turning = _stemmed_extra_words()
     stems = {stem(fold(word)) for word in extra}

@@ -1,8 +1,8 @@
 """Learning the weights: a monotone, regularised logistic model, fitted with bounds by SciPy.
 
-A curve is a value at its first place and steps from place to place, all of one sign, so that more of a
-thing never speaks less for a pair; tables are free within their signs. What is learned first is how words relate,
-because the comparison of phrases stands on it.
+A curve is a value at its first point and steps to the next points, all of one sign: more similarity never counts
+less. Categories are free within their signs. Weights of single words are learned first, because phrases are compared
+word by word with them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from likewise.semantics.evidence.model import CURVES, OF_SHAPE, SHARED, TABLES, 
 Floats = NDArray[np.float64]
 
 RIDGE: Final = 2.0
-"""How strongly weights are drawn to 0, in pairs: what few pairs tell stays near 0."""
+"""The strength of the ridge penalty: weights that few pairs support stay near 0."""
 
 _LOG2: Final = float(np.log(2.0))
 
@@ -31,15 +31,15 @@ _SIGNS: Final[Mapping[str, Mapping[str, int]]] = {
         "derived": 1,
         "short": 1,
         "none": -1,
-        "one_sided": -1,
-        "strangers": -1,
+        "one_unlisted": -1,
+        "both_unlisted": -1,
     },
     "opposed": {"yes": -1},
     "codes": {"different": -1, "one_side": -1, "same": 1},
     "extra": {"event turning": -1, "subscription turning": -1, "event head": -1, "subscription head": -1},
     "head": {"different": -1},
 }
-"""Kinds of evidence whose direction is known beforehand."""
+"""Categories whose sign is known beforehand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def _evidence(shape: PairShape | None, name: str) -> Iterator[Parameter]:
 
 
 def _column(parameter: Parameter, features: Features) -> Floats:
-    """What one parameter is multiplied with, for every pair."""
+    """The column of the design matrix for one parameter."""
     here = np.ones(len(features.shape)) if parameter.shape is None else features.shape == parameter.shape
     if parameter.name == "base":
         return np.asarray(here, np.float64)
