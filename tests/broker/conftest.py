@@ -61,7 +61,7 @@ def running(settings: BrokerSettings, **options: Any) -> Iterator[Running]:
     thread.start()
     deadline = time.monotonic() + 120
     while not server.started:
-        assert thread.is_alive(), broker.trouble
+        assert thread.is_alive(), broker.start_error
         assert time.monotonic() < deadline
         time.sleep(0.01)
     token = None if settings.open else settings.token_file.read_text().strip()

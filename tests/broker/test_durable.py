@@ -17,7 +17,7 @@ import pytest
 from sqlalchemy import create_engine
 
 from likewise.broker import Arrival, BrokerClient, BrokerSettings, Retention
-from likewise.broker.engines.spaces import EngineMaker
+from likewise.broker.engines.spaces import EngineFactory
 from likewise.broker.store import records
 from likewise.broker.store.schema import MIGRATIONS, migrate
 from likewise.errors import BuildError, LikewiseError
@@ -55,7 +55,7 @@ def summary(arrival: Arrival) -> tuple[Any, ...]:
 
 def by_engine(settings: BrokerSettings, events: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     """What an engine in this process finds in the same events."""
-    maker = EngineMaker(settings)
+    maker = EngineFactory(settings)
     maker.open()
     engine = maker.make(lambda _: None)
     engine.subscribe(TEXT)

@@ -1,4 +1,4 @@
-"""What one can ask of a running broker beside publishing and following."""
+"""History, explanations, consumers, formats, tokens and webhooks of a running broker."""
 
 from __future__ import annotations
 

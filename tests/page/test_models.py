@@ -1,4 +1,4 @@
-"""What the page works out, without a browser."""
+"""The page without a browser: parsing, previews, tuning, charts and anomalies."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from fastapi import Request
 
+from likewise.broker.page.anomalies import AnomalyDetector
 from likewise.broker.page.city import INTERESTS, city_day
-from likewise.broker.page.editing import EXAMPLES, is_about, problem, with_about
+from likewise.broker.page.editing import EXAMPLES, is_approximate, problem, with_approximation
+from likewise.broker.page.preview import pasted_events
 from likewise.broker.page.session import same_site
-from likewise.broker.page.trying import pasted
 from likewise.broker.page.tuning import best_fit, fit
-from likewise.broker.page.unusual import Oddities
-from likewise.broker.page.views.evidence import falls, spans
-from likewise.broker.page.vocabulary import clustered, laid_out
-from likewise.broker.page.watch import StreamWords, Tally
+from likewise.broker.page.views.evidence import timeline_rows, waterfall_bars
+from likewise.broker.page.vocabulary import cluster_terms, layout
+from likewise.broker.page.watch import RateCounter, StreamWords
 from likewise.errors import InputError
 from likewise.events import Event
 from likewise.language import parse, parse_subscription
@@ -33,10 +33,10 @@ def test_the_city_speaks_three_vocabularies_and_its_citizen_a_fourth() -> None:
 @pytest.mark.parametrize("text", [text for _, text in EXAMPLES])
 def test_examples_can_be_read_and_lose_and_regain_their_signs(text: str) -> None:
     assert problem(text) is None
-    bare = with_about(text, on=False)
+    bare = with_approximation(text, on=False)
     assert "~" not in bare
-    assert not is_about(parse_subscription(bare))
-    assert is_about(parse_subscription(with_about(bare, on=True)))
+    assert not is_approximate(parse_subscription(bare))
+    assert is_approximate(parse_subscription(with_approximation(bare, on=True)))
 
 
 def test_an_error_has_its_line_and_column() -> None:
@@ -47,14 +47,14 @@ def test_an_error_has_its_line_and_column() -> None:
 
 
 def test_pasted_events_may_be_json_or_plain() -> None:
-    found = pasted('{type: car park, slots: 3}\n\n{"attributes": {"type": "parking"}}\n')
+    found = pasted_events('{type: car park, slots: 3}\n\n{"attributes": {"type": "parking"}}\n')
     assert [record.to_event().tuples[0][1] for record in found] == ["car park", "parking"]
     with pytest.raises(InputError, match="line 1"):
-        pasted("{type: ")
+        pasted_events("{type: ")
 
 
 def test_the_waterfall_begins_each_bar_where_the_last_one_ended() -> None:
-    bars = falls([{"concept": "prior: single words", "weight": -4.0}, {"concept": "x", "weight": 6.0}], 0.8)
+    bars = waterfall_bars([{"concept": "prior: single words", "weight": -4.0}, {"concept": "x", "weight": 6.0}], 0.8)
     assert [(bar.begin, bar.end) for bar in bars] == [(0, -4), (-4, 2), (0, 2)]
     assert bars[-1].total
 
@@ -73,10 +73,10 @@ def test_the_timeline_shows_what_was_awaited_and_until_when() -> None:
         },
         {"role": "guard", "what": "missing", "time": start + timedelta(seconds=60), "start": start},
     ]
-    rows, (first, last) = spans(lines, {"a": "glass broke"})
+    rows, (first, last) = timeline_rows(lines, {"a": "glass broke"})
     assert (first, last) == (start, start + timedelta(seconds=60))
     assert [row.at for row in rows] == [0.0, 0.5, None]
-    assert rows[1].words == "b at 12:00:30; would have counted until 12:01:00"
+    assert rows[1].words == "b at 12:00:30; allowed until 12:01:00"
     assert rows[2].missing
     assert "glass broke" in rows[0].words
 
@@ -91,29 +91,29 @@ def test_tuning_finds_the_threshold_between_right_and_wrong() -> None:
 
 def test_clusters_and_places_follow_what_is_the_same() -> None:
     same = np.array([[1, 0.9, 0, 0], [0.9, 1, 0.1, 0], [0, 0.1, 1, 0.8], [0, 0, 0.8, 1]], np.float64)
-    groups = clustered(same)
+    groups = cluster_terms(same)
     assert groups[0] == groups[1] != groups[2] == groups[3]
-    places = laid_out(1 - same)
+    places = layout(1 - same)
     near = np.linalg.norm(places[0] - places[1])
     assert near < np.linalg.norm(places[0] - places[2])
     assert near < np.linalg.norm(places[1] - places[3])
 
 
 def test_a_stream_that_stops_or_bursts_is_unusual() -> None:
-    odd = Oddities()
+    detector = AnomalyDetector()
     moment = 0.0
     for number in range(2000):
         moment = number * 0.1
-        odd.add(Event.of({"type": "traffic", "speed": 50 + number % 5}), moment)
-    assert not odd.news
-    odd.add(Event.of({"type": "traffic", "speed": 900}), moment + 1)
-    assert "900" in odd.news[0].text
-    odd.tick(moment + 40)
-    assert "has stopped" in odd.news[0].text
+        detector.add(Event.of({"type": "traffic", "speed": 50 + number % 5}), moment)
+    assert not detector.recent
+    detector.add(Event.of({"type": "traffic", "speed": 900}), moment + 1)
+    assert "900" in detector.recent[0].text
+    detector.tick(moment + 40)
+    assert "has stopped" in detector.recent[0].text
 
 
 def test_counts_move_with_time_and_words_stay_bounded() -> None:
-    tally = Tally()
+    tally = RateCounter()
     tally.add(5, 1000.0)
     assert tally.last_minute(1030.0) == 5
     assert tally.last_minute(1100.0) == 0

@@ -60,7 +60,7 @@ def test_why_shows_the_two_vocabularies_and_a_miss_says_what_it_lacks(
     assert page.get_by_role("list", name="Evidence for the value").get_by_role("listitem").count() > 1
     page.goto(f"{served.url}/why?event=t1&subscription=free")
     page.get_by_role("heading", name="free does not match").wait_for()
-    page.get_by_role("link", name="What else this event means").click()
+    page.get_by_role("link", name="Compare with all subscriptions").click()
     page.get_by_role("heading", name="type traffic").wait_for()
 
 
@@ -69,13 +69,13 @@ def test_labels_lead_to_a_proposal_that_is_taken(served: PageServer, visit: Call
     for event, answer in (("p1", "No"), ("p2", "Yes"), ("t1", "No")):
         page.goto(f"{served.url}/why?event={event}&subscription=free")
         page.get_by_role("button", name=answer, exact=True).click()
-        page.get_by_text("kept as a label").wait_for()
+        page.get_by_text("Saved as a label").wait_for()
     page.goto(f"{served.url}/subscriptions")
     card = page.get_by_role("region", name="free")
-    card.get_by_text("1 of 3 judged were right").wait_for()
+    card.get_by_text("1 of 3 rated events were right").wait_for()
     card.get_by_role("button", name="Tune free").click()
-    card.get_by_text("finds 1 of 1 right one and no wrong one").wait_for()
-    card.get_by_role("button", name="Take it").click()
+    card.get_by_text("finds 1 of 1 right event and no wrong event").wait_for()
+    card.get_by_role("button", name="Apply").click()
     card.get_by_text("threshold 0.").first.wait_for()
     with served.client() as client:
         [found] = [one for one in client.list_subscriptions()["subscriptions"] if one["name"] == "free"]
@@ -106,11 +106,11 @@ def test_system_sends_a_dead_letter_again(served: PageServer, visit: Callable[..
     letters = page.get_by_role("region", name="Dead letters")
     letters.get_by_text("patterns refused the event").wait_for()
     page.get_by_role("region", name="State of patterns").get_by_text("two").wait_for()
-    page.get_by_text("all works", exact=True).wait_for()
-    letters.get_by_role("button", name="Send letter 1 again").click()
-    page.get_by_text("Sent again.").wait_for()
-    letters.get_by_role("button", name="Send letter 1 again").wait_for(state="detached")
-    letters.get_by_role("button", name="Send letter 2 again").wait_for()  # it is as late as before
+    page.get_by_text("everything works", exact=True).wait_for()
+    letters.get_by_role("button", name="Retry dead letter 1").click()
+    page.get_by_text("The dead letter was sent again.").wait_for()
+    letters.get_by_role("button", name="Retry dead letter 1").wait_for(state="detached")
+    letters.get_by_role("button", name="Retry dead letter 2").wait_for()  # it is as late as before
 
 
 def test_hostile_texts_stay_texts(served: PageServer, visit: Callable[..., Any]) -> None:
@@ -162,7 +162,7 @@ def test_no_view_has_serious_flaws_for_screen_readers(
 def test_an_address_without_a_page_says_so_to_browsers_and_to_programs(served: PageServer) -> None:
     program = httpx.get(f"{served.url}/healthz")
     assert (program.status_code, program.headers["content-type"]) == (404, "application/problem+json")
-    assert program.json()["detail"] == "nothing is at /healthz"
+    assert program.json()["detail"] == "there is nothing at /healthz"
     browser = httpx.get(f"{served.url}/nowhere", headers={"Accept": "text/html,*/*"})
     assert browser.status_code == 404
-    assert "There is no such page" in browser.text
+    assert "Page not found" in browser.text

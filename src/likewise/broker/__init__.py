@@ -1,6 +1,6 @@
 """The broker: a live service that stores events, matches them and delivers notifications.
 
-Names are loaded when they are used, so that a client needs none of the server's parts.
+Names are imported on first use, so that a client does not load the server.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tokens: who may do what in which namespace. Only hashes are stored."""
+"""Access tokens with roles and a namespace. Only their hashes are stored."""
 
 from __future__ import annotations
 
@@ -23,31 +23,33 @@ from likewise.errors import InputError
 
 ROLES: Final = ("publish", "subscribe", "admin")
 ANY: Final = "*"
-"""The namespace of a token that may choose one with each request."""
+"""The namespace of a token that is valid in all namespaces; each request chooses one."""
 _NAMESPACE = re.compile(r"[a-z0-9][a-z0-9_.\-]{0,62}")
 _PREFIX = "lw"
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What a request may do."""
+    """The identity, namespace and roles of a request."""
 
     actor: str
     namespace: str
     roles: frozenset[str]
     scope: str = ""
-    """The namespace that the token is for, `*` for all."""
+    """The namespace of the token; `*` means all."""
 
     def require(self, role: str) -> None:
-        """Refuse what needs a role that is not there; administrators may do everything."""
+        """Raise `AccessError` without the role; administrators have every role."""
         if role not in self.roles and "admin" not in self.roles:
             raise AccessError(
-                f"this needs the role {role!r}", hint=f"the token has {', '.join(sorted(self.roles))}", known=True
+                f"this needs the role {role!r}",
+                hint=f"the token has {', '.join(sorted(self.roles))}",
+                authenticated=True,
             )
 
 
 OPEN: Final = Access("anonymous", ANY, frozenset(ROLES), ANY)
-"""Everyone, where the broker runs without tokens."""
+"""The access of every request to a broker without tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ class AccessToken:
     revoked: bool = False
 
     def accepts(self, secret: bytes, moment: int) -> bool:
-        """Whether this is its secret, or the one before within its time of grace."""
+        """Whether a hashed secret is the current one, or the previous one within its grace period."""
         if self.revoked or (self.expires is not None and moment >= self.expires):
             return False
         if hmac.compare_digest(self.hash, secret):
@@ -76,21 +78,23 @@ class AccessToken:
 
 
 def check_namespace(name: str) -> str:
-    """A namespace that is well formed."""
+    """Return the name if it is a valid namespace."""
     if not _NAMESPACE.fullmatch(name):
-        raise InputError(f"{name[:64]!r} is no namespace", hint="lower-case letters, digits, _ . and -, up to 63")
+        raise InputError(
+            f"{name[:64]!r} is not a valid namespace", hint="use up to 63 lower-case letters, digits, _ . and -"
+        )
     return name
 
 
 class Keyring:
-    """All tokens, in memory; changes are written by functions that the log runs."""
+    """All tokens, in memory. Methods that change them run in a transaction of the log."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._tokens: dict[str, AccessToken] = {}
 
     def load(self) -> None:
-        """Read the tokens."""
+        """Read all tokens from the database."""
         with self._database.reader() as connection:
             rows = connection.execute(select(tokens)).mappings().all()
         self._tokens = {row["id"]: _token(row) for row in rows}
@@ -99,14 +103,14 @@ class Keyring:
         return len(self._tokens)
 
     def list(self, namespace: str) -> list[AccessToken]:
-        """The tokens of a namespace, or all."""
-        return [one for one in self._tokens.values() if namespace in (ANY, one.namespace)]
+        """The tokens of a namespace; all tokens for `*`."""
+        return [token for token in self._tokens.values() if namespace in (ANY, token.namespace)]
 
     def authenticate(self, text: str) -> Access:
-        """The access of a token's text."""
+        """Return the access that a token grants."""
         prefix, _, rest = text.partition("_")
-        known, _, secret = rest.partition("_")
-        token = self._tokens.get(known)
+        token_id, _, secret = rest.partition("_")
+        token = self._tokens.get(token_id)
         if prefix != _PREFIX or token is None or not token.accepts(_hash(secret), now()):
             raise AccessError("the token is not valid", hint="it may have expired, been revoked or replaced")
         return Access(token.id, token.namespace, token.roles, token.namespace)
@@ -114,20 +118,23 @@ class Keyring:
     def create(
         self, connection: Connection, *, name: str, namespace: str, roles: Iterable[str], expires: int | None = None
     ) -> tuple[AccessToken, str]:
-        """A new token, and its text, which is shown this once."""
+        """Create a token; returns it and its text, which cannot be read again later."""
         chosen = frozenset(roles)
         if not chosen or not chosen <= {*ROLES}:
-            raise InputError(f"unknown roles: {', '.join(sorted(chosen - {*ROLES})) or 'none'}", hint=f"of {ROLES}")
+            raise InputError(
+                f"unknown roles: {', '.join(sorted(chosen - {*ROLES})) or 'none'}",
+                hint=f"use some of {', '.join(ROLES)}",
+            )
         if namespace != ANY:
             check_namespace(namespace)
-        fresh, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
-        token = AccessToken(fresh, namespace, name, chosen, _hash(secret), expires=expires, made=now())
+        token_id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
+        token = AccessToken(token_id, namespace, name, chosen, _hash(secret), expires=expires, made=now())
         connection.execute(tokens.insert(), _row(token))
-        self._tokens[fresh] = token
-        return token, f"{_PREFIX}_{fresh}_{secret}"
+        self._tokens[token_id] = token
+        return token, f"{_PREFIX}_{token_id}_{secret}"
 
     def rotate(self, connection: Connection, id: str, *, namespace: str, grace: float) -> tuple[AccessToken, str]:
-        """A new secret for a token; the old one stays valid for some seconds."""
+        """Give a token a new secret; the old one stays valid for `grace` seconds."""
         old, secret = self._of(id, namespace), secrets.token_urlsafe(32)
         until = now() + int(grace * 1e6)
         token = replace(old, hash=_hash(secret), previous=old.hash, previous_until=until)
@@ -136,7 +143,7 @@ class Keyring:
         return token, f"{_PREFIX}_{id}_{secret}"
 
     def revoke(self, connection: Connection, id: str, *, namespace: str) -> None:
-        """Make a token worthless, at once."""
+        """Revoke a token immediately."""
         token = replace(self._of(id, namespace), revoked=True)
         connection.execute(tokens.update().where(tokens.c.id == id).values(revoked=True))
         self._tokens[id] = token
@@ -149,14 +156,14 @@ class Keyring:
 
 
 class RateLimit:
-    """A bucket per actor that fills with time: `rate` events per second, ten seconds' worth at once."""
+    """A token bucket per actor: `rate` events per second, with bursts of up to ten seconds' worth."""
 
     def __init__(self, rate: float | None) -> None:
         self._rate = rate
         self._left: dict[str, tuple[float, float]] = {}
 
     def take(self, actor: str, events: int) -> None:
-        """Count events; raises when there are too many."""
+        """Count events; raises `QuotaError` above the rate."""
         if self._rate is None:
             return
         moment, most = time.monotonic(), self._rate * 10
@@ -164,7 +171,10 @@ class RateLimit:
         left = min(most, left + (moment - before) * self._rate)
         if left < min(events, most):
             self._left[actor] = (left, moment)
-            raise QuotaError(f"more than {self._rate:g} events a second", hint="publish more slowly, or ask for more")
+            raise QuotaError(
+                f"more than {self._rate:g} events per second",
+                hint="publish more slowly, or raise the limit with --rate",
+            )
         self._left[actor] = (left - events, moment)
 
 
@@ -174,16 +184,16 @@ def _within(access: Access, namespace: str) -> Access:
 
 
 def access_in(access: Access, wanted: str | None) -> Access:
-    """The access in the namespace of a request; only tokens of all namespaces may choose one."""
+    """The access in the namespace of a request; only tokens for all namespaces may choose one."""
     if access.namespace == ANY:
         return _within(access, wanted or DEFAULT_NAMESPACE)
     if wanted is not None and wanted != access.namespace:
-        raise AccessError("this token is for another namespace", hint="leave the namespace out", known=True)
+        raise AccessError("this token is for another namespace", hint="do not send a namespace", authenticated=True)
     return access
 
 
 def _hash(secret: str) -> bytes:
-    # Secrets have 256 random bits, so a plain hash cannot be guessed back.
+    # Secrets have 256 random bits, so an unsalted hash is safe.
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
 

@@ -1,4 +1,4 @@
-"""The errors of a live broker, beside those of the language and of bad input."""
+"""Errors that only a running broker raises."""
 
 from __future__ import annotations
 
@@ -17,40 +17,40 @@ __all__ = [
 
 
 class StorageError(LikewiseError):
-    """The database cannot store at the moment; nothing was acknowledged."""
+    """The database cannot be read or written at the moment; nothing was acknowledged."""
 
 
 class BusyError(LikewiseError):
-    """More was asked than can be done at the moment."""
+    """The broker is overloaded; a later retry may succeed."""
 
 
 class QuotaError(LikewiseError):
-    """A limit of this client or namespace is reached."""
+    """A limit of this client or namespace was reached."""
 
 
 class TooLargeError(LikewiseError):
-    """A body or a text that is longer than allowed."""
+    """A request body or a subscription is larger than allowed."""
 
 
 class ConflictError(LikewiseError):
-    """Something of that name is already there, or has changed meanwhile."""
+    """The name is already in use, or an idempotency key was used for another request."""
 
 
 class NotFoundError(LikewiseError):
-    """There is nothing of that name."""
+    """Nothing has this name or id."""
 
 
 class AccessError(LikewiseError):
-    """No token, a wrong one, or one without the role."""
+    """The token is missing or invalid, or lacks the required role."""
 
-    def __init__(self, message: str, *, hint: str | None = None, known: bool = False) -> None:
+    def __init__(self, message: str, *, hint: str | None = None, authenticated: bool = False) -> None:
         super().__init__(message, hint=hint)
-        self.known = known
-        """Whether the token is good but lacks the role."""
+        self.authenticated = authenticated
+        """Whether the token is valid but does not allow the request."""
 
 
 class RemoteError(LikewiseError):
-    """A broker that refused a request: its problem document."""
+    """A broker refused a request; `problem` is its problem document."""
 
     def __init__(self, message: str, *, status: int, problem: dict[str, object], hint: str | None = None) -> None:
         super().__init__(message, hint=hint)

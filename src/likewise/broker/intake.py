@@ -1,4 +1,7 @@
-"""Request bodies to events: JSON, JSON lines, flat records and CloudEvents, the good ones in spite of the bad."""
+"""Parse request bodies into events: JSON, JSON lines, flat records and CloudEvents.
+
+Invalid events are reported; the valid ones are still accepted.
+"""
 
 from __future__ import annotations
 
@@ -21,63 +24,63 @@ LINES: Final = ("application/x-ndjson", "application/jsonl", "application/json-l
 CLOUDEVENT: Final = "application/cloudevents+json"
 CLOUDEVENTS: Final = "application/cloudevents-batch+json"
 _START: Final = secrets.token_hex(6)
-"""Differs from one start of the broker to the next."""
+"""Random for each start of the broker, so that generated ids never repeat."""
 _BATCHES = itertools.count(1)
 _HEADER = re.compile(r"ce-([a-z0-9]+)", re.IGNORECASE)
 _documents = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
 @dataclass(slots=True)
-class Gathered:
-    """The events of a body, and what was wrong with the others."""
+class ParsedBody:
+    """The valid events of a body, and the rejected records."""
 
     events: list[Event] = field(default_factory=list)
     rejected: list[BadRecord] = field(default_factory=list)
 
 
-def gather_lines(lines: Iterable[bytes], *, first: int = 1, mapping: RecordMapping | None = None) -> Gathered:
-    """The events of JSON lines."""
-    out = Gathered()
-    reject = out.rejected.append
-    out.events = list(decode_lines(lines, source=batch_name(), first=first, on_error=reject, mapping=mapping))
-    return out
+def parse_lines(lines: Iterable[bytes], *, first: int = 1, mapping: RecordMapping | None = None) -> ParsedBody:
+    """Parse JSON lines; `first` is the number of the first line."""
+    parsed = ParsedBody()
+    reject = parsed.rejected.append
+    parsed.events = list(decode_lines(lines, source=batch_name(), first=first, on_error=reject, mapping=mapping))
+    return parsed
 
 
-def gather_json(body: bytes, *, mapping: RecordMapping | None = None) -> Gathered:
-    """The event of a JSON object, or the events of an array; positions count from 1."""
+def parse_json(body: bytes, *, mapping: RecordMapping | None = None) -> ParsedBody:
+    """Parse one JSON event or an array of events."""
     start = body.lstrip()[:1]
     if start != b"[":
         if not body.strip():
             raise InputError("the body is empty", hint='send an event such as {"attributes": {"type": "parking"}}')
-        return gather_lines((_one_line(body),), mapping=mapping)
+        return parse_lines((_one_line(body),), mapping=mapping)
     try:
         documents = _documents(body)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise InputError(f"not a JSON array: {error}", hint="send an object, an array or JSON lines") from None
-    return gather_lines([bytes(document) for document in documents], mapping=mapping)
+    return parse_lines([bytes(document) for document in documents], mapping=mapping)
 
 
-def gather_cloudevents(body: bytes) -> Gathered:
-    """The events of CloudEvents in structured mode, one or a batch."""
-    out = Gathered()
+def parse_cloudevents(body: bytes) -> ParsedBody:
+    """Parse CloudEvents in structured mode, one or a batch."""
+    parsed = ParsedBody()
     events = read_events(
         io.BytesIO(body),
         format="cloudevents",
         name=batch_name(),
-        on_error=out.rejected.append,
+        on_error=parsed.rejected.append,
         unique_ids=False,
         allow_empty=True,
     )
-    out.events = list(events)
-    return out
+    parsed.events = list(events)
+    return parsed
 
 
-def gather_binary(headers: Iterable[tuple[str, str]], body: bytes) -> Gathered:
-    """The event of a CloudEvent in binary mode: its attributes are in the headers, its data is the body."""
+def parse_binary_cloudevent(headers: Iterable[tuple[str, str]], body: bytes) -> ParsedBody:
+    """Parse a CloudEvent in binary mode: attributes in the headers, data in the body."""
     fields: dict[str, Any] = {}
     for name, value in headers:
-        if found := _HEADER.fullmatch(name):
-            fields[found[1].lower()] = _unquoted(value)
+        if header := _HEADER.fullmatch(name):
+            fields[header[1].lower()] = _unquoted(value)
         elif name.lower() == "content-type":
             fields["datacontenttype"] = value
     if body:
@@ -90,21 +93,21 @@ def gather_binary(headers: Iterable[tuple[str, str]], body: bytes) -> Gathered:
             fields["data"] = body.decode("utf-8", "replace")
         else:
             fields["data_base64"] = base64.b64encode(body).decode()
-    return gather_cloudevents(msgspec.json.encode(fields))
+    return parse_cloudevents(msgspec.json.encode(fields))
 
 
 def is_binary_cloudevent(headers: Mapping[str, str]) -> bool:
-    """Whether the headers say that a CloudEvent is in them."""
+    """Whether the headers carry a CloudEvent in binary mode."""
     return "ce-specversion" in headers or "ce-id" in headers
 
 
 def batch_name() -> str:
-    """A name that makes the ids of events without an id unique: they get this name and their number."""
+    """A unique name for a batch; events without an id get this name and their number as id."""
     return f"{_START}{next(_BATCHES):x}"
 
 
 def rejections(records: Sequence[BadRecord], *, most: int = 100) -> list[dict[str, Any]]:
-    """What was wrong with which event, for the answer; a few stand for many."""
+    """The rejected events for the response, at most `most` of them."""
     return [
         {"index": (record.line or 1) - 1, "reason": record.reason, **({"hint": record.hint} if record.hint else {})}
         for record in records[:most]

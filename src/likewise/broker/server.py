@@ -1,4 +1,4 @@
-"""Running the broker: one process, one port, stopped in order by SIGTERM or Ctrl-C."""
+"""Run the broker in one process on one port, until SIGTERM or Ctrl-C."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from likewise.errors import BuildError
 
 
 class _Server(uvicorn.Server):
-    """Ends the endless streams first, so that clients see a clean end and the others are answered."""
+    """Closes open streams first on shutdown, so that they end cleanly and other requests can finish."""
 
     def __init__(self, config: uvicorn.Config, broker: Broker) -> None:
         super().__init__(config)
@@ -32,34 +32,34 @@ class _Server(uvicorn.Server):
         self._signal = ""
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002 - uvicorn's name
-        """The first signal ends in order, with exit code 0; the second does not wait."""
-        # Nothing more: a signal may come in the middle of a line of the log, whose lock is then held below.
+        """The first signal shuts down cleanly, with exit code 0; the second exits at once."""
+        # No logging here: the signal may interrupt a thread that holds the logging lock.
         self.force_exit = self.should_exit
         self.should_exit = True
         self._signal = signal.Signals(sig).name
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End the streams, then all else."""
+        """Close the streams, then the server."""
         self._broker.close_streams()
-        with contextlib.suppress(OSError):  # a log that nobody reads any more must not keep the server from ending
+        with contextlib.suppress(OSError):  # a closed stderr must not prevent the shutdown
             structlog.get_logger("likewise.broker").info("stopping", signal=self._signal)
         await super().shutdown(sockets)
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening socket; port 0 takes a free one."""
+    """Open a listening socket; port 0 chooses a free one."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    found = socket.socket(family, socket.SOCK_STREAM)
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        found.bind((host, port))
+        sock.bind((host, port))
     except OSError as error:
-        found.close()
-        hint = "choose another with --port" if error.errno == errno.EADDRINUSE else "check --host and --port"
+        sock.close()
+        hint = "choose another port with --port" if error.errno == errno.EADDRINUSE else "check --host and --port"
         raise BuildError(f"cannot listen on {host}:{port}: {error.strerror}", hint=hint) from None
-    found.listen(2048)
-    found.set_inheritable(True)
-    return found
+    sock.listen(2048)
+    sock.set_inheritable(True)
+    return sock
 
 
 def run_broker(
@@ -71,27 +71,29 @@ def run_broker(
 ) -> None:
     """Run a broker until it is stopped.
 
-    `recordings` are events that the demo mixes into its own; a `federation` gets all that is published here.
+    The demo mixes `recordings` into its own events; everything published here is also sent to the `federation`.
     """
-    opened = sock or listen(settings.host, settings.port)
+    listening = sock or listen(settings.host, settings.port)
     broker = Broker(settings, federation=federation)
-    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # what it would say is said in our own way
+    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # the broker logs these errors itself
     app = create_app(broker)
     if settings.page:
         add_page(app, broker, recordings=recordings)
-    # What is loaded stays, and requests leave few cycles behind: looking for garbage seldom is enough.
+    # Loaded modules stay, and requests create few reference cycles, so rare garbage collection is enough.
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
-    # Requests, log and engines hand each event on; a thread that waits 5 ms for its turn would be most of the way.
+    # Each event passes through three threads; the default switch interval of 5 ms would dominate the latency.
     sys.setswitchinterval(0.0005)
     config = uvicorn.Config(app, **_options(settings))
     server = _Server(config, broker)
     try:
-        server.run(sockets=[opened])
+        server.run(sockets=[listening])
     except SystemExit:
-        raise broker.trouble or BuildError("the broker could not start", hint="the log says more") from None
+        raise broker.start_error or BuildError(
+            "the broker could not start", hint="see the log for the reason"
+        ) from None
     finally:
-        opened.close()
+        listening.close()
 
 
 def _options(settings: BrokerSettings) -> dict[str, Any]:

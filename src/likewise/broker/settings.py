@@ -1,4 +1,4 @@
-"""The settings of a broker, checked when they are made."""
+"""The settings of a broker, validated on construction."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ DEFAULT_NAMESPACE: Final = "default"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quotas:
-    """What one client, subscription or namespace may use."""
+    """Limits per client, subscription or namespace."""
 
     body_bytes: int = 8 << 20
     events_per_second: float | None = None
-    """Per token; None sets no limit."""
+    """Per token; None means no limit."""
     subscriptions: int = 10_000
     """Per namespace."""
     subscription_bytes: int = 64 << 10
     pattern_instances: int = 100_000
     backlog_events: int = 100_000
-    """Events that are stored and not matched yet; publishers wait beyond this."""
+    """Stored events that are not matched yet; beyond this, publishers wait."""
     streams: int = 5_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookPolicy:
-    """How webhooks are tried, in seconds."""
+    """How webhooks are retried; times are in seconds."""
 
     attempts: int = 8
     first_pause: float = 0.5
     longest_pause: float = 60.0
     timeout: float = 10.0
     pause_after: int = 3
-    """Dead letters in a row after which a receiver is left alone."""
+    """Dead letters in a row after which a receiver is paused."""
     pause: float = 600.0
     poll: float = 0.5
-    """How often changed subscriptions are looked for."""
+    """Interval between checks for changed subscriptions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,12 +53,12 @@ class Retention:
     age: float | None = 7 * 86_400.0
     """Seconds."""
     bytes: int | None = None
-    """Size of the database."""
+    """Maximum size of the database."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerSettings:
-    """Where a broker keeps its data, where it listens and what it allows."""
+    """Storage, address, engine options and limits of a broker."""
 
     folder: Path
     database: str | None = None
@@ -70,9 +70,9 @@ class BrokerSettings:
     spaces: tuple[str, ...] = ()
     approach: str | None = None
     lateness: int = 0
-    """Microseconds by which events may be out of order for patterns."""
+    """Microseconds that patterns wait for late events."""
     live_clock: bool = True
-    """Let event time go on with the clock while the stream is live and silent."""
+    """Advance event time with the clock while a live stream is silent."""
     snapshot_events: int = 50_000
     snapshot_seconds: float = 300.0
     private_webhooks: bool = False
@@ -89,14 +89,14 @@ class BrokerSettings:
         if self.open and not is_loopback(self.host):
             raise BuildError(
                 f"a broker without tokens cannot listen on {self.host}",
-                hint="leave out --open, or listen on 127.0.0.1",
+                hint="remove --open, or listen on 127.0.0.1",
             )
         if (self.certificate is None) != (self.key is None):
             raise BuildError("TLS needs a certificate and its key", hint="give both --certificate and --key")
         if self.lateness < 0:
-            raise BuildError("lateness cannot be negative", hint="0 takes events in the order they come")
+            raise BuildError("lateness cannot be negative", hint="use 0 to process events in order of arrival")
         if not 0 <= self.port <= 65_535:
-            raise BuildError(f"{self.port} is no port", hint=f"the default is {DEFAULT_PORT}")
+            raise BuildError(f"{self.port} is not a valid port", hint=f"use 0 to 65535; the default is {DEFAULT_PORT}")
 
     @property
     def url(self) -> str:
@@ -105,30 +105,30 @@ class BrokerSettings:
 
     @property
     def token_file(self) -> Path:
-        """Where the first administrator's token is kept, readable by this user only."""
+        """File with the first administrator token, readable by this user only."""
         return self.folder / "admin.token"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MqttSettings:
-    """An MQTT broker beside this one: topics to read events from, and where notifications go."""
+    """The connection to an MQTT broker: topics to read events from, and the topic of notifications."""
 
     url: str = field(repr=False)
     namespace: str = DEFAULT_NAMESPACE
     topics: tuple[str, ...] = ()
-    """Templates such as `sensors/{building}/{room}/{type}`; `{name}` is one level and becomes an attribute."""
+    """Templates such as `sensors/{building}/{room}/{type}`; each `{name}` is one level and becomes an attribute."""
     group: str | None = None
-    """Read as one of a group that shares the messages."""
+    """Shared-subscription group whose members divide the messages among them."""
     output: str | None = None
-    """Template of the topic of notifications, such as `likewise/{subscription}`."""
+    """Topic template for notifications, such as `likewise/{subscription}`."""
     retain: bool = False
     client_id: str = "likewise-broker"
 
 
 def default_folder(environment: Mapping[str, str] = os.environ) -> Path:
-    """`LIKEWISE_BROKER`, or `likewise/broker` in the user's data folder."""
-    if chosen := environment.get("LIKEWISE_BROKER"):
-        return Path(chosen)
+    """The folder in `LIKEWISE_BROKER`, or `likewise/broker` in the user's data folder."""
+    if folder := environment.get("LIKEWISE_BROKER"):
+        return Path(folder)
     data = environment.get("XDG_DATA_HOME")
     return (Path(data) if data else Path.home() / ".local" / "share") / "likewise" / "broker"
 

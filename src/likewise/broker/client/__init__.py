@@ -1,4 +1,4 @@
-"""Clients of a broker in Python, and the requests they send."""
+"""Python clients of a broker, and the requests they send."""
 
 from likewise.broker.client import calls
 from likewise.broker.client.clients import Arrival, AsyncBrokerClient, BrokerClient, Operations

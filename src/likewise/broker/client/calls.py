@@ -1,4 +1,4 @@
-"""The requests that a broker understands, each named as its operation in the OpenAPI document."""
+"""The requests of the HTTP interface, each named like its operation in the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Publishable: TypeAlias = Event | Mapping[str, Any] | bytes
 
 
 class Call(msgspec.Struct, frozen=True):
-    """One request, the same for both clients."""
+    """One HTTP request, independent of the client."""
 
     method: str
     path: str
@@ -28,10 +28,10 @@ class Call(msgspec.Struct, frozen=True):
 
 
 def publish(events: Iterable[Publishable], *, key: str | None = None, mapping: str | None = None) -> Call:
-    """Events, mappings in the shape of an event's JSON, or lines of JSON."""
+    """Publish events, given as `Event`, as mappings like an event's JSON, or as JSON lines."""
     lines = b"".join(map(_line, events))
     headers = _LINES | {"Idempotency-Key": key or str(uuid.uuid4())}
-    return Call("POST", "/v1/events", _given(mapping=mapping), content=lines, headers=headers)
+    return Call("POST", "/v1/events", _without_none(mapping=mapping), content=lines, headers=headers)
 
 
 def advance(time: datetime) -> Call:
@@ -39,23 +39,23 @@ def advance(time: datetime) -> Call:
 
 
 def subscribe(text: str, *, tags: Iterable[str] = (), webhook: str | None = None, paused: bool = False) -> Call:
-    body = {"text": text, "tags": list(tags), "paused": paused} | _given(webhook=webhook)
+    body = {"text": text, "tags": list(tags), "paused": paused} | _without_none(webhook=webhook)
     return Call("POST", "/v1/subscriptions", body=body)
 
 
 def list_subscriptions(*, after: str = "", limit: int = 100, tag: str | None = None) -> Call:
-    return Call("GET", "/v1/subscriptions", _given(after=after or None, limit=limit, tag=tag))
+    return Call("GET", "/v1/subscriptions", _without_none(after=after or None, limit=limit, tag=tag))
 
 
 def get_subscription(name: str) -> Call:
-    return Call("GET", f"/v1/subscriptions/{_part(name)}")
+    return Call("GET", f"/v1/subscriptions/{_quoted(name)}")
 
 
 def replace_subscription(
     name: str, text: str, *, tags: Iterable[str] = (), webhook: str | None = None, paused: bool = False
 ) -> Call:
-    body = {"text": text, "tags": list(tags), "paused": paused} | _given(webhook=webhook)
-    return Call("PUT", f"/v1/subscriptions/{_part(name)}", body=body)
+    body = {"text": text, "tags": list(tags), "paused": paused} | _without_none(webhook=webhook)
+    return Call("PUT", f"/v1/subscriptions/{_quoted(name)}", body=body)
 
 
 def change_subscription(
@@ -66,12 +66,12 @@ def change_subscription(
     paused: bool | None = None,
     webhook: str | None = None,
 ) -> Call:
-    body = _given(text=text, tags=None if tags is None else list(tags), paused=paused, webhook=webhook)
-    return Call("PATCH", f"/v1/subscriptions/{_part(name)}", body=body)
+    body = _without_none(text=text, tags=None if tags is None else list(tags), paused=paused, webhook=webhook)
+    return Call("PATCH", f"/v1/subscriptions/{_quoted(name)}", body=body)
 
 
 def unsubscribe(name: str) -> Call:
-    return Call("DELETE", f"/v1/subscriptions/{_part(name)}")
+    return Call("DELETE", f"/v1/subscriptions/{_quoted(name)}")
 
 
 def subscribe_sink(text: str, sink: str) -> Call:
@@ -83,16 +83,16 @@ def list_sinks() -> Call:
 
 
 def get_sink(name: str) -> Call:
-    return Call("GET", f"/v1/cloudevents/subscriptions/{_part(name)}")
+    return Call("GET", f"/v1/cloudevents/subscriptions/{_quoted(name)}")
 
 
 def replace_sink(name: str, text: str, sink: str) -> Call:
     body = {"filters": [{"likewise": text}], "sink": sink}
-    return Call("PUT", f"/v1/cloudevents/subscriptions/{_part(name)}", body=body)
+    return Call("PUT", f"/v1/cloudevents/subscriptions/{_quoted(name)}", body=body)
 
 
 def unsubscribe_sink(name: str) -> Call:
-    return Call("DELETE", f"/v1/cloudevents/subscriptions/{_part(name)}")
+    return Call("DELETE", f"/v1/cloudevents/subscriptions/{_quoted(name)}")
 
 
 def list_events(
@@ -105,24 +105,24 @@ def list_events(
     until: datetime | None = None,
     publisher: str | None = None,
 ) -> Call:
-    params = _given(
+    params = _without_none(
         after=after or None,
         newest=newest or None,
         before=before or None,
         limit=limit,
-        since=_moment(since),
-        until=_moment(until),
+        since=_isoformat(since),
+        until=_isoformat(until),
         publisher=publisher,
     )
     return Call("GET", "/v1/events", params)
 
 
 def get_event(event: str) -> Call:
-    return Call("GET", f"/v1/events/{_part(event)}")
+    return Call("GET", f"/v1/events/{_quoted(event)}")
 
 
 def why(event: str, subscription: str) -> Call:
-    return Call("GET", f"/v1/events/{_part(event)}/why", {"subscription": subscription})
+    return Call("GET", f"/v1/events/{_quoted(event)}/why", {"subscription": subscription})
 
 
 def list_notifications(
@@ -137,7 +137,7 @@ def list_notifications(
     since: datetime | None = None,
     until: datetime | None = None,
 ) -> Call:
-    params = _given(
+    params = _without_none(
         after=after,
         newest=newest or None,
         before=before,
@@ -145,18 +145,18 @@ def list_notifications(
         subscription=list(subscription) or None,
         kind=kind,
         score=score or None,
-        since=_moment(since),
-        until=_moment(until),
+        since=_isoformat(since),
+        until=_isoformat(until),
     )
     return Call("GET", "/v1/notifications", params)
 
 
 def get_notification(id: str) -> Call:
-    return Call("GET", f"/v1/notifications/{_part(id)}")
+    return Call("GET", f"/v1/notifications/{_quoted(id)}")
 
 
 def explain(id: str) -> Call:
-    return Call("GET", f"/v1/notifications/{_part(id)}/explanation")
+    return Call("GET", f"/v1/notifications/{_quoted(id)}/explanation")
 
 
 def trial(text: str, *, minutes: float = 60, limit: int = 20) -> Call:
@@ -164,16 +164,16 @@ def trial(text: str, *, minutes: float = 60, limit: int = 20) -> Call:
 
 
 def near_misses(name: str, *, minutes: float = 60, limit: int = 20) -> Call:
-    return Call("GET", f"/v1/subscriptions/{_part(name)}/near-misses", {"minutes": minutes, "limit": limit})
+    return Call("GET", f"/v1/subscriptions/{_quoted(name)}/near-misses", {"minutes": minutes, "limit": limit})
 
 
 def pull(consumer: str, *, subscription: Iterable[str] = (), limit: int = 100, wait: float = 0.0) -> Call:
     params = {"subscription": list(subscription), "limit": limit, "wait": wait}
-    return Call("POST", f"/v1/consumers/{_part(consumer)}/pull", params)
+    return Call("POST", f"/v1/consumers/{_quoted(consumer)}/pull", params)
 
 
 def acknowledge(consumer: str, cursor: str) -> Call:
-    return Call("POST", f"/v1/consumers/{_part(consumer)}/acknowledge", body={"cursor": cursor})
+    return Call("POST", f"/v1/consumers/{_quoted(consumer)}/acknowledge", body={"cursor": cursor})
 
 
 def list_consumers() -> Call:
@@ -187,16 +187,16 @@ def list_tokens() -> Call:
 def create_token(
     name: str, roles: Iterable[str], *, namespace: str | None = None, expires: datetime | None = None
 ) -> Call:
-    body = {"name": name, "roles": list(roles)} | _given(namespace=namespace, expires=_moment(expires))
+    body = {"name": name, "roles": list(roles)} | _without_none(namespace=namespace, expires=_isoformat(expires))
     return Call("POST", "/v1/tokens", body=body)
 
 
 def rotate_token(id: str, *, grace: float = 3600.0) -> Call:
-    return Call("POST", f"/v1/tokens/{_part(id)}/rotate", {"grace": grace})
+    return Call("POST", f"/v1/tokens/{_quoted(id)}/rotate", {"grace": grace})
 
 
 def revoke_token(id: str) -> Call:
-    return Call("DELETE", f"/v1/tokens/{_part(id)}")
+    return Call("DELETE", f"/v1/tokens/{_quoted(id)}")
 
 
 def list_audit(*, before: int = 0, limit: int = 100) -> Call:
@@ -220,7 +220,7 @@ def list_mappings() -> Call:
 
 
 def save_mapping(name: str, mapping: Mapping[str, Any]) -> Call:
-    return Call("PUT", f"/v1/mappings/{_part(name)}", body=dict(mapping))
+    return Call("PUT", f"/v1/mappings/{_quoted(name)}", body=dict(mapping))
 
 
 def info() -> Call:
@@ -245,13 +245,13 @@ def _line(event: Publishable) -> bytes:
     return encode_line(event) if isinstance(event, Event) else msgspec.json.encode(event) + b"\n"
 
 
-def _given(**values: Any) -> dict[str, Any]:
+def _without_none(**values: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _moment(moment: datetime | None) -> str | None:
-    return None if moment is None else moment.isoformat()
+def _isoformat(time: datetime | None) -> str | None:
+    return None if time is None else time.isoformat()
 
 
-def _part(text: str) -> str:
+def _quoted(text: str) -> str:
     return quote(text, safe="")

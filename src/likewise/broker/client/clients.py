@@ -1,4 +1,4 @@
-"""Clients of a broker in Python: `BrokerClient` for scripts, `AsyncBrokerClient` for asyncio."""
+"""Python clients of a broker: `BrokerClient`, and `AsyncBrokerClient` for asyncio."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from likewise.errors import MissingError
 
 P = ParamSpec("P")
 DEFAULT_URL: Final = f"http://127.0.0.1:{DEFAULT_PORT}"
-_SILENCE: Final = 30.0
-"""Seconds without a sign of life, which comes every fifteen, after which a stream is taken as broken."""
+_READ_TIMEOUT: Final = 30.0
+"""Seconds of silence after which a stream counts as broken; the broker sends a keep-alive every fifteen."""
 
 
 class Arrival(msgspec.Struct, frozen=True):
@@ -42,17 +42,17 @@ class Arrival(msgspec.Struct, frozen=True):
 
     @property
     def event(self) -> dict[str, Any]:
-        """The event, or the last one of a pattern."""
+        """The event of a match, or the last event of a detection."""
         return self.events[-1]
 
 
 def find_url(given: str | None) -> str:
-    """The given address, `LIKEWISE_URL`, or the default port of this machine."""
+    """The given URL, or `LIKEWISE_URL`, or the default port on this machine."""
     return (given or os.environ.get("LIKEWISE_URL") or DEFAULT_URL).rstrip("/")
 
 
 def find_token(url: str, folder: Path | None = None) -> str | None:
-    """`LIKEWISE_TOKEN`, or, for a broker on this machine, the token in its folder."""
+    """`LIKEWISE_TOKEN`, or the administrator token in the folder of a broker on this machine."""
     if text := os.environ.get("LIKEWISE_TOKEN"):
         return text
     path = (folder or default_folder()) / "admin.token"
@@ -65,16 +65,16 @@ def find_token(url: str, folder: Path | None = None) -> str | None:
 
 
 def _headers(url: str, token: str | None, namespace: str | None) -> dict[str, str]:
-    chosen = token if token is not None else find_token(url)
-    out = {"Authorization": f"Bearer {chosen}"} if chosen else {}
-    return out | ({"Likewise-Namespace": namespace} if namespace else {})
+    used = token if token is not None else find_token(url)
+    headers = {"Authorization": f"Bearer {used}"} if used else {}
+    return headers | ({"Likewise-Namespace": namespace} if namespace else {})
 
 
 def _arguments(call: Call) -> dict[str, Any]:
-    out: dict[str, Any] = {"params": call.params, "headers": call.headers}
+    arguments: dict[str, Any] = {"params": call.params, "headers": call.headers}
     if call.content is not None:
-        return out | {"content": call.content}
-    return out if call.body is None else out | {"json": call.body}
+        return arguments | {"content": call.content}
+    return arguments if call.body is None else arguments | {"json": call.body}
 
 
 def _result(response: httpx.Response) -> Any:
@@ -104,17 +104,17 @@ def _unreachable(url: str, error: httpx.HTTPError) -> MissingError:
 
 
 class _Frames:
-    """Server-sent events, line by line."""
+    """Parses server-sent events line by line; `id` is the last id received."""
 
     def __init__(self) -> None:
         self._event, self._data = "", list[str]()
 
     def feed(self, line: str) -> tuple[str, str] | None:
-        """The kind and the data of an event that this line ends."""
+        """Add a line; returns the kind and data of an event if the line completes one."""
         if not line:
-            found = (self._event, "\n".join(self._data)) if self._data else None
+            event = (self._event, "\n".join(self._data)) if self._data else None
             self._event, self._data = "", []
-            return found
+            return event
         name, _, value = line.partition(":")
         value = value.removeprefix(" ")
         if name == "event":
@@ -134,7 +134,7 @@ def _stream_params(names: Iterable[str], after: str | None, score: float) -> dic
 
 
 class ClientOperation(Generic[P]):
-    """A method of both clients: it makes a request, and the client sends it."""
+    """A method of both clients that builds a request and lets the client send it."""
 
     def __init__(self, make: Callable[P, Call]) -> None:
         self.make = make
@@ -152,7 +152,7 @@ class ClientOperation(Generic[P]):
 
 
 class Operations:
-    """What a broker can be asked, beside streams; `likewise.broker.client.calls` has the parameters."""
+    """All operations except streams; see `likewise.broker.client.calls` for their parameters."""
 
     publish = ClientOperation(calls.publish)
     advance = ClientOperation(calls.advance)
@@ -195,7 +195,7 @@ class Operations:
 
 
 class BrokerClient(Operations):
-    """Talks to a broker; use it as a context manager.
+    """A client of a broker; use it as a context manager.
 
     >>> with BrokerClient("http://127.0.0.1:9") as client:
     ...     client.info()
@@ -233,7 +233,7 @@ class BrokerClient(Operations):
         self._http.close()
 
     def send(self, call: Call) -> Any:
-        """Send a request; one that did not get through is sent again, which a key makes safe."""
+        """Send a request; retries after a lost connection, a POST only with an idempotency key."""
         for attempt in range(self._retries + 1):
             try:
                 return _result(self._http.request(call.method, call.path, **_arguments(call)))
@@ -253,7 +253,7 @@ class BrokerClient(Operations):
         timeout: float | None = None,
         reconnect: bool = True,
     ) -> Iterator[Arrival]:
-        """Notifications as they come, for `timeout` seconds; after a broken connection it continues where it was."""
+        """Yield notifications as they arrive, for `timeout` seconds; a reconnect continues after the last one."""
         params = _stream_params(names, after, score)
         for data in self._follow("/v1/stream", params, timeout=timeout, reconnect=reconnect):
             yield msgspec.json.decode(data, type=Arrival)
@@ -261,14 +261,14 @@ class BrokerClient(Operations):
     def stream_events(
         self, *, after: str | None = None, timeout: float | None = None, reconnect: bool = True
     ) -> Iterator[dict[str, Any]]:
-        """Every event as it is stored."""
+        """Yield every event as it is stored."""
         for data in self._follow(
             "/v1/events/stream", {} if after is None else {"after": after}, timeout=timeout, reconnect=reconnect
         ):
             yield json.loads(data)
 
     def all_subscriptions(self, *, tag: str | None = None) -> Iterator[dict[str, Any]]:
-        """Every subscription, page by page."""
+        """Yield all subscriptions, read page by page."""
         after = ""
         while True:
             page = self.list_subscriptions(after=after, limit=1000, tag=tag)
@@ -278,35 +278,35 @@ class BrokerClient(Operations):
             after = page["next"]
 
     def pages(self, kind: str, *, newest: bool, limit: int | None = None, **options: Any) -> Iterator[dict[str, Any]]:
-        """Past `events` or `notifications`, page by page, up to a limit."""
-        ask: Callable[..., dict[str, Any]] = self.list_events if kind == "events" else self.list_notifications
-        where: dict[str, Any] = {}
-        left = limit
-        while left is None or left > 0:
-            size = 1000 if left is None else min(left, 1000)
-            page = ask(newest=newest, limit=size, **where, **options)
+        """Yield past `events` or `notifications`, read page by page, up to a limit."""
+        read_page: Callable[..., dict[str, Any]] = self.list_events if kind == "events" else self.list_notifications
+        start: dict[str, Any] = {}
+        remaining = limit
+        while remaining is None or remaining > 0:
+            size = 1000 if remaining is None else min(remaining, 1000)
+            page = read_page(newest=newest, limit=size, **start, **options)
             yield from page[kind]
             if page["next"] is None:
                 return
-            where = {"before" if newest else "after": page["next"]}
-            left = None if left is None else left - len(page[kind])
+            start = {"before" if newest else "after": page["next"]}
+            remaining = None if remaining is None else remaining - len(page[kind])
 
     def _follow(self, path: str, params: dict[str, Any], *, timeout: float | None, reconnect: bool) -> Iterator[str]:
         frames, wait = _Frames(), 0.2
         end = None if timeout is None else time.monotonic() + timeout
         while end is None or time.monotonic() < end:
             headers = {"Last-Event-ID": frames.id} if frames.id else {}
-            silence = _SILENCE if end is None else max(0.01, min(_SILENCE, end - time.monotonic()))
+            read_timeout = _READ_TIMEOUT if end is None else max(0.01, min(_READ_TIMEOUT, end - time.monotonic()))
             try:
-                with self._http.stream("GET", path, params=params, headers=headers, timeout=silence) as response:
+                with self._http.stream("GET", path, params=params, headers=headers, timeout=read_timeout) as response:
                     if not response.is_success:
                         response.read()
                         raise _refusal(response)
                     wait = 0.2
                     for line in response.iter_lines():
-                        found = frames.feed(line)
-                        if found is not None:
-                            yield found[1]
+                        event = frames.feed(line)
+                        if event is not None:
+                            yield event[1]
                         if end is not None and time.monotonic() >= end:
                             return
             except httpx.TransportError as error:
@@ -321,7 +321,7 @@ class BrokerClient(Operations):
 
 
 class AsyncBrokerClient(Operations):
-    """The same for asyncio; use it with `async with`."""
+    """A client of a broker for asyncio; use it with `async with`."""
 
     def __init__(
         self,
@@ -352,7 +352,7 @@ class AsyncBrokerClient(Operations):
             raise _unreachable(self.url, error) from None
 
     async def stream(self, *names: str, after: str | None = None, score: float = 0.0) -> AsyncIterator[Arrival]:
-        """Notifications as they come, until the broker ends the stream."""
+        """Yield notifications as they arrive, until the broker closes the stream."""
         frames = _Frames()
         params = _stream_params(names, after, score)
         async with self._http.stream("GET", "/v1/stream", params=params, timeout=30) as response:
@@ -360,6 +360,6 @@ class AsyncBrokerClient(Operations):
                 await response.aread()
                 raise _refusal(response)
             async for line in response.aiter_lines():
-                found = frames.feed(line)
-                if found is not None:
-                    yield msgspec.json.decode(found[1], type=Arrival)
+                event = frames.feed(line)
+                if event is not None:
+                    yield msgspec.json.decode(event[1], type=Arrival)

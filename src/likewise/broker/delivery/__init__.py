@@ -1,1 +1,1 @@
-"""How notifications leave the broker: streams, signed webhooks, and MQTT."""
+"""Delivery of notifications to streams, signed webhooks and MQTT, and of events to a federation."""

@@ -1,4 +1,4 @@
-"""The broker as an entry of a federation: what is accepted here is published there too, from the log, in its order."""
+"""Forward events from the log to a federation of overlay nodes, in log order."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
 
 logs = structlog.get_logger("likewise.federation")
 KEY: Final = "federation"
-"""The entry of the `meta` table with the position up to which the federation has the log."""
+"""Key in the `meta` table: the log position up to which all events were forwarded."""
 PAUSE: Final = 1.0
-"""Seconds before the next attempt."""
+"""Seconds before a retry."""
 
 
 class Federation(Protocol):
-    """Where events go; one whose number was published before is not published again."""
+    """Publishes events with unique keys; an event whose key was published before is ignored."""
 
     async def publish(self, events: Sequence[tuple[bytes, Event]]) -> None:
-        """Return when all are in the federation's care."""
+        """Return when the federation has accepted all events."""
 
     async def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
 
 
 class FederationBridge:
-    """Follows the log of the default namespace; while no node answers, the log waits and the broker goes on."""
+    """Forwards the log of the default namespace. While no node answers, it retries and the broker keeps working."""
 
     def __init__(self, broker: Broker, federation: Federation) -> None:
         self._broker, self._federation = broker, federation
@@ -45,44 +45,44 @@ class FederationBridge:
         self.state = "ok"
 
     async def run(self) -> None:
-        """Pass events on until the broker ends."""
+        """Forward events until the broker stops."""
         try:
             while not self._broker.hub.closing.is_set():
                 try:
                     await self._follow()
                 except LikewiseError as error:
-                    self._note(error)
+                    self._set_state(error)
                     await asyncio.sleep(PAUSE)
         finally:
             await self._federation.close()
 
     async def _follow(self) -> None:
         broker = self._broker
-        known = await broker.read(broker.database.value, KEY)
-        position = broker.log.position if known is None else int(known)
-        if known is None:
-            await self._keep(position)
+        stored = await broker.read(broker.database.value, KEY)
+        position = broker.log.position if stored is None else int(stored)
+        if stored is None:
+            await self._store_position(position)
         async for records in broker.tail(self._access, after=position):
             if records:
-                await self._federation.publish([(number_of(record), record.to_event()) for record in records])
+                await self._federation.publish([(record_key(record), record.to_event()) for record in records])
                 broker.counts["federation_sent"] += len(records)
-                await self._keep(records[-1].position)
-                self._note(None)
+                await self._store_position(records[-1].position)
+                self._set_state(None)
 
-    async def _keep(self, position: int) -> None:
+    async def _store_position(self, position: int) -> None:
         def write(connection: Connection) -> None:
             set_meta(connection, KEY, str(position))
 
         await self._broker.write(write)
 
-    def _note(self, error: LikewiseError | None) -> None:
+    def _set_state(self, error: LikewiseError | None) -> None:
         state = "ok" if error is None else error.message
         if state != self.state:
             logs.warning("federation", state=state)
         self.state = state
 
 
-def number_of(record: LogRecord) -> bytes:
-    """The same for one record however often it is sent, and another for every other one."""
+def record_key(record: LogRecord) -> bytes:
+    """A unique key of a record, the same each time it is sent."""
     head = f"{record.position} {record.received} ".encode()
     return blake2b(head + record.body, digest_size=16).digest()

@@ -1,7 +1,7 @@
-"""The hub: recent notifications in memory, and which streams are waiting for them.
+"""The hub: keeps recent notifications in memory and wakes the streams that wait for them.
 
-A stream is only a cursor. While it keeps up it reads from memory; when it falls behind it reads from the database. So
-a slow subscriber costs nothing and holds up nobody. All methods run in the event loop's thread.
+A stream is only a cursor. It reads from memory while it keeps up, and from the database when it falls behind. A slow
+subscriber therefore needs no buffer and blocks nobody. All methods run in the event loop's thread.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from typing import Final
 from likewise.broker.store.records import Notice
 
 RECENT: Final = 20_000
-"""Notifications of a namespace that are kept in memory."""
+"""Notifications kept in memory for each namespace."""
 
 
 @dataclass(slots=True)
 class Recent:
-    """The last notifications of a namespace, in the order of their cursors."""
+    """The latest notifications of a namespace, ordered by cursor."""
 
     floor: int
-    """All up to this cursor is in the database only."""
+    """Notifications up to this cursor are in the database only."""
     notices: list[Notice] = field(default_factory=list)
     cursors: list[int] = field(default_factory=list)
 
@@ -33,7 +33,7 @@ class Recent:
         self.cursors += [notice.cursor for notice in self.notices[len(self.cursors) :]]
 
     def trim(self, stored: int, *, most: int) -> None:
-        """Forget the oldest, as far as they are stored."""
+        """Drop the oldest notifications that are already stored."""
         if len(self.notices) <= 2 * most:
             return
         cut = min(len(self.notices) - most, bisect_right(self.cursors, stored))
@@ -47,7 +47,7 @@ class Recent:
 
 
 class Signal:
-    """Wakes one stream when something of its subscriptions comes."""
+    """Wakes one stream when its subscriptions have new notifications."""
 
     __slots__ = ("_is_set", "_waiter", "names", "namespace")
 
@@ -58,7 +58,7 @@ class Signal:
         self._waiter: asyncio.Future[bool] | None = None
 
     def clear(self) -> None:
-        """Forget what came before."""
+        """Reset the signal."""
         self._is_set = False
 
     def set(self) -> None:
@@ -67,7 +67,10 @@ class Signal:
         _end(self._waiter, True)
 
     async def wait(self, seconds: float) -> bool:
-        """Until something comes; False if nothing does. Cheaper than an event with a timeout, which takes a task."""
+        """Wait until the signal is set; returns False after the timeout.
+
+        This is cheaper than `asyncio.Event` with a timeout, which needs a task.
+        """
         if self._is_set:
             return True
         loop = asyncio.get_running_loop()
@@ -86,10 +89,10 @@ def _end(waiter: asyncio.Future[bool] | None, value: bool) -> None:
 
 
 class Hub:
-    """Recent notifications by namespace, and the signals of streams."""
+    """Recent notifications by namespace, and the signals of open streams."""
 
     def __init__(self, floor: int, *, most: int = RECENT) -> None:
-        """`floor` is the last cursor that was stored before this start."""
+        """`floor` is the last cursor stored before this start of the broker."""
         self._most = most
         self._start = floor
         self.stored = floor
@@ -100,7 +103,7 @@ class Hub:
         self.delivered = 0
 
     def add(self, notices: Sequence[Notice]) -> None:
-        """Take new notifications and wake the streams that want them."""
+        """Add new notifications and wake the streams that follow them."""
         if not notices:
             return
         grouped: dict[str, list[Notice]] = {}
@@ -112,17 +115,17 @@ class Hub:
             recent.trim(self.stored, most=self._most)
             self._wake(namespace, {notice.subscription for notice in group})
 
-    def settle(self, cursor: int) -> None:
-        """All up to this cursor is in the database."""
+    def mark_stored(self, cursor: int) -> None:
+        """Note that all notifications up to a cursor are in the database."""
         self.stored = max(self.stored, cursor)
 
     def after(self, namespace: str, cursor: int, *, limit: int) -> Sequence[Notice] | None:
-        """The notifications beyond a cursor; None if they must be read from the database."""
+        """Notifications after a cursor; None if they must be read from the database."""
         recent = self._of(namespace)
         return None if cursor < recent.floor else recent.after(cursor, limit)
 
     def floor(self, namespace: str) -> int:
-        """From this cursor on, memory has it all."""
+        """The cursor after which all notifications are in memory."""
         return self._of(namespace).floor
 
     def latest(self, namespace: str) -> int:
@@ -131,7 +134,7 @@ class Hub:
         return recent.cursors[-1] if recent.cursors else max(recent.floor, self._start)
 
     def join(self, namespace: str, names: Iterable[str] | None) -> Signal:
-        """A stream that waits for all, or for some subscriptions."""
+        """Register a stream for some subscriptions, or for all (None)."""
         signal = Signal(namespace, None if names is None else frozenset(names))
         for name in signal.names if signal.names is not None else (None,):
             self._signals[namespace, name].add(signal)
@@ -139,7 +142,7 @@ class Hub:
         return signal
 
     def leave(self, signal: Signal) -> None:
-        """The stream has ended."""
+        """Unregister a stream that has ended."""
         for name in signal.names if signal.names is not None else (None,):
             waiting = self._signals[signal.namespace, name]
             waiting.discard(signal)
@@ -148,7 +151,7 @@ class Hub:
         self.streams -= 1
 
     def close(self) -> None:
-        """End all streams."""
+        """Close all streams."""
         self.closing.set()
         for waiting in self._signals.values():
             for signal in waiting:

@@ -1,4 +1,7 @@
-"""The MQTT bridge: events from topics, acknowledged when they are on disk, and notifications to topics."""
+"""The MQTT bridge: reads events from topics and publishes notifications to topics.
+
+A message is acknowledged when its event is on disk.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,9 @@ import structlog
 
 from likewise.broker.auth import Access
 from likewise.broker.errors import BusyError, QuotaError, StorageError
-from likewise.broker.intake import Gathered, gather_cloudevents, gather_lines
+from likewise.broker.intake import ParsedBody, parse_cloudevents, parse_lines
 from likewise.broker.settings import MqttSettings
-from likewise.broker.store.records import Letter, Notice, now
+from likewise.broker.store.records import DeadLetter, Notice, now
 from likewise.delivery import MqttConnection, mqtt_client
 from likewise.errors import BuildError, LikewiseError
 from likewise.events import Event
@@ -30,13 +33,13 @@ if TYPE_CHECKING:
 logs = structlog.get_logger("likewise.mqtt")
 _PLACE = re.compile(r"\{(\w+)\}")
 BATCH: Final = 1_000
-"""Messages that are stored at once."""
+"""Maximum number of messages stored together."""
 TOPICS: Final = 100_000
-"""Topics whose last message is remembered, to know retained ones again."""
+"""Topics whose last message is remembered, to recognise repeated retained messages."""
 
 
 class TopicTemplate:
-    """A topic whose levels are attributes.
+    """A topic pattern whose named levels become attributes.
 
     >>> template = TopicTemplate("sensors/{building}/{type}/#")
     >>> template.filter
@@ -51,18 +54,21 @@ class TopicTemplate:
         levels = text.split("/")
         for number, level in enumerate(levels):
             if ("{" in level or "}" in level) and not _PLACE.fullmatch(level):
-                raise BuildError(f"{level!r} of {text!r} is no whole level", hint="such as sensors/{building}/{type}")
+                raise BuildError(
+                    f"{level!r} in {text!r} is not a whole topic level",
+                    hint="write, for example, sensors/{building}/{type}",
+                )
             if "#" in level and (level != "#" or number != len(levels) - 1):
-                raise BuildError(f"# stands alone and last in a topic, not as in {text!r}")
+                raise BuildError(f"# must be the last level of a topic, on its own: {text!r}")
         self.filter = _PLACE.sub("+", text)
         parts = [_part(level) for level in levels]
         pattern = "/".join(parts).replace("/(?:.*)", "(?:/.*)?")
         self._pattern = re.compile(pattern)
 
     def attributes(self, topic: str) -> dict[str, str] | None:
-        """The attributes of a topic; None if it is not of this kind."""
-        found = self._pattern.fullmatch(topic)
-        return None if found is None else found.groupdict()
+        """The attributes of a topic; None if the topic does not match."""
+        match = self._pattern.fullmatch(topic)
+        return None if match is None else match.groupdict()
 
 
 def _part(level: str) -> str:
@@ -72,7 +78,7 @@ def _part(level: str) -> str:
 
 
 class MqttBridge:
-    """Runs beside the broker; without a connection it waits and tries again, and the broker goes on."""
+    """Connects the broker to an MQTT broker. Without a connection it keeps retrying and the broker keeps working."""
 
     def __init__(self, broker: Broker, settings: MqttSettings) -> None:
         self._broker, self._settings = broker, settings
@@ -87,14 +93,14 @@ class MqttBridge:
         self.state = "not connected yet"
 
     async def run(self) -> None:
-        """Connect, then pass messages on until cancelled."""
+        """Connect, then transfer messages until cancelled."""
         self._loop = asyncio.get_running_loop()
         try:
             await self._connect()
             async with asyncio.TaskGroup() as group:
-                group.create_task(self._take())
+                group.create_task(self._store_messages())
                 if self._settings.output:
-                    group.create_task(self._send())
+                    group.create_task(self._send_notifications())
         finally:
             if self._client is not None:
                 await asyncio.to_thread(self._close)
@@ -106,15 +112,15 @@ class MqttBridge:
     async def _connect(self) -> None:
         while True:
             try:
-                await asyncio.to_thread(self._join)
+                await asyncio.to_thread(self._join_broker)
             except LikewiseError as error:
                 self.state = error.message
-                logs.warning("no MQTT broker", reason=error.message)
+                logs.warning("cannot connect to the MQTT broker", reason=error.message)
                 await asyncio.sleep(2)
             else:
                 return
 
-    def _join(self) -> None:
+    def _join_broker(self) -> None:
         client = mqtt_client(self._settings.url, client=self._settings.client_id, persistent=True)
         client.max_inflight_messages_set(1000)
         client.max_queued_messages_set(0)
@@ -140,27 +146,27 @@ class MqttBridge:
         self._broker.counts["mqtt_connections_lost"] += 1
         logs.warning("MQTT connection lost")
 
-    # in
+    # incoming messages
 
     def _received(self, _: Any, __: Any, message: Any) -> None:
-        """On the client's thread."""
-        assert self._loop is not None  # the client is made by `run`
-        with contextlib.suppress(RuntimeError):  # the broker has stopped; what is not acknowledged comes again
+        """Runs in the MQTT client's thread."""
+        assert self._loop is not None  # set by `run` before the client exists
+        with contextlib.suppress(RuntimeError):  # the broker has stopped; unacknowledged messages come again
             self._loop.call_soon_threadsafe(self._incoming.put_nowait, message)
 
-    async def _take(self) -> None:
-        """Store what has come, all that waits at once, and acknowledge it; a database that is away is waited for."""
+    async def _store_messages(self) -> None:
+        """Store received messages in batches and acknowledge them; wait while the database is unavailable."""
         while True:
             messages = [await self._incoming.get()]
             while len(messages) < BATCH and not self._incoming.empty():
                 messages.append(self._incoming.get_nowait())
             events: list[Event] = []
-            letters: list[Letter] = []
+            letters: list[DeadLetter] = []
             for message in messages:
-                self._sort(message, events, letters)
+                self._add_message(message, events, letters)
             await self._until_stored(functools.partial(self._broker.publish, self._access, events))
             for letter in letters:
-                await self._until_stored(functools.partial(self._broker.bury, letter))
+                await self._until_stored(functools.partial(self._broker.store_dead_letter, letter))
             for message in messages:
                 self._client.ack(message.mid, message.qos)
 
@@ -170,44 +176,47 @@ class MqttBridge:
                 await store()
                 return
             except (StorageError, BusyError, QuotaError) as error:
-                logs.warning("MQTT messages wait", reason=error.message)
+                logs.warning("MQTT messages are waiting to be stored", reason=error.message)
                 await asyncio.sleep(0.5)
 
-    def _sort(self, message: Any, events: list[Event], letters: list[Letter]) -> None:
-        """The events of a message, or the letter it becomes."""
+    def _add_message(self, message: Any, events: list[Event], letters: list[DeadLetter]) -> None:
+        """Append the events of a message, or a dead letter if it has none."""
         digest = hashlib.blake2b(message.payload, digest_size=16).digest()
         if message.retain and self._seen.get(message.topic) == digest:
-            return  # retained messages come again with every connection
+            return  # retained messages are sent again on every connection
         self._seen.pop(message.topic, None)
         self._seen[message.topic] = digest
         if len(self._seen) > TOPICS:
             del self._seen[next(iter(self._seen))]
         self._broker.counts["mqtt_received"] += 1
-        gathered = self._gather(message.topic, message.payload)
-        events += gathered.events
-        if not gathered.events:
-            rejected = gathered.rejected
-            reason = rejected[0].reason if rejected else "the message holds no event"
-            letters.append(Letter(self._settings.namespace, f"mqtt {message.topic}", reason, message.payload, now()))
+        parsed = self._parse(message.topic, message.payload)
+        events += parsed.events
+        if not parsed.events:
+            rejected = parsed.rejected
+            reason = rejected[0].reason if rejected else "the message contains no event"
+            letters.append(
+                DeadLetter(self._settings.namespace, f"mqtt {message.topic}", reason, message.payload, now())
+            )
             self._broker.counts["mqtt_rejected"] += 1
 
-    def _gather(self, topic: str, payload: bytes) -> Gathered:
-        extra = next((found for one in self._templates if (found := one.attributes(topic)) is not None), {})
+    def _parse(self, topic: str, payload: bytes) -> ParsedBody:
+        matches = (template.attributes(topic) for template in self._templates)
+        extra = next((attributes for attributes in matches if attributes is not None), {})
         try:
             value = msgspec.json.decode(payload)
         except (msgspec.MsgspecError, ValueError, RecursionError):
             value = payload.decode("utf-8", "replace").strip()
         if isinstance(value, dict) and "specversion" in value:
-            return gather_cloudevents(payload)
+            return parse_cloudevents(payload)
         if isinstance(value, dict) and isinstance(value.get("attributes"), dict):
             document = value | {"attributes": extra | value["attributes"]}
         else:
             document = {"attributes": extra | (value if isinstance(value, dict) else {"value": value})}
-        return gather_lines((msgspec.json.encode(document),))
+        return parse_lines((msgspec.json.encode(document),))
 
-    # out
+    # outgoing notifications
 
-    async def _send(self) -> None:
+    async def _send_notifications(self) -> None:
         broker, namespace = self._broker, self._settings.namespace
         while not broker.hub.closing.is_set():
             try:
@@ -224,7 +233,10 @@ class MqttBridge:
                 await asyncio.sleep(1)
 
     def _publish(self, notices: list[Notice]) -> None:
-        """Until the other broker has confirmed all; it may be away meanwhile, the client keeps them for it."""
+        """Publish notifications and wait until the MQTT broker has confirmed all.
+
+        The client keeps unconfirmed messages while the connection is lost.
+        """
         for notice in notices:
             self._client.publish(self._topic(notice), notice.body, qos=1, retain=self._settings.retain)
         self._sent += len(notices)
@@ -234,7 +246,7 @@ class MqttBridge:
                     raise TimeoutError
 
     def _delivered(self, *_: Any) -> None:
-        """On the client's thread: one message is confirmed."""
+        """Count a confirmed message; runs in the MQTT client's thread."""
         with self._confirming:
             self._confirmed += 1
             self._confirming.notify_all()

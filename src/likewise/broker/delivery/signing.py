@@ -1,4 +1,4 @@
-"""Webhook targets and signatures: where the broker may send to, and how a receiver knows that it was the broker."""
+"""Webhook security: which URLs are allowed, and how requests are signed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def signing_key(folder: Path) -> bytes:
-    """The broker's key, made on first use and readable by this user only."""
+    """The broker's signing key, created on first use and readable by this user only."""
     path = folder / "signing.key"
     if not path.exists():
         descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
@@ -27,7 +27,7 @@ def signing_key(folder: Path) -> bytes:
 
 
 def signing_secret(key: bytes, namespace: str, name: str, salt: str) -> str:
-    """The secret of one webhook, derived from the key, so that no secret is in the database.
+    """The secret of one webhook, derived from the signing key, so that the database contains no secrets.
 
     >>> signing_secret(b"key", "default", "parking", "1")[:12]
     'whsec_J0L2Jr'
@@ -37,14 +37,14 @@ def signing_secret(key: bytes, namespace: str, name: str, salt: str) -> str:
 
 
 def signature(secret: str, *, id: str, timestamp: int, body: bytes) -> str:
-    """The signature of a message, as Standard Webhooks define it."""
+    """The signature of a message as defined by Standard Webhooks."""
     key = base64.b64decode(secret.removeprefix("whsec_"))
     signed = hmac.digest(key, f"{id}.{timestamp}.".encode() + body, hashlib.sha256)
     return "v1," + base64.b64encode(signed).decode()
 
 
 def check_target(url: str, *, private: bool) -> None:
-    """Refuse a URL that is no HTTP address, or whose host is plainly inside.
+    """Raise `BuildError` for a URL that is not HTTP, or whose host is obviously private.
 
     >>> check_target("https://example.org/hook", private=False)
     >>> check_target("http://127.0.0.1/hook", private=False)
@@ -57,18 +57,23 @@ def check_target(url: str, *, private: bool) -> None:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
     except ValueError:
-        raise BuildError(f"not a URL: {url[:100]!r}", hint="https://example.org/hook") from None
+        raise BuildError(f"not a URL: {url[:100]!r}", hint="write, for example, https://example.org/hook") from None
     if parts.scheme not in ("http", "https") or not host:
-        raise BuildError(f"a webhook needs an http or https URL, not {url[:100]!r}", hint="https://example.org/hook")
+        raise BuildError(
+            f"a webhook needs an http or https URL, not {url[:100]!r}",
+            hint="write, for example, https://example.org/hook",
+        )
     if parts.username is not None or parts.password is not None:
-        raise BuildError("a webhook's URL has no user or password", hint="check the signature instead")
+        raise BuildError(
+            "a webhook URL cannot contain a user or password", hint="let the receiver check the signature instead"
+        )
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
         if host == "localhost" or host.endswith((".localhost", ".local", ".internal")):
             address = ipaddress.ip_address("127.0.0.1")
         else:
-            return  # names are checked when they are resolved, at every connection
+            return  # host names are resolved and checked at every connection
     if not private and not is_public(address):
         raise BuildError(
             f"a webhook cannot go to {host}, which is not a public address",
@@ -77,7 +82,7 @@ def check_target(url: str, *, private: bool) -> None:
 
 
 def is_public(address: IpAddress) -> bool:
-    """Whether an address belongs to the open internet.
+    """Whether an address is publicly routable.
 
     >>> [is_public(ipaddress.ip_address(text)) for text in ("8.8.8.8", "10.0.0.1", "::ffff:127.0.0.1", "169.254.0.1")]
     [True, False, False, False]

@@ -1,4 +1,4 @@
-"""Webhooks: each subscription's notifications in order, signed, retried, and kept as dead letters in the end."""
+"""Webhooks: send each subscription's notifications in order, signed, with retries and dead letters."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ from likewise.broker.auth import Access
 from likewise.broker.delivery.signing import is_public, signature
 from likewise.broker.errors import StorageError
 from likewise.broker.operate.tracing import span
-from likewise.broker.store.records import BookEntry, Letter, Notice, first_cursor, now
+from likewise.broker.store.records import DeadLetter, Notice, SubscriptionEntry, first_cursor, now
 from likewise.errors import DeliveryError
 
 if TYPE_CHECKING:
     from likewise.broker.service import Broker
 
 logs = structlog.get_logger("likewise.webhooks")
-_AGAIN = {408, 425, 429}
+_RETRIED = {408, 425, 429}
+"""Client errors that are worth a retry: timeout, too early, too many requests."""
 
 
 class GuardedBackend(httpcore.AsyncNetworkBackend):
-    """Connects to public addresses only: the address that was checked is the one that is connected to."""
+    """Connects to public addresses only; it connects to the very address that it checked."""
 
     def __init__(self, *, private: bool) -> None:
         self._private = private
@@ -45,13 +46,13 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        """Resolve, check, connect; a name that changes its address later is checked again."""
+        """Resolve the host, check its addresses and connect; this runs anew for every connection."""
         try:
-            found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            entries = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except OSError as error:
             raise httpcore.ConnectError(f"{host} has no address: {error.strerror}") from None
-        addresses = [str(entry[4][0]) for entry in found]
-        allowed = [one for one in addresses if self._private or _public(one)]
+        addresses = [str(entry[4][0]) for entry in entries]
+        allowed = [address for address in addresses if self._private or _is_public(address)]
         if not allowed:
             raise httpcore.ConnectError(f"{host} is not a public address")
         return await self._inner.connect_tcp(allowed[0], port, timeout, local_address, socket_options)
@@ -61,12 +62,12 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
 
 
 class Webhooks:
-    """One task for each subscription with a webhook; a hanging receiver holds up only its own."""
+    """Runs one task per subscription with a webhook, so that a slow receiver delays only its own notifications."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._policy = broker.settings.webhooks
-        self._tasks: dict[tuple[str, str], tuple[BookEntry, asyncio.Task[None]]] = {}
+        self._tasks: dict[tuple[str, str], tuple[SubscriptionEntry, asyncio.Task[None]]] = {}
         self._pool = httpcore.AsyncConnectionPool(
             ssl_context=ssl.create_default_context(),
             max_connections=200,
@@ -89,26 +90,26 @@ class Webhooks:
         wanted = {
             (namespace, entry.name): entry
             for namespace, tenant in list(self._broker.host.tenants.items())
-            for entry in list(tenant.book.values())
+            for entry in list(tenant.entries.values())
             if entry.webhook is not None and not entry.paused
         }
-        for place, (entry, task) in list(self._tasks.items()):
-            if wanted.get(place) != entry or task.done():
+        for key, (entry, task) in list(self._tasks.items()):
+            if wanted.get(key) != entry or task.done():
                 task.cancel()
-                del self._tasks[place]
-                self._broker.webhook_states.pop(place, None)
-        for place, entry in wanted.items():
-            if place not in self._tasks:
-                self._tasks[place] = (entry, asyncio.create_task(self._serve(place[0], entry)))
+                del self._tasks[key]
+                self._broker.webhook_states.pop(key, None)
+        for key, entry in wanted.items():
+            if key not in self._tasks:
+                self._tasks[key] = (entry, asyncio.create_task(self._serve(key[0], entry)))
 
-    async def _serve(self, namespace: str, entry: BookEntry) -> None:
+    async def _serve(self, namespace: str, entry: SubscriptionEntry) -> None:
         broker, access = self._broker, Access("webhooks", namespace, frozenset({"subscribe"}))
         consumer, failures = f"webhook:{entry.name}", 0
         while True:
             try:
                 start = first_cursor(int(entry.extra.get("since", 0))) - 1
-                done = await broker.read(broker.history.consumer, namespace, consumer)
-                cursor = start if done is None else max(done, start)
+                acknowledged = await broker.read(broker.history.consumer, namespace, consumer)
+                cursor = start if acknowledged is None else max(acknowledged, start)
                 async for notices in broker.follow(access, names=[entry.name], after=cursor, batch=50):
                     for notice in notices:
                         with span("deliver", subscription=entry.name, notification=str(notice.cursor)):
@@ -120,17 +121,17 @@ class Webhooks:
                             failures = 0
                 return
             except StorageError:
-                await asyncio.sleep(1)  # nothing was acknowledged, so it is sent again
+                await asyncio.sleep(1)  # it was not acknowledged, so it is sent again
 
-    async def _pause(self, namespace: str, entry: BookEntry) -> None:
-        """Leave a dead receiver alone for a while; its notifications wait in the log."""
+    async def _pause(self, namespace: str, entry: SubscriptionEntry) -> None:
+        """Pause a failing receiver; its notifications wait in the log."""
         self._broker.webhook_states[namespace, entry.name] = "paused after failures"
         self._broker.counts["webhooks_paused"] += 1
         logs.warning("webhook paused", namespace=namespace, subscription=entry.name, seconds=self._policy.pause)
         await asyncio.sleep(self._policy.pause)
         self._broker.webhook_states.pop((namespace, entry.name), None)
 
-    async def _deliver(self, namespace: str, entry: BookEntry, notice: Notice) -> bool:
+    async def _deliver(self, namespace: str, entry: SubscriptionEntry, notice: Notice) -> bool:
         reason = ""
         for attempt in range(self._policy.attempts):
             if attempt:
@@ -144,12 +145,12 @@ class Webhooks:
             self._broker.webhook_states[namespace, entry.name] = f"failing: {reason}"
             if final:
                 break
-        logs.warning("webhook gave up", namespace=namespace, subscription=entry.name, reason=reason)
-        await self._broker.bury(Letter(namespace, f"webhook {entry.name}", reason, notice.body, now()))
+        logs.warning("webhook delivery failed", namespace=namespace, subscription=entry.name, reason=reason)
+        await self._broker.store_dead_letter(DeadLetter(namespace, f"webhook {entry.name}", reason, notice.body, now()))
         return False
 
-    async def _post(self, namespace: str, entry: BookEntry, notice: Notice) -> tuple[bool, str]:
-        """Send once; gives whether trying again is no use, and why it failed."""
+    async def _post(self, namespace: str, entry: SubscriptionEntry, notice: Notice) -> tuple[bool, str]:
+        """Send once; returns whether a retry is pointless, and the reason of a failure."""
         assert entry.webhook is not None
         body, stamp, number = cloudevent_of(namespace, notice), int(time.time()), str(notice.cursor)
         secret = self._broker.signing_secret(namespace, entry) or ""
@@ -164,7 +165,7 @@ class Webhooks:
         limits = dict.fromkeys(("connect", "read", "write", "pool"), seconds)
         try:
             async with asyncio.timeout(seconds * 2):
-                # Redirects are not followed: a receiver that has moved says so with a new address.
+                # Redirects are not followed: a receiver that has moved must be given as a new URL.
                 answer = await self._pool.request(
                     "POST", entry.webhook.url, headers=headers, content=body, extensions={"timeout": limits}
                 )
@@ -180,21 +181,21 @@ class Webhooks:
             with contextlib.suppress(KeyError):
                 del self._broker.webhook_states[namespace, entry.name]
             return True, ""
-        return answer.status < 500 and answer.status not in _AGAIN, f"the receiver answered {answer.status}"
+        return answer.status < 500 and answer.status not in _RETRIED, f"the receiver answered {answer.status}"
 
-    async def send_again(self, letter: Letter) -> None:
+    async def send_again(self, letter: DeadLetter) -> None:
         """Send a dead letter again, once."""
         name = letter.source.removeprefix("webhook ")
         entry = await self._broker.read(self._broker.history.entry, letter.namespace, name)
         if entry.webhook is None:
             raise DeliveryError(
-                f"the subscription {name!r} has no webhook any more", hint="set one, or forget the letter"
+                f"the subscription {name!r} no longer has a webhook", hint="set one, or delete the dead letter"
             )
         body: dict[str, Any] = msgspec.json.decode(letter.body)
         notice = Notice(int(body["id"]), letter.namespace, name, body["kind"], body["score"], None, letter.body)
         _, reason = await self._post(letter.namespace, entry, notice)
         if reason:
-            raise DeliveryError(f"it failed again: {reason}", hint="check the receiver")
+            raise DeliveryError(f"the delivery failed again: {reason}", hint="check the receiver")
 
 
 def cloudevent_of(namespace: str, notice: Notice) -> bytes:
@@ -212,5 +213,5 @@ def cloudevent_of(namespace: str, notice: Notice) -> bytes:
     )
 
 
-def _public(text: str) -> bool:
+def _is_public(text: str) -> bool:
     return is_public(ipaddress.ip_address(text.partition("%")[0]))

@@ -1,1 +1,1 @@
-"""The engines of a broker: how they are built, the thread that runs them, and the reasons they give."""
+"""The engines of a broker: construction, the thread that runs them, and explanations."""

@@ -1,4 +1,4 @@
-"""Reasons: why a notification came, why one did not, and what a subscription would have found."""
+"""Explanations: why an event matched or did not, and what a subscription would have found."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from likewise.language import Composite, Member, Options, Profile, Subscription,
 from likewise.matching import Explanation
 
 MOST_EVENTS: Final = 10_000
-"""Events that a trial looks at, the newest."""
-_MOMENTS: Final = ("time", "start", "activated", "terminated")
+"""Maximum number of events in a trial; the newest are used."""
+_TIME_FIELDS: Final = ("time", "start", "activated", "terminated")
 
 
 @dataclass(slots=True)
 class TrialResult:
-    """What a subscription would have found, and what it narrowly missed."""
+    """What a subscription would have found, and its near misses."""
 
     events: int
     found: int
@@ -33,28 +33,28 @@ class TrialResult:
 
 
 class Insight:
-    """Looks into engines from other threads; none of it changes what they find."""
+    """Explains and tries subscriptions from other threads, without changing the engines."""
 
     def __init__(self, host: EngineHost, history: History) -> None:
         self._host, self._history = host, history
 
     def explain(self, namespace: str, cursor: int) -> dict[str, Any]:
-        """Why a notification came: for a match as engines score now, for a detection as it was traced then."""
+        """Explain a notification: a match with the current scores, a detection with its recorded trace."""
         notice = self._history.notice(namespace, cursor)
         body: dict[str, Any] = msgspec.json.decode(notice.body)
         if notice.kind == "detection":
-            return _traced(body)
+            return _explain_detection(body)
         entry = self._history.entry(namespace, notice.subscription)
         event = decode_line(msgspec.json.encode(body["events"][0]))
         return self._explain(self._host.tenant(namespace), subscription_of(entry), event)
 
     def why(self, namespace: str, event_id: str, name: str) -> dict[str, Any]:
-        """Why an event of the log answers a subscription, or why it does not."""
+        """Explain why an event of the log matches a subscription or does not."""
         record, entry = self._history.event(namespace, event_id), self._history.entry(namespace, name)
         return self._explain(self._host.tenant(namespace), subscription_of(entry), record.to_event())
 
     def trial(self, namespace: str, text: str, *, minutes: float, limit: int) -> TrialResult:
-        """What a subscription would have found in the last minutes."""
+        """Try a subscription on the events of the last minutes."""
         subscription = parse_subscription(text)
         since = now() - int(minutes * 60e6)
         records = self._history.events(namespace, HistoryQuery(before=0, limit=MOST_EVENTS, since=since))
@@ -63,7 +63,7 @@ class Insight:
     def try_on(
         self, namespace: str, subscription: Subscription, records: list[LogRecord], *, limit: int
     ) -> TrialResult:
-        """The same on chosen events."""
+        """Try a subscription on the given events."""
         tenant, events = self._host.tenant(namespace), [record.to_event() for record in records]
         if isinstance(subscription.body, Composite):
             return self._try_pattern(tenant, subscription, events, limit)
@@ -72,10 +72,10 @@ class Insight:
     def _explain(self, tenant: Tenant, subscription: Subscription, event: Event) -> dict[str, Any]:
         matcher = tenant.engine.matcher
         if isinstance(subscription.body, Profile):
-            found = matcher.explain(subscription.body, event, options=subscription.options)
-            return _explained(found, subscription.name, event)
+            explanation = matcher.explain(subscription.body, event, options=subscription.options)
+            return _explain_match(explanation, subscription.name, event)
         parts = [
-            _explained(matcher.explain(leaf.profile, event), leaf.alias or f"part {number}", event)
+            _explain_match(matcher.explain(leaf.profile, event), leaf.alias or f"part {number}", event)
             for number, leaf in enumerate(_leaves(subscription.body), 1)
         ]
         best = max(parts, key=lambda part: (part["matched"], part["score"] - part["threshold"]))
@@ -89,8 +89,8 @@ class Insight:
         matcher = tenant.engine.matcher
         threshold = matcher.settings(profile, options).threshold
         ranked = matcher.rank(profile, events, options=options)
-        enough = [match for match in ranked if match.score >= threshold]
-        below = ranked[len(enough) : len(enough) + limit]
+        matches = [match for match in ranked if match.score >= threshold]
+        near_misses = ranked[len(matches) : len(matches) + limit]
 
         def shown(event: Event, score: float) -> dict[str, Any]:
             reason = matcher.explain(profile, event, options=options)
@@ -98,32 +98,32 @@ class Insight:
 
         return TrialResult(
             len(events),
-            len(enough),
+            len(matches),
             float(threshold),
-            [shown(match.event, match.score) for match in enough[:limit]],
-            [shown(match.event, match.score) for match in below],
+            [shown(match.event, match.score) for match in matches[:limit]],
+            [shown(match.event, match.score) for match in near_misses],
         )
 
     def _try_pattern(self, tenant: Tenant, subscription: Subscription, events: list[Event], limit: int) -> TrialResult:
         matcher = tenant.engine.matcher
         detector = Detector(matcher=matcher.sibling(), measure=matcher.measure)
         with self._host.lock:
-            known = list(tenant.engine.subscriptions.values())
-        for other in known:
+            existing = list(tenant.engine.subscriptions.values())
+        for other in existing:
             detector.define(other)
         detector.add(subscription.name, subscription.body, subscription.options)
         events.sort(key=lambda event: event.span[1])
-        found = [*detector.publish_batch(events), *detector.flush()]
+        detections = [*detector.publish_batch(events), *detector.flush()]
         hits = [
             {
-                "score": round(float(one.probability), 6),
-                "events": [_raw(event) for event in one.members],
-                "explanation": "\n".join(_line(line) for line in _lines(one.trace)),
-                "roles": {role: [event.id for event in filled] for role, filled in one.events.items()},
+                "score": round(float(detection.probability), 6),
+                "events": [_raw(event) for event in detection.members],
+                "explanation": "\n".join(_line(line) for line in _lines(detection.trace)),
+                "roles": {role: [event.id for event in events] for role, events in detection.events.items()},
             }
-            for one in found[:limit]
+            for detection in detections[:limit]
         ]
-        return TrialResult(len(events), len(found), None, hits)
+        return TrialResult(len(events), len(detections), None, hits)
 
 
 def _leaves(body: Composite) -> Iterator[Member]:
@@ -134,22 +134,21 @@ def _raw(event: Event) -> msgspec.Raw:
     return msgspec.Raw(encode_line(event)[:-1])
 
 
-def _explained(found: Explanation, name: str, event: Event) -> dict[str, Any]:
-    plain = found.as_dict()
-    text = found.text().replace("this subscription", name, 1)
+def _explain_match(explanation: Explanation, name: str, event: Event) -> dict[str, Any]:
+    text = explanation.text().replace("this subscription", name, 1)
     return {
-        "matched": found.matched,
-        "score": float(found.score),
-        "threshold": float(found.threshold),
+        "matched": explanation.matched,
+        "score": float(explanation.score),
+        "threshold": float(explanation.threshold),
         "subscription": name,
         "event": event.id,
         "text": text,
-        "why_not": found.why_not or None,
-        "steps": list(plain["steps"]),
+        "why_not": explanation.why_not or None,
+        "steps": list(explanation.as_dict()["steps"]),
     }
 
 
-def _traced(body: dict[str, Any]) -> dict[str, Any]:
+def _explain_detection(body: dict[str, Any]) -> dict[str, Any]:
     steps = _lines(body["trace"])
     return {
         "matched": True,
@@ -164,15 +163,15 @@ def _traced(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _lines(trace: list[Any]) -> list[dict[str, Any]]:
-    """The lines of a trace with times that people can read."""
-    out = []
+    """The lines of a trace, with times as datetimes."""
+    lines = []
     for line in trace:
         plain = dict(line) if isinstance(line, dict) else msgspec.to_builtins(line)
-        out.append(plain | {key: to_datetime(plain[key]) for key in _MOMENTS if isinstance(plain.get(key), int)})
-    return out
+        lines.append(plain | {key: to_datetime(plain[key]) for key in _TIME_FIELDS if isinstance(plain.get(key), int)})
+    return lines
 
 
 def _line(step: dict[str, Any]) -> str:
-    sure = "" if step.get("probability") is None else f", probability {step['probability']:.3f}"
-    what = f"event {step['event']}" if step.get("event") else step["what"]
-    return f"  • {step['role']}: {what} at {step['time']}{sure}"
+    probability = "" if step.get("probability") is None else f", probability {step['probability']:.3f}"
+    cause = f"event {step['event']}" if step.get("event") else step["what"]
+    return f"  • {step['role']}: {cause} at {step['time']}{probability}"

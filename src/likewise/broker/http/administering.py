@@ -1,4 +1,4 @@
-"""Administration: tokens, audit, dead letters, mappings of flat records, backup."""
+"""Administration: tokens, audit log, dead letters, mappings of flat records, backup."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from starlette.responses import FileResponse
 
 from likewise.broker.auth import ANY
 from likewise.broker.errors import AccessError
-from likewise.broker.http.documents import json_answer, token_document
+from likewise.broker.http.documents import json_response, token_document
 from likewise.broker.http.guard import access_of, broker_of
 from likewise.broker.http.models import (
     AuditsModel,
@@ -36,7 +36,7 @@ router = APIRouter(tags=["administration"])
 async def list_tokens(request: Request) -> Response:
     """The tokens of the namespace, without their secrets."""
     broker, access = broker_of(request), access_of(request, "admin")
-    return json_answer({"tokens": [token_document(one) for one in broker.keyring.list(access.scope)]})
+    return json_response({"tokens": [token_document(token) for token in broker.keyring.list(access.scope)]})
 
 
 @router.post(
@@ -47,11 +47,11 @@ async def list_tokens(request: Request) -> Response:
     response_model=IssuedTokenModel,
 )
 async def create_token(request: Request, wanted: NewToken) -> Response:
-    """A token for a namespace and some roles. Its text is shown this once."""
+    """Create a token for a namespace and some roles. Its text is returned only once."""
     broker, access = broker_of(request), access_of(request, "admin")
     namespace = wanted.namespace or access.namespace
-    if namespace not in (access.namespace,) and access.scope != ANY:
-        raise AccessError("this token cannot make tokens of other namespaces", known=True)
+    if namespace != access.namespace and access.scope != ANY:
+        raise AccessError("this token cannot create tokens for other namespaces", authenticated=True)
     expires = None if wanted.expires is None else to_instant(wanted.expires)
     token, text = await broker.write(
         lambda connection: broker.keyring.create(
@@ -59,7 +59,7 @@ async def create_token(request: Request, wanted: NewToken) -> Response:
         )
     )
     await broker.audit(access, "create token", token.id)
-    return json_answer(token_document(token) | {"token": text}, 201)
+    return json_response(token_document(token) | {"token": text}, 201)
 
 
 @router.post(
@@ -71,18 +71,18 @@ async def create_token(request: Request, wanted: NewToken) -> Response:
 async def rotate_token(
     request: Request, id: str, grace: Annotated[float, Query(ge=0, le=86_400 * 30)] = 3600.0
 ) -> Response:
-    """The old secret stays valid for some seconds of grace."""
+    """The old secret stays valid for `grace` seconds."""
     broker, access = broker_of(request), access_of(request, "admin")
     token, text = await broker.write(
         lambda connection: broker.keyring.rotate(connection, id, namespace=access.scope, grace=grace)
     )
     await broker.audit(access, "rotate token", id)
-    return json_answer(token_document(token) | {"token": text})
+    return json_response(token_document(token) | {"token": text})
 
 
 @router.delete("/v1/tokens/{id}", summary="Revoke a token", operation_id="revoke_token", status_code=204)
 async def revoke_token(request: Request, id: str) -> Response:
-    """The token is worthless at once."""
+    """Revoke a token, effective immediately."""
     broker, access = broker_of(request), access_of(request, "admin")
     await broker.write(lambda connection: broker.keyring.revoke(connection, id, namespace=access.scope))
     await broker.audit(access, "revoke token", id)
@@ -95,12 +95,12 @@ async def list_audit(
     before: Annotated[int, Query(ge=0, le=2**62)] = 0,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> Response:
-    """Administrative acts, newest first."""
+    """Administrative actions, newest first."""
     broker, access = broker_of(request), access_of(request, "admin")
     rows = await broker.read(lambda: broker.history.table(schema.audit, access.namespace, before=before, limit=limit))
     names = ("id", "actor", "action", "target")
-    found = [{name: row[name] for name in names} | {"time": to_datetime(row["time"])} for row in rows]
-    return json_answer({"entries": found, "next": found[-1]["id"] if len(found) == limit else None})
+    entries = [{name: row[name] for name in names} | {"time": to_datetime(row["time"])} for row in rows]
+    return json_response({"entries": entries, "next": entries[-1]["id"] if len(entries) == limit else None})
 
 
 @router.get("/v1/dead-letters", summary="Dead letters", operation_id="list_dead_letters", response_model=LettersModel)
@@ -109,31 +109,31 @@ async def list_dead_letters(
     before: Annotated[int, Query(ge=0, le=2**62)] = 0,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> Response:
-    """What could not be used or delivered, with the reason, newest first."""
+    """Events and notifications that could not be used or delivered, with the reason, newest first."""
     broker, access = broker_of(request), access_of(request, "admin")
     rows = await broker.read(
         lambda: broker.history.table(schema.dead_letters, access.namespace, before=before, limit=limit)
     )
     names = ("id", "source", "reason")
-    found = [
+    letters = [
         {name: row[name] for name in names}
         | {"time": to_datetime(row["time"]), "body": bytes(row["body"]).decode("utf-8", "replace")}
         for row in rows
     ]
-    return json_answer({"letters": found, "next": found[-1]["id"] if len(found) == limit else None})
+    return json_response({"letters": letters, "next": letters[-1]["id"] if len(letters) == limit else None})
 
 
 @router.post(
     "/v1/dead-letters/{id}/retry",
-    summary="Try a dead letter again",
+    summary="Retry a dead letter",
     operation_id="retry_dead_letter",
     response_model=ReceiptModel,
 )
 async def retry_dead_letter(request: Request, id: int) -> Response:
-    """An event is published again; a notification is sent to its webhook again."""
+    """Publish an event again, or send a notification to its webhook again."""
     broker, access = broker_of(request), access_of(request, "admin")
-    receipt = await broker.retry_letter(access, id)
-    return json_answer(
+    receipt = await broker.retry_dead_letter(access, id)
+    return json_response(
         {
             "accepted": receipt.accepted,
             "first": receipt.first,
@@ -145,13 +145,13 @@ async def retry_dead_letter(request: Request, id: int) -> Response:
 
 
 @router.delete(
-    "/v1/dead-letters/{id}", summary="Forget a dead letter", operation_id="forget_dead_letter", status_code=204
+    "/v1/dead-letters/{id}", summary="Delete a dead letter", operation_id="forget_dead_letter", status_code=204
 )
 async def forget_dead_letter(request: Request, id: int) -> Response:
-    """It is dealt with."""
+    """Delete a dead letter without a retry."""
     broker, access = broker_of(request), access_of(request, "admin")
     await broker.read(broker.history.letter, access.namespace, id)
-    await broker.forget_letter(access, id)
+    await broker.delete_dead_letter(access, id)
     return Response(status_code=204)
 
 
@@ -159,18 +159,18 @@ async def forget_dead_letter(request: Request, id: int) -> Response:
     "/v1/mappings", summary="Mappings of flat records", operation_id="list_mappings", response_model=MappingsModel
 )
 async def list_mappings(request: Request) -> Response:
-    """The saved mappings by name."""
+    """All saved mappings by name."""
     broker, access = broker_of(request), access_of(request, "publish")
-    found = await broker.read(broker.history.mappings, access.namespace)
-    return json_answer({"mappings": {name: msgspec.Raw(body) for name, body in found.items()}})
+    mappings = await broker.read(broker.history.mappings, access.namespace)
+    return json_response({"mappings": {name: msgspec.Raw(body) for name, body in mappings.items()}})
 
 
 @router.put("/v1/mappings/{name}", summary="Save a mapping", operation_id="save_mapping", response_model=MappingModel)
 async def save_mapping(request: Request, name: str, wanted: MappingModel) -> Response:
-    """How flat records become events: publish them with `?mapping=NAME`."""
+    """Save how flat records become events; publish such records with `?mapping=NAME`."""
     broker, access = broker_of(request), access_of(request, "admin")
-    told = wanted.model_dump(exclude_defaults=True)
-    body = msgspec.json.encode(RecordMapping.of_plain(told, source="the mapping").plain())
+    mapping = RecordMapping.of_plain(wanted.model_dump(exclude_defaults=True), source="the mapping")
+    body = msgspec.json.encode(mapping.plain())
     table = schema.mappings
     here = (table.c.namespace == access.namespace) & (table.c.name == name[:255])
 
@@ -191,15 +191,15 @@ async def save_mapping(request: Request, name: str, wanted: MappingModel) -> Res
     responses={200: {"content": {"application/vnd.sqlite3": {"schema": {"type": "string"}}}}},
 )
 async def backup(request: Request) -> Response:
-    """The whole database as one file, consistent as of now, while the service runs."""
+    """Download the whole database as one consistent file, while the broker runs."""
     broker, access = broker_of(request), access_of(request, "admin")
     if access.scope != ANY:
-        raise AccessError("a backup holds all namespaces, and this token is for one", known=True)
+        raise AccessError("a backup contains all namespaces, but this token is for one", authenticated=True)
     folder = tempfile.TemporaryDirectory(prefix="likewise-backup-", dir=broker.settings.folder)
     target = Path(folder.name) / "broker.sqlite3"
     try:
         await broker.read(broker.database.backup, target)
-    except BaseException:  # whatever it was, no half copy stays
+    except BaseException:  # leave no incomplete copy, whatever the error
         folder.cleanup()
         raise
     await broker.audit(access, "backup", f"position {broker.log.position}")

@@ -9,7 +9,7 @@ from likewise.broker.http.models import EventModel, NotificationModel
 
 
 def asyncapi() -> dict[str, Any]:
-    """Channels: notifications and events, over server-sent events, WebSocket and MQTT."""
+    """The AsyncAPI document: notifications and events over server-sent events, WebSocket and MQTT."""
     notification = NotificationModel.model_json_schema(ref_template="#/components/schemas/{model}")
     event = EventModel.model_json_schema()
     definitions = notification.pop("$defs", {})
@@ -19,11 +19,15 @@ def asyncapi() -> dict[str, Any]:
         "defaultContentType": "application/json",
         "channels": {
             "notifications": _channel(
-                "/v1/stream", "Matches and detections; resumes from the last id.", "notification"
+                "/v1/stream", "Matches and detections; resumes after the last id.", "notification"
             ),
-            "notificationsWebSocket": _channel("/v1/ws", "The same as text frames of a WebSocket.", "notification"),
-            "notificationsMqtt": _channel("likewise/{subscription}", "The same over MQTT.", "notification")
-            | {"parameters": {"subscription": {"description": "The subscription's name."}}},
+            "notificationsWebSocket": _channel(
+                "/v1/ws", "Matches and detections as WebSocket text frames.", "notification"
+            ),
+            "notificationsMqtt": _channel(
+                "likewise/{subscription}", "Matches and detections over MQTT.", "notification"
+            )
+            | {"parameters": {"subscription": {"description": "The name of the subscription."}}},
             "events": _channel("/v1/events/stream", "Every event as it is stored.", "event"),
         },
         "operations": {

@@ -1,4 +1,4 @@
-"""Stored things as the JSON documents that the interface gives."""
+"""JSON documents of stored events, notifications, subscriptions and tokens."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from starlette.responses import Response
 
 from likewise.broker.auth import AccessToken
 from likewise.broker.store.history import HistoryQuery
-from likewise.broker.store.records import BookEntry, LogRecord, Notice
+from likewise.broker.store.records import LogRecord, Notice, SubscriptionEntry
 from likewise.errors import InputError
 from likewise.events import to_datetime
 from likewise.language import Composite, parse_subscription
 
 MAX_CURSOR = 2**62
 _encode = msgspec.json.Encoder(enc_hook=float).encode
-"""Engines give NumPy's numbers too."""
+"""The hook encodes NumPy numbers, which engines return."""
 
 
-def json_answer(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+def json_response(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     """A JSON response."""
     return Response(_encode(value), status, headers, "application/json")
 
 
 def notice_documents(notices: Iterable[Notice]) -> list[msgspec.Raw]:
-    """Notifications, as they are stored."""
+    """The stored JSON of notifications."""
     return [msgspec.Raw(notice.body) for notice in notices]
 
 
 def event_document(record: LogRecord) -> dict[str, Any]:
-    """An event with its place in the log."""
+    """The document of an event, with its log position."""
     body: dict[str, Any] = msgspec.json.decode(record.body)
     return body | {
         "position": record.position,
@@ -41,9 +41,9 @@ def event_document(record: LogRecord) -> dict[str, Any]:
 
 
 def entry_document(
-    entry: BookEntry, *, found: int = 0, state: str = "active", secret: str | None = None
+    entry: SubscriptionEntry, *, found: int = 0, state: str = "active", secret: str | None = None
 ) -> dict[str, Any]:
-    """A subscription."""
+    """The document of a subscription; `found` is its number of notifications."""
     webhook = None if entry.webhook is None else {"url": entry.webhook.url, "state": state}
     out = {
         "name": entry.name,
@@ -61,7 +61,7 @@ def entry_document(
 
 
 def token_document(token: AccessToken) -> dict[str, Any]:
-    """A token, without its secret."""
+    """The document of a token, without its secret."""
     return {
         "id": token.id,
         "name": token.name,
@@ -73,15 +73,15 @@ def token_document(token: AccessToken) -> dict[str, Any]:
     }
 
 
-def next_of(items: list[Any], wanted: HistoryQuery, key: str) -> int | None:
-    """Where the next page begins, if there may be one."""
-    return getattr(items[-1], key) if len(items) == wanted.limit else None
+def next_of(items: list[Any], query: HistoryQuery, key: str) -> int | None:
+    """Where the next page starts; None on the last page."""
+    return getattr(items[-1], key) if len(items) == query.limit else None
 
 
 def cursor_of(text: str | None) -> int | None:
-    """A cursor from a header or a query."""
+    """Parse a cursor from a header or query parameter."""
     if text is None or text == "":
         return None
     if not text.isascii() or not text.isdigit() or int(text) > MAX_CURSOR:
-        raise InputError(f"{text[:40]!r} is no cursor", hint="use the id of a notification, or leave it out")
+        raise InputError(f"{text[:40]!r} is not a cursor", hint="use the id of a notification, or omit it")
     return int(text)

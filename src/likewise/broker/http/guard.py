@@ -1,4 +1,4 @@
-"""Who sends a request, and headers that keep browsers safe."""
+"""Authentication of requests, protection against cross-site requests, and security headers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from likewise.broker.auth import OPEN, Access, access_in
 from likewise.broker.errors import AccessError
-from likewise.broker.http.problems import answer, document
+from likewise.broker.http.problems import problem_document, problem_response
 from likewise.broker.operate.metrics import Metrics
 from likewise.broker.service import Broker
 from likewise.broker.settings import is_loopback
@@ -40,7 +40,7 @@ def broker_of(connection: HTTPConnection) -> Broker:
 
 
 def access_of(connection: HTTPConnection, role: str, *, in_query: bool = False) -> Access:
-    """The access of a request, which must have a role; streams may have the token in the query."""
+    """The access of a request, which must have a role; with `in_query` the token may be in the query string."""
     broker = broker_of(connection)
     text = _token_text(connection, in_query=in_query)
     if text is not None:
@@ -48,7 +48,7 @@ def access_of(connection: HTTPConnection, role: str, *, in_query: bool = False) 
     elif broker.settings.open:
         access = OPEN
     else:
-        raise AccessError("a token is needed", hint="send the header `Authorization: Bearer TOKEN`")
+        raise AccessError("a token is required", hint="send the header `Authorization: Bearer TOKEN`")
     wanted = connection.headers.get("likewise-namespace") or (
         connection.query_params.get("namespace") if in_query else None
     )
@@ -62,14 +62,14 @@ def _token_text(connection: HTTPConnection, *, in_query: bool) -> str | None:
     if header is not None:
         scheme, _, text = header.partition(" ")
         if scheme.lower() != "bearer" or not text.strip():
-            raise AccessError("the Authorization header is not `Bearer TOKEN`", hint="send a bearer token")
+            raise AccessError("the Authorization header has no bearer token", hint="send `Authorization: Bearer TOKEN`")
         return text.strip()
     # A browser's EventSource and WebSocket cannot send headers.
     return connection.query_params.get("access_token") if in_query else None
 
 
 class Gate:
-    """Refuses requests of foreign pages where there are no tokens, adds headers, counts and logs."""
+    """ASGI middleware: security headers, metrics and logs; without tokens it also refuses cross-site requests."""
 
     def __init__(self, app: ASGIApp, *, broker: Broker, metrics: Metrics) -> None:
         self._app, self._broker, self._metrics = app, broker, metrics
@@ -78,7 +78,7 @@ class Gate:
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
-        reason = self._foreign(Headers(scope=scope)) if self._broker.settings.open else None
+        reason = self._cross_site(Headers(scope=scope)) if self._broker.settings.open else None
         if reason is not None:
             await _refuse(scope, receive, send, reason)
             return
@@ -100,11 +100,14 @@ class Gate:
             if status >= 500 or (status >= 400 and status != 404):
                 logs.info("refused", method=scope.get("method"), route=route, status=status, seconds=round(took, 4))
 
-    def _foreign(self, headers: Headers) -> str | None:
-        """Without tokens, any web page could talk to this port through the user's browser."""
+    def _cross_site(self, headers: Headers) -> str | None:
+        """Why a request is refused; None if it is allowed.
+
+        Without tokens, any web page could otherwise send requests to this port through the user's browser.
+        """
         if headers.get("authorization"):
             return None
-        reason = _not_here(headers.get("host", ""))
+        reason = _not_loopback(headers.get("host", ""))
         if reason is not None:
             return reason
         origin = headers.get("origin")
@@ -114,18 +117,18 @@ class Gate:
 
 
 @lru_cache(maxsize=256)
-def _not_here(host: str) -> str | None:
-    """Why a Host header does not name this machine; the same few come again and again."""
+def _not_loopback(host: str) -> str | None:
+    """Why a Host header is refused; None if it names this machine."""
     name = urlsplit(f"//{host}").hostname or ""
-    return None if is_loopback(name) else f"the host {name[:100]!r} is not this machine"
+    return None if is_loopback(name) else f"the Host header {name[:100]!r} does not name this machine"
 
 
 def _secured(headers: Iterable[tuple[bytes, bytes]], path: str) -> list[tuple[bytes, bytes]]:
-    """The headers of an answer with those that keep browsers safe; what a route has set stays."""
-    out = list(headers)
-    have = {name for name, _ in out}
+    """Add security headers to a response; headers set by the route stay."""
+    present = list(headers)
+    names = {name for name, _ in present}
     wanted = _API_HEADERS if path.startswith(("/v1", "/health", "/metrics")) else _HEADERS
-    return out + [header for header in wanted if header[0] not in have]
+    return present + [header for header in wanted if header[0] not in names]
 
 
 async def _refuse(scope: Scope, receive: Receive, send: Send, reason: str) -> None:
@@ -133,4 +136,6 @@ async def _refuse(scope: Scope, receive: Receive, send: Send, reason: str) -> No
         await receive()
         await send({"type": "websocket.close", "code": 1008, "reason": reason})
         return
-    await answer(document(403, "foreign", "Not from this machine", reason))(scope, receive, send)
+    await problem_response(problem_document(403, "foreign", "Request from another site or machine refused", reason))(
+        scope, receive, send
+    )

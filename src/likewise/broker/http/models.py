@@ -1,4 +1,4 @@
-"""The documents of the HTTP interface, as its OpenAPI description shows them."""
+"""The JSON documents of the HTTP interface, for validation and the OpenAPI description."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ Roles = list[Literal["publish", "subscribe", "admin"]]
 
 
 class Document(BaseModel):
-    """A request body; unknown fields are an error, so that a misspelt one is noticed."""
+    """A request body; unknown fields are an error, so that misspelt names are noticed."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class ProblemModel(BaseModel):
-    """RFC 9457: what is wrong, and how to fix it."""
+    """An error (RFC 9457): what is wrong, and how to fix it."""
 
     type: str
     title: str
@@ -46,7 +46,7 @@ class RejectedModel(BaseModel):
 
 
 class ReceiptModel(BaseModel):
-    """What became of a publication: accepted events are on disk."""
+    """The result of publishing; accepted events are on disk."""
 
     accepted: int
     first: int | None = Field(None, description="Log position of the first accepted event.")
@@ -56,7 +56,7 @@ class ReceiptModel(BaseModel):
 
 
 class StoredEventModel(EventModel):
-    """An event of the log."""
+    """An event in the log."""
 
     position: int
     received: datetime
@@ -69,11 +69,11 @@ class NewSubscription(Document):
     text: str = Field(examples=["parking: {type~ = parking~, slots > 0}"], min_length=1)
     tags: list[str] = Field([], max_length=20)
     paused: bool = False
-    webhook: str | None = Field(None, description="Where to send notifications.", max_length=2000)
+    webhook: str | None = Field(None, description="URL that notifications are sent to.", max_length=2000)
 
 
 class ReplacedSubscription(Document):
-    """A subscription in place of the one of its name."""
+    """A subscription that replaces the one of the same name."""
 
     text: str = Field(min_length=1, examples=["{type~ = parking~, slots > 0}"])
     tags: list[str] = Field([], max_length=20)
@@ -82,10 +82,10 @@ class ReplacedSubscription(Document):
 
 
 class SinkSubscription(Document):
-    """A subscription as the CloudEvents Subscriptions API writes it."""
+    """A subscription in the CloudEvents Subscriptions API."""
 
     filters: list[dict[str, str]] = Field(examples=[[{"likewise": "{type~ = parking~, slots > 0}"}]], max_length=10)
-    sink: str = Field(description="Where CloudEvents are sent.", min_length=1, max_length=2000)
+    sink: str = Field(description="URL that CloudEvents are sent to.", min_length=1, max_length=2000)
     protocol: str = Field("HTTP", max_length=40)
     source: str | None = Field(None, max_length=2000)
     types: list[str] = Field([], max_length=100)
@@ -98,16 +98,16 @@ class SinkSubscriptionModel(BaseModel):
     filters: list[dict[str, str]]
     sink: str
     protocol: str
-    secret: str | None = Field(None, description="What signs the deliveries; shown once.")
+    secret: str | None = Field(None, description="Signing secret; returned only once.")
 
 
 class ChangedSubscription(Document):
-    """The parts of a subscription to change."""
+    """The fields of a subscription to change."""
 
     text: str | None = Field(None, min_length=1)
     tags: list[str] | None = Field(None, max_length=20)
     paused: bool | None = None
-    webhook: str | None = Field(None, description="A URL, or an empty text to remove it.", max_length=2000)
+    webhook: str | None = Field(None, description="A URL, or an empty string to remove the webhook.", max_length=2000)
 
 
 class WebhookModel(BaseModel):
@@ -129,8 +129,8 @@ class SubscriptionModel(BaseModel):
     created: datetime
     updated: datetime
     webhook: WebhookModel | None = None
-    notifications: int = Field(description="Since the broker started.")
-    secret: str | None = Field(None, description="Signs webhooks; shown when the webhook is set.")
+    notifications: int = Field(description="Number of notifications since the broker started.")
+    secret: str | None = Field(None, description="Signing secret; returned only when the webhook is set.")
 
 
 class SubscriptionsModel(BaseModel):
@@ -141,7 +141,7 @@ class SubscriptionsModel(BaseModel):
 
 
 class NotificationModel(BaseModel):
-    """One event that answers a subscription, or the events of a pattern."""
+    """A match of one event, or a detection of a pattern with its events."""
 
     id: str
     subscription: str
@@ -157,18 +157,18 @@ class NotificationsModel(BaseModel):
     """A page of notifications."""
 
     notifications: list[NotificationModel]
-    next: str | None = Field(None, description="The cursor of the next page.")
+    next: str | None = Field(None, description="Cursor of the next page.")
 
 
 class EventsModel(BaseModel):
     """A page of events."""
 
     events: list[StoredEventModel]
-    next: int | None = Field(None, description="The position where the next page begins.")
+    next: int | None = Field(None, description="Log position where the next page starts.")
 
 
 class ExplanationModel(BaseModel):
-    """Why, predicate by predicate, or why not."""
+    """Why an event matches or does not, predicate by predicate."""
 
     matched: bool
     score: float
@@ -189,7 +189,7 @@ class TrialModel(Document):
 
 
 class TrialHitModel(BaseModel):
-    """What a tried subscription would have found."""
+    """A match or detection that a trial found."""
 
     score: float
     events: list[EventModel]
@@ -198,9 +198,9 @@ class TrialHitModel(BaseModel):
 
 
 class TrialResultModel(BaseModel):
-    """What a subscription would have found, and what it narrowly missed."""
+    """What a subscription would have found, and its near misses."""
 
-    events: int = Field(description="Events looked at.")
+    events: int = Field(description="Number of events tried.")
     found: int
     threshold: float | None = None
     hits: list[TrialHitModel]
@@ -208,14 +208,14 @@ class TrialResultModel(BaseModel):
 
 
 class PulledModel(BaseModel):
-    """What a consumer has not acknowledged yet."""
+    """Notifications that a consumer has not acknowledged yet."""
 
     notifications: list[NotificationModel]
-    cursor: str = Field(description="Acknowledge this when all of these are dealt with.")
+    cursor: str = Field(description="Acknowledge this cursor after processing all of these.")
 
 
 class CursorModel(Document):
-    """How far a consumer has come."""
+    """The acknowledged cursor of a consumer."""
 
     cursor: str = Field(pattern=r"^[0-9]{1,18}$")
 
@@ -227,7 +227,7 @@ class ConsumersModel(BaseModel):
 
 
 class AdvanceModel(Document):
-    """A moment up to which all events have come."""
+    """A time up to which all events have arrived."""
 
     time: datetime
 
@@ -237,7 +237,7 @@ class NewToken(Document):
 
     name: str = Field(min_length=1, max_length=200)
     roles: Roles = Field(min_length=1)
-    namespace: str | None = Field(None, description="The own one by default; `*` may choose.")
+    namespace: str | None = Field(None, description="By default that of this request; `*` means all namespaces.")
     expires: datetime | None = None
 
 
@@ -254,13 +254,13 @@ class TokenModel(BaseModel):
 
 
 class IssuedTokenModel(TokenModel):
-    """A token with its text, shown this once."""
+    """A token with its text, which is returned only once."""
 
     token: str
 
 
 class TokensModel(BaseModel):
-    """Tokens."""
+    """A list of tokens."""
 
     tokens: list[TokenModel]
 
@@ -268,17 +268,19 @@ class TokensModel(BaseModel):
 class MappingModel(Document):
     """How a flat record becomes an event."""
 
-    id: str | list[str] | None = Field(None, description="The field that is the id; of several, the first present.")
-    time: str | list[str] | None = Field(None, description="The field that is the time, or several such fields.")
-    end: str | list[str] | None = Field(None, description="The field that is the end time, or several such fields.")
-    theme: str | list[str] = Field([], description="A field that holds tags, or the tags of all events.")
+    id: str | list[str] | None = Field(None, description="Field with the id; of several, the first present.")
+    time: str | list[str] | None = Field(None, description="Field with the time, or several such fields.")
+    end: str | list[str] | None = Field(None, description="Field with the end time, or several such fields.")
+    theme: str | list[str] = Field([], description="Field with tags, or a list of tags for all events.")
     attributes: dict[str, str] | list[str] | None = Field(
-        None, description="The fields to take, or fields and what to call them; all others by default."
+        None, description="Fields to use, or fields and their attribute names; all other fields by default."
     )
-    constants: dict[str, str] = Field({}, description="Attributes of every event.")
-    kinds: dict[str, Literal["text", "number", "boolean", "time"]] = Field({}, description="What values are.")
+    constants: dict[str, str] = Field({}, description="Attributes added to every event.")
+    kinds: dict[str, Literal["text", "number", "boolean", "time"]] = Field(
+        {}, description="Type of the values of each field."
+    )
     time_format: str | dict[str, str] | None = Field(None, description="A strptime format, or one for each field.")
-    zone: str | dict[str, str] | None = Field(None, description="The zone of times that name none.")
+    zone: str | dict[str, str] | None = Field(None, description="Time zone of times without one.")
 
 
 class MappingsModel(BaseModel):
@@ -288,7 +290,7 @@ class MappingsModel(BaseModel):
 
 
 class AuditModel(BaseModel):
-    """One administrative act."""
+    """One administrative action."""
 
     id: int
     time: datetime
@@ -305,7 +307,7 @@ class AuditsModel(BaseModel):
 
 
 class LetterModel(BaseModel):
-    """Something that could not be used or delivered."""
+    """An event or notification that could not be used or delivered."""
 
     id: int
     time: datetime
@@ -329,7 +331,7 @@ class HealthModel(BaseModel):
 
 
 class InfoModel(BaseModel):
-    """Versions and what the engines stand on."""
+    """Versions, spaces and size of the broker."""
 
     version: str
     api: str

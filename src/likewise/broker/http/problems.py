@@ -16,32 +16,34 @@ _KINDS: tuple[tuple[type[LikewiseError], int, str, str], ...] = (
     (ParseError, 400, "parse-error", "The text is not in the subscription language"),
     (InputError, 400, "bad-input", "The request cannot be understood"),
     (BuildError, 422, "cannot-work", "The subscription or setting cannot work"),
-    (MissingError, 422, "missing", "Something that this needs is not there"),
+    (MissingError, 422, "missing", "Something required is missing"),
     (SpaceError, 422, "space", "The space cannot be used"),
-    (DeliveryError, 422, "delivery", "It could not be delivered"),
+    (DeliveryError, 422, "delivery", "The delivery failed"),
     (broker_errors.TooLargeError, 413, "too-large", "The body is too large"),
-    (broker_errors.QuotaError, 429, "quota", "A limit is reached"),
+    (broker_errors.QuotaError, 429, "quota", "A limit was reached"),
     (broker_errors.BusyError, 503, "busy", "The broker is busy"),
-    (broker_errors.StorageError, 503, "storage", "The database cannot store at the moment"),
-    (broker_errors.ConflictError, 409, "conflict", "It is already there"),
-    (broker_errors.NotFoundError, 404, "not-found", "There is no such thing"),
+    (broker_errors.StorageError, 503, "storage", "The database is not available at the moment"),
+    (broker_errors.ConflictError, 409, "conflict", "It already exists"),
+    (broker_errors.NotFoundError, 404, "not-found", "Not found"),
 )
 
 
 def problem_of(error: LikewiseError) -> dict[str, Any]:
     """The problem document of an error."""
     if isinstance(error, broker_errors.AccessError):
-        status, kind, title = (403, "forbidden", "Not allowed") if error.known else (401, "token", "A token is needed")
+        status, kind, title = (
+            (403, "forbidden", "Not allowed") if error.authenticated else (401, "token", "A valid token is required")
+        )
     else:
         status, kind, title = next(
             ((status, kind, title) for known, status, kind, title in _KINDS if isinstance(error, known)),
             (400, "error", "The request failed"),
         )
-    out = document(status, kind, title, error.message)
+    problem = problem_document(status, kind, title, error.message)
     if error.hint:
-        out["hint"] = error.hint
+        problem["hint"] = error.hint
     if isinstance(error, ParseError):
-        out |= {
+        problem |= {
             "line": error.line,
             "column": error.column,
             "excerpt": error.excerpt,
@@ -49,16 +51,16 @@ def problem_of(error: LikewiseError) -> dict[str, Any]:
             "expected": list(error.expected),
             "text": str(error),
         }
-    return out
+    return problem
 
 
-def document(status: int, kind: str, title: str, detail: str) -> dict[str, Any]:
-    """A problem document."""
+def problem_document(status: int, kind: str, title: str, detail: str) -> dict[str, Any]:
+    """A problem document (RFC 9457)."""
     return {"type": f"urn:likewise:problem:{kind}", "title": title, "status": status, "detail": detail}
 
 
-def answer(problem: dict[str, Any], headers: dict[str, str] | None = None) -> Response:
-    """The response with a problem document."""
+def problem_response(problem: dict[str, Any], headers: dict[str, str] | None = None) -> Response:
+    """The HTTP response for a problem document."""
     status = problem["status"]
     extra = {"Retry-After": "1"} if status in (429, 503) else {}
     if status == 401:

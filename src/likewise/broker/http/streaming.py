@@ -1,4 +1,4 @@
-"""Streams: server-sent events and WebSocket, which resume from an id."""
+"""Streams over server-sent events and WebSocket, which can resume after an id."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from likewise.broker.store.records import LogRecord, Notice
 from likewise.errors import LikewiseError
 
 router = APIRouter(tags=["streams"])
-Names = Annotated[list[str] | None, Query(description="Some subscriptions; all by default.")]
+Names = Annotated[list[str] | None, Query(description="Only these subscriptions; all by default.")]
 After = Annotated[
-    str | None, Query(description="Begin after this id; with the next notification by default.", pattern="^[0-9]*$")
+    str | None, Query(description="Start after this id; by default with the next notification.", pattern="^[0-9]*$")
 ]
-Score = Annotated[float, Query(ge=0, le=1, description="Notifications of at least this score.")]
+Score = Annotated[float, Query(ge=0, le=1, description="Minimum score.")]
 _SSE = {"text/event-stream": {"schema": {"type": "string"}}}
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
@@ -37,7 +37,7 @@ _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     responses={200: {"content": _SSE, "description": "An endless stream."}},
 )
 async def stream(request: Request, subscription: Names = None, after: After = None, score: Score = 0.0) -> Response:
-    """Each event has the notification's id; a reconnecting client sends it as `Last-Event-ID` and misses nothing."""
+    """Stream notifications. A client that reconnects with `Last-Event-ID` misses none."""
     broker, access = broker_of(request), access_of(request, "subscribe", in_query=True)
     cursor = cursor_of(request.headers.get("last-event-id") or after)
     frames = _frames(broker, access, subscription, cursor, score)
@@ -52,7 +52,7 @@ async def stream(request: Request, subscription: Names = None, after: After = No
     responses={200: {"content": _SSE, "description": "An endless stream."}},
 )
 async def stream_events(request: Request, after: After = None) -> Response:
-    """Every event of the namespace as it is stored; ids are positions in the log."""
+    """Stream every event of the namespace as it is stored; ids are log positions."""
     broker, access = broker_of(request), access_of(request, "subscribe", in_query=True)
     position = cursor_of(request.headers.get("last-event-id") or after)
     return StreamingResponse(_event_frames(broker, access, position), headers=_HEADERS, media_type="text/event-stream")
@@ -60,7 +60,7 @@ async def stream_events(request: Request, after: After = None) -> Response:
 
 @router.websocket("/v1/ws")
 async def socket(websocket: WebSocket, subscription: Names = None, after: After = None, score: Score = 0.0) -> None:
-    """Notifications as text frames of JSON."""
+    """Stream notifications as JSON text frames."""
     broker = broker_of(websocket)
     try:
         access = access_of(websocket, "subscribe", in_query=True)
@@ -69,25 +69,25 @@ async def socket(websocket: WebSocket, subscription: Names = None, after: After 
         await websocket.close(1008, problem_of(error)["detail"])
         return
     await websocket.accept()
-    gone = asyncio.create_task(_until_gone(websocket))
+    disconnected = asyncio.create_task(_wait_for_disconnect(websocket))
     try:
         async for notices in broker.follow(access, names=subscription, after=cursor, score=score):
-            if gone.done():
+            if disconnected.done():
                 break
             for notice in notices:
                 await websocket.send_text(notice.body.decode())
-        if not gone.done():
+        if not disconnected.done():
             await websocket.close(1012, "the broker is restarting")
     except (WebSocketDisconnect, RuntimeError):
         pass
     finally:
-        gone.cancel()
+        disconnected.cancel()
         with contextlib.suppress(asyncio.CancelledError, WebSocketDisconnect, RuntimeError):
-            await gone
+            await disconnected
 
 
-async def _until_gone(websocket: WebSocket) -> None:
-    """Frames from a client say nothing; the last one says that it is gone."""
+async def _wait_for_disconnect(websocket: WebSocket) -> None:
+    """Read and ignore the client's frames until it disconnects."""
     with contextlib.suppress(WebSocketDisconnect, RuntimeError):
         while True:
             await websocket.receive_text()
@@ -98,17 +98,17 @@ async def _frames(
 ) -> AsyncIterator[bytes]:
     yield b"retry: 1000\n\n"
     async for notices in broker.follow(access, names=names, after=cursor, score=score):
-        yield b"".join(map(frame, notices)) or b": still here\n\n"
+        yield b"".join(map(frame, notices)) or b": keep-alive\n\n"
 
 
 async def _event_frames(broker: Broker, access: Access, position: int | None) -> AsyncIterator[bytes]:
     yield b"retry: 1000\n\n"
     async for records in broker.tail(access, after=position):
-        yield b"".join(map(_event_frame, records)) or b": still here\n\n"
+        yield b"".join(map(_event_frame, records)) or b": keep-alive\n\n"
 
 
 def frame(notice: Notice) -> bytes:
-    """A notification as a server-sent event; its JSON has no line breaks."""
+    """Format a notification as a server-sent event; its JSON has no line breaks."""
     return b"id: %d\nevent: %b\ndata: %b\n\n" % (notice.cursor, notice.kind.encode(), notice.body)
 
 

@@ -1,4 +1,4 @@
-"""Subscriptions and patterns: create, read, replace, change, delete, try."""
+"""Subscriptions and patterns: create, read, replace, change, delete."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 from fastapi import APIRouter, Query, Request, Response
 
 from likewise.broker.auth import Access
-from likewise.broker.http.documents import entry_document, json_answer
+from likewise.broker.http.documents import entry_document, json_response
 from likewise.broker.http.guard import access_of, broker_of
 from likewise.broker.http.models import (
     ChangedSubscription,
@@ -18,7 +18,7 @@ from likewise.broker.http.models import (
     SubscriptionsModel,
 )
 from likewise.broker.service import Broker
-from likewise.broker.store.records import BookEntry, now
+from likewise.broker.store.records import SubscriptionEntry, now
 from likewise.errors import BuildError
 from likewise.language import parse_subscription
 
@@ -33,14 +33,14 @@ router = APIRouter(tags=["subscriptions"])
     response_model=SubscriptionsModel,
 )
 async def create(request: Request, wanted: NewSubscription) -> Response:
-    """Add the subscriptions of a text: all of them or, on an error, none."""
+    """Create the subscriptions of a text; on an error, none is created."""
     broker, access = broker_of(request), access_of(request, "subscribe")
     broker.check_webhook(wanted.webhook)
     entries = await broker.create(
         access, wanted.text, tags=wanted.tags, webhook=wanted.webhook or None, paused=wanted.paused
     )
-    found = [_document(broker, access, entry, fresh=True) for entry in entries]
-    return json_answer({"subscriptions": found, "next": None}, 201)
+    documents = [_document(broker, access, entry, with_secret=True) for entry in entries]
+    return json_response({"subscriptions": documents, "next": None}, 201)
 
 
 @router.get(
@@ -51,21 +51,21 @@ async def create(request: Request, wanted: NewSubscription) -> Response:
 )
 async def list_all(
     request: Request,
-    after: Annotated[str, Query(description="Names after this one.", max_length=255)] = "",
+    after: Annotated[str, Query(description="Only names after this one.", max_length=255)] = "",
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     tag: Annotated[str | None, Query(max_length=200)] = None,
 ) -> Response:
-    """Subscriptions by name."""
+    """Subscriptions, sorted by name."""
     broker, access = broker_of(request), access_of(request, "subscribe")
-    found = [
+    entries = [
         entry
         for _, entry in await broker.read(
             lambda: broker.history.entries(access.namespace, after=after, limit=limit if tag is None else 100_000)
         )
     ]
-    page = [entry for entry in found if tag is None or tag in entry.tags][:limit]
+    page = [entry for entry in entries if tag is None or tag in entry.tags][:limit]
     more = page[-1].name if len(page) == limit else None
-    return json_answer({"subscriptions": [_document(broker, access, one) for one in page], "next": more})
+    return json_response({"subscriptions": [_document(broker, access, entry) for entry in page], "next": more})
 
 
 @router.get(
@@ -77,7 +77,7 @@ async def list_all(
 async def read(request: Request, name: str) -> Response:
     """One subscription."""
     broker, access = broker_of(request), access_of(request, "subscribe")
-    return json_answer(_document(broker, access, await broker.read(broker.history.entry, access.namespace, name)))
+    return json_response(_document(broker, access, await broker.read(broker.history.entry, access.namespace, name)))
 
 
 @router.put(
@@ -87,13 +87,14 @@ async def read(request: Request, name: str) -> Response:
     response_model=SubscriptionModel,
 )
 async def replace(request: Request, name: str, wanted: ReplacedSubscription) -> Response:
-    """A pattern with a new text begins with nothing; if the new text is refused, the old one stays."""
+    """Create or replace a subscription. A pattern with a new text loses its state; if the text is invalid, the old
+    subscription stays."""
     broker, access = broker_of(request), access_of(request, "subscribe")
     broker.check_webhook(wanted.webhook)
-    _checked(name, wanted.text)
+    _check_name(name, wanted.text)
     old = {entry.name: entry for _, entry in await broker.read(broker.history.entries, access.namespace)}.get(name)
     moment = now()
-    entry = BookEntry(
+    entry = SubscriptionEntry(
         name,
         wanted.text,
         access.actor if old is None else old.owner,
@@ -104,7 +105,9 @@ async def replace(request: Request, name: str, wanted: ReplacedSubscription) -> 
         broker.webhook_of(wanted.webhook, old),
     )
     stored = await broker.replace(access, entry)
-    return json_answer(_document(broker, access, stored, fresh=_new_hook(old, stored)), 201 if old is None else 200)
+    return json_response(
+        _document(broker, access, stored, with_secret=_new_webhook(old, stored)), 201 if old is None else 200
+    )
 
 
 @router.patch(
@@ -114,12 +117,12 @@ async def replace(request: Request, name: str, wanted: ReplacedSubscription) -> 
     response_model=SubscriptionModel,
 )
 async def change(request: Request, name: str, wanted: ChangedSubscription) -> Response:
-    """Pause, resume, or change text, tags or webhook. A paused pattern forgets what it holds."""
+    """Pause, resume, or change text, tags or webhook. A paused pattern loses its state."""
     broker, access = broker_of(request), access_of(request, "subscribe")
     broker.check_webhook(wanted.webhook)
     old = await broker.read(broker.history.entry, access.namespace, name)
     if wanted.text is not None:
-        _checked(name, wanted.text)
+        _check_name(name, wanted.text)
     entry = msgspec.structs.replace(
         old,
         text=old.text if wanted.text is None else wanted.text,
@@ -129,30 +132,33 @@ async def change(request: Request, name: str, wanted: ChangedSubscription) -> Re
         updated=now(),
     )
     stored = await broker.replace(access, entry)
-    return json_answer(_document(broker, access, stored, fresh=_new_hook(old, stored)))
+    return json_response(_document(broker, access, stored, with_secret=_new_webhook(old, stored)))
 
 
 @router.delete("/v1/subscriptions/{name}", summary="Delete a subscription", operation_id="unsubscribe", status_code=204)
 async def delete(request: Request, name: str) -> Response:
-    """Remove a subscription; its notifications stay in the history."""
+    """Delete a subscription; its notifications stay in the history."""
     await broker_of(request).delete(access_of(request, "subscribe"), name)
     return Response(status_code=204)
 
 
-def _checked(name: str, text: str) -> None:
-    found = parse_subscription(text)
-    if found.name not in (name, "s1"):
+def _check_name(name: str, text: str) -> None:
+    subscription = parse_subscription(text)
+    if subscription.name not in (name, "s1"):  # "s1" is the name of a text without one
         raise BuildError(
-            f"the text names {found.name!r} and the address {name!r}", hint="leave the name out of the text"
+            f"the text has the name {subscription.name!r}, but the URL has {name!r}",
+            hint="remove the name from the text",
         )
 
 
-def _new_hook(old: BookEntry | None, entry: BookEntry) -> bool:
+def _new_webhook(old: SubscriptionEntry | None, entry: SubscriptionEntry) -> bool:
     return entry.webhook is not None and (old is None or old.webhook != entry.webhook)
 
 
-def _document(broker: Broker, access: Access, entry: BookEntry, *, fresh: bool = False) -> dict[str, object]:
+def _document(
+    broker: Broker, access: Access, entry: SubscriptionEntry, *, with_secret: bool = False
+) -> dict[str, object]:
     tenant = broker.host.tenants.get(access.namespace)
     found = 0 if tenant is None else tenant.found.get(entry.name, 0)
-    secret = broker.signing_secret(access.namespace, entry) if fresh else None
+    secret = broker.signing_secret(access.namespace, entry) if with_secret else None
     return entry_document(entry, found=found, state=broker.webhook_state(access.namespace, entry.name), secret=secret)

@@ -1,1 +1,1 @@
-"""What an operator needs: metrics, logs, traces, and the check before a start."""
+"""Metrics, logs, traces and the configuration check."""

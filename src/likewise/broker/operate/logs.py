@@ -1,4 +1,4 @@
-"""Structured logs: one JSON object a line on stderr, or readable lines on a terminal. Secrets never get in."""
+"""Structured logs on stderr: JSON lines, or readable lines on a terminal. Secrets are removed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SECRETS = re.compile(r"lw_[0-9a-f]+_[\w\-]+|whsec_[\w+/=]+|(?<=access_token=)[^
 
 
 def configure_logs(*, level: str = "info", as_json: bool | None = None) -> None:
-    """Set up logging for this process; JSON where stderr is no terminal."""
+    """Set up logging for this process; by default JSON unless stderr is a terminal."""
     number = getattr(logging, level.upper(), logging.INFO)
     renderer: Any = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
     if as_json if as_json is not None else not sys.stderr.isatty():
@@ -36,7 +36,7 @@ def configure_logs(*, level: str = "info", as_json: bool | None = None) -> None:
 
 
 def redacted(_logger: object, _method: str, entry: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Take secrets out, by name and by look.
+    """Replace secrets, recognised by key or by format.
 
     >>> dict(redacted(None, "", {"token": "x", "url": "http://a/?access_token=abc&b=1"}))
     {'token': '…', 'url': 'http://a/?access_token=…&b=1'}

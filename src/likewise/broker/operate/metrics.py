@@ -1,4 +1,4 @@
-"""Prometheus metrics: requests are counted as they come, all else is read when it is asked for."""
+"""Prometheus metrics: requests are counted as they are answered; all others are read at each scrape."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ class Metrics:
             "likewise_request_seconds", "Time to answer.", ["route"], buckets=_BUCKETS, registry=self._registry
         )
 
-        self._known: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
+        self._labelled: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
 
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request that has been answered."""
         key = (method, route, status)
-        if key not in self._known:
-            self._known[key] = (self._requests.labels(method, route, str(status)), self._seconds.labels(route))
-        counter, histogram = self._known[key]
+        if key not in self._labelled:
+            self._labelled[key] = (self._requests.labels(method, route, str(status)), self._seconds.labels(route))
+        counter, histogram = self._labelled[key]
         counter.inc()
         histogram.observe(seconds)
 
     def render(self, broker: Broker) -> bytes:
         """All metrics as text."""
-        state = _Once(broker)
+        state = _BrokerState(broker)
         self._registry.register(state)
         try:
             return generate_latest(self._registry)
@@ -47,14 +47,14 @@ class Metrics:
             self._registry.unregister(state)
 
 
-class _Once:
-    """The state of a broker at this moment."""
+class _BrokerState:
+    """Collects the current state of a broker."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
 
     def collect(self) -> Iterator[Metric]:
-        """One family for each measure."""
+        """Yield one metric family for each value."""
         for name, text, value in self._gauges():
             yield GaugeMetricFamily(f"likewise_{name}", text, value=value)
         for name, text, value in self._counters():
@@ -63,24 +63,28 @@ class _Once:
     def _gauges(self) -> Iterator[tuple[str, str, float]]:
         broker = self._broker
         yield "ready", "Whether the broker is ready.", float(all(v == "ok" for v in broker.checks().values()))
-        yield "warm", "Whether all is loaded and compiled that a first event waits for.", float(broker.maker.is_warm)
-        yield "backlog_records", "Records stored and not matched yet.", broker.host.backlog
+        yield "warm", "Whether everything is loaded and compiled.", float(broker.engine_factory.is_warm)
+        yield "backlog_records", "Stored records that are not matched yet.", broker.host.backlog
         yield "streams", "Open streams.", broker.hub.streams
-        yield "storage_failing", "Whether the database cannot store.", float(broker.log.failing is not None)
-        yield "clock_behind_seconds", "By how much the clock went back.", broker.stamps.behind / 1e6
+        yield "storage_failing", "Whether the database cannot be written.", float(broker.log.failing is not None)
+        yield (
+            "clock_behind_seconds",
+            "Seconds by which the clock is behind the last arrival time.",
+            broker.arrival_clock.behind / 1e6,
+        )
         tenants = list(broker.host.tenants.values())
-        yield "subscriptions", "Subscriptions, also paused ones.", sum(len(tenant.book) for tenant in tenants)
+        yield "subscriptions", "Subscriptions, including paused ones.", sum(len(tenant.entries) for tenant in tenants)
         yield "pattern_instances", "Partial instances that patterns hold.", broker.instances()
 
     def _counters(self) -> Iterator[tuple[str, str, float]]:
         broker = self._broker
         yield "log_position", "Records in the log so far.", broker.log.position
-        yield "commits", "Group commits.", broker.log.commits
+        yield "commits", "Group commits to the log.", broker.log.commits
         yield "storage_failures", "Commits that failed.", broker.log.failures
         tenants = list(broker.host.tenants.values())
         yield "events", "Events matched since the start.", sum(tenant.events for tenant in tenants)
-        found = sum(sum(tenant.found.values()) for tenant in tenants)
-        yield "notifications", "Notifications found since the start.", found
+        notifications = sum(sum(tenant.found.values()) for tenant in tenants)
+        yield "notifications", "Notifications since the start.", notifications
         yield "delivered", "Notifications sent to streams.", broker.hub.delivered
         for name, value in broker.counts.items():
             yield name, f"{name.replace('_', ' ').capitalize()} since the start.", value

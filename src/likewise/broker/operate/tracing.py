@@ -1,6 +1,6 @@
-"""OpenTelemetry spans around storing, matching and sending, if the SDK is there; without it they cost nothing.
+"""OpenTelemetry spans for publishing, matching and delivery. Without the SDK they do nothing.
 
-Start the broker with `opentelemetry-instrument likewise serve`, which sets exporters up from the environment.
+Start the broker with `opentelemetry-instrument likewise serve`, which configures exporters from the environment.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _NOTHING: AbstractContextManager[None] = nullcontext()
 
 
 def span(name: str, **attributes: str | int | float) -> AbstractContextManager[Any]:
-    """A span with attributes, current while it lasts."""
+    """A context manager that records a span with attributes."""
     if tracer is None:
         return _NOTHING
-    found: AbstractContextManager[Any] = tracer.start_as_current_span(
+    context: AbstractContextManager[Any] = tracer.start_as_current_span(
         name, attributes={f"likewise.{key}": value for key, value in attributes.items()}
     )
-    return found
+    return context

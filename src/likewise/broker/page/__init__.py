@@ -1,4 +1,4 @@
-"""The page: see what events mean, and why each match happened. It needs the extra `page`."""
+"""The web page of a broker: events, matches and their explanations. It needs the extra `page`."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["INTERESTS", "Recordings", "add_page", "city_day", "has_page"]
 
 
 def has_page() -> bool:
-    """Whether what the page needs is installed."""
+    """Whether the packages that the page needs are installed."""
     return find_spec("nicegui") is not None
 
 
 def add_page(app: FastAPI, broker: Broker, *, recordings: Recordings | None = None) -> bool:
-    """Put the page into the broker's application, if it can be had; says whether."""
+    """Add the page to the broker's application; returns False if its packages are not installed."""
     if not has_page():
         return False
     from likewise.broker.page.mount import mount_page

@@ -1,4 +1,4 @@
-"""Working on the text of a subscription: errors for the caret, `~` on and off, another threshold, its address."""
+"""Edit the text of a subscription: show its errors, switch `~` on and off, change the threshold, build its link."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ EXAMPLES: Final = (
     ("What did not happen", "no-bus: not {type~ = bus arrival~} for 1 minute"),
     ("Same words only", "exact: {type = parking, free spaces > 0}"),
 )
-"""What a visitor may begin with."""
+"""Names and texts of the example subscriptions."""
 
 
 def problem(text: str) -> dict[str, Any] | None:
-    """What is wrong with a text, for the line below the editor; None if it can be read."""
+    """The error of a text, for the line below the editor; None if the text is valid."""
     if not text.strip():
-        return {"message": "Write what you look for, or take an example.", "hint": "", "line": "", "column": 1}
+        return {"message": "Write a subscription, or choose an example.", "hint": "", "line": "", "column": 1}
     try:
         parse_subscription(text)
     except LikewiseError as error:
-        return said(error)
+        return error_fields(error)
     return None
 
 
-def said(error: LikewiseError) -> dict[str, Any]:
-    """An error as the editor shows it; long lines are cut around the caret."""
+def error_fields(error: LikewiseError) -> dict[str, Any]:
+    """An error as the editor shows it; long lines are shortened around the caret."""
     if not isinstance(error, ParseError):
         return {"message": error.message, "hint": error.hint or "", "line": "", "column": 1}
     start = max(0, error.column - 40)
@@ -56,46 +56,47 @@ def said(error: LikewiseError) -> dict[str, Any]:
     }
 
 
-def is_about(subscription: Subscription) -> bool:
-    """Whether any word may be approximated."""
+def is_approximate(subscription: Subscription) -> bool:
+    """Whether any term has `~`."""
     return any(_approximations(subscription.body))
 
 
-def with_about(text: str, *, on: bool) -> str:
+def with_approximation(text: str, *, on: bool) -> str:
     """The text with `~` everywhere, or nowhere.
 
-    >>> with_about("p: {type~ = parking~, slots > 0}", on=False)
+    >>> with_approximation("p: {type~ = parking~, slots > 0}", on=False)
     'p: {type = parking, slots > 0}'
-    >>> with_about("p: {type = parking, slots > 0}", on=True)
+    >>> with_approximation("p: {type = parking, slots > 0}", on=True)
     'p: {type~ = parking~, slots~ > 0}'
     """
-    found = parse_subscription(text)
-    return format_subscription(replace(found, body=_changed(found.body, on)))
+    subscription = parse_subscription(text)
+    return format_subscription(replace(subscription, body=_changed(subscription.body, on)))
 
 
 def with_threshold(text: str, threshold: float | None) -> str:
-    """The text with another threshold.
+    """The text with a new threshold.
 
     >>> with_threshold("p: {type~ = parking~}", 0.6)
     'p: {type~ = parking~} threshold 0.6'
     """
-    found = parse_subscription(text)
-    return format_subscription(replace(found, options=replace(found.options, threshold=threshold)))
+    subscription = parse_subscription(text)
+    options = replace(subscription.options, threshold=threshold)
+    return format_subscription(replace(subscription, options=options))
 
 
 def without_threshold(options: Options) -> Options:
-    """The other options of a subscriber."""
+    """The options of a subscription without its threshold."""
     return replace(options, threshold=None)
 
 
 def address(**state: str | float | None) -> str:
-    """The playground with a state, to be shared.
+    """The URL of the playground with a state, for sharing.
 
     >>> address(q="{a = 1}", threshold=None)
     '/playground?q=%7Ba+%3D+1%7D'
     """
-    kept = {name: str(value) for name, value in state.items() if value not in (None, "")}
-    return f"/playground?{urlencode(kept)}" if kept else "/playground"
+    query = {name: str(value) for name, value in state.items() if value not in (None, "")}
+    return f"/playground?{urlencode(query)}" if query else "/playground"
 
 
 def _approximations(node: Any) -> list[bool]:
@@ -103,26 +104,26 @@ def _approximations(node: Any) -> list[bool]:
         return [node.attribute_approximate or node.value_approximate]
     if isinstance(node, Binding):
         return [node.approximate]
-    inner = [getattr(node, one.name) for one in fields(node)] if _is_part(node) else []
+    inner = [getattr(node, field.name) for field in fields(node)] if _is_part(node) else []
     parts = node if isinstance(node, tuple) else inner
-    return [found for part in parts for found in _approximations(part)]
+    return [approximate for part in parts for approximate in _approximations(part)]
 
 
 def _changed(node: T, on: bool) -> T:
-    """The same with all words approximate or none, however deep they are."""
+    """A copy of a syntax tree with all terms approximate, or none."""
     changed: Any = node
     if isinstance(node, Predicate):
-        about = on and node.operator in (Operator.EQ, Operator.NE) and isinstance(node.value, str)
-        changed = replace(node, attribute_approximate=on, value_approximate=about)
+        approximate = on and node.operator in (Operator.EQ, Operator.NE) and isinstance(node.value, str)
+        changed = replace(node, attribute_approximate=on, value_approximate=approximate)
     elif isinstance(node, Binding):
         changed = replace(node, approximate=on and node.operator is Operator.EQ)
     elif isinstance(node, tuple):
         changed = tuple(_changed(part, on) for part in node)
     elif _is_part(node):
         part: Any = node
-        changed = replace(part, **{one.name: _changed(getattr(part, one.name), on) for one in fields(part)})
-    found: T = changed
-    return found
+        changed = replace(part, **{field.name: _changed(getattr(part, field.name), on) for field in fields(part)})
+    result: T = changed
+    return result
 
 
 def _is_part(node: Any) -> bool:
@@ -132,10 +133,10 @@ def _is_part(node: Any) -> bool:
 __all__ = [
     "EXAMPLES",
     "address",
-    "is_about",
+    "error_fields",
+    "is_approximate",
     "problem",
-    "said",
-    "with_about",
+    "with_approximation",
     "with_threshold",
     "without_threshold",
 ]

@@ -1,4 +1,4 @@
-"""What all views share: the frame around them, small parts of the design, and errors said in words."""
+"""Parts shared by all views: header, tour, basic HTML elements and error messages."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ VIEWS: Final = (
 )
 _ROLE: Final = {"system": "admin"}
 TOUR: Final = (
-    ("now", "Everything that happens", "Events on the left, in the words of whoever sends them. On the right, what "
-     "they mean to somebody: a match says how likely it is, and why. Click one to see all of its reasons."),
-    ("playground", "Ask in your own words", "Write what you look for. ~ after a word means: also other words for it. "
-     "Drag the threshold and see at once what comes and what goes."),
-    ("why", "No match without a reason", "Every reason for and against, as bars that add up to the score. What "
-     "narrowly missed is there too, with what would have been enough."),
-    ("words", "The words of your stream", "Words that mean the same lie together. Words that nobody knows come with a "
-     "suggestion for the glossary: accept it, and it counts from then on."),
-    ("subscriptions", "Say what is right", "Thumbs up and down make every subscription better: “Tune” proposes a new "
-     "threshold and shows its effect before you take it."),
+    ("now", "Events and matches", "Events are on the left, in the words of their publishers. Matches are on the right, "
+     "each with its likelihood and the reason. Click a match to see the full explanation."),
+    ("playground", "Subscribe in your own words", "Write what you are looking for. ~ after a word also matches other "
+     "words with the same meaning. Move the threshold to see which events match."),
+    ("why", "Every match is explained", "The evidence for and against a match is shown as bars that add up to the "
+     "score. Near misses are shown too, with the score they would have needed."),
+    ("words", "The words of your events", "Words with the same meaning are close together on the map. For unknown "
+     "words you get suggestions: accept one to add it to the glossary."),
+    ("subscriptions", "Rate matches to improve them", "Rate matches with thumbs up and down. “Tune” then proposes a "
+     "better threshold and shows its effect before you apply it."),
 )  # fmt: skip
 
 
@@ -45,14 +45,14 @@ def design() -> str:
 
 
 def frame(visitor: Visitor, view: str, *, tour: int = 0) -> None:
-    """The head of a page: the six views, dark mode, signing out; and a step of the tour."""
+    """Build the header with links to the views, dark mode and sign-out, and a step of the tour."""
     ui.add_css(design())
     ui.colors(primary="#0b5fa5")
     dark = {"dark": True, "light": False}.get(visitor.cookies.get("likewise_look", ""))
     mode = ui.dark_mode(dark)
     ui.page_title(f"{next(name for key, _, name, _ in VIEWS if key == view)} · Likewise")
     with ui.header().classes("top"):
-        with ui.link(target="/").classes("brand").props('aria-label="Likewise, to Now"'):
+        with ui.link(target="/").classes("brand").props('aria-label="Likewise: go to Now"'):
             text("≈", tag="b")
             text("likewise", tag="span")
         with tag("nav", "views", 'aria-label="Views"'):
@@ -65,7 +65,7 @@ def frame(visitor: Visitor, view: str, *, tour: int = 0) -> None:
             with tag("a", "plain", f'href="{VIEWS[0][1]}?tour=1"'):
                 text("Tour", tag="span")
             look = button("◐", lambda: _toggle(mode), "plain")
-            look.props('aria-label="Dark or light" title="Dark or light"')
+            look.props('aria-label="Switch dark mode" title="Switch dark mode"')
             if not visitor.broker.settings.open:
                 with tag("form", "", 'method="post" action="/page/sign-out"'), tag("button", "plain", 'type="submit"'):
                     text("Sign out", tag="span")
@@ -81,16 +81,16 @@ def _toggle(mode: ui.dark_mode) -> None:
 
 def _tour(step: int) -> None:
     key, title, words = TOUR[step - 1]
-    here = next(target for view, target, _, _ in VIEWS if view == key)
+    current = next(target for view, target, _, _ in VIEWS if view == key)
     with tag("section", "tour", f'role="dialog" aria-label="Tour, step {step} of {len(TOUR)}"'):
         text(f"{step} of {len(TOUR)}", "small hint")
         text(title, tag="h2")
         text(words, tag="p")
         with tag("div", "row between"):
-            link("End the tour", here, "plain")
+            link("End the tour", current, "plain")
             if step < len(TOUR):
-                after = next(target for view, target, _, _ in VIEWS if view == TOUR[step][0])
-                link("Next", f"{after}?tour={step + 1}", "act").props("autofocus")
+                following = next(target for view, target, _, _ in VIEWS if view == TOUR[step][0])
+                link("Next", f"{following}?tour={step + 1}", "act").props("autofocus")
             else:
                 link("Done", "/", "act")
 
@@ -99,37 +99,37 @@ def _tour(step: int) -> None:
 
 
 def tag(name: str, classes: str = "", props: str = "") -> Element:
-    """An HTML element."""
-    made = ui.element(name)
+    """Create an HTML element."""
+    element = ui.element(name)
     if classes:
-        made.classes(classes)
+        element.classes(classes)
     if props:
-        made.props(props)
-    return made
+        element.props(props)
+    return element
 
 
 def card(heading: str, *, label: str = "") -> Element:
-    """A part of a view with a heading, known to screen readers by its label."""
-    made = tag("section", "card", f'aria-label="{label or heading}"')
-    with made:
+    """Create a section with a heading and a label for screen readers."""
+    element = tag("section", "card", f'aria-label="{label or heading}"')
+    with element:
         text(heading, tag="h2")
-    return made
+    return element
 
 
 def text(words: object, classes: str = "", *, tag: str = "div") -> TextElement:
-    """Text that is never read as HTML."""
-    made = TextElement(tag, str(words))
-    return made.classes(classes) if classes else made
+    """Create an element with text, which is never interpreted as HTML."""
+    element = TextElement(tag, str(words))
+    return element.classes(classes) if classes else element
 
 
 class TextElement(ui.element):
-    """An element of any kind with text inside."""
+    """An HTML element that contains text."""
 
     def __init__(self, kind: str, words: str) -> None:
         super().__init__(kind)
         self._text = words
 
-    def say(self, words: str) -> None:
+    def set_text(self, words: str) -> None:
         """Change the text."""
         if words != self._text:
             self._text = words
@@ -137,82 +137,82 @@ class TextElement(ui.element):
 
 
 def link(words: str, target: str, classes: str = "") -> Element:
-    """A link to another view."""
-    made = TextElement("a", words)
-    made._props["href"] = target
-    return made.classes(classes) if classes else made
+    """Create a link."""
+    element = TextElement("a", words)
+    element._props["href"] = target
+    return element.classes(classes) if classes else element
 
 
 def button(words: str, on_click: Callable[..., Any], classes: str = "act") -> TextElement:
-    """A button; errors of what it does are said."""
-    made = TextElement("button", words)
-    made.props('type="button"').classes(classes)
+    """Create a button; errors of its action are shown as messages."""
+    element = TextElement("button", words)
+    element.props('type="button"').classes(classes)
 
     async def clicked() -> None:
-        with saying():
-            found = on_click()
-            if isinstance(found, Awaitable):
-                await found
+        with errors_shown():
+            result = on_click()
+            if isinstance(result, Awaitable):
+                await result
 
-    made.on("click", clicked, [])
-    return made
+    element.on("click", clicked, [])
+    return element
 
 
-def on_value(made: Element, event: str, handler: Callable[[str], Any], *, pause: float = 0.0) -> None:
-    """Call with the text of an input or a choice when it changes; while somebody types, not before a pause."""
+def on_value(element: Element, event: str, handler: Callable[[str], Any], *, pause: float = 0.0) -> None:
+    """Call the handler with the value of an input when it changes; with `pause`, only after that many seconds."""
 
-    async def changed(said: Any) -> None:
-        with saying():
-            found = handler(str(said.args))
-            if isinstance(found, Awaitable):
-                await found
+    async def changed(arguments: Any) -> None:
+        with errors_shown():
+            result = handler(str(arguments.args))
+            if isinstance(result, Awaitable):
+                await result
 
     options: dict[str, Any] = {"throttle": pause, "leading_events": False} if pause else {}
-    made.on(event, changed, js_handler="(e) => emit(e.target.value)", **options)
+    element.on(event, changed, js_handler="(e) => emit(e.target.value)", **options)
 
 
 def score(value: float, *, matched: bool = True) -> Element:
-    """A score: its bar, its word and, on request, its number; the same everywhere."""
-    with tag("span", "score" if matched else "score no") as made:
-        made._props["title"] = percent(value)
+    """Show a score as a bar and a word, with the number as tooltip."""
+    with tag("span", "score" if matched else "score no") as element:
+        element._props["title"] = percent(value)
         with tag("span", "meter", 'aria-hidden="true"'):
             tag("i").style(f"width: {100 * max(0.0, min(1.0, value)):.0f}%")
         text(score_word(value), tag="span")
-    return made
+    return element
 
 
 def heading(title: str, intro: str) -> None:
-    """The title of a view and what it is for."""
+    """Show the title of a view and its introduction."""
     text(title, tag="h1")
     text(intro, "intro", tag="p")
 
 
-def empty(title: str, words: str) -> Element:
-    """What stands where nothing is yet: it says how to get something."""
-    with tag("div", "card"), tag("div", "empty") as made:
+def placeholder(title: str, words: str) -> Element:
+    """Show a message where there is no content yet, with a hint how to get some."""
+    with tag("div", "card"), tag("div", "empty") as element:
         text(title, tag="h2")
         text(words, "hint", tag="p")
-    return made
+    return element
 
 
-def tell(words: str, *, good: bool = True) -> None:
-    """A short message at the edge of the page."""
+def notify(words: str, *, good: bool = True) -> None:
+    """Show a short message at the bottom of the page."""
     ui.notify(words, color="primary" if good else "deep-orange-10", position="bottom", close_button="Close")
 
 
 @contextmanager
-def saying() -> Iterator[None]:
-    """Say an error that a person can do something about, in place of a traceback."""
+def errors_shown() -> Iterator[None]:
+    """Show a `LikewiseError` as a message on the page."""
     try:
         yield
     except LikewiseError as error:
-        tell(error.message + (f" – {error.hint}" if error.hint else ""), good=False)
+        notify(error.message + (f" – {error.hint}" if error.hint else ""), good=False)
 
 
 ElementT = TypeVar("ElementT", bound=Element)
 
 
-def named(made: ElementT, label: str) -> ElementT:
-    """An element with a name for screen readers."""
-    made._props["aria-label"] = label
-    return made
+def labelled(element: ElementT, label: str) -> ElementT:
+    """Set the label of an element for screen readers."""
+    element._props["aria-label"] = label
+    return element

@@ -1,4 +1,4 @@
-"""The broker's own glossary: accepted in the page, kept as a text file in its folder, used by all engines."""
+"""The glossary of a broker: edited on the page, stored as a text file in its folder, used by all engines."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from likewise.semantics import Glossary
 _lock = threading.Lock()
 
 
-class GlossaryBook:
-    """The entries of a broker's glossary, and suggestions that were rejected."""
+class GlossaryEditor:
+    """Reads and changes the glossary of a broker and the list of rejected suggestions."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
@@ -25,49 +25,49 @@ class GlossaryBook:
 
     @property
     def entries(self) -> dict[str, tuple[str, ...]]:
-        """Short forms and what they stand for."""
-        return dict(self._broker.maker.glossary.entries)
+        """Terms and their meanings."""
+        return dict(self._broker.engine_factory.glossary.entries)
 
     def rejected(self) -> set[str]:
-        """Suggestions that nobody wants to see again, as `word = meaning`."""
+        """Rejected suggestions, as `term = meaning`."""
         return set(_lines(self._rejected))
 
     def accept(self, access: Access, term: str, meaning: str) -> None:
-        """A word stands for another from now on, in all engines."""
+        """Add a meaning of a term, in all engines."""
         _check(access)
-        short, meant = normalise(term), normalise(meaning)
-        if not short or not meant or short == meant:
-            raise BuildError("a word stands for other words", hint="write its meaning in full")
-        if any(sign in short + meant for sign in "=;#"):
-            raise BuildError("a glossary has words only", hint="leave out = ; and #")
-        others = tuple(one for one in self.entries.get(short, ()) if one != meant)
-        self._keep(self.entries | {short: (meant, *others)})
+        short, full = normalise(term), normalise(meaning)
+        if not short or not full or short == full:
+            raise BuildError("a glossary entry needs a word and a different meaning", hint="fill in both fields")
+        if any(sign in short + full for sign in "=;#"):
+            raise BuildError("a glossary entry cannot contain = ; or #", hint="remove these characters")
+        others = tuple(other for other in self.entries.get(short, ()) if other != full)
+        self._store(self.entries | {short: (full, *others)})
 
-    def forget(self, access: Access, term: str) -> None:
-        """A word stands for itself again."""
+    def remove(self, access: Access, term: str) -> None:
+        """Remove a term from the glossary."""
         _check(access)
-        self._keep({short: meant for short, meant in self.entries.items() if short != term})
+        self._store({short: meanings for short, meanings in self.entries.items() if short != term})
 
     def reject(self, access: Access, term: str, meaning: str) -> None:
-        """Never suggest this again."""
+        """Reject a suggestion, so that it is not shown again."""
         _check(access)
         with _lock:
             lines = [*_lines(self._rejected), " ".join(f"{term} = {meaning}".split())]
             write_whole(self._rejected, "\n".join(dict.fromkeys(lines)) + "\n")
 
-    def _keep(self, entries: dict[str, tuple[str, ...]]) -> None:
-        lines = [f"{short} = {'; '.join(meant)}" for short, meant in sorted(entries.items())]
-        made = Glossary.from_text("\n".join(lines))
+    def _store(self, entries: dict[str, tuple[str, ...]]) -> None:
+        lines = [f"{short} = {'; '.join(meanings)}" for short, meanings in sorted(entries.items())]
+        glossary = Glossary.from_text("\n".join(lines))
         with _lock:
-            write_whole(self._broker.maker.glossary_file, "\n".join(lines) + "\n")
-            self._broker.maker.glossary = made
-            self._broker.host.remake()
+            write_whole(self._broker.engine_factory.glossary_file, "\n".join(lines) + "\n")
+            self._broker.engine_factory.glossary = glossary
+            self._broker.host.rebuild_engines()
 
 
 def _check(access: Access) -> None:
     access.require("admin")
     if access.scope != ANY:
-        raise AccessError("the glossary serves all namespaces, and this token is for one", known=True)
+        raise AccessError("the glossary applies to all namespaces, but this token is for one", authenticated=True)
 
 
 def _lines(path: Path) -> list[str]:

@@ -1,4 +1,4 @@
-"""Thumbs up and down: kept as labels, with the event, so that they outlive the log."""
+"""Relevance labels from thumbs up and down, stored with their events so that they outlive the log."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from likewise.events import Event, decode_line, encode_line
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Whether an event was right for a subscription."""
+    """Whether an event is relevant for a subscription, as a user rated it."""
 
     subscription: str
     event: Event
@@ -25,17 +25,19 @@ class Judgement:
 
 
 async def judge(broker: Broker, access: Access, cursor: int, *, right: bool) -> None:
-    """Keep what a person says of a notification; the last word counts."""
+    """Store a user's rating of a match; a later rating replaces an earlier one."""
     notice = await broker.read(broker.history.notice, access.namespace, cursor)
     if notice.kind != "match":
-        raise BuildError("only single events can be judged", hint="patterns have no score of their own to tune")
+        raise BuildError(
+            "only matches of single events can be rated", hint="rate the matches of the pattern's members instead"
+        )
     body = msgspec.json.decode(notice.body)
     event = decode_line(msgspec.json.encode(body["events"][0]))
     await judge_event(broker, access, notice.subscription, event, right=right)
 
 
 async def judge_event(broker: Broker, access: Access, subscription: str, event: Event, *, right: bool) -> None:
-    """Keep what a person says of an event and a subscription, also where it was not found."""
+    """Store a user's rating of an event for a subscription, whether it matched or not."""
     table = schema.labels
     row = {
         "namespace": access.namespace,
@@ -53,15 +55,15 @@ async def judge_event(broker: Broker, access: Access, subscription: str, event: 
         & (columns.event == event.id[:255])
     )
 
-    def keep(connection: Connection) -> None:
+    def store(connection: Connection) -> None:
         connection.execute(table.delete().where(here))
         connection.execute(table.insert(), row)
 
-    await broker.write(keep)
+    await broker.write(store)
 
 
 def judgements(broker: Broker, namespace: str, subscription: str | None = None) -> list[Judgement]:
-    """What was said so far, of one subscription or of all."""
+    """The stored ratings of one subscription, or of all."""
     table = schema.labels
     query = select(table).where(table.c.namespace == namespace).order_by(table.c.time)
     if subscription is not None:
@@ -71,9 +73,9 @@ def judgements(broker: Broker, namespace: str, subscription: str | None = None) 
     return [Judgement(row.subscription, decode_line(bytes(row.body)), bool(row.relevant)) for row in rows]
 
 
-def as_table(found: list[Judgement]) -> str:
-    """Labels as `likewise tune` reads them: subscription, event and 1 or 0, with tabs."""
-    rows = [f"{_cell(one.subscription)}\t{_cell(one.event.id)}\t{int(one.right)}" for one in found]
+def as_table(labels: list[Judgement]) -> str:
+    """Labels as tab-separated values for `likewise tune`: subscription, event, and 1 or 0."""
+    rows = [f"{_cell(label.subscription)}\t{_cell(label.event.id)}\t{int(label.right)}" for label in labels]
     return "\n".join(["subscription\tevent\trelevant", *rows]) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""The page on the broker's own port: six views, sign-in, and rules for browsers."""
+"""Mount the page on the broker's port: six views, sign-in and the content security policy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from likewise.broker.http.problems import answer, document
+from likewise.broker.http.problems import problem_document, problem_response
 from likewise.broker.page.city import CityFeed, Recordings
 from likewise.broker.page.frame import design, frame, tag, text
 from likewise.broker.page.session import Visitor, sign_in, sign_out
@@ -35,45 +35,45 @@ POLICY: Final = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data:; font-src 'self' data:; connect-src 'self'; frame-ancestors 'none'; form-action 'self'"
 )
-"""Everything comes from this broker; NiceGUI compiles its templates in the browser."""
+"""Load everything from this broker; NiceGUI compiles its templates in the browser, hence `unsafe-eval`."""
 View: TypeAlias = Callable[[Visitor, dict[str, str]], Awaitable[None]]
 _ICON: Final = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#0b5fa5"/>'
     '<path d="M6 13c4-5 8 4 12 0 3-3 5-2 8 0M6 21c4-5 8 4 12 0 3-3 5-2 8 0" stroke="#fff" stroke-width="2.6" '
     'fill="none" stroke-linecap="round"/></svg>'
 )
-_NO_PAGE: Final = """<!doctype html><html lang="en"><head><title>Likewise: no such page</title>
+_NOT_FOUND: Final = """<!doctype html><html lang="en"><head><title>Likewise: page not found</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"><style>:root { color-scheme: light dark }
 body { font: 1rem/1.6 sans-serif; max-width: 34rem; margin: 20vh auto; padding: 0 1rem }</style></head>
-<body><main><h1>There is no such page</h1><p><a href="/">Go to the page of this broker</a></p></main></body></html>"""
+<body><main><h1>Page not found</h1><p><a href="/">Go to the start page of this broker</a></p></main></body></html>"""
 
 
 class PageRules:
-    """Adds the page's content policy to what it serves."""
+    """ASGI middleware that adds the content security policy to the page's responses."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def ruled(message: Message) -> None:
+        async def send_with_policy(message: Message) -> None:
             if message["type"] == "http.response.start":
                 MutableHeaders(scope=message).setdefault("Content-Security-Policy", POLICY)
             await send(message)
 
-        await self._app(scope, receive, ruled)
+        await self._app(scope, receive, send_with_policy)
 
 
 def mount_page(app: FastAPI, broker: Broker, *, recordings: Recordings | None = None) -> None:
-    """Put the page into the broker's application; once in a process."""
+    """Add the page to the broker's application; call this once per process."""
     watches, feed = Watches(broker), CityFeed(broker, recordings=recordings)
     _forms(app, broker)
     _views(broker, watches, feed)
     pages.add_middleware(PageRules)
     pages.add_exception_handler(404, _missing)
     pages.on_exception(_failed)
-    logging.getLogger("nicegui").setLevel(logging.CRITICAL)  # what it would say is said in our own way
+    logging.getLogger("nicegui").setLevel(logging.CRITICAL)  # `_failed` logs these errors
 
-    async def ended() -> None:
+    async def stop() -> None:
         watches.stop()
         feed.stop()
 
@@ -89,44 +89,45 @@ def mount_page(app: FastAPI, broker: Broker, *, recordings: Recordings | None = 
         tailwind=False,
         show_welcome_message=False,
     )
-    _around(app, begin=lambda: _begin(broker, feed), end=ended)
+    _extend_lifespan(app, start=lambda: _start(broker, feed), stop=stop)
 
 
 def _failed(error: Exception) -> None:
-    """Log what broke; that a browser left before its answer was there is no failure."""
+    """Log an error, except that of a browser that left before the response was sent."""
     if not (isinstance(error, RuntimeError) and "deleted" in str(error)):
         logs.error("the page failed", exc_info=error)
 
 
 async def _missing(request: Request, _: Exception) -> Response:
-    """No page here: a browser is shown the way back, other clients get a problem document like everywhere else."""
+    """Not found: an HTML page for browsers, a problem document for other clients."""
     if "text/html" in request.headers.get("accept", ""):
-        return HTMLResponse(_NO_PAGE, 404)
-    where = request.url.path
-    told = document(404, "not-found", "There is no such thing", f"nothing is at {where}")
-    return answer(told | {"hint": "/openapi.json lists what there is"})
+        return HTMLResponse(_NOT_FOUND, 404)
+    problem = problem_document(404, "not-found", "Not found", f"there is nothing at {request.url.path}")
+    return problem_response(problem | {"hint": "/openapi.json lists all paths"})
 
 
-async def _begin(broker: Broker, feed: CityFeed) -> None:
+async def _start(broker: Broker, feed: CityFeed) -> None:
     if broker.settings.demo:
         feed.start(DEFAULT_NAMESPACE)
 
 
-def _around(app: FastAPI, *, begin: Callable[[], Awaitable[None]], end: Callable[[], Awaitable[None]]) -> None:
-    """Do something when the broker has started and before it stops."""
+def _extend_lifespan(
+    app: FastAPI, *, start: Callable[[], Awaitable[None]], stop: Callable[[], Awaitable[None]]
+) -> None:
+    """Call `start` after the broker has started, and `stop` before it stops."""
     inner = app.router.lifespan_context
 
-    def lifespan(given: FastAPI) -> Any:
+    def lifespan(application: FastAPI) -> Any:
         @contextlib.asynccontextmanager
-        async def around() -> Any:
-            async with inner(given) as state:
-                await begin()
+        async def extended() -> Any:
+            async with inner(application) as state:
+                await start()
                 try:
                     yield state
                 finally:
-                    await end()
+                    await stop()
 
-        return around()
+        return extended()
 
     app.router.lifespan_context = lifespan
 
@@ -161,7 +162,7 @@ def _views(broker: Broker, watches: Watches, feed: CityFeed) -> None:
         await system_view(visitor, await watches.of(visitor.access().namespace))
 
     def add(path: str, name: str, view: View) -> None:
-        async def shown(request: Request) -> None:
+        async def show(request: Request) -> None:
             visitor = Visitor(broker, dict(request.cookies))
             if not visitor.is_known:
                 _sign_in(wrong=False)
@@ -173,7 +174,7 @@ def _views(broker: Broker, watches: Watches, feed: CityFeed) -> None:
             except LikewiseError as error:
                 _refused(error)
 
-        ui.page(path, title="Likewise", response_timeout=60)(shown)
+        ui.page(path, title="Likewise", response_timeout=60)(show)
 
     add("/", "now", now)
     add("/playground", "playground", playground)
@@ -189,7 +190,7 @@ def _views(broker: Broker, watches: Watches, feed: CityFeed) -> None:
 
 def _refused(error: LikewiseError) -> None:
     with tag("div", "card"), tag("div", "empty"):
-        text("Not with this token", tag="h1")
+        text("This token does not allow it", tag="h1")
         text(error.message, tag="p")
         text(error.hint or "", "hint", tag="p")
 
@@ -199,7 +200,11 @@ def _sign_in(*, wrong: bool) -> None:
     ui.dark_mode(None)
     with tag("div", "sign-in card"):
         text("Sign in to Likewise", tag="h1")
-        text("With a token of this broker. The administrator's is in its folder, in admin.token.", "hint", tag="p")
+        text(
+            "Use a token of this broker. The administrator's token is in the file admin.token in the broker's folder.",
+            "hint",
+            tag="p",
+        )
         with tag("form", "", 'method="post" action="/page/sign-in"'):
             with tag("label", "field"):
                 text("Token", tag="span")

@@ -1,4 +1,4 @@
-"""Who looks at the page: a token in a cookie that scripts cannot read, checked again with every action."""
+"""Sessions of the page: the token is in a cookie that scripts cannot read, and is checked at every action."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ _LONGEST: Final = 4096
 
 @dataclass(frozen=True)
 class Visitor:
-    """Somebody at the page: the cookies of the browser, and what they allow right now."""
+    """A visitor of the page, identified by the cookies of the browser."""
 
     broker: Broker
     cookies: Mapping[str, str]
 
     def access(self, role: str = "subscribe") -> Access:
-        """What this visitor may do; a token that was revoked meanwhile is refused."""
+        """The current access of this visitor; raises `AccessError` without the role, or if the token was revoked."""
         text = self.cookies.get(TOKEN)
         if text:
-            found = self.broker.keyring.authenticate(text)
+            access = self.broker.keyring.authenticate(text)
         elif self.broker.settings.open:
-            found = OPEN
+            access = OPEN
         else:
-            raise AccessError("sign in first", hint="with a token of this broker")
-        wanted = self.cookies.get(NAMESPACE) if found.scope == "*" else None
-        chosen = access_in(found, wanted or None)
-        chosen.require(role)
-        return chosen
+            raise AccessError("sign in first", hint="use a token of this broker")
+        wanted = self.cookies.get(NAMESPACE) if access.scope == "*" else None
+        access = access_in(access, wanted or None)
+        access.require(role)
+        return access
 
     def may(self, role: str) -> bool:
         """Whether this visitor has a role."""
@@ -51,14 +51,14 @@ class Visitor:
 
     @property
     def is_known(self) -> bool:
-        """Whether this visitor is signed in, in whatever role."""
+        """Whether this visitor is signed in, with any role."""
         return any(self.may(role) for role in ("subscribe", "publish"))
 
 
 def same_site(request: Request) -> bool:
     """Whether a form was sent by a page of this broker.
 
-    Pages send no referrer, and so browsers call the origin of their forms null; they say in another header.
+    The pages send no referrer, so browsers send `Origin: null` with their forms; `Sec-Fetch-Site` is checked first.
     """
     if (site := request.headers.get("sec-fetch-site")) is not None:
         return site == "same-origin"
@@ -67,27 +67,27 @@ def same_site(request: Request) -> bool:
 
 
 async def sign_in(request: Request, broker: Broker) -> Response:
-    """Take a token from the form and keep it in a cookie."""
+    """Sign in: check the token of the form and store it in a cookie."""
     body = await request.body()
     fields = parse_qs(body[:_LONGEST].decode("utf-8", "replace"))
     text = fields.get("token", [""])[0].strip()
     try:
         if not same_site(request):
-            raise AccessError("the form is not of this page")
+            raise AccessError("the form was sent by another site")
         broker.keyring.authenticate(text)
     except AccessError:
         return RedirectResponse("/sign-in?wrong=1", 303)
-    answer = RedirectResponse("/", 303)
-    answer.set_cookie(
+    response = RedirectResponse("/", 303)
+    response.set_cookie(
         TOKEN, text, httponly=True, samesite="strict", secure=request.url.scheme == "https", max_age=30 * 86_400
     )
-    return answer
+    return response
 
 
 async def sign_out(request: Request) -> Response:
-    """Forget the token."""
-    answer = RedirectResponse("/sign-in", 303)
+    """Sign out: delete the cookies."""
+    response = RedirectResponse("/sign-in", 303)
     if same_site(request):
-        answer.delete_cookie(TOKEN)
-        answer.delete_cookie(NAMESPACE)
-    return answer
+        response.delete_cookie(TOKEN)
+        response.delete_cookie(NAMESPACE)
+    return response

@@ -1,4 +1,4 @@
-"""Tuning by labels: the threshold that fits what people said, and its effect before it is taken."""
+"""Tune a threshold with relevance labels, and show its effect before it is applied."""
 
 from __future__ import annotations
 
@@ -8,112 +8,115 @@ from math import floor
 
 from likewise.broker.page.editing import with_threshold, without_threshold
 from likewise.broker.page.labels import Judgement, judgements
-from likewise.broker.page.trying import recent, try_text
+from likewise.broker.page.phrases import counted
+from likewise.broker.page.preview import preview_text, recent_events
 from likewise.broker.service import Broker
 from likewise.errors import BuildError
 from likewise.language import Profile, parse_subscription
 
 LEAST = 3
-"""Labels without which nothing is proposed."""
+"""Minimum number of labels for a proposal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """How a threshold does on labels."""
+    """The quality of a threshold on labels."""
 
     threshold: float
     found: int
-    """Right ones that it finds."""
+    """Relevant events that match."""
     wrong: int
-    """Wrong ones that it finds."""
+    """Irrelevant events that match."""
     missed: int
-    """Right ones that it leaves out."""
+    """Relevant events that do not match."""
 
     @property
     def f1(self) -> float:
         """The harmonic mean of precision and recall."""
-        whole = 2 * self.found + self.wrong + self.missed
-        return 2 * self.found / whole if whole else 0.0
+        total = 2 * self.found + self.wrong + self.missed
+        return 2 * self.found / total if total else 0.0
 
     def words(self) -> str:
-        """In words, without the threshold.
+        """The quality in words, without the threshold.
 
         >>> Fit(0.5, 8, 1, 2).words()
-        'finds 8 of 10 right ones and 1 wrong one'
+        'finds 8 of 10 right events and 1 wrong event'
         """
         right = self.found + self.missed
-        wrong = "no wrong one" if not self.wrong else f"{self.wrong} wrong one{'s' if self.wrong > 1 else ''}"
-        return f"finds {self.found} of {right} right one{'s' if right != 1 else ''} and {wrong}"
+        wrong = counted(self.wrong, "wrong event") if self.wrong else "no wrong event"
+        return f"finds {self.found} of {counted(right, 'right event')} and {wrong}"
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """Another threshold for a subscription, and what it would change."""
+    """A proposed threshold for a subscription, and its effect."""
 
     name: str
     labels: int
-    now: Fit
-    then: Fit
+    current: Fit
+    proposed: Fit
     text: str
-    """The subscription with the threshold of `then`."""
+    """The subscription with the proposed threshold."""
     hour: tuple[int, int]
-    """Matches in the last hour, now and then."""
+    """Number of matches in the last hour, with the current and with the proposed threshold."""
 
     @property
     def is_better(self) -> bool:
-        """Whether it is worth a change."""
-        return self.then.f1 > self.now.f1 + 1e-9
+        """Whether the proposed threshold has a better F1."""
+        return self.proposed.f1 > self.current.f1 + 1e-9
 
 
 def propose(broker: Broker, namespace: str, name: str) -> Proposal:
-    """The threshold of the best F1 on the labels; of equally good ones the nearest to the present one."""
-    entry, said = broker.history.entry(namespace, name), judgements(broker, namespace, name)
+    """Propose the threshold with the best F1 on the labels; on a tie, the one closest to the current threshold."""
+    entry, labels = broker.history.entry(namespace, name), judgements(broker, namespace, name)
     subscription = parse_subscription(entry.text)
     if not isinstance(subscription.body, Profile):
-        raise BuildError("patterns have no score of their own to tune", hint="tune the subscriptions they stand on")
-    if len(said) < LEAST or not any(one.right for one in said):
         raise BuildError(
-            f"{name} has {len(said)} labels; {LEAST} are needed, one of them right",
-            hint="use the thumbs on Now and on Why",
+            "a pattern has no threshold to tune", hint="tune a subscription for one of its members instead"
+        )
+    if len(labels) < LEAST or not any(label.right for label in labels):
+        raise BuildError(
+            f"{name} has {counted(len(labels), 'label')}; tuning needs {LEAST}, at least one of them right",
+            hint="rate matches with the thumbs on Now, or with Yes and No on Why",
         )
     matcher = broker.host.tenant(namespace).engine.matcher
-    scores = _scores(broker, namespace, entry.text, said)
-    present = float(matcher.settings(subscription.body, subscription.options).threshold)
-    best = best_fit(scores, present)
+    scores = _scores(broker, namespace, entry.text, labels)
+    current = float(matcher.settings(subscription.body, subscription.options).threshold)
+    best = best_fit(scores, current)
     text = with_threshold(entry.text, best.threshold)
-    tried = try_text(broker, namespace, entry.text, recent(broker, namespace, 60.0))
-    hour = tuple(sum(one.count for one in tried.at(limit)[0]) for limit in (present, best.threshold))
-    return Proposal(name, len(said), fit(scores, present), best, text, (hour[0], hour[1]))
+    preview = preview_text(broker, namespace, entry.text, recent_events(broker, namespace, 60.0))
+    hour = tuple(sum(group.count for group in preview.at(limit)[0]) for limit in (current, best.threshold))
+    return Proposal(name, len(labels), fit(scores, current), best, text, (hour[0], hour[1]))
 
 
-def _scores(broker: Broker, namespace: str, text: str, said: Sequence[Judgement]) -> list[tuple[float, bool]]:
+def _scores(broker: Broker, namespace: str, text: str, labels: Sequence[Judgement]) -> list[tuple[float, bool]]:
     subscription = parse_subscription(text)
     assert isinstance(subscription.body, Profile)
     matcher = broker.host.tenant(namespace).engine.matcher
     options = without_threshold(subscription.options)
-    ranked = matcher.rank(subscription.body, [one.event for one in said], options=options)
-    reached = {id(match.event): float(match.score) for match in ranked}
-    return [(reached.get(id(one.event), 0.0), one.right) for one in said]
+    ranked = matcher.rank(subscription.body, [label.event for label in labels], options=options)
+    by_event = {id(match.event): float(match.score) for match in ranked}
+    return [(by_event.get(id(label.event), 0.0), label.right) for label in labels]
 
 
 def fit(scores: Sequence[tuple[float, bool]], threshold: float) -> Fit:
-    """How a threshold does on scores with their truth.
+    """The quality of a threshold on scores with their labels.
 
     >>> fit([(0.9, True), (0.6, False), (0.4, True)], 0.5)
     Fit(threshold=0.5, found=1, wrong=1, missed=1)
     """
-    taken = [right for score, right in scores if score >= threshold - 1e-6]
-    right = sum(truth for _, truth in scores)
-    return Fit(threshold, sum(taken), len(taken) - sum(taken), right - sum(taken))
+    matching = [right for score, right in scores if score >= threshold - 1e-6]
+    found, right = sum(matching), sum(label for _, label in scores)
+    return Fit(threshold, found, len(matching) - found, right - found)
 
 
-def best_fit(scores: Sequence[tuple[float, bool]], present: float) -> Fit:
-    """The best threshold: halfway between the scores that it parts, or the present one if none is better.
+def best_fit(scores: Sequence[tuple[float, bool]], current: float) -> Fit:
+    """The best threshold: halfway between two scores, or the current one if none is better.
 
     >>> best_fit([(0.9, True), (0.6, False), (0.4, False)], 0.5).threshold
     0.75
     """
-    places = sorted({score for score, _ in scores if score > 0})
-    between = [(low + high) / 2 for low, high in zip([0.0, *places], places, strict=False)]
-    tried = [fit(scores, present), *(fit(scores, max(0.01, floor(place * 1e4) / 1e4)) for place in between)]
-    return max(tried, key=lambda one: (round(one.f1, 9), -abs(one.threshold - present)))
+    values = sorted({score for score, _ in scores if score > 0})
+    between = [(low + high) / 2 for low, high in zip([0.0, *values], values, strict=False)]
+    fits = [fit(scores, current), *(fit(scores, max(0.01, floor(middle * 1e4) / 1e4)) for middle in between)]
+    return max(fits, key=lambda candidate: (round(candidate.f1, 9), -abs(candidate.threshold - current)))

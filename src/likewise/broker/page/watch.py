@@ -1,4 +1,4 @@
-"""What the page sees of a namespace: the last events and notifications, rates, words; one for all who look."""
+"""The live state of a namespace, shared by all visitors: recent events and notifications, rates and words."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import structlog
 
 from likewise.broker.auth import Access
 from likewise.broker.engines.host import subscription_of
-from likewise.broker.page.phrases import clock, pairs_of, told_plainly
-from likewise.broker.page.unusual import Oddities
+from likewise.broker.page.anomalies import AnomalyDetector
+from likewise.broker.page.phrases import pairs_of, plain_summary, time_of_day
 from likewise.broker.service import Broker
 from likewise.broker.store.history import HistoryQuery
 from likewise.broker.store.records import LogRecord, Notice
@@ -24,37 +24,39 @@ from likewise.events import Event, decode_line
 from likewise.language import Profile
 
 KEPT: Final = 2_000
-"""Events and notifications in memory."""
+"""Maximum number of events and of notifications in memory."""
 BUCKET: Final = 5.0
+"""Seconds per bucket of a rate."""
 BUCKETS: Final = 60
-_VERDICTS: Final = 4_000
+_REASONS: Final = 4_000
+"""Maximum number of cached reasons."""
 _EXPLAINED: Final = 12
-"""Verdicts that are worked out at a time; at a high rate the others have their score only."""
+"""Reasons computed per refresh; at a high rate, other matches are shown without a reason."""
 _ATTRIBUTES: Final = 400
 _VALUES: Final = 60
 logs = structlog.get_logger("likewise.page")
 
 
-class Tally:
-    """How many came in each of the last buckets of time."""
+class RateCounter:
+    """Counts items in time buckets."""
 
     def __init__(self) -> None:
         self._counts: deque[int] = deque([0] * BUCKETS, maxlen=BUCKETS)
         self._bucket = 0
 
     def add(self, count: int, moment: float) -> None:
-        """Count some at a moment (seconds)."""
+        """Count items that arrived at a time in seconds."""
         self._forward(moment)
         self._counts[-1] += count
 
-    def shape(self, moment: float) -> list[int]:
-        """The counts, oldest first."""
+    def counts(self, moment: float) -> list[int]:
+        """The counts of all buckets, oldest first."""
         self._forward(moment)
         return list(self._counts)
 
     def last_minute(self, moment: float) -> int:
-        """How many came in the last minute."""
-        return sum(self.shape(moment)[-round(60 / BUCKET) :])
+        """The number of items in the last minute."""
+        return sum(self.counts(moment)[-round(60 / BUCKET) :])
 
     def _forward(self, moment: float) -> None:
         bucket = int(moment // BUCKET)
@@ -63,24 +65,24 @@ class Tally:
 
 
 class StreamWords:
-    """Attributes, and the text values of each, with how often they were said; the rarest are forgotten."""
+    """Counts of attributes and their text values; the rarest are dropped."""
 
     def __init__(self) -> None:
         self.attributes: Counter[str] = Counter()
         self.values: dict[str, Counter[str]] = {}
 
     def add(self, event: Event) -> None:
-        """Take the words of an event."""
+        """Count the words of an event."""
         for name, value in event.tuples:
             self.attributes[name] += 1
             if isinstance(value, str) and len(value) <= 60:
-                said = self.values.setdefault(name, Counter())
-                said[value] += 1
-                if len(said) > 2 * _VALUES:
-                    self.values[name] = Counter(dict(said.most_common(_VALUES)))
+                values = self.values.setdefault(name, Counter())
+                values[value] += 1
+                if len(values) > 2 * _VALUES:
+                    self.values[name] = Counter(dict(values.most_common(_VALUES)))
         if len(self.attributes) > 2 * _ATTRIBUTES:
             self.attributes = Counter(dict(self.attributes.most_common(_ATTRIBUTES)))
-            self.values = {name: said for name, said in self.values.items() if name in self.attributes}
+            self.values = {name: values for name, values in self.values.items() if name in self.attributes}
 
     def common_attributes(self, most: int = 200) -> list[str]:
         """The attributes, most frequent first."""
@@ -88,33 +90,33 @@ class StreamWords:
 
     def common_values(self, most: int = 40) -> dict[str, list[str]]:
         """The values of each attribute, most frequent first."""
-        return {name: [value for value, _ in said.most_common(most)] for name, said in self.values.items()}
+        return {name: [value for value, _ in values.most_common(most)] for name, values in self.values.items()}
 
     def terms(self, most: int = 300) -> list[tuple[str, int]]:
         """Attributes and values together, most frequent first."""
-        found: Counter[str] = Counter(self.attributes)
-        for said in self.values.values():
-            found.update(said)
-        return found.most_common(most)
+        terms: Counter[str] = Counter(self.attributes)
+        for values in self.values.values():
+            terms.update(values)
+        return terms.most_common(most)
 
 
 class StreamWatch:
-    """Reads along in a namespace as long as the broker runs."""
+    """Follows the events and notifications of a namespace while the broker runs."""
 
     def __init__(self, broker: Broker, namespace: str) -> None:
         self._broker, self.namespace = broker, namespace
         self._access = Access("page", namespace, frozenset({"subscribe"}))
         self.events: deque[dict[str, Any]] = deque(maxlen=KEPT)
         self.notices: deque[dict[str, Any]] = deque(maxlen=KEPT)
-        self.event_rate, self.notice_rate = Tally(), Tally()
-        self.by_subscription: dict[str, Tally] = {}
+        self.event_rate, self.notice_rate = RateCounter(), RateCounter()
+        self.by_subscription: dict[str, RateCounter] = {}
         self.words = StreamWords()
-        self.odd = Oddities()
-        self._verdicts: OrderedDict[tuple[Any, ...], str] = OrderedDict()
+        self.anomalies = AnomalyDetector()
+        self._reasons: OrderedDict[tuple[Any, ...], str] = OrderedDict()
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
-        """Take the last of the history, then all that comes."""
+        """Load the recent history, then follow the streams."""
         broker, newest = self._broker, HistoryQuery(before=0, limit=500)
         events = await broker.read(broker.history.events, self.namespace, newest)
         notices = await broker.read(broker.history.notices, self.namespace, newest)
@@ -135,7 +137,7 @@ class StreamWatch:
                         for item in items:
                             take(item)
             except LikewiseError as error:
-                logs.warning("the page lost its stream", reason=error.message)
+                logs.warning("the page stopped following a stream", reason=error.message)
 
         self._tasks.append(asyncio.create_task(run()))
 
@@ -144,82 +146,84 @@ class StreamWatch:
         for task in self._tasks:
             task.cancel()
 
-    # what comes
+    # incoming
 
     def _take_event(self, record: LogRecord) -> None:
         event, moment = record.to_event(), record.received / 1e6
         self.words.add(event)
-        self.odd.add(event, moment)
+        self.anomalies.add(event, moment)
         self.event_rate.add(1, moment)
-        row = {"key": record.position, "id": event.id, "when": clock(record.received), "pairs": pairs_of(event)}
-        self.events.append(row | {"text": _searched(event)})
+        row = {"key": record.position, "id": event.id, "when": time_of_day(record.received), "pairs": pairs_of(event)}
+        self.events.append(row | {"text": _search_text(event)})
 
     def _take_notice(self, notice: Notice) -> None:
         body: dict[str, Any] = msgspec.json.decode(notice.body)
-        events = [decode_line(msgspec.json.encode(one)) for one in body["events"]]
+        events = [decode_line(msgspec.json.encode(event)) for event in body["events"]]
         moment = time.time() if notice.time is None else notice.time / 1e6
         self.notice_rate.add(1, moment)
-        self.by_subscription.setdefault(notice.subscription, Tally()).add(1, moment)
+        self.by_subscription.setdefault(notice.subscription, RateCounter()).add(1, moment)
         self.notices.append(
             {
                 "key": notice.cursor,
                 "name": notice.subscription,
                 "kind": notice.kind,
                 "score": notice.score,
-                "when": clock(notice.time),
+                "when": time_of_day(notice.time),
                 "time": notice.time,
                 "event": events[-1].id if events else "",
                 "roles": body.get("roles"),
                 "events": events,
-                "text": f"{notice.subscription} {' '.join(map(_searched, events))}".lower(),
+                "text": f"{notice.subscription} {' '.join(map(_search_text, events))}".lower(),
             }
         )
 
-    # what is asked
+    # for the views
 
     def last_events(self, *, after: int = 0, limit: int = 80, words: str = "") -> list[dict[str, Any]]:
-        """The newest events beyond a position that have all the words, newest first."""
+        """The newest events after a position that contain all the words, newest first."""
         return _newest(self.events, after, limit, words)
 
     def last_notices(self, *, after: int = 0, limit: int = 40, words: str = "") -> list[dict[str, Any]]:
-        """The newest notifications beyond a cursor, newest first."""
+        """The newest notifications after a cursor that contain all the words, newest first."""
         return _newest(self.notices, after, limit, words)
 
-    def told(self, rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Notifications with their verdict in words; may be called in another thread."""
-        out, left = [], _EXPLAINED
+    def with_reasons(self, rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Add the reason in words to notifications; may be called in another thread."""
+        explained, left = [], _EXPLAINED
         for row in rows:
             key = (row["name"], *((name, str(value)) for event in row["events"] for name, value in event.tuples))
-            if key not in self._verdicts and left > 0:
+            if key not in self._reasons and left > 0:
                 left -= 1
-                self._verdicts[key] = self._verdict(row)
-                while len(self._verdicts) > _VERDICTS:
-                    self._verdicts.popitem(last=False)
-            out.append(row | {"verdict": self._verdicts.get(key, "")})
-        return out
+                self._reasons[key] = self._reason(row)
+                while len(self._reasons) > _REASONS:
+                    self._reasons.popitem(last=False)
+            explained.append(row | {"reason": self._reasons.get(key, "")})
+        return explained
 
-    def _verdict(self, row: dict[str, Any]) -> str:
+    def _reason(self, row: dict[str, Any]) -> str:
         if row["kind"] == "detection":
             return ", then ".join(
                 f"{role}: {', '.join(value for _, value in pairs_of(event)[:2])}"
                 for role, event in _roles(row["roles"] or {}, row["events"])
             )
         tenant = self._broker.host.tenant(self.namespace)
-        entry = tenant.book.get(row["name"])
+        entry = tenant.entries.get(row["name"])
         if entry is None:
             return ""
         subscription = subscription_of(entry)
         if not isinstance(subscription.body, Profile):
             return ""
         try:
-            found = tenant.engine.matcher.explain(subscription.body, row["events"][0], options=subscription.options)
+            explanation = tenant.engine.matcher.explain(
+                subscription.body, row["events"][0], options=subscription.options
+            )
         except LikewiseError as error:
             return error.message
-        return told_plainly(found)
+        return plain_summary(explanation)
 
 
 class Watches:
-    """The watches of a broker, made when somebody looks."""
+    """The watches of a broker, created on first use."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
@@ -237,26 +241,26 @@ class Watches:
         return watch
 
     def stop(self) -> None:
-        """Stop all of them."""
+        """Stop all watches."""
         for task in self._watches.values():
             if task.done() and not task.cancelled() and task.exception() is None:
                 task.result().stop()
 
 
 def _roles(roles: dict[str, list[str]], events: list[Event]) -> list[tuple[str, Event]]:
-    known = {event.id: event for event in events}
-    return [(role, known[one]) for role, ids in roles.items() for one in ids[:1] if one in known]
+    by_id = {event.id: event for event in events}
+    return [(role, by_id[ids[0]]) for role, ids in roles.items() if ids and ids[0] in by_id]
 
 
 def _newest(rows: deque[dict[str, Any]], after: int, limit: int, words: str) -> list[dict[str, Any]]:
-    wanted, out = words.lower().split(), list[dict[str, Any]]()
+    wanted, newest = words.lower().split(), list[dict[str, Any]]()
     for row in reversed(rows):
-        if row["key"] <= after or len(out) == limit:
+        if row["key"] <= after or len(newest) == limit:
             break
         if all(word in row["text"] for word in wanted):
-            out.append(row)
-    return out
+            newest.append(row)
+    return newest
 
 
-def _searched(event: Event) -> str:
+def _search_text(event: Event) -> str:
     return " ".join(f"{name} {value}" for name, value in event.tuples).lower()

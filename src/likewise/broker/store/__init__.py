@@ -1,1 +1,1 @@
-"""What the broker keeps: the log, its tables, what they hold, reading back, and upkeep."""
+"""Storage: the database and its schema, the log, queries, snapshots and retention."""

@@ -1,4 +1,4 @@
-"""The database: SQLite in write-ahead mode or PostgreSQL, one writing process, many readers."""
+"""The database: SQLite in write-ahead mode or PostgreSQL, with one writing process and many readers."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ from likewise.broker.store.schema import meta, migrate
 from likewise.errors import BuildError, MissingError
 
 _ADVISORY: Final = 0x6C696B6577697365
-"""The key of the PostgreSQL lock that one broker holds: the letters of its name."""
+"""Key of the PostgreSQL advisory lock that the broker holds: "likewise" in ASCII."""
 
 
 class Database:
-    """An open database; `begin` is for the writing thread alone, `reader` for everyone else."""
+    """A database; only the writing thread may call `begin`, all other threads use `reader`."""
 
     def __init__(self, url: str) -> None:
         self.engine = _engine(url)
         self.is_sqlite = self.engine.dialect.name == "sqlite"
         self._lock: BinaryIO | None = None
         self._writer: Connection | None = None
-        """All is written through this one; on PostgreSQL its session holds the lock."""
+        """The only connection that writes; on PostgreSQL its session holds the lock."""
 
     def open(self) -> None:
-        """Lock it for this process and bring its schema up to date."""
+        """Lock the database for this process and migrate its schema."""
         try:
-            self._claim()
+            self._lock_database()
             with self.begin() as connection:
                 migrate(connection)
         except SQLAlchemyError as error:
             self.close()
             raise _unusable(self.engine, error) from None
-        except BaseException:  # whatever it was, the lock does not stay
+        except BaseException:  # release the lock, whatever the error
             self.close()
             raise
 
     def close(self) -> None:
-        """Release it."""
+        """Close all connections and release the lock."""
         if self._writer is not None:
             self._writer.close()
         if self._lock is not None:
@@ -53,22 +53,22 @@ class Database:
 
     @contextlib.contextmanager
     def begin(self) -> Iterator[Connection]:
-        """A transaction, for the writing thread; refused when the lock is lost and cannot be had again."""
+        """A transaction, for the writing thread; raises if the lock was lost and cannot be taken again."""
         if self._writer is None or self._writer.invalidated:
-            self.reclaim()
+            self.reconnect()
         assert self._writer is not None
         with self._writer.begin():
             yield self._writer
 
     def reader(self) -> Connection:
-        """A connection for reading, to be closed."""
+        """A connection for reading; the caller closes it."""
         return self.engine.connect()
 
     def value(self, key: str) -> str | None:
-        """An entry of the `meta` table."""
+        """The value of a key in the `meta` table."""
         with self.reader() as connection:
-            found: str | None = connection.execute(select(meta.c.value).where(meta.c.key == key)).scalar()
-            return found
+            value: str | None = connection.execute(select(meta.c.value).where(meta.c.key == key)).scalar()
+            return value
 
     def size(self) -> int:
         """Bytes in use."""
@@ -82,11 +82,11 @@ class Database:
             return (pages - free) * size
 
     def backup(self, target: Path) -> None:
-        """Copy a running SQLite database to one file, consistent as of now."""
+        """Copy a running SQLite database to one consistent file."""
         if not self.is_sqlite:
-            raise BuildError("a PostgreSQL database is backed up with its own tools", hint="use pg_dump")
+            raise BuildError("the broker cannot back up a PostgreSQL database", hint="use pg_dump")
         if target.exists():
-            raise BuildError(f"{target} is already there", hint="choose another file")
+            raise BuildError(f"{target} already exists", hint="choose another file")
         descriptor = os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
         os.close(descriptor)
         target.unlink()
@@ -94,13 +94,13 @@ class Database:
             connection.exec_driver_sql("VACUUM INTO ?", (str(target),))
         target.chmod(0o600)
 
-    def _claim(self) -> None:
-        """Two brokers on one log would each number their own events."""
+    def _lock_database(self) -> None:
+        """Take the lock: two brokers on one log would use the same positions."""
         if self.is_sqlite:
-            self._claim_file()
-        self.reclaim()
+            self._lock_file()
+        self.reconnect()
 
-    def _claim_file(self) -> None:
+    def _lock_file(self) -> None:
         path = Path(str(self.engine.url.database))
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         lock = path.with_suffix(".lock").open("ab")
@@ -113,24 +113,24 @@ class Database:
             ) from None
         self._lock = lock
 
-    def reclaim(self) -> None:
-        """Connect for writing, at the start or after the database was gone; on PostgreSQL, take the lock (again)."""
+    def reconnect(self) -> None:
+        """Open the writing connection, at the start or after it was lost; on PostgreSQL, also take the lock."""
         if self._writer is not None:
             self._writer.invalidate()
             self._writer.close()
             self._writer = None
         try:
-            self._writer = self._exclusive()
+            self._writer = self._connect_exclusively()
         except SQLAlchemyError as error:
             raise _unusable(self.engine, error) from None
 
-    def _exclusive(self) -> Connection:
+    def _connect_exclusively(self) -> Connection:
         connection = self.engine.connect()
         if self.is_sqlite:
             return connection
         with connection.begin():
-            got = connection.execute(text("SELECT pg_try_advisory_lock(:key)"), {"key": _ADVISORY}).scalar()
-        if not got:
+            locked = connection.execute(text("SELECT pg_try_advisory_lock(:key)"), {"key": _ADVISORY}).scalar()
+        if not locked:
             connection.close()
             raise BuildError("another broker is using this database", hint="stop it, or choose another database")
         return connection
@@ -140,13 +140,15 @@ def _engine(url: str) -> Engine:
     try:
         parsed = make_url(url)
     except ArgumentError:
-        raise BuildError(f"not a database URL: {url!r}", hint="postgresql://user@host/name") from None
+        raise BuildError(
+            f"not a database URL: {url!r}", hint="write, for example, postgresql://user@host/name"
+        ) from None
     kind = parsed.get_backend_name()
     if kind == "postgresql":
         parsed = parsed.set(drivername="postgresql+psycopg")
         return create_engine(parsed, pool_size=8, max_overflow=24, pool_pre_ping=True)
     if kind != "sqlite":
-        raise BuildError(f"a broker cannot keep its log in {kind}", hint="use SQLite or PostgreSQL")
+        raise BuildError(f"a broker cannot store its log in {kind}", hint="use SQLite or PostgreSQL")
     engine = create_engine(parsed, pool_size=8, max_overflow=56, connect_args={"check_same_thread": False})
     event.listen(engine, "connect", _prepare_sqlite)
     return engine
@@ -154,7 +156,7 @@ def _engine(url: str) -> Engine:
 
 def _prepare_sqlite(connection: Any, _record: object) -> None:
     cursor = connection.cursor()
-    # FULL syncs the write-ahead log at every commit: what is acknowledged survives a power cut.
+    # FULL syncs the write-ahead log at every commit, so acknowledged events survive a power cut.
     for setting in ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=10000", "foreign_keys=ON"):
         cursor.execute(f"PRAGMA {setting}")
     cursor.close()
@@ -163,4 +165,6 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:
 def _unusable(engine: Engine, error: SQLAlchemyError) -> MissingError:
     reason = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
     where = engine.url.render_as_string(hide_password=True)
-    return MissingError(f"cannot use the database {where}: {reason}", hint="check that it is running and the URL")
+    return MissingError(
+        f"cannot use the database {where}: {reason}", hint="check the URL, and that the database is running"
+    )

@@ -1,4 +1,4 @@
-"""What the log holds: events, changes of subscriptions and ticks of the clock, in one order."""
+"""The records of the log: events, subscription changes and clock ticks, in one order."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ CHANGE: Final = 1
 TICK: Final = 2
 
 ORDINALS: Final = 20
-"""Bits of a cursor that number the notifications of one block."""
+"""Number of low bits of a cursor that count the notifications of one block."""
 
 
 def now() -> Instant:
-    """Microseconds since 1970."""
+    """The current time in microseconds since 1970."""
     return time.time_ns() // 1000
 
 
 def first_cursor(block: int) -> int:
-    """The smallest cursor of a block's notifications.
+    """The cursor of the first notification of a block.
 
     >>> first_cursor(3) >> ORDINALS
     3
@@ -32,21 +32,21 @@ def first_cursor(block: int) -> int:
     return block << ORDINALS
 
 
-class Stamps:
-    """Times of arrival that never go back, whatever the clock does, and differ inside a batch."""
+class ArrivalClock:
+    """Gives strictly increasing arrival times, even if the system clock is set back."""
 
     def __init__(self) -> None:
         self._lock, self._last = threading.Lock(), 0
         self.behind = 0
-        """Microseconds by which the clock is behind the last time of arrival."""
+        """Microseconds by which the system clock is behind the last arrival time."""
 
     def continue_after(self, last: Instant) -> None:
-        """Begin after what an earlier run has given."""
+        """Continue after the last arrival time of an earlier run."""
         with self._lock:
             self._last = max(self._last, last)
 
-    def take(self, count: int) -> Instant:
-        """The first of some times of arrival, a microsecond apart."""
+    def reserve(self, count: int) -> Instant:
+        """Reserve `count` arrival times, a microsecond apart; returns the first."""
         with self._lock:
             clock = now()
             self.behind = max(0, self._last - clock)
@@ -56,7 +56,7 @@ class Stamps:
 
 
 class LogRecord(msgspec.Struct):
-    """One entry of the log; its position is set when it is stored."""
+    """One record of the log; its position is set when it is stored."""
 
     namespace: str
     kind: int
@@ -70,50 +70,50 @@ class LogRecord(msgspec.Struct):
 
     @classmethod
     def of_event(cls, event: Event, *, namespace: str, publisher: str, received: Instant) -> LogRecord:
-        """A record of an event, which gets the time of arrival if it has none."""
+        """A record of an event; an event without a time gets the arrival time."""
         stamped = event.stamped(received)
         body = encode_line(stamped)[:-1]
         return cls(namespace, EVENT, stamped.id, stamped.start, received, publisher, body, stamped)
 
     @classmethod
-    def of_change(cls, change: BookChange, *, namespace: str, publisher: str, received: Instant) -> LogRecord:
-        """A record of a change of subscriptions."""
+    def of_change(cls, change: SubscriptionChange, *, namespace: str, publisher: str, received: Instant) -> LogRecord:
+        """A record of a subscription change."""
         body = msgspec.json.encode(change)
         return cls(namespace, CHANGE, change.action, None, received, publisher, body)
 
     @classmethod
     def of_tick(cls, instant: Instant, *, namespace: str, publisher: str, received: Instant) -> LogRecord:
-        """A record that event time has come to an instant."""
+        """A record that advances event time to an instant."""
         return cls(namespace, TICK, "tick", instant, received, publisher, b"")
 
     def to_event(self) -> Event:
-        """The event of a record."""
+        """Decode the event of a record."""
         if self.event is None:
             self.event = decode_line(self.body, source="log", number=self.position)
         return self.event
 
-    def to_change(self) -> BookChange:
-        """The change of a record."""
-        return msgspec.json.decode(self.body, type=BookChange)
+    def to_change(self) -> SubscriptionChange:
+        """Decode the subscription change of a record."""
+        return msgspec.json.decode(self.body, type=SubscriptionChange)
 
 
 class Block(msgspec.Struct):
-    """The records of one group commit: what engines take in one step, now and in every replay."""
+    """The records of one group commit; engines process them in one step, also in every replay."""
 
     number: int
     records: list[LogRecord]
 
 
-class HookTarget(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Where the notifications of a subscription are sent."""
+class WebhookTarget(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The webhook of a subscription."""
 
     url: str
     salt: str
-    """The signing secret is derived from the broker's key and this."""
+    """Together with the broker's key, this gives the signing secret."""
 
 
-class BookEntry(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A subscription as its namespace keeps it."""
+class SubscriptionEntry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A subscription as it is stored."""
 
     name: str
     text: str
@@ -122,20 +122,20 @@ class BookEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     updated: Instant
     tags: tuple[str, ...] = ()
     paused: bool = False
-    webhook: HookTarget | None = None
+    webhook: WebhookTarget | None = None
     extra: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
-class BookChange(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One change: all of its entries or, on an error, none."""
+class SubscriptionChange(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A change of subscriptions; on an error, none of its entries is applied."""
 
     action: Literal["create", "replace", "delete"]
-    entries: tuple[BookEntry, ...] = ()
+    entries: tuple[SubscriptionEntry, ...] = ()
     names: tuple[str, ...] = ()
 
 
 class Notice(msgspec.Struct, frozen=True):
-    """A notification as it is stored and sent: `body` is its JSON."""
+    """A notification as it is stored and sent; `body` is its JSON."""
 
     cursor: int
     namespace: str
@@ -146,8 +146,8 @@ class Notice(msgspec.Struct, frozen=True):
     body: bytes
 
 
-class Letter(msgspec.Struct, frozen=True):
-    """Something that could not be used, and why."""
+class DeadLetter(msgspec.Struct, frozen=True):
+    """An event or notification that could not be used or delivered, and the reason."""
 
     namespace: str
     source: str

@@ -1,4 +1,4 @@
-"""The tables of the broker's database, and the migrations that bring an older one up to date."""
+"""The tables of the broker's database, and the migrations from older versions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ records = Table(
     Index("records_block", "block"),
     Index("records_received", "received"),
 )
-"""The log: all that changes an engine, in one order. `block` is the group commit that stored it."""
+"""The log: everything that changes an engine, in one order. `block` is the number of the group commit."""
 
 notifications = Table(
     "notifications",
@@ -58,7 +58,7 @@ notifications = Table(
     Column("body", LargeBinary, nullable=False),
     Index("notifications_subscription", "namespace", "subscription", "cursor"),
 )
-"""What engines found. A row can be computed again from the log, with the same cursor."""
+"""Notifications. A replay of the log gives the same rows with the same cursors."""
 
 subscriptions = Table(
     "subscriptions",
@@ -84,7 +84,7 @@ consumers = Table(
     Column("cursor", BigInteger, nullable=False),
     Column("updated", BigInteger, nullable=False),
 )
-"""How far each consumer has acknowledged: pull consumers, webhooks and the MQTT bridge."""
+"""Acknowledged cursors of pull consumers, webhooks and the MQTT bridge."""
 
 requests = Table(
     "requests",
@@ -96,7 +96,7 @@ requests = Table(
     Column("made", BigInteger, nullable=False),
     Index("requests_made", "made"),
 )
-"""Idempotency keys, stored in one transaction with the events they brought."""
+"""Idempotency keys, stored in one transaction with the events of their request."""
 
 tokens = Table(
     "tokens",
@@ -133,7 +133,7 @@ dead_letters = Table(
     Column("source", Text, nullable=False),
     Column("reason", Text, nullable=False),
     Column("body", LargeBinary, nullable=False),
-    sqlite_autoincrement=True,  # or the number of a letter that was sent again would go to the next
+    sqlite_autoincrement=True,  # otherwise the id of a deleted dead letter would be reused
 )
 
 mappings = Table(
@@ -143,7 +143,7 @@ mappings = Table(
     Column("name", String(255), primary_key=True),
     Column("body", LargeBinary, nullable=False),
 )
-"""How flat records of a source become events."""
+"""Saved mappings from flat records to events."""
 
 labels = Table(
     "labels",
@@ -156,26 +156,26 @@ labels = Table(
     Column("time", BigInteger, nullable=False),
     Column("body", LargeBinary, nullable=False),
 )
-"""Which events people found right or wrong for which subscriptions."""
+"""Relevance labels that users gave to events, per subscription."""
 
 Migration = Callable[[Connection], None]
 MIGRATIONS: Final[tuple[Migration, ...]] = (metadata.create_all, lambda connection: labels.create(connection, True))
-"""Step n brings a database of version n to version n + 1."""
+"""Step n migrates a database from version n to version n + 1."""
 
 
 def migrate(connection: Connection, migrations: tuple[Migration, ...] = MIGRATIONS) -> int:
-    """Bring the database to the version of this program; gives the version it had."""
-    found = 0
+    """Migrate the database to the version of this program; returns the version it had."""
+    version = 0
     if inspect(connection).has_table("meta"):
         value = connection.execute(select(meta.c.value).where(meta.c.key == "schema")).scalar()
-        found = int(value or 0)
-    if found > len(migrations):
+        version = int(value or 0)
+    if version > len(migrations):
         raise BuildError(
-            f"the database has schema {found}, this version knows {len(migrations)}",
+            f"the database has schema {version}, this version knows {len(migrations)}",
             hint="update Likewise, or use another folder",
         )
-    for step in migrations[found:]:
+    for step in migrations[version:]:
         step(connection)
     connection.execute(meta.delete().where(meta.c.key == "schema"))
     connection.execute(meta.insert().values(key="schema", value=str(len(migrations))))
-    return found
+    return version

@@ -1,4 +1,4 @@
-"""Upkeep: the clock of silent streams, snapshots from time to time, and retention."""
+"""Periodic work: advance event time in silent streams, take snapshots, and remove old records."""
 
 from __future__ import annotations
 
@@ -20,18 +20,20 @@ if TYPE_CHECKING:
 
 logs = structlog.get_logger("likewise.upkeep")
 _STEP: Final = 1_000_000
-"""Microseconds that a clock may go back without a word."""
+"""Microseconds that the clock may go back without a warning."""
 _SLICE: Final = 5_000
+"""Records removed in one transaction."""
 _DAY: Final = 86_400_000_000
 _TICK: Final = 2.0
+"""Seconds between ticks."""
 _GRACE: Final = 2_000_000
-"""Microseconds that events may take on their way before the clock goes past them."""
+"""Microseconds that the clock waits for events that are still on their way."""
 _LIVE: Final = 10_000_000
-"""A stream whose last event came within this time of its own time runs with the clock; others are replays."""
+"""Microseconds: a stream is live if its last event arrived this soon after its event time; others are replays."""
 
 
 class Upkeep:
-    """What a broker does by itself."""
+    """Runs the periodic work of a broker."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
@@ -39,7 +41,7 @@ class Upkeep:
         self._clock_behind = False
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run all jobs until cancelled."""
         settings = self._broker.settings
         jobs = [
             self._every(settings.snapshot_seconds, self._snapshot),
@@ -59,28 +61,28 @@ class Upkeep:
             try:
                 await work()
             except LikewiseError as error:
-                logs.warning("upkeep failed", what=getattr(work, "__name__", ""), reason=error.message)
+                logs.warning("periodic job failed", what=getattr(work, "__name__", ""), reason=error.message)
 
     async def _snapshot(self) -> None:
         self._broker.host.request_snapshot()
 
     async def probe(self) -> None:
-        """While storing fails, try whether it works again, so that the broker becomes ready without a publisher."""
+        """While storage fails, try to write, so that the broker recovers even if nobody publishes."""
         if self._broker.log.failing is not None:
             await self._broker.write(lambda connection: set_meta(connection, "probed", str(now())))
 
     async def watch_clock(self) -> None:
-        """Say so when the clock has gone back: times of arrival stand still until it has caught up."""
-        behind = self._broker.stamps.behind > _STEP
+        """Log when the system clock was set back, and when it has caught up with the arrival times."""
+        behind = self._broker.arrival_clock.behind > _STEP
         if behind != self._clock_behind:
             self._clock_behind = behind
             if behind:
-                logs.warning("the clock went back", seconds=self._broker.stamps.behind / 1e6)
+                logs.warning("the clock was set back", seconds=self._broker.arrival_clock.behind / 1e6)
             else:
                 logs.info("the clock has caught up")
 
     async def tick(self) -> None:
-        """Let event time go on in live, silent streams with patterns, so that they notice what did not happen."""
+        """Advance event time in live, silent streams, so that their patterns detect absences."""
         instant = now() - self._broker.settings.lateness - _GRACE
         for namespace, tenant in list(self._broker.host.tenants.items()):
             live = tenant.newest is not None and abs(tenant.lag) <= _LIVE
@@ -90,7 +92,7 @@ class Upkeep:
                 await self._broker.advance(Access("clock", namespace, frozenset()), instant)
 
     async def retain(self) -> int:
-        """Remove what is older or more than the log should keep; gives how many records went."""
+        """Remove records beyond the retention limits; returns how many were removed."""
         retention, removed = self._broker.settings.retention, 0
         if retention.age is not None:
             before = now() - int(retention.age * 1e6)
@@ -107,21 +109,21 @@ class Upkeep:
 
 
 def remove(connection: Connection, *, before: int | None) -> int:
-    """Remove some of the oldest records and their notifications; what a replay needs always stays."""
+    """Remove some of the oldest records and their notifications, except those that a replay needs."""
     records = schema.records.c
-    kept = connection.execute(select(func.min(schema.snapshots.c.block))).scalar()
+    snapshot = connection.execute(select(func.min(schema.snapshots.c.block))).scalar()
     low = connection.execute(select(func.min(records.position))).scalar()
-    if kept is None or low is None:
+    if snapshot is None or low is None:
         return 0
     end = connection.execute(select(func.max(records.position), func.max(records.block))).one()
     set_meta(connection, "position", str(end[0]))
     set_meta(connection, "block", str(end[1]))
-    query = schema.records.delete().where(records.position < low + _SLICE, records.block <= kept)
+    query = schema.records.delete().where(records.position < low + _SLICE, records.block <= snapshot)
     if before is not None:
         query = query.where(records.received < before)
     removed = connection.execute(query).rowcount
     first = connection.execute(select(func.min(records.block))).scalar()
-    cursor = first_cursor(kept + 1 if first is None else first)
+    cursor = first_cursor(snapshot + 1 if first is None else first)
     connection.execute(schema.notifications.delete().where(schema.notifications.c.cursor < cursor))
     connection.execute(schema.requests.delete().where(schema.requests.c.made < now() - _DAY))
     if before is not None:

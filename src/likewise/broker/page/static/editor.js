@@ -1,5 +1,5 @@
-// An editor for subscriptions: a plain text area with its colours behind it, so that every keyboard and screen reader
-// works; suggestions in a list below, errors under the caret.
+// An editor for subscriptions: a plain text area with coloured text behind it, so that it works with every keyboard and
+// screen reader. Suggestions are in a list below it, then errors with a caret.
 const WORDS = ["then", "and", "or", "xor", "not", "for", "within", "where", "as", "consume", "unique", "all", "pairs",
   "threshold", "approach", "in", "every", "at", "before", "after", "during", "overlaps", "meets", "minutes", "seconds"];
 const PART = /("(?:[^"\\]|\\.)*"?)|(#[^\n]*)|(~)|(!=|<=|>=|[=<>])|(\b\d+(?:\.\d+)?\b)|([A-Za-z_][\w-]*)|([{}(),:;\[\]])/g;
@@ -79,13 +79,13 @@ export default {
       if (!split) {
         this.choices = this.near(this.attributes || [], here.replace(/~$/, ""), "attribute");
         if (here && !here.endsWith("~") && (this.attributes || []).includes(here.trim()))
-          this.choices.unshift({ text: here.trim() + "~", what: "~ means: also other words for it", from: here.length });
+          this.choices.unshift({ text: here.trim() + "~", what: "~ also matches words with the same meaning", from: here.length });
       } else {
         const known = (this.values || {})[split[1].trim()] || [];
         const word = split[4].replace(/~$/, "");
         this.choices = this.near(known, word, "value of " + split[1].trim());
         if (word && !split[4].endsWith("~") && known.includes(word.trim()))
-          this.choices.unshift({ text: word.trim() + "~", what: "~ means: also other words for it", from: split[4].length });
+          this.choices.unshift({ text: word.trim() + "~", what: "~ also matches words with the same meaning", from: split[4].length });
       }
     },
     near(all, typed, what) {

@@ -1,4 +1,4 @@
-// A list of what comes, newest first. It holds still while somebody points at it or has the focus in it.
+// A live list, newest first. It does not change while the user points at it or focuses it.
 export default {
   props: { label: String, kind: String, most: { type: Number, default: 60 }, empty: String },
   data: () => ({ rows: [], waiting: [], held: false, judged: {} }),
@@ -13,7 +13,7 @@ export default {
               <span class="when">{{ row.when }}</span>
               <span class="pairs"><span v-for="(pair, at) in row.pairs" :key="at" class="pair"
                 ><span class="name">{{ pair[0] }}</span> {{ pair[1] }}</span></span>
-              <a class="quiet" :href="'/why?event=' + encodeURIComponent(row.id)" :aria-label="'Who answers ' + row.id">who?</a>
+              <a class="quiet" :href="'/why?event=' + encodeURIComponent(row.id)" :aria-label="'Subscriptions for ' + row.id">matches?</a>
             </template>
             <template v-else>
               <div class="match-head">
@@ -28,14 +28,14 @@ export default {
                           title="This is wrong" @click="judge(row, false)"><i class="material-icons" aria-hidden="true">thumb_down</i></button>
                 </span>
               </div>
-              <div class="verdict">{{ row.verdict }}</div>
+              <div class="reason">{{ row.reason }}</div>
               <div class="pairs"><span v-for="(pair, at) in row.pairs" :key="at" class="pair"
                 ><span class="name">{{ pair[0] }}</span> {{ pair[1] }}</span></div>
             </template>
           </li>
         </ul>
       </div>
-      <div class="held" aria-hidden="true">{{ held && waiting.length ? waiting.length + ' more wait' : '' }}</div>
+      <div class="held" aria-hidden="true">{{ held && waiting.length ? waiting.length + ' more waiting' : '' }}</div>
     </div>`,
   methods: {
     add(rows) {

@@ -1,1 +1,1 @@
-"""The six views of the page, and the pictures of evidence they show."""
+"""The six views of the page, and the charts of evidence."""

@@ -1,4 +1,4 @@
-"""The pictures of Why: evidence as a waterfall, a pattern as a timeline. What they show is worked out apart."""
+"""The charts of the Why view: a waterfall of evidence and a timeline of a pattern."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from likewise.broker.page.frame import named, score, tag, text
-from likewise.broker.page.phrases import many, percent, plainly, shortened
+from likewise.broker.page.frame import labelled, score, tag, text
+from likewise.broker.page.phrases import counted, percent, plain_reason, shortened
 
 _LEAST: Final = 6.0
-"""Bits on each side of the middle at least, so that small evidence looks small."""
+"""Minimum range of the chart in bits on each side, so that weak evidence has short bars."""
 
 
 @dataclass(frozen=True, slots=True)
-class Fall:
-    """One bar of a waterfall: it begins where the one before it ended."""
+class WaterfallBar:
+    """One bar of a waterfall; it begins where the previous bar ends."""
 
     words: str
     bits: float
@@ -26,33 +26,33 @@ class Fall:
 
 
 @dataclass(frozen=True, slots=True)
-class TimeSpan:
-    """One role of a pattern: when it was awaited, when it came, and how that reads."""
+class TimelineRow:
+    """One role of a pattern: when it was expected, when its event arrived, and a description."""
 
     role: str
     words: str
     opened: float
     closed: float
     at: float | None
-    """Parts of the whole width, 0 to 1; `at` is None for what did not come."""
+    """Fractions of the width, 0 to 1; `at` is None if no event arrived."""
     missing: bool = False
 
 
-def falls(evidence: Sequence[Mapping[str, Any]], outcome: float) -> list[Fall]:
-    """The bars of some evidence, and the sum of all."""
-    out, sum_so_far = list[Fall](), 0.0
-    for one in evidence:
-        bits = float(one["weight"])
-        out.append(Fall(plainly(str(one["concept"]), bits), bits, sum_so_far, sum_so_far + bits))
-        sum_so_far += bits
-    return [*out, Fall(f"together: {percent(outcome)}", sum_so_far, 0.0, sum_so_far, total=True)]
+def waterfall_bars(evidence: Sequence[Mapping[str, Any]], outcome: float) -> list[WaterfallBar]:
+    """One bar per item of evidence, and a bar for the total."""
+    bars, total = list[WaterfallBar](), 0.0
+    for item in evidence:
+        bits = float(item["weight"])
+        bars.append(WaterfallBar(plain_reason(str(item["concept"]), bits), bits, total, total + bits))
+        total += bits
+    return [*bars, WaterfallBar(f"total: {percent(outcome)}", total, 0.0, total, total=True)]
 
 
 def waterfall(evidence: Sequence[Mapping[str, Any]], outcome: float, label: str) -> None:
-    """Draw the bars: to the right what speaks for it, to the left what speaks against it."""
-    bars = falls(evidence, outcome)
-    most = max(_LEAST, *(abs(place) for bar in bars for place in (bar.begin, bar.end)))
-    with named(tag("div", "fall", 'role="list"'), f"Evidence for {label}"):
+    """Draw the waterfall: evidence for to the right, evidence against to the left."""
+    bars = waterfall_bars(evidence, outcome)
+    most = max(_LEAST, *(abs(end) for bar in bars for end in (bar.begin, bar.end)))
+    with labelled(tag("div", "fall", 'role="list"'), f"Evidence for {label}"):
         for bar in bars:
             low, high = sorted((bar.begin, bar.end))
             with tag("div", "fall-row total" if bar.total else "fall-row", 'role="listitem"'):
@@ -63,18 +63,21 @@ def waterfall(evidence: Sequence[Mapping[str, Any]], outcome: float, label: str)
                 text(f"{bar.bits:+.1f} bits", "bits")
 
 
-def predicates(steps: Iterable[Mapping[str, Any]], *, failing: str = "") -> None:
-    """Each predicate: the two vocabularies side by side, then the evidence for attribute and value."""
+def predicates(steps: Iterable[Mapping[str, Any]], *, why_not: str = "") -> None:
+    """Show each predicate beside the value that answers it, then the evidence for attribute and value.
+
+    `why_not` starts with the predicate that failed.
+    """
     for step in steps:
         with tag("div", "card"):
-            _sides(step, failed=bool(failing) and str(step["predicate"]) == failing)
-            for what, similarity in (("attribute", "attribute_similarity"), ("value", "value_similarity")):
-                evidence = step.get(f"{what}_evidence") or ()
+            _sides(step, failed=why_not.startswith(f"{step['predicate']} "))
+            for part, similarity in (("attribute", "attribute_similarity"), ("value", "value_similarity")):
+                evidence = step.get(f"{part}_evidence") or ()
                 if len(evidence) > 1:
-                    text(f"Do the {what}s mean the same?", "small hint").style("margin-top: .6rem")
-                    waterfall(evidence, float(step[similarity]), f"the {what} of {step['predicate']}")
+                    text(f"Do the {part}s mean the same?", "small hint").style("margin-top: .6rem")
+                    waterfall(evidence, float(step[similarity]), f"the {part} of {step['predicate']}")
                 elif evidence:
-                    text(f"The {what} is the same word.", "small hint").style("margin-top: .6rem")
+                    text(f"The {part} is the same word.", "small hint").style("margin-top: .6rem")
             if step.get("apart"):
                 text(str(step["apart"]), "hint", tag="p")
 
@@ -82,58 +85,59 @@ def predicates(steps: Iterable[Mapping[str, Any]], *, failing: str = "") -> None
 def _sides(step: Mapping[str, Any], *, failed: bool) -> None:
     answer = step["answer"]
     with tag("div", "sides"):
-        with tag("div", "mine"):
-            text("asked for", "small hint")
+        with tag("div", "subscribed"):
+            text("subscribed", "small hint")
             text(step["predicate"], "term", tag="span")
         with tag("div", "tie"):
             score(float(step["similarity"]), matched=not failed)
         with tag("div"):
-            text("the event says", "small hint")
-            said = "nothing that answers it" if answer is None else f"{answer[0]}: {shortened(answer[1])}"
-            text(said, "term theirs", tag="span")
+            text("in the event", "small hint")
+            published = "no matching attribute" if answer is None else f"{answer[0]}: {shortened(answer[1])}"
+            text(published, "term published", tag="span")
 
 
 # time
 
 
-def spans(
+def timeline_rows(
     lines: Sequence[Mapping[str, Any]], words: Mapping[str, str]
-) -> tuple[list[TimeSpan], tuple[datetime, datetime]]:
-    """The roles of a pattern on one axis, and what the axis spans."""
-    told = [line for line in lines if line["what"] != "condition"]
-    moments = [line[key] for line in told for key in ("time", "start", "activated", "terminated") if line.get(key)]
+) -> tuple[list[TimelineRow], tuple[datetime, datetime]]:
+    """One row per role of a pattern, and the start and end of the time axis."""
+    roles = [line for line in lines if line["what"] != "condition"]
+    moments = [line[key] for line in roles for key in ("time", "start", "activated", "terminated") if line.get(key)]
     first, last = min(moments), max(moments)
     width = max((last - first).total_seconds(), 1e-6)
 
-    def place(moment: datetime | None, other: float) -> float:
-        return other if moment is None else (moment - first).total_seconds() / width
+    def place(moment: datetime | None, default: float) -> float:
+        return default if moment is None else (moment - first).total_seconds() / width
 
-    out = []
-    for line in told:
+    rows = []
+    for line in roles:
         missing = line["what"] in ("absence", "missing")
         at = place(line["time"], 0.0)
         opened, closed = place(line.get("activated") or line.get("start"), at), place(line.get("terminated"), at)
-        said = _said(line, words)
-        out.append(TimeSpan(str(line["role"]), said, opened, max(opened, closed), None if missing else at, missing))
-    return out, (first, last)
+        description = _describe(line, words)
+        at_event = None if missing else at
+        rows.append(TimelineRow(str(line["role"]), description, opened, max(opened, closed), at_event, missing))
+    return rows, (first, last)
 
 
-def _said(line: Mapping[str, Any], words: Mapping[str, str]) -> str:
+def _describe(line: Mapping[str, Any], words: Mapping[str, str]) -> str:
     when = f"{line['time']:%H:%M:%S}"
     if line["what"] == "absence":
-        return f"did not happen, until {when}"
+        return f"had not happened by {when}"
     if line["what"] == "missing":
-        return f"was still awaited at {when}"
+        return f"was still expected at {when}"
     event = str(line.get("event") or "")
-    until = f"; would have counted until {line['terminated']:%H:%M:%S}" if line.get("terminated") else ""
+    until = f"; allowed until {line['terminated']:%H:%M:%S}" if line.get("terminated") else ""
     return f"{words.get(event, event) or 'the time'} at {when}{until}"
 
 
 def timeline(lines: Sequence[Mapping[str, Any]], words: Mapping[str, str]) -> None:
-    """Draw the roles: a light bar while one was awaited, a dark mark when it came."""
+    """Draw the timeline: a light bar while an event was expected, a dark mark when it arrived."""
     if not lines:
         return
-    rows, (first, last) = spans(lines, words)
+    rows, (first, last) = timeline_rows(lines, words)
     with tag("div", "", 'role="list" aria-label="Timeline"'):
         for row in rows:
             with tag("div", "time-row", 'role="listitem"'):
@@ -150,8 +154,8 @@ def timeline(lines: Sequence[Mapping[str, Any]], words: Mapping[str, str]) -> No
     with tag("div", "time-axis"):
         text(f"{first:%H:%M:%S}", tag="span")
         seconds = round((last - first).total_seconds())
-        text(many(seconds, "second") if seconds < 120 else many(seconds // 60, "minute"), tag="span")
+        text(counted(seconds, "second") if seconds < 120 else counted(seconds // 60, "minute"), tag="span")
         text(f"{last:%H:%M:%S}", tag="span")
     for line in lines:
         if line["what"] == "condition":
-            text(f"{line['role']} held", "small hint", tag="p")
+            text(f"Condition met: {line['role']}", "small hint", tag="p")

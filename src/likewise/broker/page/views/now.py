@@ -1,4 +1,4 @@
-"""Now: the stream as it comes, what it means to whom, how much there is, and what is unusual."""
+"""Now: live events and matches, their rates, and unusual observations."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any, Final
 from nicegui import ui
 
 from likewise.broker.page.city import CityFeed
-from likewise.broker.page.frame import TextElement, button, card, heading, on_value, saying, tag, tell, text
+from likewise.broker.page.frame import TextElement, button, card, errors_shown, heading, notify, on_value, tag, text
 from likewise.broker.page.labels import judge
-from likewise.broker.page.phrases import ago, many, pairs_of, percent, rate, score_word
+from likewise.broker.page.phrases import ago, counted, pairs_of, percent, rate, score_word
+from likewise.broker.page.pool import run_in_pool
 from likewise.broker.page.session import Visitor
 from likewise.broker.page.watch import StreamWatch
-from likewise.broker.page.work import beside
 
 _TICK: Final = 0.8
 _ROWS: Final = 60
@@ -46,14 +46,14 @@ class NowView:
         self._busy = False
 
     def build(self) -> None:
-        """Make all parts."""
-        heading("Now", "What is being said, and what it means to whom. A list holds still while you point at it.")
+        """Create all parts of the view."""
+        heading("Now", "Live events and the subscriptions they match. A list stops scrolling while you point at it.")
         self._start = tag("div", "card")
         with self._start, tag("div", "empty"):
-            text("Nothing has happened yet", tag="h2")
+            text("No events yet", tag="h2")
             text(
-                "Publish an event from a terminal, or let the demo play a day in a city: three makers of sensors, "
-                "one of them German, and a citizen who asks in words of her own.",
+                "Publish an event from a terminal, or start the demo feed: city events from three sensor makers, each "
+                "with its own vocabulary, one of them German, and subscriptions in a fourth vocabulary.",
                 "hint",
                 tag="p",
             )
@@ -64,11 +64,11 @@ class NowView:
         with tag("div", "row between") as bar:
             with tag("label", "field"):
                 text("Only with these words", tag="span")
-                box = tag("input", "box", 'type="search" placeholder="such as parking" style="min-width: 15rem"')
+                box = tag("input", "box", 'type="search" placeholder="for example parking" style="min-width: 15rem"')
                 on_value(box, "input", self._filter, pause=0.3)
             with tag("div", "row"):
-                self._state = text("", "hint small", tag="span")
-                self._state.props('role="status"')
+                self._status = text("", "hint small", tag="span")
+                self._status.props('role="status"')
                 if self._visitor.may("publish"):
                     self._demo = button("Stop the demo feed", self._end, "act second")
                 self._pause = button("Pause", self._toggle, "act second")
@@ -76,29 +76,29 @@ class NowView:
         with tag("div", "two"):
             with tag("div", "card"):
                 text("Events", tag="h2")
-                self._events = StreamList(label="Events", kind="event", empty="Events appear here as they come.")
+                self._events = StreamList(label="Events", kind="event", empty="New events appear here.")
             with tag("div", "card"):
                 text("Matches and situations", tag="h2")
-                empty = "Nothing matches yet. Write a subscription in the playground."
+                empty = "No matches yet. Write a subscription in the playground."
                 self._matches = StreamList(label="Matches and situations", kind="match", empty=empty)
                 self._matches.on("judge", self._judge)
         with card("Unusual"):
-            self._odd = tag("div")
-        self._shown_oddities: list[str] | None = None
+            self._anomalies = tag("div")
+        self._shown_anomalies: list[str] | None = None
 
     def _facts(self) -> None:
         with tag("div", "facts"):
-            self._rate, self._rate_shape = _fact("Events")
-            self._found, self._found_shape = _fact("Matches")
-            self._unusual, _ = _fact("Unusual", shape=False)
+            self._event_rate, self._event_chart = _fact("Events")
+            self._match_rate, self._match_chart = _fact("Matches")
+            self._unusual, _ = _fact("Unusual", chart=False)
 
     async def refresh(self) -> None:
-        """Show what came since the last time."""
+        """Show everything new since the last refresh."""
         if self._busy:
             return
         self._busy = True
         try:
-            with saying():
+            with errors_shown():
                 self._visitor.access()
                 await self._refresh()
         finally:
@@ -108,21 +108,21 @@ class NowView:
         watch, moment = self._watch, time.time()
         if not self._paused:
             events = watch.last_events(after=self._event, limit=_ROWS, words=self._words)
-            found = watch.last_notices(after=self._notice, limit=_ROWS, words=self._words)
-            told = await self._told(found)
+            notices = watch.last_notices(after=self._notice, limit=_ROWS, words=self._words)
+            matches = await self._match_rows(notices)
             self._event = max([self._event, *(row["key"] for row in events)])
-            self._notice = max([self._notice, *(row["key"] for row in found)])
-            self._events.add([_plain(row) for row in events])
-            self._matches.add(told)
+            self._notice = max([self._notice, *(row["key"] for row in notices)])
+            self._events.add([_event_row(row) for row in events])
+            self._matches.add(matches)
         self._show_facts(moment)
 
-    async def _told(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        judging = self._visitor.may("subscribe")
-        told = await beside(self._watch.told, rows)
-        return [match_row(row) | {"judge": judging and row["kind"] == "match"} for row in told]
+    async def _match_rows(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        may_rate = self._visitor.may("subscribe")
+        explained = await run_in_pool(self._watch.with_reasons, rows)
+        return [match_row(row) | {"judge": may_rate and row["kind"] == "match"} for row in explained]
 
-    def _mark(self) -> None:
-        """All up to here has been looked at."""
+    def _skip_to_latest(self) -> None:
+        """Skip everything up to now in the next refresh."""
         if self._watch.events:
             self._event = self._watch.events[-1]["key"]
         if self._watch.notices:
@@ -130,78 +130,80 @@ class NowView:
 
     def _show_facts(self, moment: float) -> None:
         watch = self._watch
-        watch.odd.tick(moment)
-        events, found = watch.event_rate.last_minute(moment), watch.notice_rate.last_minute(moment)
-        self._rate.say(rate(events, 60) if events else "quiet")
-        self._found.say(rate(found, 60) if found else "none lately")
-        self._unusual.say(watch.odd.summary())
-        for shape, tally in ((self._rate_shape, watch.event_rate), (self._found_shape, watch.notice_rate)):
-            counts = tally.shape(moment)
+        watch.anomalies.tick(moment)
+        events, matches = watch.event_rate.last_minute(moment), watch.notice_rate.last_minute(moment)
+        self._event_rate.set_text(rate(events, 60) if events else "none in the last minute")
+        self._match_rate.set_text(rate(matches, 60) if matches else "none in the last minute")
+        self._unusual.set_text(watch.anomalies.summary())
+        for chart, counter in ((self._event_chart, watch.event_rate), (self._match_chart, watch.notice_rate)):
+            counts = counter.counts(moment)
             most = max(counts) or 1
-            shape.run_method("draw", [round(100 * one / most) for one in counts])
+            chart.run_method("draw", [round(100 * count / most) for count in counts])
         self._start.set_visibility(not watch.events and not self._feed.is_running(watch.namespace))
         if self._visitor.may("publish"):
             self._demo.set_visibility(self._feed.is_running(watch.namespace))
         missed = sum(1 for row in watch.events if row["key"] > self._event) if self._paused else 0
-        self._state.say(f"Paused, {many(missed, 'new event')}" if self._paused else "")
-        self._show_oddities()
+        self._status.set_text(f"Paused, {counted(missed, 'new event')}" if self._paused else "")
+        self._show_anomalies()
 
-    def _show_oddities(self) -> None:
-        news = list(self._watch.odd.news)
-        if [one.text for one in news] == self._shown_oddities:
+    def _show_anomalies(self) -> None:
+        anomalies = list(self._watch.anomalies.recent)
+        texts = [anomaly.text for anomaly in anomalies]
+        if texts == self._shown_anomalies:
             return
-        self._shown_oddities = [one.text for one in news]
-        self._odd.clear()
-        with self._odd:
-            if not news:
-                text("Nothing. What comes much oftener than usual, stops, or is far off is said here.", "hint", tag="p")
-            for one in news:
+        self._shown_anomalies = texts
+        self._anomalies.clear()
+        with self._anomalies:
+            if not anomalies:
+                message = "Nothing. New or much more frequent events, events that stop, and outliers are listed here."
+                text(message, "hint", tag="p")
+            for anomaly in anomalies:
                 with tag("div", "odd"):
-                    text(one.text, tag="span")
-                    text(f" · {ago(time.time() - one.time)}", "hint small", tag="span")
+                    text(anomaly.text, tag="span")
+                    text(f" · {ago(time.time() - anomaly.time)}", "hint small", tag="span")
 
-    # what a person does
+    # user actions
 
     async def _filter(self, words: str) -> None:
         self._words = words[:200]
         await self._reload()
 
     async def _reload(self) -> None:
-        self._mark()
-        self._events.put([_plain(row) for row in self._watch.last_events(limit=_ROWS, words=self._words)])
-        self._matches.put(await self._told(self._watch.last_notices(limit=_ROWS, words=self._words)))
+        self._skip_to_latest()
+        self._events.put([_event_row(row) for row in self._watch.last_events(limit=_ROWS, words=self._words)])
+        self._matches.put(await self._match_rows(self._watch.last_notices(limit=_ROWS, words=self._words)))
 
     async def _toggle(self) -> None:
         self._paused = not self._paused
-        self._pause.say("Go on" if self._paused else "Pause")
+        self._pause.set_text("Continue" if self._paused else "Pause")
         if not self._paused:
             await self._reload()
 
     def _play(self) -> None:
         access = self._visitor.access("publish")
         self._feed.start(access.namespace)
-        tell("The demo plays a day in a city.")
+        notify("The demo feed is running.")
 
     def _end(self) -> None:
         self._feed.stop(self._visitor.access("publish").namespace)
 
     async def _judge(self, event: Any) -> None:
-        with saying():
+        with errors_shown():
             access = self._visitor.access()
             await judge(self._visitor.broker, access, int(event.args["key"]), right=bool(event.args["right"]))
-            tell("Thank you: kept as a label." if event.args["right"] else "Kept: this was wrong.")
+            notify("Saved as a label: right." if event.args["right"] else "Saved as a label: wrong.")
 
 
-class RateShape(ui.element, component="../static/spark.js"):
-    """A small picture of the last five minutes."""
+class RateChart(ui.element, component="../static/spark.js"):
+    """A small bar chart of the last five minutes."""
 
 
-def _fact(what: str, *, shape: bool = True) -> tuple[TextElement, ui.element]:
+def _fact(name: str, *, chart: bool = True) -> tuple[TextElement, ui.element]:
     with tag("div", "fact"):
-        text(what, "what")
-        big = text("…", "big")
-        drawn = RateShape() if shape else tag("span")
-    return big, drawn
+        text(name, "what")
+        value = text("…", "big")
+        drawing = RateChart() if chart else tag("span")
+    return value, drawing
 
 
 def match_row(row: dict[str, Any]) -> dict[str, Any]:
@@ -213,12 +215,12 @@ def match_row(row: dict[str, Any]) -> dict[str, Any]:
         "word": score_word(row["score"]),
         "percent": percent(row["score"]),
         "when": row["when"],
-        "verdict": row["verdict"],
+        "reason": row["reason"],
         "pairs": pairs_of(row["events"][-1]) if row["kind"] == "match" and row["events"] else [],
     }
 
 
-def _plain(row: dict[str, Any]) -> dict[str, Any]:
+def _event_row(row: dict[str, Any]) -> dict[str, Any]:
     return {name: row[name] for name in ("key", "id", "when", "pairs")}
 
 

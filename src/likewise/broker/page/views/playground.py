@@ -1,4 +1,4 @@
-"""Playground: write a subscription, try it on events, move its threshold, save it, share its address."""
+"""Playground: write a subscription, try it on events, choose its threshold, save it or share its link."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from nicegui import ui
 from likewise.broker.page.editing import (
     EXAMPLES,
     address,
-    is_about,
+    error_fields,
+    is_approximate,
     problem,
-    said,
-    with_about,
+    with_approximation,
     with_threshold,
 )
-from likewise.broker.page.frame import button, heading, on_value, saying, score, tag, tell, text
-from likewise.broker.page.phrases import many, pairs_of, percent, score_word
+from likewise.broker.page.frame import button, errors_shown, heading, notify, on_value, score, tag, text
+from likewise.broker.page.phrases import counted, pairs_of, percent, score_word
+from likewise.broker.page.pool import run_in_pool
+from likewise.broker.page.preview import MatchGroup, Preview, pasted_events, preview_text, reason_of, recent_events
 from likewise.broker.page.session import Visitor
-from likewise.broker.page.trying import Answers, Tried, pasted, recent, try_text, verdict
 from likewise.broker.page.watch import StreamWatch
-from likewise.broker.page.work import beside
 from likewise.errors import LikewiseError
 from likewise.language import parse_subscription
 
 SPANS: Final = {"10": "the last 10 minutes", "60": "the last hour", "1440": "the last day", "pasted": "pasted events"}
 _NEAR: Final = 12
-"""Rows on each side of the threshold."""
+"""Maximum number of rows above and below the threshold."""
 
 
 class SubscriptionEditor(ui.element, component="../static/editor.js"):
-    """The editor: text with colours, suggestions and errors."""
+    """The subscription editor, with syntax colours, suggestions and errors."""
 
     def __init__(self, words: str, watch: StreamWatch) -> None:
         super().__init__()
@@ -44,14 +44,14 @@ class SubscriptionEditor(ui.element, component="../static/editor.js"):
         }
 
     def put(self, words: str) -> None:
-        """Another text."""
+        """Replace the text."""
         self._props["modelValue"] = words
         self.update()
 
-    def flaw(self, found: dict[str, Any] | None) -> None:
-        """What is wrong with the text."""
-        if self._props["error"] != found:
-            self._props["error"] = found
+    def show_error(self, error: dict[str, Any] | None) -> None:
+        """Show an error of the text, or none."""
+        if self._props["error"] != error:
+            self._props["error"] = error
             self.update()
 
 
@@ -64,15 +64,16 @@ class PlaygroundView:
         self._span = state.get("on", "60") if state.get("on") in SPANS else "60"
         self._pasted = state.get("events", "")[:4000]
         self._threshold = _number(state.get("threshold"))
-        self._tried: Tried | None = None
-        self._turn, self._one = 0, asyncio.Lock()
+        self._preview: Preview | None = None
+        self._run, self._running = 0, asyncio.Lock()
+        """The number of the last run, and the lock that allows one run at a time."""
 
     def build(self) -> None:
-        """Make all parts."""
+        """Create all parts of the view."""
         heading(
             "Playground",
-            "Write what you look for in your own words, and see what it finds. ~ after a word means: also other words "
-            "for it. Nothing is stored until you save.",
+            "Write a subscription in your own words and see which events match. ~ after a word also matches other "
+            "words with the same meaning. Nothing is stored until you save.",
         )
         with tag("div", "wide-left"):
             with tag("section", "card stay", 'aria-label="Subscription"'):
@@ -88,8 +89,8 @@ class PlaygroundView:
         self._editor.on("update:modelValue", self._typed)
         self._editor.on("run", self.run, [])
         with tag("div", "row").style("margin: .5rem 0"):
-            self._about = button("~ on", self._toggle_about, "chip")
-            self._about.props('aria-pressed="true" title="Other words for the same, on or off"')
+            self._approximation = button("~ on", self._toggle_approximation, "chip")
+            self._approximation.props('aria-pressed="true" title="Also match other words with the same meaning"')
             with tag("label", "row small hint"):
                 text("Try on", tag="span")
                 with tag("select", "box").style("width: auto") as choice:
@@ -98,7 +99,7 @@ class PlaygroundView:
                         option.props(f'value="{key}"' + (" selected" if key == self._span else ""))
                 on_value(choice, "change", self._choose)
         with tag("label", "field") as self._paste_box:
-            text("Events, one a line: {type: car park, slots: 3} or JSON", tag="span")
+            text("Events, one per line: {type: car park, slots: 3} or JSON", tag="span")
             box = tag("textarea", "box mono", 'rows="5"')
             box._props["value"] = self._pasted
             on_value(box, "input", self._paste, pause=0.4)
@@ -113,16 +114,16 @@ class PlaygroundView:
         self._summary.props('aria-live="polite"')
         with tag("div") as self._slider_box:
             with tag("div", "row between small hint"):
-                text("finds more", tag="span")
+                text("more matches", tag="span")
                 self._limit = text("", tag="span")
-                text("is surer", tag="span")
+                text("more certain", tag="span")
             with tag("label", "small hint"):
                 self._slider = tag("input", "slide", 'type="range" min="0.02" max="1" step="0.01"')
-                text("Threshold: how sure it must be", tag="span")
+                text("Threshold: the minimum score of a match", tag="span")
             on_value(self._slider, "input", self._moved, pause=0.1)
         self._list = tag("div").style("margin-top: .75rem")
 
-    # what a person does
+    # user actions
 
     async def _typed(self, event: Any) -> None:
         self._text = str(event.args)[:20_000]
@@ -143,9 +144,9 @@ class PlaygroundView:
         self._pasted = words[:200_000]
         await self.run()
 
-    async def _toggle_about(self) -> None:
-        on = not is_about(parse_subscription(self._text))
-        await self._take(with_about(self._text, on=on))
+    async def _toggle_approximation(self) -> None:
+        on = not is_approximate(parse_subscription(self._text))
+        await self._take(with_approximation(self._text, on=on))
 
     async def _moved(self, place: str) -> None:
         self._threshold = _number(place)
@@ -155,117 +156,117 @@ class PlaygroundView:
         access = self._visitor.access()
         words = self._text if self._threshold is None else with_threshold(self._text, self._threshold)
         [entry, *_] = await self._visitor.broker.create(access, words)
-        tell(f"Saved as {entry.name}.")
+        notify(f"Saved as {entry.name}.")
 
     def _copy(self) -> None:
         ui.run_javascript("navigator.clipboard && navigator.clipboard.writeText(location.href)")
-        tell("The address of this page holds all of it: share it.")
+        notify("The link of this page contains the subscription, the threshold and pasted events.")
 
-    # trying
+    # preview
 
     async def run(self) -> None:
-        """Read the text, try it, and show what it finds; only the last of several that overlap is shown."""
-        self._turn += 1
-        turn = self._turn
-        flaw = problem(self._text)
-        self._editor.flaw(flaw)
-        self._remember()
-        if flaw is not None:
-            self._tried = None
-            self._summary.say("Nothing to try yet")
+        """Try the text and show the result; of overlapping runs, only the last is shown."""
+        self._run += 1
+        run = self._run
+        error = problem(self._text)
+        self._editor.show_error(error)
+        self._update_url()
+        if error is not None:
+            self._preview = None
+            self._summary.set_text("No valid subscription yet")
             self._slider_box.set_visibility(False)
             self._list.clear()
             return
         try:
             access = self._visitor.access()
-            async with self._one:
-                if turn != self._turn:
-                    return  # somebody typed on while it waited
-                tried = await beside(self._try, access.namespace)
-        except LikewiseError as error:
-            self._editor.flaw(said(error))
+            async with self._running:
+                if run != self._run:
+                    return  # the text has changed meanwhile
+                preview = await run_in_pool(self._try, access.namespace)
+        except LikewiseError as refused:
+            self._editor.show_error(error_fields(refused))
             return
-        if turn == self._turn:
-            self._tried = tried
-            about = is_about(parse_subscription(self._text))
-            self._about.say("~ on" if about else "~ off")
-            self._about.props(f'aria-pressed="{str(about).lower()}"')
+        if run == self._run:
+            self._preview = preview
+            approximate = is_approximate(parse_subscription(self._text))
+            self._approximation.set_text("~ on" if approximate else "~ off")
+            self._approximation.props(f'aria-pressed="{str(approximate).lower()}"')
             await self._show()
 
-    def _try(self, namespace: str) -> Tried:
+    def _try(self, namespace: str) -> Preview:
         records = (
-            pasted(self._pasted)
+            pasted_events(self._pasted)
             if self._span == "pasted"
-            else recent(self._visitor.broker, namespace, float(self._span))
+            else recent_events(self._visitor.broker, namespace, float(self._span))
         )
-        return try_text(self._visitor.broker, namespace, self._text, records)
+        return preview_text(self._visitor.broker, namespace, self._text, records)
 
-    def _remember(self) -> None:
+    def _update_url(self) -> None:
         limit = None if self._threshold is None else round(self._threshold, 2)
         events = self._pasted if self._span == "pasted" and len(self._pasted) <= 1500 else None
         ui.navigate.history.replace(address(q=self._text, on=self._span, threshold=limit, events=events))
 
     async def _show(self) -> None:
-        tried = self._tried
-        if tried is None:
+        preview = self._preview
+        if preview is None:
             return
-        limit = tried.threshold if self._threshold is None else self._threshold
-        self._slider_box.set_visibility(not tried.pattern)
+        limit = preview.threshold if self._threshold is None else self._threshold
+        self._slider_box.set_visibility(not preview.pattern)
         if self._threshold is None or "value" not in self._slider.props:
-            self._slider._props["value"] = round(limit, 2)  # not under the hand of who moves it
+            self._slider._props["value"] = round(limit, 2)  # only while the user is not moving it
             self._slider.update()
-        self._limit.say(f"at least {score_word(limit)} · {percent(limit)}")
-        self._summary.say(tried.summary(limit))
-        self._remember()
+        self._limit.set_text(f"{score_word(limit)} · {percent(limit)}")
+        self._summary.set_text(preview.summary(limit))
+        self._update_url()
         self._list.clear()
         with self._list:
-            if tried.pattern:
-                self._situations(tried)
+            if preview.pattern:
+                self._show_situations(preview)
             else:
-                await self._answers(tried, limit)
+                await self._show_groups(preview, limit)
 
-    async def _answers(self, tried: Tried, limit: float) -> None:
-        taken, rest = tried.at(limit)
-        if not tried.answers:
-            text("No event has anything to do with it.", "hint", tag="p")
-            if not tried.looked:
+    async def _show_groups(self, preview: Preview, limit: float) -> None:
+        matching, rest = preview.at(limit)
+        if not preview.groups:
+            text("No event is similar to it.", "hint", tag="p")
+            if not preview.events:
                 text("Start the demo feed on Now, or paste events here.", "hint", tag="p")
             return
-        shown, below = taken[-_NEAR:], rest[:_NEAR]
-        told = await beside(self._verdicts, [*shown, *below])
-        surer = sum(one.count for one in taken[:-_NEAR]) if len(taken) > _NEAR else 0
-        if surer:
-            text(f"{many(surer, 'surer event')} above", "small hint", tag="p")
-        for answer, why in zip(shown, told, strict=False):
-            _answer(answer, why, matched=True)
+        shown, below = matching[-_NEAR:], rest[:_NEAR]
+        reasons = await run_in_pool(self._reasons, [*shown, *below])
+        hidden = sum(group.count for group in matching[:-_NEAR]) if len(matching) > _NEAR else 0
+        if hidden:
+            text(f"{counted(hidden, 'event')} with a higher score", "small hint", tag="p")
+        for group, reason in zip(shown, reasons, strict=False):
+            _show_group(group, reason, matched=True)
         text(f"threshold · {percent(limit)}", "divider")
-        for answer, why in zip(below, told[len(shown) :], strict=False):
-            _answer(answer, why, matched=False)
+        for group, reason in zip(below, reasons[len(shown) :], strict=False):
+            _show_group(group, reason, matched=False)
         if not below:
-            text("Nothing is left out.", "small hint", tag="p")
+            text("No events below the threshold.", "small hint", tag="p")
 
-    def _verdicts(self, answers: list[Answers]) -> list[str]:
+    def _reasons(self, groups: list[MatchGroup]) -> list[str]:
         namespace = self._visitor.access().namespace
-        return [verdict(self._visitor.broker, namespace, self._text, one.event) for one in answers]
+        return [reason_of(self._visitor.broker, namespace, self._text, group.event) for group in groups]
 
-    def _situations(self, tried: Tried) -> None:
-        for hit in tried.situations:
+    def _show_situations(self, preview: Preview) -> None:
+        for hit in preview.situations:
             with tag("div", "result"):
                 score(hit["score"])
                 for event in hit["events"]:
                     _pairs(event)
-        if not tried.situations:
-            text("It did not happen in these events.", "hint", tag="p")
+        if not preview.situations:
+            text("The pattern was not detected in these events.", "hint", tag="p")
 
 
-def _answer(answer: Answers, why: str, *, matched: bool) -> None:
+def _show_group(group: MatchGroup, reason: str, *, matched: bool) -> None:
     with tag("div", "result" if matched else "result below"):
         with tag("div", "row"):
-            score(answer.score, matched=matched)
-            if answer.count > 1:
-                text(f"{answer.count:,} alike", "small hint", tag="span")
-        text(why, "verdict")
-        _pairs(answer.event)
+            score(group.score, matched=matched)
+            if group.count > 1:
+                text(f"{group.count:,} similar events", "small hint", tag="span")
+        text(reason, "reason")
+        _pairs(group.event)
 
 
 def _pairs(event: Any) -> None:
@@ -278,10 +279,10 @@ def _pairs(event: Any) -> None:
 
 def _number(given: str | None) -> float | None:
     try:
-        found = None if given is None else float(given)
+        value = None if given is None else float(given)
     except ValueError:
         return None
-    return None if found is None or not 0 < found <= 1 else found
+    return None if value is None or not 0 < value <= 1 else value
 
 
 def playground_view(visitor: Visitor, watch: StreamWatch, state: dict[str, str]) -> None:
@@ -290,7 +291,7 @@ def playground_view(visitor: Visitor, watch: StreamWatch, state: dict[str, str])
     view.build()
 
     async def begin() -> None:
-        with saying():
+        with errors_shown():
             await view.run()
 
     ui.timer(0.05, begin, once=True)

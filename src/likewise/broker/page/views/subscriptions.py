@@ -1,4 +1,4 @@
-"""Subscriptions: what is asked for, how often it is found, how often that was right, and tuning by labels."""
+"""Subscriptions: their rates, the quality of their matches by labels, and tuning."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from nicegui import ui
 from nicegui.element import Element
 
 from likewise.broker.page.editing import address
-from likewise.broker.page.frame import button, empty, heading, link, named, tag, tell, text
+from likewise.broker.page.frame import button, heading, labelled, link, notify, placeholder, tag, text
 from likewise.broker.page.labels import as_table, judgements
-from likewise.broker.page.phrases import many, percent, rate
+from likewise.broker.page.phrases import counted, percent, rate
 from likewise.broker.page.session import Visitor
 from likewise.broker.page.tuning import LEAST, Proposal, propose
 from likewise.broker.page.watch import StreamWatch
-from likewise.broker.store.records import BookEntry, now
+from likewise.broker.store.records import SubscriptionEntry, now
 from likewise.language import Composite, parse_subscription
 
 
@@ -30,37 +30,38 @@ class SubscriptionsView:
         self._boxes: dict[str, Element] = {}
 
     def build(self) -> None:
-        """Make all parts."""
+        """Create all parts of the view."""
         heading(
             "Subscriptions",
-            "What is asked for, and how well it is answered. Thumbs on a match become labels; Tune finds the threshold "
-            "that fits them, and shows the effect before you take it.",
+            "All subscriptions and the quality of their matches. Your ratings of matches are labels; Tune finds the "
+            "threshold that fits them, and shows the effect before you apply it.",
         )
         with tag("div", "row").style("margin-bottom: 1rem"):
-            link("Write a new one", "/playground", "act")
+            link("New subscription", "/playground", "act")
             button("Download the labels", self._download, "act second")
         self._list = tag("div")
 
     async def show(self) -> None:
-        """Read the list again."""
+        """Load and show the list."""
         namespace = self._visitor.access().namespace
-        found = await self._broker.read(self._broker.history.entries, namespace)
-        said = await self._broker.read(judgements, self._broker, namespace)
-        right = Counter(one.subscription for one in said if one.right)
-        judged = Counter(one.subscription for one in said)
+        entries = await self._broker.read(self._broker.history.entries, namespace)
+        labels = await self._broker.read(judgements, self._broker, namespace)
+        right = Counter(label.subscription for label in labels if label.right)
+        rated = Counter(label.subscription for label in labels)
         self._list.clear()
         with self._list:
-            if not found:
-                with empty(
-                    "No subscription yet", "Say what you look for in your own words, and be told when it happens."
+            if not entries:
+                with placeholder(
+                    "No subscriptions yet",
+                    "Describe what you are looking for in your own words, and get a match when it happens.",
                 ):
                     link("Open the playground", "/playground", "act")
-            for _, entry in found:
-                self._row(entry, right[entry.name], judged[entry.name])
+            for _, entry in entries:
+                self._row(entry, right[entry.name], rated[entry.name])
 
-    def _row(self, entry: BookEntry, right: int, judged: int) -> None:
+    def _row(self, entry: SubscriptionEntry, right: int, rated: int) -> None:
         pattern = isinstance(parse_subscription(entry.text).body, Composite)
-        with named(tag("section", "card"), entry.name):
+        with labelled(tag("section", "card"), entry.name):
             with tag("div", "row between"):
                 with tag("div", "row"):
                     text(entry.name, tag="h2").style("margin: 0")
@@ -72,13 +73,13 @@ class SubscriptionsView:
                         text(label, "chip still", tag="span").style("margin: 0")
                 text(self._rate(entry.name), "hint small", tag="span")
             text(entry.text, "mono", tag="p").style("margin: .5rem 0")
-            text(_quality(right, judged, pattern=pattern), "small", tag="p")
+            text(_quality(right, rated, pattern=pattern), "small", tag="p")
             with tag("div", "row"):
                 if not pattern:
-                    named(button("Tune", lambda: self._tune(entry), "act second"), f"Tune {entry.name}")
+                    labelled(button("Tune", lambda: self._tune(entry), "act second"), f"Tune {entry.name}")
                 link("Playground", address(q=entry.text), "act second")
                 link(
-                    "Near misses" if not pattern else "How far it came",
+                    "Near misses" if not pattern else "Progress",
                     f"/why?subscription={quote(entry.name)}",
                     "act second",
                 )
@@ -90,40 +91,40 @@ class SubscriptionsView:
     def _rate(self, name: str) -> str:
         tally = self._watch.by_subscription.get(name)
         count = 0 if tally is None else tally.last_minute(time.time())
-        return f"found {rate(count, 60)}" if count else "nothing found in the last minute"
+        return f"matches: {rate(count, 60)}" if count else "no matches in the last minute"
 
-    async def _tune(self, entry: BookEntry) -> None:
+    async def _tune(self, entry: SubscriptionEntry) -> None:
         namespace = self._visitor.access().namespace
-        found = await self._broker.read(propose, self._broker, namespace, entry.name)
+        proposal = await self._broker.read(propose, self._broker, namespace, entry.name)
         box = self._boxes[entry.name]
         box.clear()
         with box:
-            self._proposal(entry, found)
+            self._show_proposal(entry, proposal)
 
-    def _proposal(self, entry: BookEntry, found: Proposal) -> None:
+    def _show_proposal(self, entry: SubscriptionEntry, proposal: Proposal) -> None:
         with tag("div", "card").style("margin-top: .75rem; background: var(--ground)"):
-            text(f"From {many(found.labels, 'label')}", tag="h3")
-            text(f"Now, at {percent(found.now.threshold)}, it {found.now.words()}.", tag="p")
-            if not found.is_better:
-                text("No other threshold does better on these labels.", "hint", tag="p")
+            text(f"From {counted(proposal.labels, 'label')}", tag="h3")
+            text(f"The current threshold, {percent(proposal.current.threshold)}, {proposal.current.words()}.", tag="p")
+            if not proposal.is_better:
+                text("No other threshold is better on these labels.", "hint", tag="p")
                 return
-            text(f"At {percent(found.then.threshold)} it {found.then.words()}.", tag="p")
-            before, after = found.hour
-            text(f"In the last hour: {many(after, 'match', 'matches')} instead of {before:,}.", tag="p")
-            text(found.text, "mono", tag="p")
-            button("Take it", lambda: self._take(entry, found))
+            text(f"The threshold {percent(proposal.proposed.threshold)} {proposal.proposed.words()}.", tag="p")
+            before, after = proposal.hour
+            text(f"In the last hour: {counted(after, 'match', 'matches')} instead of {before:,}.", tag="p")
+            text(proposal.text, "mono", tag="p")
+            button("Apply", lambda: self._apply(entry, proposal))
 
-    async def _take(self, entry: BookEntry, found: Proposal) -> None:
-        await self._replace(entry, text=found.text)
-        tell(f"{entry.name} now has the threshold {percent(found.then.threshold)}.")
+    async def _apply(self, entry: SubscriptionEntry, proposal: Proposal) -> None:
+        await self._replace(entry, text=proposal.text)
+        notify(f"{entry.name} now has the threshold {percent(proposal.proposed.threshold)}.")
 
-    async def _pause(self, entry: BookEntry) -> None:
+    async def _pause(self, entry: SubscriptionEntry) -> None:
         await self._replace(entry, paused=not entry.paused)
 
-    async def _replace(self, entry: BookEntry, **changes: Any) -> None:
+    async def _replace(self, entry: SubscriptionEntry, **changes: Any) -> None:
         access = self._visitor.access()
-        fresh = msgspec.structs.replace(entry, updated=now(), **changes)
-        await self._broker.replace(access, fresh)
+        changed = msgspec.structs.replace(entry, updated=now(), **changes)
+        await self._broker.replace(access, changed)
         await self.show()
 
     async def _delete(self, name: str) -> None:
@@ -139,17 +140,17 @@ class SubscriptionsView:
 
     async def _download(self) -> None:
         namespace = self._visitor.access().namespace
-        found = await self._broker.read(judgements, self._broker, namespace)
-        ui.download.content(as_table(found), "labels.tsv", "text/tab-separated-values")
+        labels = await self._broker.read(judgements, self._broker, namespace)
+        ui.download.content(as_table(labels), "labels.tsv", "text/tab-separated-values")
 
 
-def _quality(right: int, judged: int, *, pattern: bool) -> str:
+def _quality(right: int, rated: int, *, pattern: bool) -> str:
     if pattern:
-        return "A pattern: what it stands on can be judged and tuned."
-    if not judged:
-        return "Nobody has judged its matches yet: use the thumbs on Now."
-    more = "" if judged >= LEAST else f"; {LEAST - judged} more to tune"
-    return f"{right} of {judged} judged were right{more}"
+        return "Patterns cannot be rated or tuned."
+    if not rated:
+        return "No matches have been rated yet: use the thumbs on Now."
+    more = "" if rated >= LEAST else f"; tuning needs {LEAST - rated} more"
+    return f"{right} of {rated} rated events were right{more}"
 
 
 async def subscriptions_view(visitor: Visitor, watch: StreamWatch) -> None:

@@ -1,4 +1,4 @@
-"""System: whether all works, what patterns hold, dead letters to send again, spaces and versions, tokens."""
+"""System: health, state of patterns, dead letters, versions and tokens."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from nicegui import ui
 
 import likewise
 from likewise.broker.auth import ANY, ROLES
-from likewise.broker.page.frame import button, card, heading, named, on_value, tag, tell, text
-from likewise.broker.page.phrases import ago, clock, many, shortened
+from likewise.broker.page.frame import button, card, heading, labelled, notify, on_value, tag, text
+from likewise.broker.page.phrases import ago, counted, shortened, time_of_day
 from likewise.broker.page.session import Visitor
 from likewise.broker.page.watch import StreamWatch
 from likewise.broker.store import schema
@@ -29,12 +29,12 @@ class SystemView:
         self._token_name, self._token_roles = "", {"subscribe"}
 
     def build(self) -> None:
-        """Make all parts."""
-        heading("System", "Whether all works, what is held, and what could not be used or delivered.")
+        """Create all parts of the view."""
+        heading("System", "Health, the state of patterns, dead letters and tokens.")
         self._facts = tag("div", "facts")
         with tag("div", "two"):
             with tag("div"):
-                with card("What patterns hold", label="Patterns"):
+                with card("State of patterns", label="Patterns"):
                     self._patterns = tag("div", "scroll", 'tabindex="0" role="region" aria-label="State of patterns"')
                 with card("Spaces and versions", label="Versions"):
                     self._versions()
@@ -48,12 +48,12 @@ class SystemView:
     def _versions(self) -> None:
         broker = self._broker
         text(f"Likewise {likewise.__version__}, database schema {len(MIGRATIONS)}", tag="p")
-        spaces = broker.maker.describe()
+        spaces = broker.engine_factory.describe()
         for space in spaces:
-            text(f"{space['name']}: knows {space['terms']:,} words from {space['concepts']:,} texts", tag="p")
+            text(f"{space['name']}: {space['terms']:,} words from {space['concepts']:,} texts", tag="p")
         if not spaces:
             text(
-                "No space: words are compared by WordNet and the sentence encoder where they are installed.",
+                "No space: words are compared with WordNet and the sentence encoder, if installed.",
                 "hint",
                 tag="p",
             )
@@ -61,15 +61,18 @@ class SystemView:
         waits = f"wait {_seconds(late)} for" if late else "do not wait for"
         text(f"Patterns {waits} late events.", tag="p")
         keep = broker.settings.retention.age
-        text("The log keeps everything." if keep is None else f"The log keeps {keep / 86_400:g} days.", tag="p")
+        text(
+            "The log keeps events forever." if keep is None else f"The log keeps events for {keep / 86_400:g} days.",
+            tag="p",
+        )
 
     async def show(self) -> None:
-        """Everything anew."""
+        """Show everything."""
         await self.refresh()
         self._show_tokens()
 
     async def refresh(self) -> None:
-        """What changes by itself."""
+        """Update everything that changes without the user."""
         access = self._visitor.access("admin")
         broker = self._broker
         tenant = broker.host.tenants.get(access.namespace)
@@ -78,13 +81,13 @@ class SystemView:
         held = await broker.read(broker.instances)
         self._facts.clear()
         with self._facts:
-            _fact("State", "all works" if not bad else "; ".join(bad), bad=bool(bad))
+            _fact("State", "everything works" if not bad else "; ".join(bad), bad=bool(bad))
             behind = broker.host.backlog
-            _fact("Waiting to be matched", "nothing" if behind == 0 else many(behind, "event"), bad=behind > 1000)
-            _fact("Last event came late", _seconds(lag))
-            _fact("Held by patterns", "nothing" if not held else many(held, "combination"))
-            _fact("Reading along", many(broker.hub.streams, "stream"))
-            _fact("In the log", many(broker.log.position, "record"))
+            _fact("Waiting to be matched", "nothing" if behind == 0 else counted(behind, "event"), bad=behind > 1000)
+            _fact("Delay of the last event", _seconds(lag))
+            _fact("State of patterns", "nothing" if not held else counted(held, "partial instance"))
+            _fact("Open streams", counted(broker.hub.streams, "stream"))
+            _fact("In the log", counted(broker.log.position, "record"))
         await self._show_patterns(access.namespace)
         await self._show_letters()
 
@@ -93,10 +96,10 @@ class SystemView:
         self._patterns.clear()
         with self._patterns:
             if not states:
-                text("There is no pattern. “Two in a row” in the playground is one.", "hint", tag="p")
+                text("There are no patterns. The playground has an example: “Two in a row”.", "hint", tag="p")
                 return
             with tag("table", "list"):
-                _cells("th", "pattern", "holds", "found", "waits or ended")
+                _cells("th", "pattern", "partial instances", "detections", "progress")
                 for state in states:
                     _cells("td", state.name, f"{state.held:,}", f"{state.detected:,}", shortened(state.furthest, 140))
 
@@ -115,12 +118,16 @@ class SystemView:
         )
         ids = [row["id"] for row in rows]
         if ids == self._shown:
-            return  # whoever is about to press a button keeps it
+            return  # do not replace a button that the user is about to press
         self._shown = ids
         self._letters.clear()
         with self._letters:
             if not rows:
-                text("None. What cannot be used or delivered is kept here with its reason.", "hint", tag="p")
+                text(
+                    "None. Events and notifications that cannot be used or delivered are listed here with the reason.",
+                    "hint",
+                    tag="p",
+                )
             for row in rows:
                 self._letter(row)
 
@@ -130,18 +137,20 @@ class SystemView:
             text(f"{shortened(row['source'], 60)} · {ago((now() - row['time']) / 1e6)}", "small hint")
             text(shortened(bytes(row["body"]).decode("utf-8", "replace"), 160), "mono small")
             with tag("div", "row"):
-                named(
-                    button("Send again", lambda: self._retry(row["id"]), "act second"), f"Send letter {row['id']} again"
+                labelled(
+                    button("Retry", lambda: self._retry(row["id"]), "act second"), f"Retry dead letter {row['id']}"
                 )
-                named(button("Forget", lambda: self._forget(row["id"]), "act danger"), f"Forget letter {row['id']}")
+                labelled(
+                    button("Delete", lambda: self._delete(row["id"]), "act danger"), f"Delete dead letter {row['id']}"
+                )
 
     async def _retry(self, id: int) -> None:
-        await self._broker.retry_letter(self._visitor.access("admin"), id)
-        tell("Sent again.")
+        await self._broker.retry_dead_letter(self._visitor.access("admin"), id)
+        notify("The dead letter was sent again.")
         await self._show_letters()
 
-    async def _forget(self, id: int) -> None:
-        await self._broker.forget_letter(self._visitor.access("admin"), id)
+    async def _delete(self, id: int) -> None:
+        await self._broker.delete_dead_letter(self._visitor.access("admin"), id)
         await self._show_letters()
 
     # tokens
@@ -160,22 +169,22 @@ class SystemView:
                         where = "all namespaces" if token.namespace == ANY else f"namespace {token.namespace}"
                         roles = ", ".join(sorted(token.roles))
                         state = " · revoked" if token.revoked else ""
-                        text(f"{roles} · {where} · made {clock(token.made)}{state}", "small hint")
+                        text(f"{roles} · {where} · created {time_of_day(token.made)}{state}", "small hint")
                     if not token.revoked and token.id != access.actor:
-                        made = button("Revoke", lambda one=token.id: self._revoke(one), "act danger")
-                        named(made, f"Revoke {token.name}")
+                        revoke = button("Revoke", lambda token=token: self._revoke(token.id), "act danger")
+                        labelled(revoke, f"Revoke {token.name}")
             self._new_token()
 
     def _new_token(self) -> None:
         with tag("div", "row").style("margin-top: .75rem"):
             with tag("label", "field"):
-                text("For whom", tag="span")
+                text("Name of the token", tag="span")
                 on_value(tag("input", "", 'type="text"'), "input", self._name_token)
             for role in ROLES:
                 chip = button(role, lambda: None, "chip on" if role in self._token_roles else "chip")
-                chip.on("click", lambda one=role, made=chip: self._toggle_role(one, made), [])
+                chip.on("click", lambda role=role, chip=chip: self._toggle_role(role, chip), [])
                 chip.props(f'aria-pressed="{str(role in self._token_roles).lower()}"')
-            button("Make a token", self._create, "act second")
+            button("Create a token", self._create, "act second")
         self._fresh = tag("div", "", 'aria-live="polite"')
 
     def _name_token(self, words: str) -> None:
@@ -188,7 +197,7 @@ class SystemView:
     async def _create(self) -> None:
         access, broker = self._visitor.access("admin"), self._broker
         if not self._token_name.strip() or not self._token_roles:
-            raise BuildError("a token has a name and at least one role", hint="say for whom it is")
+            raise BuildError("a token needs a name and at least one role", hint="enter a name and choose a role")
         name, roles = self._token_name.strip(), sorted(self._token_roles)
         token, secret = await broker.write(
             lambda connection: broker.keyring.create(connection, name=name, namespace=access.namespace, roles=roles)
@@ -196,7 +205,7 @@ class SystemView:
         await broker.audit(access, "create token", token.id)
         self._show_tokens()
         with self._fresh:
-            text("Copy it now; it is shown this once:", "hint", tag="p")
+            text("Copy the token now; it is shown only once:", "hint", tag="p")
             text(secret, "mono", tag="p")
 
     async def _revoke(self, id: str) -> None:
@@ -206,9 +215,9 @@ class SystemView:
         self._show_tokens()
 
 
-def _fact(what: str, words: str, *, bad: bool = False) -> None:
+def _fact(name: str, words: str, *, bad: bool = False) -> None:
     with tag("div", "fact bad" if bad else "fact"):
-        text(what, "what")
+        text(name, "what")
         text(words, "big")
 
 
@@ -219,14 +228,14 @@ def _cells(kind: str, *cells: str) -> None:
 
 
 def _seconds(microseconds: int) -> str:
-    """A length of time in words.
+    """A duration in words.
 
     >>> _seconds(0), _seconds(1_500_000), _seconds(300_000_000)
-    ('not at all', '1.5 seconds', '5 minutes')
+    ('none', '1.5 seconds', '5 minutes')
     """
     seconds = microseconds / 1e6
     if seconds < 0.05:
-        return "not at all"
+        return "none"
     return f"{seconds:.2g} seconds" if seconds < 60 else f"{seconds / 60:.3g} minutes"
 
 

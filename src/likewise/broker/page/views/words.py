@@ -1,4 +1,4 @@
-"""Words: the vocabulary of the stream as a map and as groups, unknown words, and how two words relate."""
+"""Words: the vocabulary of the stream as a map and in groups, the glossary, and a comparison of two words."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from urllib.parse import urlencode
 
 from nicegui import ui
 
-from likewise.broker.page.frame import button, card, heading, named, on_value, saying, score, tag, tell, text
-from likewise.broker.page.glossary import GlossaryBook
-from likewise.broker.page.phrases import many, score_word, shortened
+from likewise.broker.page.frame import button, card, errors_shown, heading, labelled, notify, on_value, score, tag, text
+from likewise.broker.page.glossary import GlossaryEditor
+from likewise.broker.page.phrases import counted, score_word, shortened
+from likewise.broker.page.pool import run_in_pool
 from likewise.broker.page.session import Visitor
 from likewise.broker.page.views.evidence import waterfall
-from likewise.broker.page.vocabulary import Guess, WordMap, asked_words, word_map
+from likewise.broker.page.vocabulary import MeaningSuggestion, WordMap, subscribed_words, word_map
 from likewise.broker.page.watch import StreamWatch
-from likewise.broker.page.work import beside
 
 _COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#8a8f98")
-"""Okabe and Ito's, which the colour-blind tell apart; the last is for words that stand alone."""
+"""The palette of Okabe and Ito, safe for colour-blind users; the last colour is for single words."""
 _SHAPES: Final = ("circle", "rect", "triangle", "diamond", "roundRect", "pin", "circle")
-_MOST_GUESSES: Final = 15
+_MOST_SUGGESTIONS: Final = 15
 
 
 class WordsView:
@@ -29,14 +29,14 @@ class WordsView:
 
     def __init__(self, visitor: Visitor, watch: StreamWatch, state: dict[str, str]) -> None:
         self._visitor, self._watch, self._broker = visitor, watch, visitor.broker
-        self._book = GlossaryBook(visitor.broker)
+        self._glossary = GlossaryEditor(visitor.broker)
         self._first, self._second = state.get("a", "")[:100], state.get("b", "")[:100]
 
     def build(self) -> None:
-        """Make all parts; what must be worked out comes a moment later."""
+        """Create all parts of the view; `show` fills them."""
         heading(
             "Words",
-            "The words of the stream. Those that mean the same lie together and have the same colour and shape.",
+            "The words of your events. Words with the same meaning are close together and share a colour and shape.",
         )
         with tag("div", "wide-left"):
             with tag("div", "card"):
@@ -45,21 +45,21 @@ class WordsView:
                 with self._map:
                     text("Drawing the map…", "hint", tag="p")
             with tag("div"):
-                with card("Words for the same", label="Groups"):
+                with card("Words with the same meaning", label="Groups"):
                     self._groups = tag("div")
                 with card("Unknown words"):
-                    self._guesses = tag("div")
+                    self._suggestions = tag("div")
                 with card("Glossary"):
                     self._entries = tag("div")
         with tag("section", "card", 'aria-label="Two words"'):
             self._build_pair()
 
     def _build_pair(self) -> None:
-        text("How do two words relate?", tag="h2")
+        text("Compare two words", tag="h2")
         with tag("div", "row"):
             for label, value, keep in (
-                ("Asked for", self._first, self._put_first),
-                ("Said", self._second, self._put_second),
+                ("Subscribed word", self._first, self._put_first),
+                ("Published word", self._second, self._put_second),
             ):
                 with tag("label", "field"):
                     text(label, tag="span")
@@ -69,106 +69,109 @@ class WordsView:
         self._pair = tag("div", "", 'aria-live="polite"').style("margin-top: .75rem")
 
     async def show(self) -> None:
-        """Work out the map and all that hangs on it."""
+        """Compute and show the map, groups and suggestions."""
         self._show_entries()
-        found = await beside(self._work)
-        self._show_map(found)
-        self._show_groups(found)
-        self._show_guesses(found)
-        await self._relate()
+        words = await run_in_pool(self._word_map)
+        self._show_map(words)
+        self._show_groups(words)
+        self._show_suggestions(words)
+        await self._compare()
 
-    def _work(self) -> WordMap:
+    def _word_map(self) -> WordMap:
         namespace = self._visitor.access().namespace
         subscriptions = list(self._broker.host.tenant(namespace).engine.subscriptions.values())
-        return word_map(self._watch.words.terms(), asked_words(subscriptions), self._broker.maker.evidence())
+        return word_map(
+            self._watch.words.terms(), subscribed_words(subscriptions), self._broker.engine_factory.evidence()
+        )
 
-    def _show_map(self, found: WordMap) -> None:
+    def _show_map(self, words: WordMap) -> None:
         self._map.clear()
         with self._map:
-            if not found.points:
-                text("No words yet. As soon as events come, their words are drawn here.", "hint", tag="p")
+            if not words.points:
+                text("No words yet. The words of new events appear here.", "hint", tag="p")
                 return
-            chart = ui.echart(map_options(found)).style("height: 34rem; width: 100%")
-            named(chart, f"A map of {many(len(found.points), 'word')}; the groups beside it say the same").props(
-                'role="img"'
-            )
+            chart = ui.echart(map_options(words)).style("height: 34rem; width: 100%")
+            labelled(
+                chart, f"A map of {counted(len(words.points), 'word')}; the groups run_in_pool it say the same"
+            ).props('role="img"')
 
-    def _show_groups(self, found: WordMap) -> None:
+    def _show_groups(self, words: WordMap) -> None:
         self._groups.clear()
         with self._groups:
-            if not found.clusters:
-                text("No two words mean the same so far.", "hint", tag="p")
-            for group in found.clusters[:14]:
+            if not words.clusters:
+                text("No two words have the same meaning so far.", "hint", tag="p")
+            for group in words.clusters[:14]:
                 with tag("div").style("margin-bottom: .3rem"):
                     for term in group:
                         text(shortened(term, 40), "chip still", tag="span")
 
     # the glossary
 
-    def _show_guesses(self, found: WordMap) -> None:
-        rejected, may = self._book.rejected(), self._visitor.may("admin")
-        self._guesses.clear()
-        with self._guesses:
+    def _show_suggestions(self, words: WordMap) -> None:
+        rejected, may = self._glossary.rejected(), self._visitor.may("admin")
+        self._suggestions.clear()
+        with self._suggestions:
             shown = 0
-            for guess in found.guesses:
-                meanings = [one for one in guess.meanings if f"{guess.term} = {one[0]}" not in rejected]
-                if shown < _MOST_GUESSES and (meanings or not guess.meanings):
+            for suggestion in words.suggestions:
+                term = suggestion.term
+                meanings = [meaning for meaning in suggestion.meanings if f"{term} = {meaning[0]}" not in rejected]
+                if shown < _MOST_SUGGESTIONS and (meanings or not suggestion.meanings):
                     shown += 1
-                    self._guess(Guess(guess.term, tuple(meanings)), may=may)
+                    self._suggestion(MeaningSuggestion(term, tuple(meanings)), may=may)
             if not shown:
-                text("Every word is known, or is understood already.", "hint", tag="p")
+                text("There are no unknown words.", "hint", tag="p")
 
-    def _guess(self, guess: Guess, *, may: bool) -> None:
+    def _suggestion(self, suggestion: MeaningSuggestion, *, may: bool) -> None:
         with tag("div", "result"):
-            text(shortened(guess.term, 40), "match-name")
-            if not guess.meanings:
-                text("Nothing that is asked for comes near.", "small hint")
-            for meaning, likely in guess.meanings[:2]:
+            text(shortened(suggestion.term, 40), "match-name")
+            if not suggestion.meanings:
+                text("No subscribed word is similar.", "small hint")
+            for meaning, likely in suggestion.meanings[:2]:
                 with tag("div", "row"):
                     text(f"may mean “{shortened(meaning, 40)}”", tag="span")
                     text(score_word(likely), "small hint", tag="span")
                     if may:
-                        yes = button("Accept", lambda term=guess.term, one=meaning: self._accept(term, one), "chip")
-                        named(yes, f"Accept: {guess.term} means {meaning}")
-                        no = button("Reject", lambda term=guess.term, one=meaning: self._reject(term, one), "chip")
-                        named(no, f"Reject: {guess.term} means {meaning}")
+                        yes = button("Accept", lambda meaning=meaning: self._accept(suggestion.term, meaning), "chip")
+                        labelled(yes, f"Accept: {suggestion.term} means {meaning}")
+                        no = button("Reject", lambda meaning=meaning: self._reject(suggestion.term, meaning), "chip")
+                        labelled(no, f"Reject: {suggestion.term} means {meaning}")
 
     async def _accept(self, term: str, meaning: str) -> None:
         access = self._visitor.access("admin")
-        await self._broker.read(self._book.accept, access, term, meaning)
+        await self._broker.read(self._glossary.accept, access, term, meaning)
         await self._broker.audit(access, "accept glossary entry", f"{term} = {meaning}"[:200])
-        tell(f"“{term}” now means “{meaning}” to everybody.")
+        notify(f"Added to the glossary: “{term}” means “{meaning}”.")
         await self.show()
 
     async def _reject(self, term: str, meaning: str) -> None:
-        await self._broker.read(self._book.reject, self._visitor.access("admin"), term, meaning)
+        await self._broker.read(self._glossary.reject, self._visitor.access("admin"), term, meaning)
         await self.show()
 
-    async def _forget(self, term: str) -> None:
-        await self._broker.read(self._book.forget, self._visitor.access("admin"), term)
+    async def _remove(self, term: str) -> None:
+        await self._broker.read(self._glossary.remove, self._visitor.access("admin"), term)
         await self.show()
 
     def _show_entries(self) -> None:
-        entries, may = self._book.entries, self._visitor.may("admin")
+        entries, may = self._glossary.entries, self._visitor.may("admin")
         self._entries.clear()
         with self._entries:
             if not entries:
-                text("Empty. Accept a suggestion above, and the word counts at once.", "hint", tag="p")
-            for short, meant in entries.items():
+                text("Empty. Accept a suggestion above, or add a word. It takes effect at once.", "hint", tag="p")
+            for term, meanings in entries.items():
                 with tag("div", "row between"):
-                    text(f"{short} = {'; '.join(meant)}", tag="span")
+                    text(f"{term} = {'; '.join(meanings)}", tag="span")
                     if may:
-                        named(button("Forget", lambda one=short: self._forget(one), "chip"), f"Forget {short}")
+                        labelled(button("Remove", lambda term=term: self._remove(term), "chip"), f"Remove {term}")
             if may:
-                self._own_entry()
+                self._new_entry()
 
-    def _own_entry(self) -> None:
-        """Two boxes for an entry of one's own."""
-        said = ["", ""]
+    def _new_entry(self) -> None:
+        """Show the fields for a new entry."""
+        fields = ["", ""]
 
         def put(place: int) -> Callable[[str], None]:
             def keep(words: str) -> None:
-                said[place] = words[:80]
+                fields[place] = words[:80]
 
             return keep
 
@@ -177,58 +180,58 @@ class WordsView:
                 with tag("label", "field").style("max-width: 9.5rem"):
                     text(label, tag="span")
                     on_value(tag("input", "", 'type="text"'), "input", put(place))
-            button("Add", lambda: self._accept(*said), "act second")
+            button("Add", lambda: self._accept(*fields), "act second")
 
     # two words
 
     async def _put_first(self, words: str) -> None:
         self._first = words[:100]
-        await self._relate()
+        await self._compare()
 
     async def _put_second(self, words: str) -> None:
         self._second = words[:100]
-        await self._relate()
+        await self._compare()
 
-    async def _relate(self) -> None:
+    async def _compare(self) -> None:
         first, second = self._first.strip(), self._second.strip()
         self._pair.clear()
         if not first or not second:
             with self._pair:
                 text(
-                    "Write two words, such as “free spaces” and “freie Plätze”, to see what ties them together.",
+                    "Enter two words, for example “free spaces” and “freie Plätze”, to see how close they are.",
                     "hint",
                     tag="p",
                 )
             return
         ui.navigate.history.replace(f"/words?{urlencode({'a': first, 'b': second})}")
-        likely, weights = await beside(self._weigh, first, second)
+        likely, weights = await run_in_pool(self._weigh, first, second)
         with self._pair:
             with tag("div", "row"):
-                text("Mean the same:", tag="span")
+                text("Same meaning:", tag="span")
                 score(likely, matched=likely >= 0.5)
             waterfall(weights, likely, f"{first} and {second}")
 
     def _weigh(self, first: str, second: str) -> tuple[float, list[dict[str, Any]]]:
-        measure = self._broker.maker.evidence()
+        measure = self._broker.engine_factory.evidence()
         weights = measure.weights(first, second)
         likely = float(measure.matrix([first], [second])[0, 0])
-        return likely, [{"concept": one.text, "weight": one.bits} for one in weights]
+        return likely, [{"concept": weight.text, "weight": weight.bits} for weight in weights]
 
 
-def map_options(found: WordMap) -> dict[str, Any]:
-    """The chart of a map: a point for each word, larger the oftener it is said, named where there is room."""
-    sizes = Counter(point.cluster for point in found.points)
+def map_options(words: WordMap) -> dict[str, Any]:
+    """The chart of a map: one point per word, larger for frequent words, with labels where there is room."""
+    sizes = Counter(point.cluster for point in words.points)
     ranked = [cluster for cluster, size in sizes.most_common() if size > 1]
     data = []
-    for point in found.points:
-        place = ranked.index(point.cluster) % (len(_COLOURS) - 1) if point.cluster in ranked else -1
+    for point in words.points:
+        style = ranked.index(point.cluster) % (len(_COLOURS) - 1) if point.cluster in ranked else -1
         data.append(
             {
                 "value": [round(point.x, 3), round(point.y, 3)],
                 "name": shortened(point.term, 30),
-                "symbol": _SHAPES[place],
+                "symbol": _SHAPES[style],
                 "symbolSize": min(26, 8 + 3 * point.count**0.3),
-                "itemStyle": {"color": _COLOURS[place]},
+                "itemStyle": {"color": _COLOURS[style]},
             }
         )
     hidden = {"show": False, "min": "dataMin", "max": "dataMax"}
@@ -252,12 +255,12 @@ def map_options(found: WordMap) -> dict[str, Any]:
 
 
 def words_view(visitor: Visitor, watch: StreamWatch, state: dict[str, str]) -> None:
-    """Build the view; the map follows."""
+    """Build the view, then compute the map."""
     view = WordsView(visitor, watch, state)
     view.build()
 
     async def begin() -> None:
-        with saying():
+        with errors_shown():
             await view.show()
 
     ui.timer(0.05, begin, once=True)

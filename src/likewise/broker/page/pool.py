@@ -1,4 +1,4 @@
-"""Long work of the page in threads of its own, so that publishers never wait behind it."""
+"""A separate thread pool for slow work of the page, so that it never delays publishers."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ T = TypeVar("T")
 _POOL: Final = ThreadPoolExecutor(2, thread_name_prefix="likewise-page")
 
 
-async def beside(work: Callable[..., T], *arguments: Any) -> T:
-    """Run something long beside the event loop."""
+async def run_in_pool(work: Callable[..., T], *arguments: Any) -> T:
+    """Run a slow function in the thread pool of the page."""
     return await asyncio.get_running_loop().run_in_executor(_POOL, work, *arguments)

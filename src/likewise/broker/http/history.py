@@ -1,4 +1,4 @@
-"""History and reasons: events, notifications, why, why not, and what a subscription would find."""
+"""History: events, notifications, explanations and trials of subscriptions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from likewise.broker.http.documents import cursor_of, event_document, json_answer, next_of, notice_documents
+from likewise.broker.http.documents import cursor_of, event_document, json_response, next_of, notice_documents
 from likewise.broker.http.guard import access_of, broker_of
 from likewise.broker.http.models import (
     EventsModel,
@@ -28,17 +28,17 @@ router = APIRouter(tags=["history"])
 async def list_events(
     request: Request,
     *,
-    after: Annotated[int, Query(ge=0, le=2**62, description="Positions beyond this one.")] = 0,
-    newest: Annotated[bool, Query(description="The newest first; `before` continues.")] = False,
+    after: Annotated[int, Query(ge=0, le=2**62, description="Only events after this position.")] = 0,
+    newest: Annotated[bool, Query(description="Newest first; continue with `before`.")] = False,
     before: Annotated[int, Query(ge=0, le=2**62)] = 0,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-    since: Annotated[datetime | None, Query(description="Received at or after.")] = None,
-    until: Annotated[datetime | None, Query(description="Received before.")] = None,
+    since: Annotated[datetime | None, Query(description="Received at or after this time.")] = None,
+    until: Annotated[datetime | None, Query(description="Received before this time.")] = None,
     publisher: Annotated[str | None, Query(max_length=64)] = None,
 ) -> Response:
-    """Events in the order in which they were stored."""
+    """Events in the order they were stored."""
     broker, access = broker_of(request), access_of(request, "subscribe")
-    wanted = HistoryQuery(
+    query = HistoryQuery(
         after=after,
         before=before if newest else None,
         limit=limit,
@@ -46,22 +46,25 @@ async def list_events(
         until=_instant(until),
         publisher=publisher,
     )
-    found = await broker.read(broker.history.events, access.namespace, wanted)
-    return json_answer({"events": [event_document(one) for one in found], "next": next_of(found, wanted, "position")})
+    records = await broker.read(broker.history.events, access.namespace, query)
+    more = next_of(records, query, "position")
+    return json_response({"events": [event_document(record) for record in records], "next": more})
 
 
 @router.get("/v1/events/{event}", summary="One event", operation_id="get_event", response_model=StoredEventModel)
 async def get_event(request: Request, event: str) -> Response:
-    """The newest event of an id."""
+    """The newest event with an id."""
     broker, access = broker_of(request), access_of(request, "subscribe")
-    return json_answer(event_document(await broker.read(broker.history.event, access.namespace, event)))
+    return json_response(event_document(await broker.read(broker.history.event, access.namespace, event)))
 
 
-@router.get("/v1/events/{event}/why", summary="Why, or why not", operation_id="why", response_model=ExplanationModel)
+@router.get(
+    "/v1/events/{event}/why", summary="Explain a match or a miss", operation_id="why", response_model=ExplanationModel
+)
 async def why(request: Request, event: str, subscription: Annotated[str, Query(max_length=255)]) -> Response:
-    """Why an event answers a subscription, or why it does not and what would have been enough."""
+    """Why an event matches a subscription, or why it does not and which score it would need."""
     broker, access = broker_of(request), access_of(request, "subscribe")
-    return json_answer(await broker.read(broker.insight.why, access.namespace, event, subscription))
+    return json_response(await broker.read(broker.insight.why, access.namespace, event, subscription))
 
 
 @router.get(
@@ -73,19 +76,21 @@ async def why(request: Request, event: str, subscription: Annotated[str, Query(m
 async def list_notifications(
     request: Request,
     *,
-    after: Annotated[str | None, Query(pattern="^[0-9]{0,18}$", description="Ids beyond this one.")] = None,
-    newest: Annotated[bool, Query(description="The newest first; `before` continues.")] = False,
+    after: Annotated[
+        str | None, Query(pattern="^[0-9]{0,18}$", description="Only notifications after this id.")
+    ] = None,
+    newest: Annotated[bool, Query(description="Newest first; continue with `before`.")] = False,
     before: Annotated[str | None, Query(pattern="^[0-9]{0,18}$")] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     subscription: Annotated[list[str] | None, Query()] = None,
     kind: Annotated[str | None, Query(pattern="^(match|detection)$")] = None,
     score: Annotated[float, Query(ge=0, le=1)] = 0.0,
-    since: Annotated[datetime | None, Query(description="Event time at or after.")] = None,
-    until: Annotated[datetime | None, Query(description="Event time before.")] = None,
+    since: Annotated[datetime | None, Query(description="Event time at or after this time.")] = None,
+    until: Annotated[datetime | None, Query(description="Event time before this time.")] = None,
 ) -> Response:
-    """Matches and detections in the order in which they were found."""
+    """Matches and detections in the order they were found."""
     broker, access = broker_of(request), access_of(request, "subscribe")
-    wanted = HistoryQuery(
+    query = HistoryQuery(
         after=cursor_of(after) or 0,
         before=(cursor_of(before) or 0) if newest else None,
         limit=limit,
@@ -95,9 +100,9 @@ async def list_notifications(
         kind=kind,
         score=score,
     )
-    found = await broker.read(broker.history.notices, access.namespace, wanted)
-    more = next_of(found, wanted, "cursor")
-    return json_answer({"notifications": notice_documents(found), "next": None if more is None else str(more)})
+    notices = await broker.read(broker.history.notices, access.namespace, query)
+    more = next_of(notices, query, "cursor")
+    return json_response({"notifications": notice_documents(notices), "next": None if more is None else str(more)})
 
 
 @router.get(
@@ -107,7 +112,7 @@ async def list_notifications(
     response_model=NotificationModel,
 )
 async def get_notification(request: Request, id: str) -> Response:
-    """A notification as it was sent."""
+    """One notification, as it was sent."""
     broker, access = broker_of(request), access_of(request, "subscribe")
     notice = await broker.read(broker.history.notice, access.namespace, cursor_of(id) or 0)
     return Response(notice.body, media_type="application/json")
@@ -115,25 +120,25 @@ async def get_notification(request: Request, id: str) -> Response:
 
 @router.get(
     "/v1/notifications/{id}/explanation",
-    summary="Why it came",
+    summary="Explain a notification",
     operation_id="explain",
     response_model=ExplanationModel,
 )
 async def explain(request: Request, id: str) -> Response:
-    """Predicate by predicate for a match, role by role for a detection."""
+    """Explain a match predicate by predicate, a detection role by role."""
     broker, access = broker_of(request), access_of(request, "subscribe")
-    return json_answer(await broker.read(broker.insight.explain, access.namespace, cursor_of(id) or 0))
+    return json_response(await broker.read(broker.insight.explain, access.namespace, cursor_of(id) or 0))
 
 
 @router.post("/v1/trial", summary="Try a subscription", operation_id="trial", response_model=TrialResultModel)
 async def trial(request: Request, wanted: TrialModel) -> Response:
-    """What it would have found in the last minutes, with scores and reasons; nothing is stored."""
+    """What a subscription would have found in the last minutes, with explanations. Nothing is stored."""
     broker, access = broker_of(request), access_of(request, "subscribe")
     broker.check_size(wanted.text)
-    found = await broker.read(
+    result = await broker.read(
         lambda: broker.insight.trial(access.namespace, wanted.text, minutes=wanted.minutes, limit=wanted.limit)
     )
-    return json_answer(found)
+    return json_response(result)
 
 
 @router.get(
@@ -148,11 +153,11 @@ async def near_misses(
     minutes: Annotated[float, Query(gt=0, le=7 * 1440)] = 60,
     limit: Annotated[int, Query(ge=1, le=200)] = 20,
 ) -> Response:
-    """What a subscription found in the last minutes, and what it narrowly missed, with the reasons."""
+    """Matches and near misses of a subscription in the last minutes, with explanations."""
     broker, access = broker_of(request), access_of(request, "subscribe")
     entry = await broker.read(broker.history.entry, access.namespace, name)
-    found = await broker.read(lambda: broker.insight.trial(access.namespace, entry.text, minutes=minutes, limit=limit))
-    return json_answer(found)
+    result = await broker.read(lambda: broker.insight.trial(access.namespace, entry.text, minutes=minutes, limit=limit))
+    return json_response(result)
 
 
 def _instant(moment: datetime | None) -> Instant | None:
