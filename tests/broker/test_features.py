@@ -77,7 +77,7 @@ def test_every_match_and_every_miss_has_its_reason(shared, client):
     assert [step["predicate"] for step in reason["steps"]] == ["type~ = energy consumption~", "floor = 2"]
     missed = client.why("out", "usage")
     assert not missed["matched"]
-    assert "reaches" in missed["why_not"]
+    assert missed["why_not"] == "floor = 2 is not answered"
     near = client.near_misses("usage")
     assert (near["events"], near["found"]) == (2, 1)
 

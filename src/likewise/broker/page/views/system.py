@@ -85,7 +85,7 @@ class SystemView:
             behind = broker.host.backlog
             _fact("Waiting to be matched", "nothing" if behind == 0 else counted(behind, "event"), bad=behind > 1000)
             _fact("Delay of the last event", _seconds(lag))
-            _fact("State of patterns", "nothing" if not held else counted(held, "partial instance"))
+            _fact("Partial instances of patterns", "none" if not held else f"{held:,}")
             _fact("Open streams", counted(broker.hub.streams, "stream"))
             _fact("In the log", counted(broker.log.position, "record"))
         await self._show_patterns(access.namespace)
@@ -230,13 +230,15 @@ def _cells(kind: str, *cells: str) -> None:
 def _seconds(microseconds: int) -> str:
     """A duration in words.
 
-    >>> _seconds(0), _seconds(1_500_000), _seconds(300_000_000)
-    ('none', '1.5 seconds', '5 minutes')
+    >>> _seconds(0), _seconds(1_500_000), _seconds(300_000_000), _seconds(10**12)
+    ('none', '1.5 seconds', '5 minutes', '12 days')
     """
     seconds = microseconds / 1e6
     if seconds < 0.05:
         return "none"
-    return f"{seconds:.2g} seconds" if seconds < 60 else f"{seconds / 60:.3g} minutes"
+    if seconds < 60:
+        return f"{seconds:.2g} seconds"
+    return f"{seconds / 60:.3g} minutes" if seconds < 86_400 else counted(round(seconds / 86_400), "day")
 
 
 async def system_view(visitor: Visitor, watch: StreamWatch) -> None:

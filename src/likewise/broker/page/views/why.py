@@ -70,7 +70,7 @@ class WhyView:
             with tag("div", "card"):
                 text("Timeline", tag="h2")
                 timeline(explanation["steps"], words)
-        self._links(notice.subscription, events[-1].id if events else "")
+        self._links(notice.subscription, events[-1].id if events else "", kind=notice.kind)
 
     def _head(self, explanation: dict[str, Any], event: Event | None, *, kind: str = "match") -> None:
         verb = "was detected" if kind == "detection" else "matches" if explanation["matched"] else "does not match"
@@ -94,9 +94,10 @@ class WhyView:
             button("Yes", lambda: rate(True), "act second")
             button("No", lambda: rate(False), "act second")
 
-    def _links(self, name: str, event: str) -> None:
+    def _links(self, name: str, event: str, *, kind: str = "match") -> None:
         with tag("div", "row"):
-            link(f"Near misses of {name}", f"/why?subscription={quote(name)}", "act second")
+            about = "Progress" if kind == "detection" else "Near misses"
+            link(f"{about} of {name}", f"/why?subscription={quote(name)}", "act second")
             if event:
                 link("Compare with all subscriptions", f"/why?event={quote(event)}", "act second")
 

@@ -91,9 +91,9 @@ class WordsView:
                 text("No words yet. The words of new events appear here.", "hint", tag="p")
                 return
             chart = ui.echart(map_options(words)).style("height: 34rem; width: 100%")
-            labelled(
-                chart, f"A map of {counted(len(words.points), 'word')}; the groups run_in_pool it say the same"
-            ).props('role="img"')
+            labelled(chart, f"A map of {counted(len(words.points), 'word')}; the groups beside it list them").props(
+                'role="img"'
+            )
 
     def _show_groups(self, words: WordMap) -> None:
         self._groups.clear()
