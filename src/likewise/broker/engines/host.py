@@ -203,7 +203,9 @@ class EngineHost:
             effects.letters.append(DeadLetter(record.namespace, "engine", last, record.body, record.received))
             waiting = self._waiting.pop(id(record), None)
             if waiting is not None:
-                waiting.set_result(Outcome(error=BuildError(f"the engine failed: {last}", hint="see the broker's log")))
+                waiting.set_result(
+                    Outcome(error=BuildError(f"the engine failed: {last}", hint="the dead letters have the details"))
+                )
         return effects
 
     def take_snapshot(self) -> None:
