@@ -69,7 +69,7 @@ def _table(
     matcher: Matcher, approach: str, profiles: Sequence[Profile], events: Sequence[Event], *, names: bool
 ) -> Callable[[Sequence[str], Sequence[str]], Any]:
     """Relatedness looked up in one whole matrix."""
-    measure = matcher._choices.measures.of("approximate" if approach == "contrast" else approach)
+    measure = matcher._options.measures.of("approximate" if approach == "contrast" else approach)
     mine = sorted({normalise(q.attribute) if names else term_of(q.value) for p in profiles for q in p.predicates})  # type: ignore[arg-type]
     theirs = sorted({normalise(a) if names else term_of(v) for e in events for a, v in e.tuples})
     told = {"subscription_theme": profiles[0].theme, "event_theme": events[0].theme} if approach == "thematic" else {}

@@ -67,7 +67,7 @@ def test_match_takes_it_and_says_where_it_would_count_for_nothing(events: str, t
     run("vocabulary", events, "--out", str(out))
     found = run("match", events, str(wanted), "--background", str(out), "--json")
     assert [json.loads(line)["event"] for line in found.output.splitlines()] == ["e0", "e1"]
-    with pytest.raises(BuildError, match="knows no background"):
+    with pytest.raises(BuildError, match="cannot use a background"):
         run("match", events, str(wanted), "--approach", "thematic", "--background", str(out))
 
 

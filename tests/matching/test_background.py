@@ -176,7 +176,7 @@ def test_a_snapshot_keeps_what_was_learned(plain: Evidence) -> None:
 
 
 def test_only_an_engine_collects_by_itself(plain: Evidence) -> None:
-    with pytest.raises(BuildError, match="no background"):
+    with pytest.raises(BuildError, match="not a background"):
         Matcher(plain, background="stream")  # type: ignore[arg-type]
 
 

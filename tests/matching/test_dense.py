@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from likewise.errors import BuildError, MissingError
 from likewise.events import Event
 from likewise.language import Operator, Options, Predicate, Profile, Range
-from likewise.matching import Aggregation, Commonness, Matcher, tells
+from likewise.matching import Aggregation, Commonness, Matcher, compared_by_meaning
 from likewise.matching.definition import combined_matrix
 from likewise.matching.settings import aggregate
 from likewise.semantics import contrasted
@@ -31,7 +31,7 @@ def plain_scores(profiles, events, relate, how):
     for e, event in enumerate(events):
         for p, profile in enumerate(profiles):
             best = combined_matrix(profile, event, relate).max(axis=1) if event.tuples else np.zeros(1)
-            commonness = Commonness.unknown([tells(each) for each in profile.predicates])
+            commonness = Commonness.unknown([compared_by_meaning(each) for each in profile.predicates])
             score = aggregate(best.tolist(), how, commonness=commonness) if event.tuples else 0.0
             if score > 0:
                 out[e, p] = score
@@ -143,7 +143,7 @@ def test_aggregations_hold_per_subscription():
     assert {key: match.explain().score for key, match in found.items()} == pytest.approx(scores)
     with pytest.raises(BuildError, match="aggregation 'sum'"):
         matcher.add(both, options=Options(aggregation="sum"))
-    with pytest.raises(BuildError, match="lets a predicate be unanswered"):
+    with pytest.raises(BuildError, match="allows unanswered predicates"):
         matcher.add(both, options=Options(approach="exact", aggregation="mean"))
     with pytest.raises(BuildError, match="aggregation 'sum'"):
         Matcher(aggregation="sum")

@@ -19,10 +19,10 @@ from likewise.matching.settings import (
     Aggregation,
     Approach,
     certainty,
+    compared_by_meaning,
     default_threshold,
     is_approximate,
     measure_name,
-    tells,
 )
 from likewise.matching.topics import Classifier, Clusters, Taxonomy, Topic
 
@@ -51,10 +51,10 @@ __all__ = [
     "Topic",
     "canonical",
     "certainty",
+    "compared_by_meaning",
     "default_threshold",
     "is_approximate",
     "joint",
     "measure_name",
     "percent",
-    "tells",
 ]

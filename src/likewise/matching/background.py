@@ -1,10 +1,10 @@
-"""The background: what is known of a stream from a sample of its events, and what follows for joint probability.
+"""The background: a sample of a stream's events, and what follows from it for the joint probability.
 
-How likely all predicates of a profile are meant depends on how common their answers are. Either an event is meant as a
-whole, or each predicate is answered by chance. Where the stream is known, the chance of a predicate is the share of its
-events that answer it: that an event comes from the one country that all events name says nothing of its other
-predicates, that it names a rare device says much. Fellegi and Sunter weigh the agreement of records by the frequency of
-what they agree on in the same way.
+The probability that an event answers all predicates of a profile depends on how common their answers are. Either the
+event is meant as a whole, or each predicate is answered by chance. With a known stream, the chance of a predicate is
+the share of events that answer it: a country that all events name is no evidence for the other predicates, a rare
+device is strong evidence. Record linkage weighs the agreement of records by the frequency of their values in the same
+way (Fellegi and Sunter).
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
 
 
 MOST_EVENTS = 256
-"""So many events are sample enough; each is compared with every subscription."""
+"""The size of a sample; each of its events is compared with every subscription."""
 
 MOST_WORDS = 1024
-"""So many distinct values of a sample, those that most events have, are the words of its stream."""
+"""The number of distinct values kept from a sample, the most common ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Background:
-    """The first events of a stream, and a version that tells one sample from others.
+    """The first events of a stream, with a version.
 
-    Scores depend on it, so everyone who must score alike has to hold the same version.
+    Scores depend on it: processes that must give the same scores need the same version.
 
     >>> background = Background.of([Event.of({"room": "kitchen", "degrees": 21})])
     >>> background.events[0].tuples
@@ -55,7 +55,7 @@ class Background:
 
     @classmethod
     def of(cls, events: Iterable[Event], *, limit: int = MOST_EVENTS) -> Background:
-        """Of the first events of a stream; identity and time are left out, they say nothing of its words."""
+        """The background of the first events of a stream, without their ids and times."""
         kept = tuple(Event("", tuple(event.tuples)) for event in islice(events, limit))
         digest = hashlib.sha256(msgspec.msgpack.encode([event.tuples for event in kept])).hexdigest()
         return cls(kept, digest[:16])
@@ -65,9 +65,9 @@ class Background:
 
 
 class KnownStream:
-    """The events that a matcher takes for its stream, and what their words say of pairs of values.
+    """The sample of events that a matcher uses, and its values as evidence about pairs of values.
 
-    Attributes are left out: a stream has few of them, and one that is nearer may well be another name for the same.
+    Attributes are left out: a stream has few of them, and a nearer one may well be another name for the same.
     """
 
     def __init__(self, events: tuple[Event, ...] = ()) -> None:
@@ -75,16 +75,16 @@ class KnownStream:
         self._around: dict[int, tuple[Measure, Surroundings | None]] = {}
 
     def values(self) -> list[str]:
-        """The distinct text values that most events have."""
-        said = Counter(
+        """The most common distinct text values."""
+        counts = Counter(
             term
             for event in self.events
             for term in {term_of(value) for _, value in event.tuples if type(value) is str}
         )
-        return sorted(said, key=lambda term: (-said[term], term))[:MOST_WORDS]
+        return sorted(counts, key=lambda term: (-counts[term], term))[:MOST_WORDS]
 
     def around(self, measure: Measure | None) -> Surroundings | None:
-        """The values of the stream, made ready for evidence; other measures have no use for them."""
+        """The values of the stream prepared for a measure; None for measures that do not use them."""
         if not self.events or measure is None:
             return None
         if id(measure) not in self._around:
@@ -93,14 +93,14 @@ class KnownStream:
 
 
 LEARNED_AT = (64, MOST_EVENTS)
-"""After so many events of a stream what it says so far becomes the background; after the last, it stays."""
+"""Numbers of events after which a stream's events so far become its background; after the last it stays the same."""
 
 
 class StreamSample:
-    """Collects the first events of a stream, and says after which of them the background changes.
+    """Collects the first events of a stream and determines after which of them the background changes.
 
-    That depends on nothing but the order of the events, so that the same stream gives the same scores however it is
-    cut into batches. Events that are `known` beforehand, such as those of a file, are all there will be.
+    This depends on the order of the events only, so that the same stream gives the same scores in batches of any size.
+    A sample `known` beforehand, such as that of a file, does not grow.
 
     >>> sample = StreamSample()
     >>> [len(part) for part in sample.parts([Event.of({"n": n}) for n in range(300)])]
@@ -113,23 +113,23 @@ class StreamSample:
 
     @property
     def complete(self) -> bool:
-        """Whether all was collected."""
+        """Whether the sample will not grow any more."""
         return self.known or len(self.events) >= LEARNED_AT[-1]
 
     @property
     def size(self) -> int:
-        """Of how many events the background is by now; 0 if there were too few."""
+        """The number of events in the current background; 0 while there are too few."""
         reached = [mark for mark in LEARNED_AT if mark <= len(self.events)]
         if not reached:
             return 0
         return len(self.events) if self.known else reached[-1]
 
     def background(self) -> Background:
-        """The background by now."""
+        """The current background."""
         return Background.of(self.events[: self.size])
 
     def parts(self, events: Sequence[Event]) -> Iterator[Sequence[Event]]:
-        """The events in parts: all of a part are scored with what is learned before it, and then is time to learn."""
+        """Split the events where the background changes; each part is scored with the background before it."""
         start = 0
         while not self.complete and start < len(events):
             mark = next(mark for mark in LEARNED_AT if mark > len(self.events))
@@ -142,10 +142,10 @@ class StreamSample:
 
 
 class StreamLearner:
-    """Keeps the background of a matcher at what its stream has said so far.
+    """Updates the background of a matcher as its stream goes on.
 
-    It is only for matchers that score all profiles for every event: the index knows no background, and profiles that
-    are so many go without from then on.
+    It is only for matchers that score all profiles for every event: an index has no background, and once a matcher
+    indexes its profiles it goes on without one.
     """
 
     def __init__(self, matcher: Matcher, sample: StreamSample) -> None:
@@ -154,14 +154,14 @@ class StreamLearner:
         self._learned = 0
 
     def learn(self) -> None:
-        """Give the matcher the background of now; it forgets it by itself when its profiles are too many."""
+        """Give the matcher the current background; the matcher drops it when it needs an index."""
         size = self.sample.size
         if size != self._learned and not self._matcher.is_indexed:
             self._matcher.learn(self.sample.background(), yielding=True)
             self._learned = size
 
     def parts(self, events: Sequence[Event]) -> Iterator[Sequence[Event]]:
-        """The events in parts, each to be scored before the next is asked for."""
+        """Split the events where the background changes; the caller scores each part before it takes the next."""
         self.learn()
         for part in self.sample.parts(events):
             yield part
@@ -172,18 +172,18 @@ class StreamLearner:
 
 
 MEANT_IN_STREAM: Final = 0.02
-"""How likely an event of a known stream is taken to be the one that is meant, before anything is compared."""
+"""The prior probability that an event of a known stream is meant."""
 
 RAREST: Final = 0.05
 MOST_COMMON: Final = 0.95
-"""Between these lies the chance of a predicate: a sample tells no more."""
+"""Limits of the chance of a predicate: a sample is not exact enough for more extreme values."""
 
 
 def odds_against(chance: float) -> float:
-    """The odds against a predicate in a known stream, before its words are compared.
+    """The prior odds against a predicate in a known stream.
 
-    Scores were learned where half of the pairs mean the same. Their odds are brought half the way from there to what
-    the stream says.
+    Scores were learned on data where half of the pairs mean the same. The prior is the geometric mean of that half
+    and the share in the stream.
     """
     prior = sqrt((MEANT_IN_STREAM + (1 - MEANT_IN_STREAM) * chance) * 0.5)
     return (1 - prior) / prior
@@ -191,9 +191,9 @@ def odds_against(chance: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Commonness:
-    """How likely an event is meant at all, and of each predicate its chance and the odds against it.
+    """The prior probability that an event is meant, and for each predicate its chance and the odds against it.
 
-    Exact predicates tell nothing of the others: they have chance 1 and odds 0.
+    Exact predicates do not change how likely the others are: they have chance 1 and odds 0.
     """
 
     meant: float
@@ -201,39 +201,39 @@ class Commonness:
     odds: tuple[float, ...]
 
     @classmethod
-    def unknown(cls, loose: Sequence[bool]) -> Commonness:
-        """Of predicates, of which these have a `~`, in a stream that is not known."""
+    def unknown(cls, by_meaning: Sequence[bool]) -> Commonness:
+        """The defaults for an unknown stream; `by_meaning` marks the predicates that are not exact."""
         prior = MEANT + (1 - MEANT) * CHANCE
-        chances = tuple(CHANCE if each else 1.0 for each in loose)
-        return cls(MEANT, chances, tuple((1 - prior) / prior if each else 0.0 for each in loose))
+        chances = tuple(CHANCE if loose else 1.0 for loose in by_meaning)
+        return cls(MEANT, chances, tuple((1 - prior) / prior if loose else 0.0 for loose in by_meaning))
 
     @classmethod
-    def seen(cls, shares: Sequence[float], loose: Sequence[bool]) -> Commonness:
-        """Of predicates that such shares of a stream's events answer."""
-        pairs = zip(shares, loose, strict=True)
-        kept = [min(max(share, RAREST), MOST_COMMON) if each else 1.0 for share, each in pairs]
-        odds = tuple(odds_against(chance) if chance < 1 else 0.0 for chance in kept)
-        return cls(MEANT_IN_STREAM, tuple(kept), odds)
+    def seen(cls, shares: Sequence[float], by_meaning: Sequence[bool]) -> Commonness:
+        """For a known stream, from the share of its events that answer each predicate."""
+        pairs = zip(shares, by_meaning, strict=True)
+        chances = tuple(min(max(share, RAREST), MOST_COMMON) if loose else 1.0 for share, loose in pairs)
+        odds = tuple(odds_against(chance) if chance < 1 else 0.0 for chance in chances)
+        return cls(MEANT_IN_STREAM, chances, odds)
 
     def some(self, places: Sequence[int]) -> Commonness:
-        """Of some of the predicates."""
+        """The commonness of some of the predicates, in this order."""
         return Commonness(self.meant, *(tuple(part[at] for at in places) for part in (self.chances, self.odds)))
 
     @property
     def known(self) -> bool:
-        """Whether it is that of a known stream."""
+        """Whether it comes from a known stream."""
         return self.meant == MEANT_IN_STREAM
 
     @property
     def base_rate(self) -> float:
-        """How likely an event of the stream answers all predicates, before its words are compared."""
+        """The prior probability that an event answers all predicates."""
         return self.meant + (1 - self.meant) * prod(self.chances)
 
 
 def joint(probabilities: NDArray[np.float64], commonness: Commonness) -> NDArray[np.float64]:
-    """The probability that all predicates (rows) are meant, each of which is so with the given probability.
+    """The probability that all predicates (rows) are answered, given the probability of each alone.
 
-    Several that are likely make each other likelier; one alone keeps its probability.
+    Several likely predicates make each other more likely; a single one keeps its probability.
 
     >>> two = Commonness.unknown([True, True])
     >>> joint(np.array([[0.65, 0.65], [1.0, 0.65]]), two).round(3).tolist()
@@ -242,53 +242,53 @@ def joint(probabilities: NDArray[np.float64], commonness: Commonness) -> NDArray
     >>> round(float(joint(np.array([1.0, 0.4]), common)), 2), round(float(joint(np.array([1.0, 0.4]), rare)), 2)
     (0.22, 0.41)
     """
-    told = [at for at, odds in enumerate(commonness.odds) if odds > 0]
+    by_meaning = [at for at, odds in enumerate(commonness.odds) if odds > 0]
     exact = [at for at, odds in enumerate(commonness.odds) if odds == 0]
-    met: NDArray[np.float64] = probabilities[exact].prod(axis=0)
-    if len(told) < 2:
-        lone: NDArray[np.float64] = probabilities[told].prod(axis=0)
-        return np.asarray(met * lone, np.float64)
+    exact_product: NDArray[np.float64] = probabilities[exact].prod(axis=0)
+    if len(by_meaning) < 2:
+        single: NDArray[np.float64] = probabilities[by_meaning].prod(axis=0)
+        return np.asarray(exact_product * single, np.float64)
     shape = (-1, *(1,) * (probabilities.ndim - 1))
-    mine = probabilities[told]
-    odds, chances = (np.array(part)[told].reshape(shape) for part in (commonness.odds, commonness.chances))
-    whole = (odds * mine).prod(axis=0)
-    doubts = (chances * odds * mine + (1 - chances) * (1 - mine)).prod(axis=0)
-    found: NDArray[np.float64] = joint_score.py_func(whole, doubts, float(chances.prod()), commonness.meant)
-    return np.asarray(met * found, np.float64)
+    entries = probabilities[by_meaning]
+    odds, chances = (np.array(part)[by_meaning].reshape(shape) for part in (commonness.odds, commonness.chances))
+    if_meant = (odds * entries).prod(axis=0)
+    by_chance = (chances * odds * entries + (1 - chances) * (1 - entries)).prod(axis=0)
+    score: NDArray[np.float64] = joint_score.py_func(if_meant, by_chance, float(chances.prod()), commonness.meant)
+    return np.asarray(exact_product * score, np.float64)
 
 
 def enough_jointly(others: Sequence[float], limit: float, *, commonness: Commonness) -> float:
-    """The probability that the last predicate must have for all to reach a limit; above 1 if none is enough.
+    """The probability that the last predicate needs for the joint probability to reach a limit; may be above 1.
 
-    `commonness` is that of the others, then of this one.
+    `commonness` has the other predicates first, then this one.
     """
     *before, chance = commonness.chances
     *odds_before, odds = commonness.odds
     if odds == 0 or not any(odds_before):
         return limit
-    meant, whole, doubts = commonness.meant, odds, 1.0
+    meant, if_meant, by_chance = commonness.meant, odds, 1.0
     for value, its_chance, its_odds in zip(others, before, odds_before, strict=True):
         if its_odds > 0:
-            whole *= its_odds * value
-            doubts *= its_chance * its_odds * value + (1 - its_chance) * (1 - value)
-    rest = commonness.base_rate * whole - limit * (
-        meant * whole + (1 - meant) * doubts * (chance * odds - (1 - chance))
+            if_meant *= its_odds * value
+            by_chance *= its_chance * its_odds * value + (1 - its_chance) * (1 - value)
+    rest = commonness.base_rate * if_meant - limit * (
+        meant * if_meant + (1 - meant) * by_chance * (chance * odds - (1 - chance))
     )
-    return float(limit * (1 - meant) * doubts * (1 - chance) / rest) if rest > 0 else inf
+    return float(limit * (1 - meant) * by_chance * (1 - chance) / rest) if rest > 0 else inf
 
 
 @lru_cache(maxsize=8192)
 def least_entries(limit: float, commonness: Commonness) -> tuple[float, ...]:
-    """What each predicate must have for `joint` to reach a limit, if all others were 1.
+    """The probability that each predicate needs for `joint` to reach a limit if all others were 1.
 
-    >>> [round(each, 3) for each in least_entries(0.5, Commonness.unknown([True, True, False]))]
+    >>> [round(entry, 3) for entry in least_entries(0.5, Commonness.unknown([True, True, False]))]
     [0.429, 0.429, 0.5]
     """
-    told = [at for at, odds in enumerate(commonness.odds) if odds > 0]
-    ones = [1.0] * (len(told) - 1)
+    by_meaning = [at for at, odds in enumerate(commonness.odds) if odds > 0]
+    ones = [1.0] * (len(by_meaning) - 1)
     least = [limit] * len(commonness.odds)
-    for at in told:
-        order = [*(other for other in told if other != at), at]
+    for at in by_meaning:
+        order = [*(other for other in by_meaning if other != at), at]
         least[at] = enough_jointly(ones, limit, commonness=commonness.some(order))
     return tuple(least)
 
@@ -296,14 +296,15 @@ def least_entries(limit: float, commonness: Commonness) -> tuple[float, ...]:
 def least_product(limit: float, commonness: Commonness) -> float:
     """A product of probabilities below which `joint` cannot reach a limit.
 
-    Where all predicates are as common as each other, the score for a given product is greatest where all but one are 1:
-    there the product is that one. Else none of them may be below what would do if all others were 1.
+    If all predicates are equally common, the score for a given product is highest where all but one are 1, so the bound
+    is the least entry. Otherwise it is the product of the least entries.
 
     >>> three = Commonness.unknown([True] * 3)
     >>> round(float(joint(np.array([least_product(0.5, three), 1.0, 1.0]), three)), 6)
     0.5
     """
-    least = [each for each, odds in zip(least_entries(limit, commonness), commonness.odds, strict=True) if odds > 0]
+    entries = zip(least_entries(limit, commonness), commonness.odds, strict=True)
+    least = [entry for entry, odds in entries if odds > 0]
     if not least:
         return limit
     return prod(least) if commonness.known else least[0]

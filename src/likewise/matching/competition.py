@@ -1,4 +1,4 @@
-"""Competition: the terms that contrast sets against each other, and the version they are at."""
+"""Competition: the terms that contrast compares with each other, with a version."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LOGGED = 4096
 
 
 class Change(NamedTuple):
-    """A term that competes from now on, or no longer, among the attributes (0) or the values (1)."""
+    """A term that entered or left the competition of attributes (0) or values (1)."""
 
     side: int
     term: str
@@ -28,10 +28,10 @@ class Change(NamedTuple):
 
 
 class Competition:
-    """The approximate terms of all registered profiles, attributes and values apart, or fixed ones.
+    """The competing terms: the approximate terms of all registered profiles, or a fixed vocabulary.
 
-    Attributes compete with attributes and values with values. Scores depend on the competitors, so
-    `version` grows with every change, and matchers that must score alike share one competition.
+    Attributes compete with attributes and values with values. Scores depend on the competitors, so `version` grows
+    with every change, and matchers that must give the same scores share one competition.
 
     >>> competition = Competition(Competitors.of(["Spain", "Ireland"]))
     >>> competition.values
@@ -61,23 +61,23 @@ class Competition:
 
     @property
     def competitors(self) -> tuple[Competitors, Competitors]:
-        """Both vocabularies with the versions that tell them from others."""
+        """The competing attributes and the competing values, each with its version."""
         return Competitors.of(self._attributes), Competitors.of(self._values)
 
     def enter(self, profile: Profile) -> None:
-        """Let the terms of a profile compete."""
+        """Add the terms of a profile."""
         if not self.fixed:
             self._count(0, _attributes(profile), 1)
             self._count(1, _values(profile), 1)
 
     def leave(self, profile: Profile) -> None:
-        """Take the terms of a profile out, unless another has them too."""
+        """Remove the terms of a profile that no other profile has."""
         if not self.fixed:
             self._count(0, _attributes(profile), -1)
             self._count(1, _values(profile), -1)
 
     def since(self, version: int) -> Sequence[Change] | None:
-        """What entered or left since a version; None if the log no longer goes back that far."""
+        """The changes since a version; None if the log does not go back that far."""
         behind = self.version - version
         return self._log[len(self._log) - behind :] if 0 <= behind <= len(self._log) else None
 
@@ -96,20 +96,18 @@ class Competition:
 
 
 def _attributes(profile: Profile) -> Iterable[str]:
-    return (normalise(one.attribute) for one in profile.predicates if one.attribute_approximate)
+    return (normalise(predicate.attribute) for predicate in profile.predicates if predicate.attribute_approximate)
 
 
 def _values(profile: Profile) -> Iterable[str]:
-    for one in profile.predicates:
-        if one.value_approximate and one.operator in (Operator.EQ, Operator.NE) and isinstance(one.value, str):
-            yield term_of(one.value)
-
-
-# Rivals: the competitors of a group of profiles as columns, kept up with the competition.
+    for predicate in profile.predicates:
+        by_meaning = predicate.value_approximate and predicate.operator in (Operator.EQ, Operator.NE)
+        if by_meaning and isinstance(predicate.value, str):
+            yield term_of(predicate.value)
 
 
 class Rivals:
-    """Which columns compete, of the attributes (0) and of the values (1); each is held while it does.
+    """The competitors as columns of a group of profiles, for attributes (0) and values (1).
 
     >>> from likewise.semantics import Competitors
     >>> from likewise.testing import TableMeasure
@@ -128,7 +126,7 @@ class Rivals:
         self.version = -1
 
     def update(self) -> bool:
-        """Take in what changed; whether anything did."""
+        """Apply the changes of the competition; whether there were any."""
         if self.version == self._competition.version:
             return False
         changes = self._competition.since(self.version) if self.version >= 0 else None
@@ -143,22 +141,22 @@ class Rivals:
         return True
 
     def competing(self, side: int) -> NDArray[np.bool_]:
-        """For every column whether its term competes."""
+        """For every column, whether its term competes."""
         self._masks[side] = grown(self._masks[side], len(self._columns[side]))
         return self._masks[side][: len(self._columns[side])]
 
     def moved(self, side: int, move: Move) -> None:
-        """Follow terms to their new columns."""
+        """Update the columns of terms that moved."""
         self.competing(side)
         mask = self._masks[side]
         mask[move.new], mask[move.old] = mask[move.old], False
 
     def _difference(self) -> list[Change]:
-        """What to do to have all competitors and no others."""
-        out = []
+        """The changes from the current columns to the current competitors."""
+        changes = []
         for side, terms in enumerate((self._competition.attributes, self._competition.values)):
             columns = self._columns[side]
-            here = {columns.terms[number] for number in np.flatnonzero(self._masks[side]).tolist()}
-            out += [Change(side, term, False) for term in here.difference(terms)]
-            out += [Change(side, term, True) for term in terms if term not in here]
-        return out
+            current = {columns.terms[number] for number in np.flatnonzero(self._masks[side]).tolist()}
+            changes += [Change(side, term, False) for term in current.difference(terms)]
+            changes += [Change(side, term, True) for term in terms if term not in current]
+        return changes

@@ -1,6 +1,6 @@
 """The four matrices between predicates and tuples, in plain NumPy [004 sec 7.5].
 
-This is the definition: compiled kernels must give the same numbers, and tests hold them to it.
+This is the reference definition: tests check that the compiled kernels give the same numbers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from likewise.semantics import Hybrid, Measure, contrasted
 
 
 def bounds(predicate: Predicate) -> tuple[int, float, float]:
-    """Kind and closed interval of numbers that an ordering predicate accepts; an open end moves one float inwards.
+    """Kind and closed interval of numbers that an ordering predicate accepts; an open end becomes the next float.
 
     >>> bounds(Predicate("slot", Operator.GE, 3))
     (1, 3.0, inf)
@@ -35,7 +35,7 @@ def bounds(predicate: Predicate) -> tuple[int, float, float]:
     if len(kinds) > 1 or TEXT in kinds:
         raise BuildError(
             f"{predicate.attribute!r} {operator.value} {value!r} cannot be ordered",
-            hint="order needs two numbers or two times; text goes with = or !=",
+            hint="give a number or a time; for text use = or !=",
         )
     low, high = number_of(ends[0]), number_of(ends[1])
     if isinstance(value, Range):
@@ -55,26 +55,26 @@ RelateTerms: TypeAlias = Callable[[Sequence[str], Sequence[str]], NDArray[np.flo
 
 
 def attribute_matrix(profile: Profile, event: Event, relate: RelateTerms | None) -> NDArray[np.float64]:
-    """Exact times approximate attribute matrix [004 eq 1, 3].
+    """Product of the exact and the approximate attribute matrix [004 eq 1, 3].
 
     >>> profile = Profile((Predicate("room", Operator.EQ, "112"),))
     >>> attribute_matrix(profile, Event.of({"Rooms": "112", "desk": "3"}), None).tolist()
     [[1.0, 0.0]]
     """
-    mine = [normalise(predicate.attribute) for predicate in profile.predicates]
-    theirs = [normalise(name) for name, _ in event.tuples]
-    out = np.array([[float(a == b) for b in theirs] for a in mine]).reshape(len(mine), len(theirs))
-    loose = [i for i, predicate in enumerate(profile.predicates) if predicate.attribute_approximate]
-    if relate is not None and loose and theirs:
-        out[loose] = relate([mine[i] for i in loose], theirs)
+    subscribed = [normalise(predicate.attribute) for predicate in profile.predicates]
+    published = [normalise(name) for name, _ in event.tuples]
+    out = np.array([[float(a == b) for b in published] for a in subscribed]).reshape(len(subscribed), len(published))
+    approximate = [i for i, predicate in enumerate(profile.predicates) if predicate.attribute_approximate]
+    if relate is not None and approximate and published:
+        out[approximate] = relate([subscribed[i] for i in approximate], published)
     return out
 
 
 def value_matrix(profile: Profile, event: Event, relate: RelateTerms | None) -> NDArray[np.float64]:
-    """Exact times approximate value matrix [004 eq 2, 4], with operators.
+    """Product of the exact and the approximate value matrix [004 eq 2, 4], with operators.
 
-    `!=` holds for a value that differs; with `~` it is one minus the relatedness. Only text has a
-    meaning to compare: with `~`, the text "112" equals the number 112, and nothing more.
+    `!=` holds for a different value; with `~` it is one minus the relatedness. Only text is compared by meaning:
+    for other values `~` only makes the text "112" equal to the number 112.
     """
     out = np.zeros((len(profile.predicates), len(event.tuples)))
     for i, predicate in enumerate(profile.predicates):
@@ -84,7 +84,7 @@ def value_matrix(profile: Profile, event: Event, relate: RelateTerms | None) -> 
 
 
 def combined_matrix(profile: Profile, event: Event, relate: RelateTerms | None = None) -> NDArray[np.float64]:
-    """Entry-wise product of all four; without `relate` every `~` is taken as exact.
+    """Entry-wise product of all four matrices; without `relate` every `~` is ignored.
 
     >>> profile = Profile((Predicate("slot", Operator.GT, 0), Predicate("city", Operator.EQ, "Galway")))
     >>> combined_matrix(profile, Event.of({"city": "galway", "slots": 3})).tolist()
@@ -107,7 +107,7 @@ def _value_entry(predicate: Predicate, value: Value, relate: RelateTerms | None)
     return equal if predicate.operator is Operator.EQ else 1.0 - equal
 
 
-# The relatedness of one profile's terms with one event's, in plain NumPy: for explanations and as reference.
+# Relatedness of one profile's terms with one event's terms, in plain NumPy: for explanations and as reference.
 
 
 class MatrixParts(NamedTuple):
@@ -134,34 +134,34 @@ def parts_of(
     attribute_bits: float,
     themes: bool = True,
 ) -> MatrixParts:
-    """Both matrices as the settings ask for them; `themes=False` leaves the themes of both sides out.
+    """Attribute and value matrix with these settings; `themes=False` ignores the themes of both sides.
 
-    `beside` is the measure of values, which may know those of the stream.
+    `beside` is the measure of values, which includes the values of a known stream.
     """
     if measure is None or beside is None:
         return MatrixParts(attribute_matrix(profile, event, None), value_matrix(profile, event, None))
-    told = themes and settings.approach.base == "thematic"
-    subscription_theme, event_theme = (profile.theme, event.theme) if told else ((), ())
+    thematic = themes and settings.approach.base == "thematic"
+    subscription_theme, event_theme = (profile.theme, event.theme) if thematic else ((), ())
 
-    def by(one: Measure) -> RelateTerms:
-        return lambda mine, theirs: one.matrix(
-            mine, theirs, subscription_theme=subscription_theme, event_theme=event_theme
+    def relate_by(chosen: Measure) -> RelateTerms:
+        return lambda subscribed, published: chosen.matrix(
+            subscribed, published, subscription_theme=subscription_theme, event_theme=event_theme
         )
 
-    names, values = by(measure), by(beside)
+    names, values = relate_by(measure), relate_by(beside)
     if settings.approach.base == "hybrid" and isinstance(measure, Hybrid):
         names = measure.property_matrix
     if settings.approach.contrast:
-        names = _against(names, competition.attributes, temperature)
-        values = _against(values, competition.values, temperature)
+        names = _contrasted_with(names, competition.attributes, temperature)
+        values = _contrasted_with(values, competition.values, temperature)
     attributes = attribute_matrix(profile, event, names)
-    worded = [i for i, predicate in enumerate(profile.predicates) if is_worded(predicate)]
-    attributes[worded] = lifted(attributes[worded], attribute_bits)
+    with_text = [i for i, predicate in enumerate(profile.predicates) if has_text_value(predicate)]
+    attributes[with_text] = lifted(attributes[with_text], attribute_bits)
     return MatrixParts(attributes, value_matrix(profile, event, values))
 
 
 def lifted(scores: NDArray[np.float64], bits: float) -> NDArray[np.float64]:
-    """Probabilities with `bits` added to their log odds; 0 and 1 stay.
+    """Add `bits` to the log odds of probabilities; 0 and 1 stay.
 
     >>> lifted(np.array([0.0, 0.5, 1.0]), 2.0).tolist()  # 0.5 : 0.5 becomes 4 : 1
     [0.0, 0.8, 1.0]
@@ -169,14 +169,14 @@ def lifted(scores: NDArray[np.float64], bits: float) -> NDArray[np.float64]:
     return np.asarray(scores / (scores + (1.0 - scores) * 2.0**-bits), np.float64)
 
 
-def _against(relate: RelateTerms, rivals: Sequence[str], temperature: float) -> RelateTerms:
-    def contrast(mine: Sequence[str], theirs: Sequence[str]) -> NDArray[np.float32]:
-        best = relate(rivals, theirs).max(axis=0) if rivals else np.zeros(len(theirs), dtype=np.float32)
-        return contrasted(np.asarray(relate(mine, theirs)).T, best, temperature).T
+def _contrasted_with(relate: RelateTerms, rivals: Sequence[str], temperature: float) -> RelateTerms:
+    def contrast(subscribed: Sequence[str], published: Sequence[str]) -> NDArray[np.float32]:
+        best = relate(rivals, published).max(axis=0) if rivals else np.zeros(len(published), dtype=np.float32)
+        return contrasted(np.asarray(relate(subscribed, published)).T, best, temperature).T
 
     return contrast
 
 
-def is_worded(predicate: Predicate) -> bool:
-    """Whether its value is a term that must be met: only then is the attribute's name likelier."""
+def has_text_value(predicate: Predicate) -> bool:
+    """Whether a predicate asks for a text value; a text value that matches makes its attribute more likely."""
     return predicate.operator is Operator.EQ and isinstance(predicate.value, str)

@@ -1,4 +1,4 @@
-"""Numbers for the tuples of events: each distinct tuple is looked at once, then it is an integer."""
+"""Integers for the tuples of events: each distinct tuple is analysed once."""
 
 from __future__ import annotations
 
@@ -16,16 +16,14 @@ from numpy.typing import NDArray
 from likewise.events import Event, EventColumns, Renumbering, Value, normalise, to_datetime, to_instant
 from likewise.matching.index.lists import grown
 
-# Numbers for things: given on first sight, held as long as someone needs them, then given again.
-
-
 Key = TypeVar("Key")
 
 
 class Numbers(Generic[Key]):
-    """What events bring is forgotten together; what predicates hold stays until the last of them lets go.
+    """Numbers for keys, assigned on first use and reused later.
 
-    So neither endless readings nor subscriptions that come and go fill the memory.
+    Keys of events are all dropped by `forget`; keys of predicates stay until the last predicate releases them. So
+    memory stays bounded, for endless new readings as well as for subscriptions that come and go.
 
     >>> numbers = Numbers[str]()
     >>> numbers.see("a"), numbers.hold("b"), numbers.see("b"), numbers.hold("b")
@@ -49,11 +47,11 @@ class Numbers(Generic[Key]):
 
     @property
     def held(self) -> int:
-        """How many things predicates hold."""
+        """How many keys predicates hold."""
         return len(self._held)
 
     def see(self, key: Key) -> int:
-        """The number of what an event brings: good until `forget`."""
+        """The number of an event's key, valid until `forget`."""
         number = self._seen.get(key)
         if number is None:
             number = self._held.get(key)
@@ -61,7 +59,7 @@ class Numbers(Generic[Key]):
         return number
 
     def hold(self, key: Key) -> int:
-        """The number of what a predicate needs: good until it is released as often."""
+        """The number of a predicate's key, valid until it is released as often as it was held."""
         number = self._held.get(key)
         if number is None:
             number = self._seen.get(key)
@@ -70,7 +68,7 @@ class Numbers(Generic[Key]):
         return number
 
     def release(self, number: int) -> None:
-        """Let go of a number once."""
+        """Release a held number once."""
         self._uses[number] -= 1
         key = self.keys[number]
         if self._uses[number] or key is None:
@@ -80,13 +78,13 @@ class Numbers(Generic[Key]):
             self._give_back(number)
 
     def forget(self) -> None:
-        """Drop what only events brought; those numbers are given again little by little."""
+        """Drop the keys that only events have; their numbers are reused little by little."""
         while self._stale:
             self._reclaim()
         self._stale, self._seen = self._seen, {}
 
     def _new(self, key: Key) -> int:
-        # Two old ones for each new one: done long before the next time, and never a pause.
+        # Two old numbers for each new one: done long before the next `forget`, without a pause.
         self._reclaim()
         self._reclaim()
         if self._free:
@@ -133,7 +131,7 @@ def kind_of(value: Value) -> int:
 
 
 def number_of(value: Value) -> float:
-    """Where a value stands in order: numbers as they are, times in microseconds, text nowhere (NaN)."""
+    """A value as a number for ordering: numbers as they are, times in microseconds, NaN for text."""
     if isinstance(value, str):
         return np.nan
     if isinstance(value, datetime):
@@ -145,7 +143,7 @@ def number_of(value: Value) -> float:
 
 
 def term_of(value: Value) -> str:
-    """The term of a value: normalised text, or the one spelling of a number, a boolean or a time.
+    """The term of a value: normalised text, or the canonical spelling of a number, a boolean or a time.
 
     >>> term_of("Parking_Slots"), term_of(3.0), term_of(True)
     ('parking slot', '3', 'true')
@@ -162,7 +160,7 @@ def term_of(value: Value) -> str:
 
 
 def canonical(value: Value) -> tuple[int, str]:
-    """What exact comparison compares: the kind and the term.
+    """The kind and the term of a value: two values are equal exactly if these are.
 
     >>> canonical("Parking_Slots") == canonical("parking slot"), canonical(1) == canonical(True)
     (True, False)
@@ -172,7 +170,7 @@ def canonical(value: Value) -> tuple[int, str]:
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """Events as tuple numbers: those of event i stand at `ids[starts[i]:starts[i + 1]]`."""
+    """Events as tuple numbers: those of event i are `ids[starts[i]:starts[i + 1]]`."""
 
     events: Sequence[Event]
     ids: NDArray[np.int32]
@@ -185,7 +183,7 @@ class Encoded:
 
 
 class _Ids(dict[Any, int]):
-    """A dict that asks the vocabulary for what it does not hold."""
+    """A dict that interns missing keys in the vocabulary."""
 
     __slots__ = ("_intern",)
 
@@ -198,18 +196,17 @@ class _Ids(dict[Any, int]):
 
 
 class TupleVocabulary:
-    """All tuples seen so far and, for each, what kernels need to know of it.
+    """All tuples seen so far, with the columns that kernels need.
 
-    A tuple's `key` is shared by tuples that are the same for exact comparison; predicates of
-    equality hold theirs in the same numbering. When more than `capacity` tuples were seen, all are
-    forgotten and numbered anew (`generation` counts that), so an endless stream of new readings
-    cannot fill the memory.
+    Tuples that are equal in exact comparison share a `key`; predicates of equality use the same numbers. After more
+    than `capacity` tuples all are dropped and numbered anew, and `generation` grows; so memory stays bounded for an
+    endless stream of new readings.
     """
 
     def __init__(self, *, capacity: int = DEFAULT_CAPACITY) -> None:
         self.capacity = capacity
         self.lock = RLock()
-        """One for all matchers that share these numbers."""
+        """One lock for all matchers that share this vocabulary."""
         self.generation = 0
         self._attributes: Numbers[str] = Numbers()
         self._values: Numbers[str] = Numbers()
@@ -235,18 +232,18 @@ class TupleVocabulary:
 
     @property
     def attributes(self) -> int:
-        """Attribute numbers are below this."""
+        """One more than the highest attribute number."""
         return len(self._attributes)
 
     @property
     def attribute_terms(self) -> list[str]:
         """The attributes by their numbers."""
-        return self._attributes.keys  # type: ignore[return-value]  # those of free numbers are None, and nobody asks for them
+        return self._attributes.keys  # type: ignore[return-value]  # None only for free numbers, which nothing refers to
 
     @property
     def value_terms(self) -> list[str]:
-        """The values' terms by their numbers."""
-        return self._values.keys  # type: ignore[return-value]  # those of free numbers are None, and nobody asks for them
+        """The terms of values by their numbers."""
+        return self._values.keys  # type: ignore[return-value]  # None only for free numbers, which nothing refers to
 
     @property
     def held(self) -> int:
@@ -255,7 +252,7 @@ class TupleVocabulary:
 
     @property
     def numbers(self) -> int:
-        """How many numbers were ever given at a time, of attributes, values and keys together."""
+        """The most numbers ever in use at a time, of attributes, values and keys together."""
         return len(self._attributes) + len(self._values) + len(self._keys)
 
     def encode(self, events: Sequence[Event]) -> Encoded:
@@ -274,14 +271,14 @@ class TupleVocabulary:
         return Encoded(events, ids, starts, themes, self.generation)
 
     def _encode_columns(self, events: EventColumns) -> Encoded:
-        """The same from columns: each distinct tuple is looked up once, and no event becomes an object."""
+        """Encode from columns: each distinct tuple is looked up once, and no event object is built."""
         table = events.table
         ids = self._renumbered(table, events.codes, lambda code: self._fast[table.pairs[code]])
         themes = self._renumbered_themes(table, events.themes, lambda code: self._themes[table.themes[code]])
         return Encoded(events, ids, events.offsets, themes, self.generation)
 
     def forget(self) -> None:
-        """Drop every tuple; numbers that predicates use stay as they are."""
+        """Drop all tuples; numbers that predicates hold stay valid."""
         self.generation += 1
         for numbers in (self._attributes, self._values, self._keys):
             numbers.forget()
@@ -290,28 +287,28 @@ class TupleVocabulary:
         self._clear()
 
     def hold_attribute(self, attribute: str) -> int:
-        """The number of a predicate's attribute, until it is released."""
+        """The number of a predicate's attribute, valid until it is released."""
         return self._attributes.hold(normalise(attribute))
 
     def hold_value(self, value: Value) -> int:
-        """The number of a predicate's value, whatever its kind, until it is released."""
+        """The number of a predicate's value of any kind, valid until it is released."""
         return self._values.hold(term_of(value))
 
     def hold_key(self, attribute: str, value: Value) -> tuple[int, int]:
-        """The attribute, and the key that tuples must have to equal this attribute and value."""
+        """The number of the attribute, and the key of tuples with this attribute and value."""
         number = self.hold_attribute(attribute)
         return number, self._keys.hold((number, kind_of(value), self.hold_value(value)))
 
     def release_attribute(self, number: int) -> None:
-        """A predicate needs its attribute no longer."""
+        """Release the attribute of a predicate."""
         self._attributes.release(number)
 
     def release_value(self, number: int) -> None:
-        """A predicate needs its value no longer."""
+        """Release the value of a predicate."""
         self._values.release(number)
 
     def release_key(self, number: int) -> None:
-        """A predicate needs its key no longer, nor the attribute and the value in it."""
+        """Release the key of a predicate, with its attribute and value."""
         parts = self._keys.keys[number]
         assert parts is not None
         self._keys.release(number)
@@ -330,7 +327,7 @@ class TupleVocabulary:
 
     def _intern(self, pair: tuple[str, Value]) -> int:
         name, value = pair
-        # 0, 1, False and True are equal for a dict: those never enter the fast one.
+        # For a dict 0 equals False and 1 equals True, so these never enter the fast dict.
         ambiguous = not isinstance(value, str | datetime) and value in (0, 1)
         if not ambiguous:
             self._fast[pair] = len(self.pairs)
@@ -345,13 +342,13 @@ class TupleVocabulary:
         number = len(self.pairs)
         self.pairs.append((name, value))
         if number >= len(self.key):
-            for name_of in ("key", "attribute", "value", "kind", "number"):
-                setattr(self, name_of, grown(getattr(self, name_of), number + 1))
+            for column in ("key", "attribute", "value", "kind", "number"):
+                setattr(self, column, grown(getattr(self, column), number + 1))
         attribute = self._attributes.see(normalise(name))
-        meaning = self._values.see(term_of(value))
+        term = self._values.see(term_of(value))
         self.attribute[number] = attribute
-        self.value[number] = meaning
+        self.value[number] = term
         self.kind[number] = kind_of(value)
         self.number[number] = number_of(value)
-        self.key[number] = self._keys.see((attribute, kind_of(value), meaning))
+        self.key[number] = self._keys.see((attribute, kind_of(value), term))
         return number

@@ -28,7 +28,7 @@ _MOST_STATES = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Correspondence:
-    """One predicate answered by one tuple; the probability is among the tuples of the event."""
+    """One predicate answered by one tuple; its probability is relative to the event's other tuples."""
 
     predicate: Predicate
     tuple: tuple[str, Value]
@@ -38,14 +38,14 @@ class Correspondence:
 
 @dataclass(frozen=True, slots=True)
 class Mapping:
-    """A correspondence for every predicate; the probability is among all valid mappings."""
+    """A correspondence for every predicate; its probability is relative to all valid mappings."""
 
     correspondences: tuple[Correspondence, ...]
     probability: float
 
 
 def row_probabilities(matrix: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Similarities of one predicate divided by their sum; a row of zeros stays zero.
+    """Divide the similarities of each predicate (row) by their sum; a row of zeros stays zero.
 
     >>> row_probabilities(np.array([[0.5, 0.125], [0.0, 0.0]])).tolist()
     [[0.8, 0.2], [0.0, 0.0]]
@@ -61,9 +61,9 @@ def best_assignments(
 ) -> list[tuple[tuple[int, ...], float]]:
     """The k choices of one column per row with the largest products, best first [004 Alg 4].
 
-    Best-first search over prefixes of rows: what a prefix may still reach is bounded by the largest
-    entries of the rows below, so the first k complete ones are the k best. Zero products are not
-    valid; `distinct` lets a column answer one row only.
+    Best-first search over prefixes of rows. The largest entries of the remaining rows bound what a prefix can
+    reach, so the first k complete choices are the k best. Zero products are not valid; with `distinct` a column
+    answers one row only.
 
     >>> best_assignments(np.array([[0.9, 0.5], [0.8, 0.4]]), 2)
     [((0, 0), 0.72...), ((1, 0), 0.4)]
@@ -73,16 +73,16 @@ def best_assignments(
     rows = np.asarray(matrix, dtype=np.float64)
     if not rows.size:
         return []
-    # What the rows from i on can at most contribute.
+    # The most that the rows from i on can contribute.
     rest = np.append(np.cumprod(rows.max(axis=1)[::-1])[::-1], 1.0)
     ticket = count()
-    # Among equals the longest prefix comes first: ties then cost no more than one descent each.
+    # Among equal bounds the longest prefix comes first, so a tie costs one descent only.
     heap: list[tuple[float, int, int, tuple[int, ...], float]] = [(-rest[0], 0, next(ticket), (), 1.0)]
-    found: list[tuple[tuple[int, ...], float]] = []
-    while heap and len(found) < k:
+    best: list[tuple[tuple[int, ...], float]] = []
+    while heap and len(best) < k:
         _, _, _, chosen, product = heapq.heappop(heap)
         if len(chosen) == len(rows):
-            found.append((chosen, product))
+            best.append((chosen, product))
             continue
         for column in np.flatnonzero(rows[len(chosen)]):
             if not (distinct and column in chosen):
@@ -91,14 +91,14 @@ def best_assignments(
                 if bound > 0:
                     longer = (*chosen, int(column))
                     heapq.heappush(heap, (-bound, -len(longer), next(ticket), longer, reached))
-    return found
+    return best
 
 
 def total_weight(matrix: NDArray[np.floating], *, distinct: bool = False) -> float:
-    """The sum of the products of all valid mappings, by which one becomes a probability.
+    """The sum of the products of all valid mappings; divided by it, a product is a probability.
 
-    Without `distinct` it is the product of the row sums. With it, a sum over sets of used columns;
-    events with very many tuples are summed over their best mappings only.
+    Without `distinct` it is the product of the row sums. With `distinct` it is a sum over sets of used columns,
+    or for events with very many tuples over their best mappings only.
 
     >>> total_weight(np.array([[0.9, 0.5], [0.8, 0.4]]), distinct=True)
     0.76
@@ -130,7 +130,7 @@ def mappings_of(
 ) -> tuple[Mapping, ...]:
     """The k most probable mappings, with the probability spaces of [000 sec 3.5].
 
-    A predicate that no tuple answers (a mean allows that) has no correspondence.
+    A predicate that no tuple answers (possible with a mean) has no correspondence.
     """
     answered = np.flatnonzero(np.asarray(matrix).any(axis=1)).tolist() if len(tuples) else []
     rows = np.asarray(matrix)[answered]
@@ -146,11 +146,8 @@ def mappings_of(
     return tuple(out)
 
 
-# The match itself.
-
-
 class Match:
-    """One subscription met by one event; mappings are worked out when asked for."""
+    """One subscription matched by one event; mappings are computed on first use."""
 
     def __init__(
         self,
@@ -202,11 +199,11 @@ class Match:
 
     @property
     def mapping(self) -> Mapping | None:
-        """The best mapping; None where a mean forgave a predicate that nothing answers."""
+        """The best mapping; None if no tuple answers any predicate."""
         return self.mappings[0] if self.mappings else None
 
     def explain(self) -> Explanation:
-        """Why it matches: every predicate with what answers it, how well, and what both share."""
+        """Why it matches: for every predicate the tuple that answers it, the score and the reason."""
         if self._explain is None:
-            raise BuildError("this match was made without a matcher", hint="use Matcher.explain")
+            raise BuildError("this match was built without a matcher", hint="use Matcher.explain")
         return self._explain(self)

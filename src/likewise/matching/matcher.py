@@ -1,4 +1,4 @@
-"""The matcher: profiles in, events through, matches out."""
+"""The matcher: finds the registered profiles that an event matches."""
 
 from __future__ import annotations
 
@@ -32,18 +32,16 @@ from likewise.matching.settings import (
     Measures,
     Settings,
     aggregate,
+    compared_by_meaning,
     resolve,
-    tells,
 )
 from likewise.matching.topics import Classifier, Clusters, Taxonomy
 from likewise.semantics import Competitors, Contrast, Evidence, Measure, Space
 
-# Choices: the options of a matcher, and what follows from them for one profile.
-
 
 @dataclass(slots=True)
-class Choices:
-    """The measures and options of a matcher; None leaves it to what suits approach and measure."""
+class MatcherOptions:
+    """The measures and options of a matcher; None stands for the default of approach and measure."""
 
     measures: Measures
     approach: Approach | None = None
@@ -59,40 +57,40 @@ class Choices:
     def __post_init__(self) -> None:
         if self.attribute_bits is not None and not 0 <= self.attribute_bits <= MOST_ATTRIBUTE_BITS:
             raise BuildError(
-                f"attributes cannot be likelier by {self.attribute_bits} bits",
-                hint=f"give 0, as in the papers, to {MOST_ATTRIBUTE_BITS}",
+                f"attribute_bits is {self.attribute_bits}, which is not between 0 and {MOST_ATTRIBUTE_BITS}",
+                hint="give 0 for the scores of the papers",
             )
 
     def settings(self, profile: Profile, options: Options) -> Settings:
-        """What a profile with these options is matched with."""
-        found = resolve(
+        """The settings of a profile with these options."""
+        settings = resolve(
             profile,
             options,
             approach=self.approach,
             threshold=self.threshold,
             top_k=self.top_k,
             aggregation=self.aggregation,
-            usual=lambda: self.measures.usual,
+            default=lambda: self.measures.default,
             measure_name=self._measure_name,
         )
-        # A million subscriptions have few different settings: each is kept once.
-        return self._settings.setdefault(found, found)
+        # A million subscriptions have few different settings: equal ones share one object.
+        return self._settings.setdefault(settings, settings)
 
     def measure_of(self, approach: Approach) -> Measure | None:
-        """The measure of an approach; the exact one has none."""
+        """The measure of an approach; None for the approach exact."""
         if approach.base == "exact":
             return None
         return self.measures.of(approach.base)
 
     def bits_of(self, approach: Approach) -> float:
-        """How much likelier an attribute is meant beside a text value that is."""
+        """Bits added to the log odds of an attribute whose text value matches."""
         if self.attribute_bits is not None:
             return self.attribute_bits
         measure = self.measure_of(approach) if approach.base == "evidence" else None
         return measure.model.attribute_bits if isinstance(measure, Evidence) else 0.0
 
     def temperature_of(self, approach: Approach) -> float:
-        """The temperature given, or the one that suits the approach and its measure."""
+        """The temperature given, or the default of the approach and its measure."""
         measure = self.measures.of(approach.base)
         if isinstance(measure, Evidence) and self.temperature is None:
             return measure.model.temperature
@@ -108,17 +106,17 @@ class Choices:
         return self._clusters
 
     def out_of_topics(self, profile: Profile, event: Event) -> list[int]:
-        """The predicates whose topics the event does not meet."""
-        every = [term_of(value) for _, value in event.tuples]
-        said = [term_of(value) for _, value in event.tuples if isinstance(value, str)]
+        """The predicates that share no topic with the event."""
+        terms = [term_of(value) for _, value in event.tuples]
+        texts = [term_of(value) for _, value in event.tuples if isinstance(value, str)]
         return [
             row
-            for row, one in enumerate(profile.predicates)
-            if one.value_approximate
-            and one.operator is Operator.EQ
-            and isinstance(one.value, str)
-            and term_of(one.value) not in every
-            and not self.clusters().meet([term_of(one.value)], said).any()
+            for row, predicate in enumerate(profile.predicates)
+            if predicate.value_approximate
+            and predicate.operator is Operator.EQ
+            and isinstance(predicate.value, str)
+            and term_of(predicate.value) not in terms
+            and not self.clusters().meet([term_of(predicate.value)], texts).any()
         ]
 
     def _measure_name(self, approach: Approach) -> str | None:
@@ -127,14 +125,14 @@ class Choices:
 
 
 MOST_ATTRIBUTE_BITS = 20
-"""More would say that attributes do not matter at all."""
+"""With more, attributes would not matter at all."""
 
 DENSE = 1024
-"""Distinct predicates of a group that are scored for every event; profiles that bring more are indexed."""
+"""Up to this many distinct predicates of a group are scored for every event; beyond that, profiles are indexed."""
 
 
 class EventScores(NamedTuple):
-    """Every match of a batch in columns: which event, which profile, how well."""
+    """All matches of a batch as columns: event, profile and score."""
 
     event: NDArray[np.int32]
     handle: NDArray[np.int32]
@@ -143,20 +141,20 @@ class EventScores(NamedTuple):
 
 @dataclass(slots=True)
 class Registration:
-    """A profile as the matcher holds it; without a group it is exact."""
+    """A registered profile; an exact one has no group."""
 
     key: Hashable
     profile: Profile
     settings: Settings
     group: MatchGroup | None
     slot: int = -1
-    """Its number in the group; numbers of removed profiles are given again, handles never."""
+    """Its number in the group; slots of removed profiles are reused, handles never."""
 
     _conditions: NDArray[np.intp] | None = None
 
     @property
     def conditions(self) -> NDArray[np.intp]:
-        """The numbers of its predicates in the group: looked up with the first match, the same ever after."""
+        """The numbers of its predicates in the group, looked up at the first match."""
         if self._conditions is None:
             assert self.group is not None
             self._conditions = np.array(self.group.conditions.numbers(self.profile.predicates), np.intp)
@@ -192,27 +190,30 @@ class Matcher:
         dense: int = DENSE,
         vocabulary: TupleVocabulary | None = None,
     ) -> None:
-        """`measure` is one for all approaches or one for each by name; `spaces` make those not given.
+        """Create an empty matcher.
 
-        Without an `approach`, profiles with `~` are matched by evidence and the others exactly; without a
-        `threshold`, evidence has 0.5 and the papers' approaches what was measured best for approach and measure.
-        `distinct` lets one tuple answer one predicate only. `competitors` fixes the terms of contrast,
-        which otherwise are those of the profiles registered at the moment. `background` are words of the stream,
-        which are evidence too; a `Background` is a sample of its events, which says how common answers are.
-        Profiles beyond `dense` distinct predicates are indexed and no longer all scored, unless there is a sample.
-        `taxonomy` has the topics of the clustered approach. `attribute_bits` says how much likelier an attribute is
-        the one that is meant beside a text value that is; for evidence it is learned, and 0 for the papers' approaches.
+        `measure` is one measure for all approaches, or a measure for each approach by name; the missing ones are
+        built from `spaces`. The default `approach` is evidence for profiles with `~` and exact for the others. The
+        default `threshold` is 0.5 for evidence, and the best one measured for the papers' approaches. With `distinct`
+        a tuple answers one predicate only. `competitors` fixes the terms of contrast; by default they are those of
+        the registered profiles. `background` is a vocabulary of the stream, or a `Background`: a sample of its events,
+        from which the matcher learns how common answers are. With more than `dense` distinct predicates, profiles
+        are indexed instead of all scored, unless there is a sample. `taxonomy` has the topics of the approach
+        clustered. `attribute_bits` are added to the log odds of an attribute whose text value matches; by default
+        they are learned for evidence, and 0 for the papers' approaches.
         """
         chosen = None if approach is None else Approach.parse(approach)
-        given: object = background  # whatever a caller may give
+        given: object = background  # callers without type checks may pass a text
         if isinstance(given, str):
             raise BuildError(
-                f"{given!r} is no background",
-                hint="give Background.of(events); only an engine collects one by itself",
+                f"{given!r} is not a background",
+                hint="give Background.of(events); only an engine learns one from its stream",
             )
         if background is not None and chosen not in (None, EVIDENCE):
-            raise BuildError(f"the approach {approach} knows no background", hint="leave it out, or choose evidence")
-        self._choices = Choices(
+            raise BuildError(
+                f"the approach {approach} cannot use a background", hint="leave it out, or choose evidence"
+            )
+        self._options = MatcherOptions(
             Measures(
                 measure,
                 spaces=spaces,
@@ -229,7 +230,7 @@ class Matcher:
         self._distinct = distinct
         self._competition = Competition(competitors)
         self._dense = dense
-        # An empty one counts as nothing, yet it is to be shared.
+        # Not `vocabulary or …`: an empty vocabulary is false, but must be shared too.
         self.vocabulary = TupleVocabulary() if vocabulary is None else vocabulary
         self._registrations: dict[int, Registration] = {}
         self._next = 0
@@ -248,61 +249,60 @@ class Matcher:
 
     @property
     def measure(self) -> Measure | None:
-        """The measure of the approximate approach, if there is one to be had."""
-        return self._choices.measures.approximate
+        """The measure of the approximate approach; None without a measure and without spaces."""
+        return self._options.measures.approximate
 
     def sibling(self) -> Matcher:
-        """An empty matcher that scores as this one does: the same measures, options and competitors."""
+        """An empty matcher with the same measures, options and competitors, so that it gives the same scores."""
         twin = Matcher(distinct=self._distinct, dense=self._dense, vocabulary=self.vocabulary)
-        twin._choices, twin._competition = self._choices, self._competition
+        twin._options, twin._competition = self._options, self._competition
         twin._set_stream(self._stream)
         return twin
 
     def learn(self, background: Background | None, *, yielding: bool = False) -> None:
-        """Take a sample of the stream, which says how common the answers to predicates are; None takes it back.
+        """Use a sample of the stream, from which follows how common answers are; None removes it.
 
-        With a background nothing is indexed, unless it is `yielding`: then it is dropped once there are enough profiles
-        for an index.
+        With a background no profile is indexed. A `yielding` background is dropped instead, as soon as there are
+        enough profiles for an index.
         """
         with self._lock:
             events = () if background is None else background.events
             if events and self.is_indexed:
-                hint = "give the background before the subscriptions"
-                raise BuildError("indexed subscriptions cannot learn a background", hint=hint)
+                hint = "give the background before adding the subscriptions"
+                raise BuildError("indexed subscriptions cannot use a background", hint=hint)
             self._set_stream(KnownStream(events), yielding=yielding)
 
     @property
     def is_indexed(self) -> bool:
-        """Whether there are so many profiles that they are indexed."""
+        """Whether any profiles are indexed instead of all scored."""
         return any(isinstance(group, SparseGroup) and group.conditions.used for group in self._groups)
 
     @property
     def learns(self) -> bool:
-        """Whether a sample of the stream would tell it anything: some profile goes by evidence, and none is indexed."""
-        known = (entry.settings.approach == EVIDENCE for entry in self._registrations.values())
-        return not self.is_indexed and any(known)
+        """Whether a sample of the stream would change scores: some profile uses evidence, and none is indexed."""
+        by_evidence = (entry.settings.approach == EVIDENCE for entry in self._registrations.values())
+        return not self.is_indexed and any(by_evidence)
 
     def _set_stream(self, stream: KnownStream, *, yielding: bool = False) -> None:
         self._stream, self._sampled = stream, None
         self._groups.dense = sys.maxsize if stream.events and not yielding else self._dense
         for group in self._groups:
-            group.know(None, None)
+            group.set_stream(None, None)
 
-    def _keep_sample(self) -> None:
-        """Let all groups know the sample, as numbers that are valid now."""
+    def _refresh_sample(self) -> None:
+        """Encode the sample anew for all groups, if the vocabulary was cleared."""
         if not self._stream.events:
             return
         if self._sampled is None or self._sampled.generation != self.vocabulary.generation:
             self._sampled = self.vocabulary.encode(self._stream.events)
             for group in self._groups:
-                self._tell(group)
+                self._share_sample(group)
 
-    def _tell(self, group: MatchGroup) -> None:
-        """Let a group know the sample and the words around its values."""
-        group.know(self._sampled, None if self._sampled is None else self._stream.around(group.measure))
+    def _share_sample(self, group: MatchGroup) -> None:
+        group.set_stream(self._sampled, None if self._sampled is None else self._stream.around(group.measure))
 
     def add(self, profile: Profile, *, options: Options | None = None, key: Hashable = None) -> int:
-        """Register a profile, active, and give its handle."""
+        """Register a profile and return its handle."""
         with self._lock:
             settings = self.settings(profile, options)
             handle, slot = self._next, self._free[-1] if self._free else len(self._registrations)
@@ -316,8 +316,8 @@ class Matcher:
             self._next += 1
             self._handle_of = grown(self._handle_of, slot + 1)
             self._handle_of[slot] = handle
-            named = handle if key is None else key
-            self._registrations[handle] = Registration(named, profile, settings, group, slot)
+            name = handle if key is None else key
+            self._registrations[handle] = Registration(name, profile, settings, group, slot)
             if isinstance(group, SparseGroup):
                 if self._stream.events:
                     self._set_stream(KnownStream())
@@ -325,22 +325,22 @@ class Matcher:
             return handle
 
     def _move(self, slots: Sequence[int]) -> None:
-        """Let profiles that were all scored go to the index that there is by now."""
+        """Move profiles from the group where all are scored to the index."""
         for slot in slots:
             handle = int(self._handle_of[slot])
             entry = self._registrations[handle]
             assert entry.group is not None
-            # First there, then away from here: words that both hold are never forgotten in between.
+            # Added there before it is removed here, so that the terms of both are never dropped in between.
             group = self._groups.place(slot, entry.profile, entry.settings)
             self._groups.leave(entry.group, slot, entry.profile, entry.settings)
             self._registrations[handle] = replace(entry, group=group)
 
     def settings(self, profile: Profile, options: Options | None = None) -> Settings:
-        """What a profile with these options would be matched with."""
-        return self._choices.settings(profile, options or Options())
+        """The settings with which a profile with these options would be matched."""
+        return self._options.settings(profile, options or Options())
 
     def remove(self, handle: int) -> None:
-        """Forget a profile."""
+        """Remove a profile."""
         with self._lock:
             entry = self._known(handle)
             if entry.group is None:
@@ -354,12 +354,12 @@ class Matcher:
 
     @property
     def compared(self) -> int:
-        """How many pairs of event and profile were compared so far; clustering and indexing leave most out."""
+        """How many pairs of event and profile were compared so far; clustering and indexing skip most pairs."""
         return sum(int(group.compared[0]) for group in self._groups)
 
     @property
     def competitors(self) -> tuple[Competitors, Competitors]:
-        """The attributes and the values that compete now; with the same ones, others score alike."""
+        """The competing attributes and values; a matcher with the same competitors gives the same scores."""
         return self._competition.competitors
 
     def encode(self, events: Sequence[Event]) -> Encoded:
@@ -368,7 +368,7 @@ class Matcher:
             return self.vocabulary.encode(events)
 
     def match(self, event: Event) -> list[Match]:
-        """Every profile that the event meets, best score first."""
+        """The matches of an event, best score first."""
         return self.match_batch((event,))[0]
 
     def match_batch(self, events: Sequence[Event]) -> list[list[Match]]:
@@ -380,7 +380,7 @@ class Matcher:
     def matches_of(
         self, encoded: Encoded, scores: EventScores, *, handles: Container[int] | None = None
     ) -> list[list[Match]]:
-        """The matches that scores stand for, of these profiles or of all, best score first for every event."""
+        """Build the matches of scored pairs, of these profiles or of all, best score first for every event."""
         out: list[list[Match]] = [[] for _ in range(len(encoded))]
         with self._lock:
             for at, handle, score in zip(*map(_plain, scores), strict=True):
@@ -393,9 +393,9 @@ class Matcher:
         return out
 
     def score_batch(self, encoded: Encoded) -> EventScores:
-        """The scores at or above the thresholds, without building any match."""
+        """The scores that reach the thresholds, without building matches."""
         with self._lock:
-            self._keep_sample()
+            self._refresh_sample()
             if encoded.generation != self.vocabulary.generation:
                 encoded = self.encode(encoded.events)
             which, slots = self._exact.match(encoded)
@@ -405,11 +405,11 @@ class Matcher:
             return EventScores(event, self._handle_of[slots], score)
 
     def probabilities(self, handles: NDArray[Any], scores: NDArray[Any]) -> NDArray[np.float64]:
-        """What the scores of these profiles mean as probabilities of a match."""
-        once, back = np.unique(handles, return_inverse=True)
-        powers = np.array([self._registrations[handle].settings.power for handle in once.tolist()], np.float64)
+        """The scores of these profiles as probabilities of a match."""
+        distinct, place = np.unique(handles, return_inverse=True)
+        powers = np.array([self._registrations[handle].settings.power for handle in distinct.tolist()], np.float64)
         raised: NDArray[np.float64] = (
-            scores.astype(np.float64) ** powers[back] if len(once) else scores.astype(np.float64)
+            scores.astype(np.float64) ** powers[place] if len(distinct) else scores.astype(np.float64)
         )
         return np.minimum(raised, 1.0)
 
@@ -417,7 +417,7 @@ class Matcher:
         entry = self._registrations[handle]
         matrix = None if entry.group is None else entry.group.matrix(encoded, at, entry.conditions)
         if self._distinct:
-            # The kernel's score is the best without that condition, so nothing can be missed.
+            # The kernel's score ignores this condition and is never lower, so no match is missed.
             score = self._distinct_score(entry, encoded.events[at], matrix)
             if score < entry.settings.threshold or score <= 0:
                 return None
@@ -437,7 +437,7 @@ class Matcher:
         )
 
     def explain(self, subscription: int | Profile, event: Event, *, options: Options | None = None) -> Explanation:
-        """Why an event matches a profile (by handle, or any profile) or why it does not."""
+        """Why an event matches a profile (by handle, or any profile), or why not."""
         if isinstance(subscription, Profile):
             settings = self.settings(subscription, options)
             return self._explain("this subscription", subscription, event, settings)
@@ -452,7 +452,7 @@ class Matcher:
         options: Options | None = None,
         limit: int | None = None,
     ) -> list[Match]:
-        """The events that answer a subscription at all, best first, whatever its threshold [002 sec 5.3]."""
+        """The events with a score above 0, best first, without a threshold [002 sec 5.3]."""
         if isinstance(subscription, Profile):
             settings = self.settings(subscription, options)
             entry = Registration("this subscription", subscription, settings, None)
@@ -461,22 +461,22 @@ class Matcher:
         alone = self.sibling()
         with self._lock:
             handle = alone.add(entry.profile, options=_any_score(entry.settings), key=entry.key)
-            found = [match for matches in alone.match_batch(events) for match in matches]
-            # Its words compete beside those of the others only for this.
+            ranked = [match for matches in alone.match_batch(events) for match in matches]
+            # Its terms must not stay in the competition, which both matchers share.
             alone.remove(handle)
-        return sorted(found, key=_descending)[:limit]
+        return sorted(ranked, key=_descending)[:limit]
 
     def without_thresholds(self, handles: Iterable[int]) -> Matcher:
-        """A matcher of some of the profiles that gives every score above zero: for what came near."""
-        loose = self.sibling()
+        """A matcher of some of the profiles that gives every score above 0, to find near misses."""
+        twin = self.sibling()
         with self._lock:
             for entry in map(self._known, handles):
-                loose.add(entry.profile, options=_any_score(entry.settings), key=entry.key)
-        return loose
+                twin.add(entry.profile, options=_any_score(entry.settings), key=entry.key)
+        return twin
 
     def parts(self, profile: Profile, event: Event, settings: Settings, *, themes: bool = True) -> MatrixParts:
-        """Attribute and value matrix in plain NumPy: slow, and what the kernels must agree with."""
-        measure = self._choices.measure_of(settings.approach)
+        """Attribute and value matrix in plain NumPy: slow, the reference for the kernels."""
+        measure = self._options.measure_of(settings.approach)
         return parts_of(
             profile,
             event,
@@ -484,18 +484,18 @@ class Matcher:
             measure=measure,
             beside=self._beside(measure),
             competition=self._competition,
-            temperature=1.0 if measure is None else self._choices.temperature_of(settings.approach),
-            attribute_bits=self._choices.bits_of(settings.approach),
+            temperature=1.0 if measure is None else self._options.temperature_of(settings.approach),
+            attribute_bits=self._options.bits_of(settings.approach),
             themes=themes,
         )
 
     def _beside(self, measure: Measure | None) -> Measure | None:
-        """The measure of values: beside the stream's, where these are known."""
+        """The measure of values, which includes the values of a known stream."""
         around = self._stream.around(measure)
         return measure.beside(around) if around is not None and isinstance(measure, Evidence) else measure
 
     def _explain_match(self, match: Match) -> Explanation:
-        # Of what the match was made with, not of what the matcher would take now.
+        # With the settings of the match, not those of the matcher now.
         options = Options(match.threshold, None, None if match.approach is None else str(match.approach))
         settings = self.settings(match.profile, options)
         if match.aggregation is not None:
@@ -505,7 +505,7 @@ class Matcher:
     def _explain(self, name: str, profile: Profile, event: Event, settings: Settings) -> Explanation:
         base = settings.approach.base
         themed = base == "thematic" and bool(profile.theme or event.theme)
-        measure = self._choices.measure_of(settings.approach)
+        measure = self._options.measure_of(settings.approach)
         return explain(
             name,
             profile,
@@ -517,55 +517,55 @@ class Matcher:
             beside=self._beside(measure),
             distinct=self._distinct,
             commonness=self._commonness(profile, settings),
-            out_of_topics=self._choices.out_of_topics(profile, event) if base == "clustered" else (),
+            out_of_topics=self._options.out_of_topics(profile, event) if base == "clustered" else (),
         )
 
     def _distinct_score(self, entry: Registration, event: Event, matrix: NDArray[np.float32] | None) -> float:
-        whole = Match(entry.key, event, 1.0, profile=entry.profile, matrix=matrix).matrix
-        best = best_assignments(whole, 1, distinct=True)
+        entries = Match(entry.key, event, 1.0, profile=entry.profile, matrix=matrix).matrix
+        best = best_assignments(entries, 1, distinct=True)
         if not best:
             return 0.0
-        reached = [float(whole[i, j]) for i, j in enumerate(best[0][0])]
+        reached = [float(entries[i, j]) for i, j in enumerate(best[0][0])]
         commonness = self._commonness(entry.profile, entry.settings)
         return aggregate(reached, entry.settings.aggregation, commonness=commonness)
 
     def _commonness(self, profile: Profile, settings: Settings) -> Commonness:
-        """How common answers to a profile's predicates are in the stream, if that is known."""
+        """How common answers to a profile's predicates are in the stream, if a sample is known."""
         if not self._stream.events or settings.aggregation is not Aggregation.JOINT:
-            return Commonness.unknown([tells(each) for each in profile.predicates])
+            return Commonness.unknown(list(map(compared_by_meaning, profile.predicates)))
         with self._lock:
             twin = self.sibling()
-            twin._keep_sample()
+            twin._refresh_sample()
             handle = twin.add(profile, options=Options(settings.threshold, None, str(settings.approach)))
             group = twin._registrations[handle].group
             assert isinstance(group, DenseGroup)
-            twin._tell(group)
-            found = group.commonness(profile)
+            twin._share_sample(group)
+            commonness = group.commonness(profile)
             twin.remove(handle)
-            return found
+            return commonness
 
     def _make_group(self, key: GroupKey) -> MatchGroup:
         approach, theme, kind = key
-        measure = self._choices.measure_of(approach)
+        measure = self._options.measure_of(approach)
         assert measure is not None
         group = kind(
             self.vocabulary,
             measure,
             theme=theme,
             thematic=approach.base == "thematic",
-            temperature=self._choices.temperature_of(approach) if approach.contrast else None,
+            temperature=self._options.temperature_of(approach) if approach.contrast else None,
             competition=self._competition,
-            attribute_bits=self._choices.bits_of(approach),
-            **({"clusters": self._choices.clusters()} if approach.base == "clustered" else {}),
+            attribute_bits=self._options.bits_of(approach),
+            **({"clusters": self._options.clusters()} if approach.base == "clustered" else {}),
         )
-        self._tell(group)
+        self._share_sample(group)
         return group
 
     def _known(self, handle: int) -> Registration:
         try:
             return self._registrations[handle]
         except KeyError:
-            raise BuildError(f"no profile has the handle {handle}", hint="it may be removed already") from None
+            raise BuildError(f"no profile has the handle {handle}", hint="it may have been removed") from None
 
 
 def _plain(column: NDArray[Any]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""The approaches of the papers' tables, by name, and what a subscriber chose."""
+"""Approaches, aggregations, default thresholds, and the settings that result for one profile."""
 
 from __future__ import annotations
 
@@ -17,16 +17,15 @@ from likewise.language import Operator, Options, Predicate, Profile
 from likewise.matching.background import Commonness, joint
 from likewise.semantics import Combined, Competitors, Esa, Evidence, Measure, Space, Thematic, measure
 
-# How the best entries of a profile's predicates become one score.
-
 
 class Aggregation(StrEnum):
-    """Product and geometric mean need every predicate [000, 004]; the mean lets one be missing [002 eq 11].
+    """How the similarities of a profile's predicates become one score.
 
-    The geometric mean is the product made comparable between profiles of different length, so one
-    threshold serves all of them. But there three good predicates hide a fourth that nothing answers well; the
-    cautious mean is the geometric mean of it and the weakest predicate. The joint probability is for scores that are
-    probabilities: predicates of one event are true together more often than by chance.
+    Product and geometric mean need an answer to every predicate [000, 004]; the mean does not [002 eq 11]. The
+    geometric mean makes profiles of different length comparable, so one threshold fits all of them, but three good
+    predicates can hide a bad fourth. The cautious mean therefore is the geometric mean of it and the weakest
+    predicate. The joint probability is for similarities that are probabilities: predicates of one event are true
+    together more often than by chance.
     """
 
     PRODUCT = "product"
@@ -37,14 +36,14 @@ class Aggregation(StrEnum):
 
     @classmethod
     def parse(cls, name: str) -> Aggregation:
-        """One of them by its name."""
+        """The aggregation with this name."""
         if name not in list(cls):
             raise BuildError(f"unknown aggregation {name!r}", hint=f"choose {', '.join(cls)}")
         return cls(name)
 
 
 def aggregate(similarities: Sequence[float], how: Aggregation, *, commonness: Commonness | None = None) -> float:
-    """One score from the similarity of every predicate; `joint` wants to know how common their answers are.
+    """Combine the similarities of all predicates into one score; `commonness` is for the joint probability.
 
     >>> aggregate([0.25, 1.0], Aggregation.GEOMETRIC), aggregate([0.25, 1.0], Aggregation.MEAN)
     (0.5, 0.625)
@@ -63,15 +62,16 @@ def aggregate(similarities: Sequence[float], how: Aggregation, *, commonness: Co
 
 
 APPROACHES: Final = ("evidence", "exact", "concept", "approximate", "thematic", "clustered", "hybrid")
-"""Likewise's own, then content-based, thesaurus, distributional, with themes, within topics, and 002's mixture."""
+"""Likewise's own approach, then those of the papers: content-based, thesaurus, distributional, with themes, within
+topics, and the mixture of 002."""
 
 
 @dataclass(frozen=True, slots=True)
 class Approach:
-    """A base approach, with or without contrast between the subscriptions' own words.
+    """A base approach, with or without contrast with the terms of other subscriptions.
 
-    `evidence` is the default for profiles with `~`: it adds up all that is known of two terms to a probability, the
-    words of other subscriptions included.
+    `evidence` is the default for profiles with `~`: it adds up all evidence about two terms to a probability,
+    including the terms of other subscriptions.
     """
 
     base: str
@@ -110,12 +110,12 @@ _THRESHOLDS: Final = {
     "thematic": {"thematic": 0.35, "combined": 0.55, "thematic-euclidean": 0.2},
     "thematic+contrast": {"thematic": 0.04, "combined": 0.15, "thematic-euclidean": 0.08},
 }
-"""The one threshold that was best for all subscriptions of the thematic data set. Of the thematic approach it is what
-was best without themes: the best with them, 0.5, misses the example of 000. Evidence has 0.5, whatever it stands on."""
+"""The single threshold with the best F1 over all subscriptions of the thematic data set. For the thematic approach it
+is the best one without themes: the best one with themes, 0.5, misses the example of 000. Evidence always has 0.5."""
 
 
 def default_threshold(approach: Approach, measure: str) -> float:
-    """The threshold of an approach over a measure for those who give none.
+    """The threshold of an approach with a measure where none is given.
 
     >>> default_threshold(Approach("approximate"), "esa"), default_threshold(Approach("approximate"), "my own")
     (0.3, 0.5)
@@ -124,9 +124,9 @@ def default_threshold(approach: Approach, measure: str) -> float:
 
 
 def certainty(approach: Approach, measure: str) -> float:
-    """The power of a score that is the probability of a match: even odds at the usual threshold, 1 at 1.
+    """The exponent that turns a score into the probability of a match: 0.5 at the default threshold, 1 at 1.
 
-    Scores of different measures are not on one scale; probabilities must be, to be multiplied in patterns.
+    Scores of different measures have different scales; patterns multiply probabilities, which need one scale.
 
     >>> round(0.3 ** certainty(Approach("approximate"), "esa"), 3), 0.3 ** certainty(EVIDENCE, "evidence")
     (0.5, 0.3)
@@ -136,32 +136,27 @@ def certainty(approach: Approach, measure: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything that one profile is matched with, once engine and subscriber have spoken."""
+    """How one profile is matched, from the options of the engine and of the subscription."""
 
     approach: Approach
     threshold: float
     top_k: int
     aggregation: Aggregation
     power: float = 1.0
-    """What turns the score into a probability, see `certainty`."""
-    sure: int = 0
-    """How many predicates are exact: they say nothing of how likely the others are."""
+    """The exponent that turns the score into a probability, see `certainty`."""
+    exact: int = 0
+    """The number of predicates that are compared exactly; they do not change how likely the others are."""
 
 
-def is_loose(predicate: Predicate) -> bool:
-    """Whether a predicate has any `~`."""
-    return predicate.attribute_approximate or predicate.value_approximate
-
-
-def tells(predicate: Predicate) -> bool:
-    """Whether a predicate is compared by meaning, so that it tells something of the others of its profile."""
-    by_meaning = predicate.value_approximate and predicate.operator in (Operator.EQ, Operator.NE)
-    return predicate.attribute_approximate or by_meaning
+def compared_by_meaning(predicate: Predicate) -> bool:
+    """Whether a measure compares the attribute or the value of a predicate."""
+    value = predicate.value_approximate and predicate.operator in (Operator.EQ, Operator.NE)
+    return predicate.attribute_approximate or value
 
 
 def is_approximate(profile: Profile) -> bool:
     """Whether a profile has any `~`."""
-    return any(map(is_loose, profile.predicates))
+    return any(predicate.attribute_approximate or predicate.value_approximate for predicate in profile.predicates)
 
 
 def resolve(
@@ -172,16 +167,16 @@ def resolve(
     threshold: float | None,
     top_k: int,
     aggregation: Aggregation | None,
-    usual: Callable[[], Approach],
+    default: Callable[[], Approach],
     measure_name: Callable[[Approach], str | None],
 ) -> Settings:
-    """The subscriber's options over the engine's, or an error that says what does not go together."""
+    """The settings of a profile: its own options, else the engine's; raises an error for options that conflict."""
     if not profile.predicates:
         raise BuildError("a subscription needs at least one predicate", hint="write {attribute = value}")
     chosen = Approach.parse(options.approach) if options.approach is not None else approach
     if chosen is None:
-        chosen = usual() if is_approximate(profile) else Approach("exact")
-    # Asking for the measure's name finds out now, not later, whether there is one.
+        chosen = default() if is_approximate(profile) else Approach("exact")
+    # Asking for the measure's name now raises an error if there is none.
     name = measure_name(chosen)
     limit = threshold if options.threshold is None else options.threshold
     if limit is None:
@@ -190,33 +185,33 @@ def resolve(
         raise BuildError(f"threshold {limit} is not between 0 and 1", hint="0.5 is the default")
     mappings = top_k if options.top_k is None else options.top_k
     if mappings < 1:
-        raise BuildError(f"top {mappings} mappings cannot be given", hint="ask for at least 1")
+        raise BuildError(f"top {mappings} is not a number of mappings", hint="give at least 1")
     how = _aggregation(options.aggregation, chosen) or aggregation
-    how = how or _usual_aggregation(chosen)
-    sure = sum(not tells(each) for each in profile.predicates)
-    return Settings(chosen, float(limit), int(mappings), how, certainty(chosen, name or ""), sure)
+    how = how or _default_aggregation(chosen)
+    exact = sum(not compared_by_meaning(predicate) for predicate in profile.predicates)
+    return Settings(chosen, float(limit), int(mappings), how, certainty(chosen, name or ""), exact)
 
 
-def _usual_aggregation(approach: Approach) -> Aggregation:
+def _default_aggregation(approach: Approach) -> Aggregation:
     if approach.base == "evidence":
         return Aggregation.JOINT
     return Aggregation.MEAN if approach.base == "hybrid" else Aggregation.GEOMETRIC
 
 
 def _aggregation(name: str | None, approach: Approach) -> Aggregation | None:
-    """What a subscriber chose, or an error that says what does not go together."""
+    """The aggregation that a subscription chose; raises an error if it does not fit the approach."""
     if name is None:
         return None
     chosen = Aggregation.parse(name)
     if approach.base == "exact" and chosen is Aggregation.MEAN:
         raise BuildError(
-            "the mean lets a predicate be unanswered, and exact matching does not",
+            "the aggregation mean allows unanswered predicates, the approach exact does not",
             hint="leave out `aggregation mean`, or choose another approach",
         )
     return chosen
 
 
-# Which measure answers for which approach.
+# The measure of each approach.
 
 
 NAMES: Final = {
@@ -226,11 +221,11 @@ NAMES: Final = {
     "hybrid": "hybrid",
     "thematic": "thematic",
 }
-"""The measure that each approach has when nobody says another."""
+"""The default measure of each approach."""
 
 
 def measure_name(approach: Approach) -> str:
-    """The measure that an approach has when nobody says another.
+    """The default measure of an approach.
 
     >>> measure_name(EVIDENCE), measure_name(Approach("approximate"))
     ('evidence', 'esa')
@@ -239,7 +234,7 @@ def measure_name(approach: Approach) -> str:
 
 
 class Measures:
-    """The measures of a matcher: given ones first, then those that can be made from the spaces."""
+    """The measures of a matcher: those given, and those built from the spaces on first use."""
 
     def __init__(
         self,
@@ -248,68 +243,68 @@ class Measures:
         spaces: Sequence[Space | str | Path] = (),
         background: Competitors | None = None,
     ) -> None:
-        self._made: dict[str, Measure] = dict(given) if isinstance(given, Mapping) else {}
-        self._one = None if isinstance(given, Mapping) else given
+        self._by_approach: dict[str, Measure] = dict(given) if isinstance(given, Mapping) else {}
+        self._given = None if isinstance(given, Mapping) else given
         self._spaces = tuple(spaces)
         self._background = background
 
     @property
     def approximate(self) -> Measure | None:
-        """The measure of the approximate approach, if there is one to be had."""
-        there = self._one is not None or self._spaces or "approximate" in self._made
-        return self.of("approximate") if there else None
+        """The measure of the approximate approach; None without a measure and without spaces."""
+        available = self._given is not None or self._spaces or "approximate" in self._by_approach
+        return self.of("approximate") if available else None
 
     @property
-    def usual(self) -> Approach:
-        """The approach of profiles with `~` that choose none: evidence, unless there is only a measure of one's own."""
-        if isinstance(self._one, Evidence) or "evidence" in self._made:
+    def default(self) -> Approach:
+        """The default approach of profiles with `~`: evidence, unless the user gave only a measure of their own."""
+        if isinstance(self._given, Evidence) or "evidence" in self._by_approach:
             return EVIDENCE
-        own = self._one is not None and not _spaces_of(self._one)
-        if not own and (self._spaces or "approximate" not in self._made):
+        own = self._given is not None and not _spaces_of(self._given)
+        if not own and (self._spaces or "approximate" not in self._by_approach):
             return EVIDENCE
         if self._background is not None:
-            raise BuildError("a measure of your own knows no background", hint="leave it out, or give spaces")
+            raise BuildError("a measure of your own cannot use a background", hint="leave it out, or give spaces")
         return Approach("approximate")
 
     def _evidence(self) -> Measure:
-        if isinstance(self._one, Evidence):
-            return self._one if self._background is None else self._one.with_background(self._background)
-        spaces = self._spaces or (() if self._one is None else _spaces_of(self._one))
-        if self._one is not None and not spaces:
+        if isinstance(self._given, Evidence):
+            return self._given if self._background is None else self._given.with_background(self._background)
+        spaces = self._spaces or (() if self._given is None else _spaces_of(self._given))
+        if self._given is not None and not spaces:
             raise BuildError(
-                f"evidence cannot stand on the measure {self._one.name!r}",
-                hint="give spaces, Evidence(…), or choose another approach",
+                f"the approach evidence cannot use the measure {self._given.name!r}",
+                hint="give spaces or Evidence(…), or choose another approach",
             )
         return Evidence(spaces, background=self._background)
 
     def of(self, approach: str) -> Measure:
-        """The measure of a base approach, or an error that says what is missing."""
-        if approach not in self._made:
-            self._made[approach] = self._make(approach)
-        return self._made[approach]
+        """The measure of a base approach; raises an error that names what is missing."""
+        if approach not in self._by_approach:
+            self._by_approach[approach] = self._make(approach)
+        return self._by_approach[approach]
 
     def _make(self, approach: str) -> Measure:
         if approach == "evidence":
             return self._evidence()
-        one = self._one
-        if one is not None and self._fits(one, approach):
-            return one
-        space = getattr(one, "space", None)
+        given = self._given
+        if given is not None and self._fits(given, approach):
+            return given
+        space = getattr(given, "space", None)
         if approach == "thematic" and isinstance(space, Space):
             return Thematic(space)
         if not self._spaces and approach != "concept":
             raise MissingError(
-                f"~ needs a space or a measure for the approach {approach}, and there is none",
-                hint="give one (`likewise space build` makes it), or choose exact, which takes ~ as nothing",
+                f"~ needs a space or a measure for the approach {approach}, and none was given",
+                hint="give one (`likewise space build` builds a space), or choose exact, which ignores ~",
             )
         try:
             return measure(NAMES[approach], spaces=self._spaces)
         except LikewiseError as error:
-            raise MissingError(f"the approach {approach} cannot be had: {error.message}", hint=error.hint) from error
+            raise MissingError(f"the approach {approach} is not available: {error.message}", hint=error.hint) from error
 
     @staticmethod
-    def _fits(one: Measure, approach: str) -> bool:
-        """A measure of one's own serves every approach; a known one serves its own, and approximate ones."""
+    def _fits(given: Measure, approach: str) -> bool:
+        """Whether a measure serves an approach: one of the user's own serves all, a built-in one its own and ESA's."""
         if approach in ("approximate", "clustered"):
             return True
         known = set(NAMES.values()) | {
@@ -320,12 +315,12 @@ class Measures:
             "jiang-conrath",
             "sentence",
         }
-        return one.name == NAMES[approach] or one.name.removesuffix("+contrast") not in known
+        return given.name == NAMES[approach] or given.name.removesuffix("+contrast") not in known
 
 
-def _spaces_of(one: Measure) -> tuple[Space, ...]:
-    """The spaces that a measure stands on, if it is nothing but explicit semantic analysis over them."""
-    if type(one) is Esa:
-        return (one.space,)
-    parts = [_spaces_of(part) for part in one.parts] if isinstance(one, Combined) else []
-    return tuple(space for found in parts for space in found) if all(parts) else ()
+def _spaces_of(given: Measure) -> tuple[Space, ...]:
+    """The spaces of a measure that is nothing but explicit semantic analysis over spaces, else none."""
+    if type(given) is Esa:
+        return (given.space,)
+    parts = [_spaces_of(part) for part in given.parts] if isinstance(given, Combined) else []
+    return tuple(space for spaces in parts for space in spaces) if all(parts) else ()

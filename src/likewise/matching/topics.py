@@ -1,7 +1,7 @@
-"""Topics: which fields of a taxonomy a term belongs to [004 sec 7.2-7.4].
+"""Topics: the topics of a taxonomy that a term belongs to [004 sec 7.2-7.4].
 
-The paper asked a paid web service for the topics of each attribute and value. Here a term belongs to the
-topics whose label and definition are nearest to it by the matcher's own measure.
+The paper used a paid web service to find topics. Here a term belongs to the topics whose label and definition are
+nearest to it by the matcher's own measure.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ from likewise.semantics import Measure
 
 SUBSCRIBED = 5
 PUBLISHED = 12
-"""Topics of a subscription's term and of an event's: measured to lose no F1 at less than a third of the pairs."""
+"""Topics of a subscription term and of an event term; with these, less than a third of the pairs are compared, at the
+same F1."""
 
-_KNOWN = 1 << 16
-"""Terms whose topics are kept before all that are not asked for at the moment are forgotten."""
+_CACHED = 1 << 16
+"""Terms whose topics are cached before the cache is cleared."""
 
 _IPTC = Path("iptc") / "mediatopics-en-GB.json"
 _SKOS = "http://www.w3.org/2004/02/skos/core#"
@@ -32,14 +33,14 @@ _SKOS = "http://www.w3.org/2004/02/skos/core#"
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A field of interest, by its name and what it is about."""
+    """A topic with its name and definition."""
 
     name: str
     definition: str = ""
 
     @property
     def text(self) -> str:
-        """What terms are compared with; the name counts twice."""
+        """The text that terms are compared with; the name counts twice."""
         return f"{self.name} {self.name} {self.definition}"
 
 
@@ -54,24 +55,24 @@ class Taxonomy:
         """Read IPTC's JSON, a JSON object of names and definitions, or SKOS in any RDF format."""
         source = Path(path)
         try:
-            found = _from_json(json.loads(source.read_bytes())) if source.suffix == ".json" else _from_skos(source)
+            topics = _from_json(json.loads(source.read_bytes())) if source.suffix == ".json" else _from_skos(source)
         except OSError as error:
             raise MissingError(f"no taxonomy at {source}: {error.strerror}", hint="give a file of topics") from None
         except ValueError as error:
             raise InputError(f"not a taxonomy: {error}", source=str(source)) from None
-        if not found:
-            raise InputError("no topics in it", source=str(source))
-        return cls(tuple(found))
+        if not topics:
+            raise InputError("the taxonomy has no topics", source=str(source))
+        return cls(tuple(topics))
 
     @classmethod
     def default(cls, environment: Mapping[str, str] = os.environ) -> Taxonomy:
-        """`LIKEWISE_TAXONOMY`, or the IPTC topics in the folder `LIKEWISE_DATA`."""
+        """The file `LIKEWISE_TAXONOMY`, or the IPTC topics in the folder `LIKEWISE_DATA`."""
         given = environment.get("LIKEWISE_TAXONOMY")
         data = environment.get("LIKEWISE_DATA")
         path = Path(given) if given else Path(data) / _IPTC if data else None
         if path is None or not path.is_file():
             raise MissingError(
-                "the approach clustered needs a taxonomy of topics, and there is none",
+                "the approach clustered needs a taxonomy of topics, and none was found",
                 hint="set LIKEWISE_TAXONOMY to a file: IPTC Media Topics (cv.iptc.org) as JSON, or any SKOS",
             )
         return cls.from_file(path)
@@ -79,15 +80,15 @@ class Taxonomy:
 
 def _from_json(value: Any) -> list[Topic]:
     if isinstance(value, dict) and "conceptSet" in value:
-        return [Topic(_english(one["prefLabel"]), _english(one.get("definition"))) for one in value["conceptSet"]]
+        concepts = value["conceptSet"]
+        return [Topic(_english(concept["prefLabel"]), _english(concept.get("definition"))) for concept in concepts]
     if isinstance(value, dict) and all(isinstance(text, str) for text in value.values()):
         return [Topic(name, text) for name, text in value.items()]
     raise ValueError("expected a conceptSet, or an object of names and definitions")
 
 
 def _english(labels: Any) -> str:
-    found = (text for tag, text in (labels or {}).items() if tag.startswith("en"))
-    return next(found, "")
+    return next((text for tag, text in (labels or {}).items() if tag.startswith("en")), "")
 
 
 def _from_skos(path: Path) -> list[Topic]:
@@ -102,7 +103,7 @@ def _from_skos(path: Path) -> list[Topic]:
 
 
 class Classifier:
-    """Puts terms into topics.
+    """Assigns terms to topics.
 
     >>> from likewise.testing import TableMeasure
     >>> taxonomy = Taxonomy((Topic("transport"), Topic("energy")))
@@ -116,7 +117,7 @@ class Classifier:
         self._prepared = measure.prepare([topic.text.strip() for topic in taxonomy.topics])
 
     def topics_of(self, terms: Sequence[str], *, most: int) -> NDArray[np.bool_]:
-        """A row per term, a column per topic: the nearest ones; a term near to none belongs to all."""
+        """A row per term, a column per topic: its `most` nearest topics; a term near none belongs to all."""
         scores = np.nan_to_num(self._prepared.rows(terms))
         best = np.argsort(-scores, axis=1, kind="stable")[:, :most]
         out = np.zeros(scores.shape, dtype=np.bool_)
@@ -126,11 +127,11 @@ class Classifier:
 
 
 class Clusters:
-    """The topics of subscription terms and of event terms, each asked for once."""
+    """The topics of subscription terms and of event terms, with a cache."""
 
     def __init__(self, classifier: Classifier) -> None:
         self._classifier = classifier
-        self._known: dict[tuple[str, int], NDArray[np.bool_]] = {}
+        self._cache: dict[tuple[str, int], NDArray[np.bool_]] = {}
 
     def meet(self, subscribed: Sequence[str], published: Sequence[str]) -> NDArray[np.bool_]:
         """A row per event term, a column per subscription term: whether they share a topic [004 Alg 2]."""
@@ -141,12 +142,12 @@ class Clusters:
 
     def _rows(self, terms: Iterable[str], most: int) -> NDArray[np.bool_]:
         wanted = list(terms)
-        new = [term for term in dict.fromkeys(wanted) if (term, most) not in self._known]
+        new = [term for term in dict.fromkeys(wanted) if (term, most) not in self._cache]
         if new:
-            if len(self._known) > _KNOWN:
-                now = {(term, most) for term in wanted}
-                self._known = {key: row for key, row in self._known.items() if key in now}
+            if len(self._cache) > _CACHED:
+                needed = {(term, most) for term in wanted}
+                self._cache = {key: row for key, row in self._cache.items() if key in needed}
             for term, row in zip(new, self._classifier.topics_of(new, most=most), strict=True):
-                self._known[term, most] = row
+                self._cache[term, most] = row
         empty = np.zeros((0, len(self._classifier.taxonomy.topics)), dtype=np.bool_)
-        return np.array([self._known[term, most] for term in wanted]) if wanted else empty
+        return np.array([self._cache[term, most] for term in wanted]) if wanted else empty

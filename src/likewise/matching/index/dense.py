@@ -1,4 +1,4 @@
-"""Profiles with approximation, all scored for every event: right and quick up to some thousands."""
+"""Profiles with approximation, all scored for every event: exact, and fast up to some thousands."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from likewise.language import Profile
 from likewise.matching.background import Commonness, least_entries, least_product
 from likewise.matching.encoding import Encoded, TupleVocabulary
-from likewise.matching.index.dense_kernel import RELATED, UNRELATED, Profiles, Said, fill_rows, score_dense
+from likewise.matching.index.dense_kernel import RELATED, UNRELATED, Profiles, TupleTerms, fill_rows, score_dense
 from likewise.matching.index.group import CODES, TOLERANCE, Hits, ProfileGroup, bound_of, gather
 from likewise.matching.index.lists import grown
 from likewise.matching.index.terms import Relations
@@ -21,14 +21,14 @@ from likewise.semantics import Measure
 from likewise.semantics.evidence import SurroundedTerms, Surroundings
 
 ROW_BUDGET = 256 << 20
-"""Bytes of rows kept before all are dropped and worked out again as they are needed."""
+"""Bytes of rows kept before all are dropped; they are computed again when needed."""
 
 
 class DenseGroup(ProfileGroup):
     """Profiles that are all scored for every event.
 
-    A row per event tuple holds its entry with every distinct predicate. It is filled when the tuple
-    is first seen, or first seen after the predicates changed, and then only read.
+    Each distinct tuple has a row with its entry for every distinct predicate. The row is computed when the tuple is
+    first seen, or first seen after the predicates changed; after that it is only read.
     """
 
     def __init__(self, vocabulary: TupleVocabulary, measure: Measure, **options: Any) -> None:
@@ -50,7 +50,7 @@ class DenseGroup(ProfileGroup):
 
     @property
     def compared(self) -> NDArray[np.int64]:
-        """How many profiles were scored so far, once for each event."""
+        """How many pairs of event and profile were scored so far."""
         return self._compared
 
     def activate(self, slot: int) -> None:
@@ -59,12 +59,12 @@ class DenseGroup(ProfileGroup):
         self._active_array = np.zeros(0, dtype=np.int32)
 
     def deactivate(self, slot: int) -> None:
-        """Score a profile no longer."""
+        """Stop scoring a profile."""
         self._active.pop(slot, None)
         self._active_array = np.zeros(0, dtype=np.int32)
 
     def remove(self, slot: int) -> None:
-        """Forget a profile."""
+        """Remove a profile."""
         super().remove(slot)
         self._joint.pop(slot, None)
 
@@ -80,7 +80,7 @@ class DenseGroup(ProfileGroup):
         if settings.aggregation is Aggregation.JOINT:
             self._joint[slot] = None
         bound = bound_of(settings, length)
-        # The weakest entry takes away at least what the product lacks: a product below the root cannot be enough.
+        # The weakest entry to the power n is at most the product, so a product below the square root cannot be enough.
         self._bound[slot] = sqrt(bound) if settings.aggregation is Aggregation.CAUTIOUS else bound
         self._aggregation[slot] = CODES[settings.aggregation]
 
@@ -91,24 +91,24 @@ class DenseGroup(ProfileGroup):
         return self._rows[slots, conditions[:, None]]
 
     def commonness(self, profile: Profile) -> Commonness:
-        """How common the answers to a registered profile's predicates are in the stream that is known."""
+        """How common answers to a registered profile's predicates are in the known stream."""
         if self._rivals.update():
             self.make_room()
-        self._keep_common()
+        self._update_commonness()
         return self._common.some(self.conditions.numbers(profile.predicates))
 
-    def _keep_common(self) -> None:
-        """How common the answers to all conditions are, worked out when these or their competitors changed."""
+    def _update_commonness(self) -> None:
+        """Compute how common answers to all conditions are, if conditions or competitors changed."""
         if self._common_version == self._version:
             return
         records = self.conditions.records[: len(self.conditions)]
-        told = (records["attribute_column"] >= 0) | np.isin(records["operator"], (RELATED, UNRELATED))
+        by_meaning = (records["attribute_column"] >= 0) | np.isin(records["operator"], (RELATED, UNRELATED))
         sample = self._sample
         if sample is None or not len(sample) or not self._joint:
-            self._common = Commonness.unknown(told.tolist())
+            self._common = Commonness.unknown(by_meaning.tolist())
         else:
-            self._common = Commonness.seen(self._shares(sample).tolist(), told.tolist())
-        self._bound_jointly()
+            self._common = Commonness.seen(self._shares(sample).tolist(), by_meaning.tolist())
+        self._update_joint_bounds()
         self._chance, self._odds = np.array(self._common.chances), np.array(self._common.odds)
         self._common_version = self._version
 
@@ -122,18 +122,18 @@ class DenseGroup(ProfileGroup):
                 total += self._rows[places, : len(total)].max(axis=0)
         return total / len(sample)
 
-    def _bound_jointly(self) -> None:
-        """What each entry of a profile and their product must reach, now that their commonness is known."""
+    def _update_joint_bounds(self) -> None:
+        """Set what each entry of a profile and their product must reach, given their commonness."""
         self._least = np.zeros(len(self._profiles.fields[0]))
-        # What rules a profile out soonest comes first: exact predicates, then those that few events answer.
+        # The predicates that rule a profile out soonest come first: exact ones, then those that few events answer.
         rank = [(odds > 0, chance) for odds, chance in zip(self._common.odds, self._common.chances, strict=True)]
         for slot in self._joint:
             ordered = sorted(self._profiles[slot].tolist(), key=rank.__getitem__)
             self._profiles.set(slot, ordered)
-            mine, limit = self._common.some(ordered), float(self._limit[slot])
-            self._bound[slot] = least_product(limit, mine) * (1 - TOLERANCE)
+            commonness, limit = self._common.some(ordered), float(self._limit[slot])
+            self._bound[slot] = least_product(limit, commonness) * (1 - TOLERANCE)
             begin = int(self._profiles.start[slot])
-            self._least[begin : begin + len(mine.odds)] = least_entries(limit, mine)
+            self._least[begin : begin + len(ordered)] = least_entries(limit, commonness)
         self._least *= 1 - TOLERANCE
 
     def _forget(self) -> None:
@@ -145,19 +145,19 @@ class DenseGroup(ProfileGroup):
 
     @property
     def _version(self) -> int:
-        """Grows whenever rows that were worked out before are no longer right."""
+        """Grows whenever computed rows become out of date."""
         return self.conditions.version + self._competition.version
 
-    def know(self, sample: Encoded | None, around: Surroundings | None) -> None:
-        """Take a sample of the stream, which says how common answers are and which values are nearer to others."""
+    def set_stream(self, sample: Encoded | None, around: Surroundings | None) -> None:
+        """Set the sample of the stream, and its values, which are evidence about the values compared."""
         self._common_version = -1
         if around is not self._around:
             self._surrounded = None
             self._drop_rows()
-        super().know(sample, around)
+        super().set_stream(sample, around)
 
     def _stream_bits(self, terms: list[str]) -> NDArray[np.float32] | None:
-        """What the values of the stream say of these values and every column."""
+        """The bits that the values of the stream add to these values and every column."""
         if self._around is None:
             return None
         columns = self._columns[1]
@@ -175,7 +175,7 @@ class DenseGroup(ProfileGroup):
     def _score(self, encoded: Encoded, context: int, events: NDArray[np.int64]) -> Iterator[Hits]:
         if len(self._active_array) != len(self._active):
             self._active_array = np.fromiter(self._active, dtype=np.int32, count=len(self._active))
-        self._keep_common()
+        self._update_commonness()
         slots = self._ensure(encoded, context, events)
         profiles = Profiles(
             self._profiles.start,
@@ -210,7 +210,7 @@ class DenseGroup(ProfileGroup):
                 self._out = self._out.doubled()
 
     def _ensure(self, encoded: Encoded, context: int, events: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Rows for all tuples of these events; gives the slots of tuples in this context."""
+        """Compute missing rows for the tuples of these events, and return the slots of tuples in this context."""
         ids = encoded.ids if len(events) == len(encoded) else gather(encoded, events)
         slots = self._slots_of(context)
         places = slots[ids]
@@ -237,21 +237,24 @@ class DenseGroup(ProfileGroup):
         slots[new] = np.arange(self._used, self._used + len(new))
         self._used += len(new)
         if len(self.conditions) > self._rows.shape[1]:
-            # Rows of before are all out of date: room for more columns, nothing to copy.
+            # All rows are out of date, so there is nothing to copy into the wider table.
             self._rows = np.zeros((len(self._rows), 2 * len(self.conditions)), dtype=np.float32)
             self._row_version[:] = 0
         self._rows, self._row_version = grown(self._rows, self._used), grown(self._row_version, self._used)
         places = slots[ids].astype(np.int64)
-        said, attributes, values = self._said(ids, context)
+        tuples, attributes, values = self._tuple_terms(ids, context)
         records, count = self.conditions.records, len(self.conditions)
-        fill_rows(self._rows, places, records, count, said, attributes, values, float(self._doubt))
+        fill_rows(self._rows, places, records, count, tuples, attributes, values, float(self._odds_factor))
         self._refine(ids, places)
         self._row_version[places] = self._version
 
     def _refine(self, ids: NDArray[np.int32], places: NDArray[np.int64]) -> None:
-        """What an approach has to add to rows that were just filled."""
+        """Hook for approaches that extend rows after they are filled."""
 
-    def _said(self, ids: NDArray[np.int32], context: int) -> tuple[Said, NDArray[np.float32], NDArray[np.float32]]:
+    def _tuple_terms(
+        self, ids: NDArray[np.int32], context: int
+    ) -> tuple[TupleTerms, NDArray[np.float32], NDArray[np.float32]]:
+        """The terms of tuples, and the score rows of their attributes and of their values."""
         words = self._vocabulary
         theme = words.themes[context] if self._thematic else ()
         attribute, value = words.attribute[ids], words.value[ids]
@@ -259,8 +262,8 @@ class DenseGroup(ProfileGroup):
         textual = words.kind[ids] == 0
         value_row = np.zeros(len(ids), dtype=np.int64)
         value_row[textual], values = self._relate(1, value[textual], words.value_terms, context, theme)
-        said = Said(attribute, value, words.kind[ids], words.number[ids], attribute_row, value_row)
-        return said, attributes, values
+        tuples = TupleTerms(attribute, value, words.kind[ids], words.number[ids], attribute_row, value_row)
+        return tuples, attributes, values
 
     def _relate(
         self,
@@ -270,18 +273,18 @@ class DenseGroup(ProfileGroup):
         context: int,
         theme: Sequence[str],
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """For each event term the row of its scores, and the rows, on the side of attributes (0) or values (1)."""
+        """For each event term the number of its score row, and the rows, for attributes (0) or values (1)."""
         relations = (self._attributes, self._values)[side]
         if not len(relations.columns):
             return np.zeros(len(numbers), dtype=np.int64), np.zeros((1, 1), dtype=np.float32)
-        once, back = np.unique(numbers, return_inverse=True)
-        wanted = once.tolist()
-        said = [terms[number] for number in wanted]
-        places = relations.rows(wanted, said, context=context, theme=theme)
+        distinct, row_of = np.unique(numbers, return_inverse=True)
+        wanted = distinct.tolist()
+        published = [terms[number] for number in wanted]
+        places = relations.rows(wanted, published, context=context, theme=theme)
         scores = relations.scores(
             places,
-            bits=self._stream_bits(said) if side == 1 else None,
+            bits=self._stream_bits(published) if side == 1 else None,
             rivals=self._rivals.competing(side),
             temperature=self._temperature,
         )
-        return back.astype(np.int64), scores
+        return row_of.astype(np.int64), scores

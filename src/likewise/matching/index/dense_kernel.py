@@ -1,4 +1,4 @@
-"""The compiled heart of approximate matching of moderately many profiles: every score of an event."""
+"""The compiled kernel that scores all profiles for every event."""
 
 # ruff: noqa: PLR0917  (compiled functions are not called by keyword)
 
@@ -22,9 +22,9 @@ CAUTIOUS: Final = 3
 JOINT: Final = 4
 
 MEANT: Final = 0.2
-"""How likely, before anything is compared, an event is taken to be the one that is meant, with all its predicates."""
+"""The prior probability that an event is meant as a whole, with all its predicates."""
 CHANCE: Final = 0.5
-"""How likely a predicate is answered where the event as a whole is not meant."""
+"""The probability that a predicate is answered if the event is not meant."""
 
 _TEXT: Final = 0
 
@@ -45,8 +45,8 @@ CONDITION: Final = np.dtype(
 """A distinct predicate: a column for a term compared by meaning, -1 for one compared exactly."""
 
 
-class Said(NamedTuple):
-    """Tuples of events: what they say, and where the rows of their terms stand."""
+class TupleTerms(NamedTuple):
+    """Tuples of events: the numbers of their terms, and the score rows of these terms."""
 
     attribute: NDArray[np.int32]
     value: NDArray[np.int32]
@@ -57,7 +57,7 @@ class Said(NamedTuple):
 
 
 class Profiles(NamedTuple):
-    """The predicates of every profile, and what its score must reach before it is a score."""
+    """The predicates of every profile, and the bounds that its entries must reach."""
 
     start: NDArray[np.int64]
     length: NDArray[np.int32]
@@ -66,39 +66,39 @@ class Profiles(NamedTuple):
     aggregation: NDArray[np.int8]
     limit: NDArray[np.float64]
     least: NDArray[np.float64]
-    """What each entry of a joint profile must reach by itself, place by place."""
+    """The bound of each single entry, for profiles with the joint aggregation."""
     chance: NDArray[np.float64]
     odds: NDArray[np.float64]
     meant: float
 
 
 @numba.njit(cache=True, nogil=True)
-def _value_factor(c: int, t: int, conditions: Any, said: Said, values: NDArray[np.float32]) -> float:
+def _value_factor(c: int, t: int, conditions: Any, tuples: TupleTerms, values: NDArray[np.float32]) -> float:
     operator = conditions[c].operator
     if operator == WITHIN:
-        number = said.number[t]
-        inside = said.kind[t] == conditions[c].kind and conditions[c].low <= number <= conditions[c].high
+        number = tuples.number[t]
+        inside = tuples.kind[t] == conditions[c].kind and conditions[c].low <= number <= conditions[c].high
         return 1.0 if inside else 0.0
-    same = said.value[t] == conditions[c].value
+    same = tuples.value[t] == conditions[c].value
     if operator in (EQUAL, DIFFER):
-        same = same and said.kind[t] == conditions[c].kind
+        same = same and tuples.kind[t] == conditions[c].kind
         return 1.0 if same == (operator == EQUAL) else 0.0
-    textual = said.kind[t] == _TEXT and conditions[c].kind == _TEXT
-    related = values[said.value_row[t], conditions[c].value_column] if textual else (1.0 if same else 0.0)
+    textual = tuples.kind[t] == _TEXT and conditions[c].kind == _TEXT
+    related = values[tuples.value_row[t], conditions[c].value_column] if textual else (1.0 if same else 0.0)
     return related if operator == RELATED else 1.0 - related
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def lifted(score: float, doubt: float) -> float:
-    """A probability whose odds against are multiplied by a doubt below 1; see `definition.lifted`."""
-    return score / (score + (1.0 - score) * doubt)
+def lifted(score: float, odds_factor: float) -> float:
+    """A probability with its odds against multiplied by a factor below 1; see `definition.lifted`."""
+    return score / (score + (1.0 - score) * odds_factor)
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def is_worded(condition: Any) -> bool:
-    """Whether the value is a term that must be met: only then is the attribute's name likelier.
+def has_text_value(condition: Any) -> bool:
+    """Whether a condition asks for a text value; a text value that matches makes its attribute more likely.
 
-    That a number is large enough says little; there the name is all there is to go by.
+    A number in a range is weak evidence: there only the attribute's name counts.
     """
     return bool(condition.kind == _TEXT and condition.operator in (RELATED, EQUAL))
 
@@ -109,10 +109,10 @@ def fill_rows(
     places: NDArray[np.int64],
     conditions: Any,
     count: int,
-    said: Said,
+    tuples: TupleTerms,
     attributes: NDArray[np.float32],
     values: NDArray[np.float32],
-    doubt: float,
+    odds_factor: float,
 ) -> None:
     """The combined matrix [004 eq 1-4] of tuples with all conditions, a row per tuple."""
     for t in range(len(places)):
@@ -120,12 +120,12 @@ def fill_rows(
         for c in range(count):
             column = conditions[c].attribute_column
             if column >= 0:
-                factor = attributes[said.attribute_row[t], column]
-                if doubt != 1 and factor > 0 and is_worded(conditions[c]):
-                    factor = np.float32(lifted(factor, doubt))
+                factor = attributes[tuples.attribute_row[t], column]
+                if odds_factor != 1 and factor > 0 and has_text_value(conditions[c]):
+                    factor = np.float32(lifted(factor, odds_factor))
             else:
-                factor = np.float32(1.0 if said.attribute[t] == conditions[c].attribute else 0.0)
-            row[c] = factor * _value_factor(c, t, conditions, said, values) if factor > 0 else 0.0
+                factor = np.float32(1.0 if tuples.attribute[t] == conditions[c].attribute else 0.0)
+            row[c] = factor * _value_factor(c, t, conditions, tuples, values) if factor > 0 else 0.0
 
 
 @numba.njit(cache=True, nogil=True)
@@ -150,9 +150,9 @@ def _reached(best: NDArray[np.float32], profile: int, profiles: Profiles) -> flo
 
 @numba.njit(cache=True, nogil=True)
 def _weakened(best: NDArray[np.float32], reached: float, profile: int, profiles: Profiles) -> float:
-    """The product times the weakest entry, as often as there are entries; -1 if that is not enough.
+    """The product times the weakest entry to the power n, for n entries; -1 if below the bound.
 
-    The bound of such a profile is the root of what must be reached, which the product alone has reached by now.
+    The bound of a cautious profile is the square root of what this must reach.
     """
     begin, length, bound = profiles.start[profile], profiles.length[profile], profiles.bound[profile]
     least = 1.0
@@ -164,31 +164,31 @@ def _weakened(best: NDArray[np.float32], reached: float, profile: int, profiles:
 
 
 @numba.njit(cache=True, nogil=True)
-def joint_score(whole: Any, doubts: Any, chances: float, meant: float) -> Any:
-    """The probability that all predicates are meant; see `commonness.joint`.
+def joint_score(if_meant: Any, by_chance: Any, chances: float, meant: float) -> Any:
+    """The joint probability of all predicates; see `background.joint`.
 
-    `whole` and `doubts` are how likely the entries are where the event is meant and where it is not.
+    `if_meant` and `by_chance` are the likelihoods of the entries if the event is meant and if it is not.
     """
-    return (meant + (1.0 - meant) * chances) * whole / (meant * whole + (1.0 - meant) * doubts)
+    return (meant + (1.0 - meant) * chances) * if_meant / (meant * if_meant + (1.0 - meant) * by_chance)
 
 
 @numba.njit(cache=True, nogil=True)
 def _jointly(best: NDArray[np.float32], profile: int, profiles: Profiles) -> float:
-    """The joint score of a profile all of whose predicates are met somehow."""
+    """The joint score of a profile with an answer to every predicate."""
     begin = profiles.start[profile]
-    whole, doubts, chances, told, last = 1.0, 1.0, 1.0, 0, 1.0
+    if_meant, by_chance, chances, count, last = 1.0, 1.0, 1.0, 0, 1.0
     for place in range(begin, begin + profiles.length[profile]):
         condition = profiles.condition[place]
         odds, chance, entry = profiles.odds[condition], profiles.chance[condition], np.float64(best[condition])
-        # Exact predicates, which have odds 0, are met and tell nothing of the others.
+        # Exact predicates have odds 0: they hold, and do not change how likely the others are.
         if odds > 0.0:
-            told += 1
+            count += 1
             last = entry
-            whole *= odds * entry
-            doubts *= chance * odds * entry + (1.0 - chance) * (1.0 - entry)
+            if_meant *= odds * entry
+            by_chance *= chance * odds * entry + (1.0 - chance) * (1.0 - entry)
             chances *= chance
-    # One alone keeps its probability.
-    return float(joint_score(whole, doubts, chances, profiles.meant)) if told > 1 else last
+    # A single predicate keeps its probability.
+    return float(joint_score(if_meant, by_chance, chances, profiles.meant)) if count > 1 else last
 
 
 @numba.njit(cache=True, nogil=True)
@@ -235,8 +235,8 @@ def score_dense(
 ) -> tuple[int, int]:
     """Event, profile and score of every match, for the chosen events from the `first` on.
 
-    With `meeting` rows, only profiles are compared all of whose conditions meet some tuple.
-    Gives where to go on and how many were written; an event that finds the output full is taken back.
+    With `meeting` rows (shared topics), only profiles are compared whose conditions all meet some tuple. Returns where
+    to continue and how many hits were written; if the output is full, all hits of the current event are taken back.
     """
     written = 0
     best = np.zeros(count, dtype=np.float32)

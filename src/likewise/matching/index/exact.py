@@ -1,4 +1,4 @@
-"""The index of exact profiles: cost per event follows the candidates, not the subscriptions."""
+"""The index of exact profiles: the cost of an event depends on its candidates, not on all subscriptions."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from likewise.matching.index.exact_kernel import (
 from likewise.matching.index.lists import Lists, grown
 
 Test = tuple[int, int, int, int, float, float]
-"""Operator, attribute, key, kind, low and high end: one predicate as the kernel sees it."""
+"""One predicate for the kernel: operator, attribute, key, kind, low and high end."""
 
 
 _COLUMNS = ("operator", "attribute", "key", "kind", "low", "high")
 
 
 class ExactIndex:
-    """Profiles without any approximation, by their most selective predicate.
+    """Exact profiles, indexed by their most selective predicate.
 
-    Better than counting every satisfied predicate: each profile waits at one key or one sorted run
-    of bounds, the shortest when it came, and its other predicates are looked at only when that one
-    is met. Ranges wait in runs of similar width, so a value meets only ranges that begin near it.
+    This is faster than counting satisfied predicates: each profile is in one list only, that of a key or a sorted run
+    of bounds (the shortest list when it was added), and its other predicates are tested only when that one holds.
+    Ranges are in runs of similar width, so a value reaches only ranges that begin near it.
     """
 
     def __init__(self, vocabulary: TupleVocabulary) -> None:
@@ -60,9 +60,9 @@ class ExactIndex:
         self._out = np.zeros((2, 4096), dtype=np.int32)
 
     def add(self, slot: int, profile: Profile) -> None:
-        """Compile a profile under a number of the caller's choice and make it active."""
-        # The least likely to hold stands first, so that most candidates fail at once.
-        tests = sorted(self._compile_all(profile.predicates), key=self._crowd)
+        """Add a profile under a number chosen by the caller, and activate it."""
+        # The test least likely to hold comes first, so that most candidates fail at once.
+        tests = sorted(self._compile_all(profile.predicates), key=self._expected_candidates)
         records = np.zeros(len(tests), dtype=TEST)
         records["profile"], records["length"] = slot, len(tests)
         for name, column in zip(_COLUMNS, zip(*tests, strict=True), strict=True):
@@ -71,16 +71,16 @@ class ExactIndex:
         self._activate(slot)
 
     def remove(self, slot: int) -> None:
-        """Forget a profile."""
+        """Remove a profile."""
         self._deactivate(slot)
         for test in self._read(slot):
             self._release(test)
         self._tests.clear(slot)
 
     def _activate(self, slot: int) -> None:
-        """Put a profile into the list of its least likely test."""
+        """Add a profile to the list of its least likely test."""
         tests = self._read(slot)
-        place = min(range(len(tests)), key=lambda i: self._crowd(tests[i]))
+        place = min(range(len(tests)), key=lambda i: self._expected_candidates(tests[i]))
         self._access[slot] = place
         operator, attribute, key, _, low, high = tests[place]
         if operator == EQUAL:
@@ -90,7 +90,7 @@ class ExactIndex:
             self._segments.insert_sorted(segment, bound, self._tests.start[slot])
 
     def _deactivate(self, slot: int) -> None:
-        """Take a profile out of its list."""
+        """Remove a profile from its list."""
         place = self._access.pop(slot)
         tests = self._read(slot)
         operator, attribute, key, _, low, high = tests[place]
@@ -115,8 +115,8 @@ class ExactIndex:
                 break
             if not count:
                 self._out = np.zeros((2, 2 * self._out.shape[1]), dtype=np.int32)
-        found = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
-        return found[0], found[1]
+        hits = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+        return hits[0], hits[1]
 
     def _arrays(self, longest: int) -> tuple[EventTuples, PredicatePostings, Segments, Any, Scratch]:
         words = self._vocabulary
@@ -145,7 +145,7 @@ class ExactIndex:
         tests: list[Test] = []
         try:
             tests.extend(map(self._compile, predicates))
-        except BaseException:  # whatever it was, nothing stays half registered
+        except BaseException:  # also on an interrupt, no test of the profile stays
             for test in tests:
                 self._release(test)
             raise
@@ -172,8 +172,8 @@ class ExactIndex:
         records = self._tests[slot]
         return list(zip(*(records[name].tolist() for name in _COLUMNS), strict=True))
 
-    def _crowd(self, test: Test) -> float:
-        """How many candidates the predicate's list is likely to bring per event."""
+    def _expected_candidates(self, test: Test) -> float:
+        """How many candidates an event is likely to find in the list of a test."""
         operator, attribute, key, _, low, high = test
         if operator == EQUAL:
             return len(self._postings[key])
@@ -187,7 +187,7 @@ class ExactIndex:
         return 1.0 + len(keys) * min(1.0, 2.0**level / max(float(keys[-1] - keys[0]), 1e-300))
 
     def _segment(self, operator: int, attribute: int, low: float, high: float) -> tuple[int, float]:
-        """The run in which a range waits, and the key by which it is sorted there."""
+        """The run of a range, and the key by which it is sorted there."""
         level = _level(operator, low, high)
         segment = self._segment_ids.get((attribute, level))
         if segment is None:
@@ -201,7 +201,7 @@ class ExactIndex:
 
 
 def _hint(tests: list[Test], place: int) -> int:
-    """What else a profile asks for than the test at its access place."""
+    """Something else that the profile requires, besides the test by which it is indexed."""
     key = tests[place][2]
     for operator, _, other, *_ in tests:
         if operator == EQUAL and other != key:
@@ -221,7 +221,7 @@ _BELOW = 2001
 
 
 def _level(operator: int, low: float, high: float) -> int:
-    """Ranges of a width up to 2**level share a run; half-open ones have their own."""
+    """Ranges of a width up to 2**level share a run; half-open ranges have their own runs."""
     if operator == DIFFER or math.isinf(high):
         return _ABOVE
     if math.isinf(low):

@@ -1,4 +1,4 @@
-"""The compiled heart of exact matching: access one predicate by index, then verify the others."""
+"""The compiled kernel of exact matching: find profiles by one indexed predicate, then verify the others."""
 
 # ruff: noqa: PLR0917  (compiled functions are not called by keyword)
 
@@ -17,7 +17,7 @@ DIFFER: Final = 2
 
 
 class EventTuples(NamedTuple):
-    """What the kernel knows of every distinct event tuple."""
+    """Columns of all distinct event tuples."""
 
     key: NDArray[np.int32]
     attribute: NDArray[np.int32]
@@ -26,10 +26,10 @@ class EventTuples(NamedTuple):
 
 
 class PredicatePostings(NamedTuple):
-    """Per key, the profiles that are reached through it: where their tests begin (upper half), and a hint.
+    """For each key its profiles: where their tests begin (upper half), and a hint (lower half).
 
-    The hint names something else that the event must have, so that most candidates are turned down
-    without a visit to their tests: a key by its last eight bits, an attribute a as -a - 2, or nothing as -1.
+    The hint is something else that the event must have, so that most candidates are rejected without reading their
+    tests: a key by its last eight bits, an attribute a as -a - 2, or -1 for nothing.
     """
 
     start: NDArray[np.int64]
@@ -38,7 +38,7 @@ class PredicatePostings(NamedTuple):
 
 
 class Segments(NamedTuple):
-    """Per attribute, sorted runs of bounds; run r holds candidates where width <= key - x <= 0."""
+    """For each attribute sorted runs of bounds; candidates for x in a run have -width <= key - x <= 0."""
 
     of_start: NDArray[np.int64]
     of_length: NDArray[np.int32]
@@ -64,9 +64,9 @@ TEST: Final = np.dtype(
         ("kind", np.int8),
     ]
 )
-"""One predicate; a profile's stand in a row, and the first says how many and when it was last looked at.
+"""One predicate. Those of a profile are consecutive; the first has their number and the time of the last test.
 
-One record and not one array per field: a candidate then costs one visit to memory, not six.
+Records instead of an array per field: a candidate then costs one memory access, not six.
 """
 
 
@@ -82,7 +82,7 @@ class Scratch(NamedTuple):
 
 @numba.njit(cache=True, nogil=True)
 def _satisfied(tests: Any, begin: int, ids: NDArray[np.int32], tuples: EventTuples, scratch: Scratch) -> bool:
-    """Whether an event not yet tried on this profile meets all its predicates."""
+    """Whether an event satisfies all predicates of a profile; False if the pair was tested before."""
     now = scratch.clock[0]
     if tests[begin].time == now:
         return False
@@ -107,7 +107,7 @@ def _satisfied(tests: Any, begin: int, ids: NDArray[np.int32], tuples: EventTupl
 
 @numba.njit(cache=True, nogil=True)
 def _link(ids: NDArray[np.int32], tuples: EventTuples, scratch: Scratch) -> None:
-    """Make the tuples of an event reachable by their attribute."""
+    """Link the tuples of an event by attribute."""
     now = scratch.clock[0]
     for at in range(len(ids)):
         attribute = tuples.attribute[ids[at]]
@@ -118,8 +118,8 @@ def _link(ids: NDArray[np.int32], tuples: EventTuples, scratch: Scratch) -> None
 
 
 @numba.njit(cache=True, nogil=True)
-def _hopeless(hint: Any, scratch: Scratch) -> bool:
-    """Whether the event lacks what the hint names."""
+def _lacks_hint(hint: Any, scratch: Scratch) -> bool:
+    """Whether the event lacks what the hint requires."""
     now = scratch.clock[0]
     if hint >= 0:
         return bool(scratch.mark[hint] != now)
@@ -150,29 +150,29 @@ def match_exact(  # noqa: PLR0912 - one loop, compiled as one
     out_event: NDArray[np.int32],
     out_profile: NDArray[np.int32],
 ) -> tuple[int, int]:
-    """Pairs of event and profile that match, from event `first` on.
+    """Find pairs of event and profile that match, from event `first` on.
 
-    Gives the event to go on with (all, when it is the number of events) and how many pairs were
-    written; an event that finds the output full is taken back whole.
+    Returns the event to continue with (the number of events when done) and how many pairs were written. If the output
+    is full in the middle of an event, all pairs of that event are taken back.
     """
     count = 0
     keys = len(postings.length)
     attributes = len(segments.of_length)
     for event in range(first, len(starts) - 1):
-        mine = ids[starts[event] : starts[event + 1]]
+        event_ids = ids[starts[event] : starts[event + 1]]
         scratch.clock[0] += 1
-        _link(mine, tuples, scratch)
+        _link(event_ids, tuples, scratch)
         before = count
-        for t in mine:
+        for t in event_ids:
             key = tuples.key[t]
             if key < keys:
                 at = postings.start[key]
                 for place in range(at, at + postings.length[key]):
                     packed = postings.tests[place]
-                    if _hopeless(np.int32(packed & 0xFFFFFFFF), scratch):
+                    if _lacks_hint(np.int32(packed & 0xFFFFFFFF), scratch):
                         continue
                     begin = packed >> 32
-                    if _satisfied(tests, begin, mine, tuples, scratch):
+                    if _satisfied(tests, begin, event_ids, tuples, scratch):
                         if count == len(out_event):
                             return event, before
                         out_event[count] = event
@@ -184,7 +184,7 @@ def match_exact(  # noqa: PLR0912 - one loop, compiled as one
             own = segments.of_start[attribute]
             for which in range(own, own + segments.of_length[attribute]):
                 segment = segments.of[which]
-                # Text stands below every bound: only "differs" reaches it there.
+                # Text is below every bound: only the test "differs" reaches it there.
                 x = -np.inf if tuples.kind[t] == 0 else segments.sign[segment] * tuples.number[t]
                 at = segments.start[segment]
                 end = at + segments.length[segment]
@@ -192,7 +192,7 @@ def match_exact(  # noqa: PLR0912 - one loop, compiled as one
                     if segments.key[place] > x:
                         break
                     begin = segments.tests[place]
-                    if _satisfied(tests, begin, mine, tuples, scratch):
+                    if _satisfied(tests, begin, event_ids, tuples, scratch):
                         if count == len(out_event):
                             return event, before
                         out_event[count] = event

@@ -1,4 +1,4 @@
-"""A group: profiles that are matched together, however that is done, with each distinct predicate once."""
+"""A group: profiles that are matched together, with each distinct predicate stored once."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ COLUMNS = ("attribute_column", "value_column")
 
 
 class ConditionTable:
-    """Each distinct predicate once, however many profiles share it.
+    """The distinct predicates of a group's profiles, each stored once.
 
-    `version` changes when rows worked out before no longer say all, that is, with a new predicate.
+    `version` grows with every new predicate: rows computed before lack its column.
     """
 
     def __init__(self, vocabulary: TupleVocabulary, *, attributes: TermColumns, values: TermColumns) -> None:
@@ -57,7 +57,7 @@ class ConditionTable:
         self.version = 1
 
     def __len__(self) -> int:
-        """How many numbers are given out, free ones included."""
+        """How many numbers there are, free ones included."""
         return len(self._predicates)
 
     @property
@@ -74,7 +74,7 @@ class ConditionTable:
         return number
 
     def numbers(self, predicates: Sequence[Predicate]) -> list[int]:
-        """The numbers of predicates that are there."""
+        """The numbers of predicates that were added."""
         return [self._numbers[predicate] for predicate in predicates]
 
     def add_all(self, predicates: Sequence[Predicate]) -> list[int]:
@@ -82,7 +82,7 @@ class ConditionTable:
         numbers: list[int] = []
         try:
             numbers.extend(self.add(predicate) for predicate in predicates)
-        except BaseException:  # whatever it was, nothing stays half counted
+        except BaseException:  # also on an interrupt, no predicate of the profile stays counted
             for number in numbers:
                 self.release(number)
             raise
@@ -95,12 +95,12 @@ class ConditionTable:
             predicate = self._predicates[number]
             assert predicate is not None
             del self._numbers[predicate]
-            self._let_go(number)
+            self._release_terms(number)
             self._predicates[number] = None
             self._free.append(number)
 
-    def _let_go(self, number: int) -> None:
-        """Release all that a predicate held."""
+    def _release_terms(self, number: int) -> None:
+        """Release the attribute, value and columns of a predicate."""
         record = self.records[number]
         self._vocabulary.release_attribute(int(record["attribute"]))
         if record["value"] >= 0:
@@ -110,7 +110,7 @@ class ConditionTable:
                 columns.release(int(record[field]))
 
     def moved(self, field: str, move: Move) -> None:
-        """Write the new columns of terms in place of their old ones."""
+        """Update the columns of terms that moved."""
         column = self.records[field][: len(self)]
         column[:] = move.table[column]
 
@@ -130,14 +130,13 @@ class ConditionTable:
         return number
 
     def _compile(self, predicate: Predicate) -> Sequence[float]:
-        words = self._vocabulary
         if predicate.operator not in (Operator.EQ, Operator.NE):
             kind, low, high = bounds(predicate)
             return (WITHIN, *self._attribute(predicate), -1, -1, kind, low, high)
         if isinstance(predicate.value, Range):
             raise BuildError(f"{predicate.attribute!r} cannot equal a range", hint="use `in` with a range")
         equal = predicate.operator is Operator.EQ
-        value, kind = words.hold_value(predicate.value), kind_of(predicate.value)
+        value, kind = self._vocabulary.hold_value(predicate.value), kind_of(predicate.value)
         if not predicate.value_approximate:
             return (EQUAL if equal else DIFFER, *self._attribute(predicate), value, -1, kind, math.nan, math.nan)
         column = self._values.add(term_of(predicate.value)) if kind == TEXT else -1
@@ -146,12 +145,12 @@ class ConditionTable:
 
     def _attribute(self, predicate: Predicate) -> tuple[int, int]:
         number = self._vocabulary.hold_attribute(predicate.attribute)
-        loose = predicate.attribute_approximate
-        return number, self._attributes.add(normalise(predicate.attribute)) if loose else -1
+        approximate = predicate.attribute_approximate
+        return number, self._attributes.add(normalise(predicate.attribute)) if approximate else -1
 
 
 TOLERANCE = 1e-6
-"""Scores are 32-bit: a score that misses the threshold by no more than this reaches it."""
+"""Scores are 32-bit: a score that is below the threshold by no more than this reaches it."""
 
 CODES = {
     Aggregation.PRODUCT: PRODUCT,
@@ -171,32 +170,33 @@ class Hits(NamedTuple):
 
     @classmethod
     def room(cls, size: int = 4096) -> Hits:
-        """Room for so many."""
+        """Empty arrays for `size` hits."""
         return cls(np.zeros(size, np.int32), np.zeros(size, np.int32), np.zeros(size, np.float32))
 
     def head(self, count: int) -> Hits:
-        """A copy of the first so many."""
+        """A copy of the first `count` hits."""
         return Hits(self.event[:count].copy(), self.profile[:count].copy(), self.score[:count].copy())
 
     def doubled(self) -> Hits:
-        """Twice the room."""
+        """Arrays of twice the size."""
         return Hits(*(grown(part, 2 * len(part)) for part in self))
 
 
 def bound_of(settings: Settings, length: int) -> float:
-    """What the product (for a mean, the sum) of the entries must reach; cautious, each times the weakest."""
+    """What the product of a profile's entries must reach; for the mean their sum, and for the cautious mean the
+    product of each entry times the weakest."""
     limit = settings.threshold
     if settings.aggregation is Aggregation.MEAN:
         return limit * length - TOLERANCE
     if settings.aggregation is Aggregation.JOINT:
-        commonness = Commonness.unknown([True] * (length - settings.sure))
+        commonness = Commonness.unknown([True] * (length - settings.exact))
         return least_product(limit, commonness) * (1 - TOLERANCE)
     powers = {Aggregation.PRODUCT: 1, Aggregation.CAUTIOUS: 2 * length}
     return float(limit ** powers.get(settings.aggregation, length) * (1 - TOLERANCE))
 
 
 class ProfileGroup(ABC):
-    """Profiles that share a measure, a theme and a contrast; the kinds differ in how they find what matches."""
+    """Profiles that share a measure, a theme and a contrast; subclasses differ in how they find matches."""
 
     def __init__(
         self,
@@ -213,7 +213,7 @@ class ProfileGroup(ABC):
         self.measure = measure
         self._thematic = thematic
         self._temperature = temperature
-        self._doubt = np.float32(2.0**-attribute_bits)
+        self._odds_factor = np.float32(2.0**-attribute_bits)
         self._competition = competition if competition is not None and temperature is not None else Competition()
         self._columns = (TermColumns(measure, theme=theme), TermColumns(measure, theme=theme))
         attributes, values = self._columns
@@ -228,10 +228,10 @@ class ProfileGroup(ABC):
     @property
     @abstractmethod
     def compared(self) -> NDArray[np.int64]:
-        """How many profiles were looked at in full so far."""
+        """How many profiles were compared in full so far."""
 
     def add(self, slot: int, profile: Profile, settings: Settings) -> None:
-        """Compile a profile under a number of the caller's choice and make it active."""
+        """Add a profile under a number chosen by the caller, and activate it."""
         conditions = self.conditions.add_all(profile.predicates)
         self._profiles.set(slot, conditions)
         self._enter(slot, len(conditions), settings)
@@ -240,7 +240,7 @@ class ProfileGroup(ABC):
             columns.keep_up()
 
     def remove(self, slot: int) -> None:
-        """Forget a profile."""
+        """Remove a profile."""
         self.deactivate(slot)
         for number in self._profiles[slot].tolist():
             self.conditions.release(number)
@@ -248,18 +248,18 @@ class ProfileGroup(ABC):
 
     @abstractmethod
     def activate(self, slot: int) -> None:
-        """Look for a profile from now on."""
+        """Match a profile from now on."""
 
     @abstractmethod
     def deactivate(self, slot: int) -> None:
-        """Look for a profile no longer."""
+        """Stop matching a profile."""
 
-    def know(self, sample: Encoded | None, around: Surroundings | None) -> None:
-        """Take a sample of the stream, and its values as surroundings of those that are compared."""
+    def set_stream(self, sample: Encoded | None, around: Surroundings | None) -> None:
+        """Set the sample of the stream, and its values, which are evidence about the values compared."""
         self._sample, self._around = sample, around
 
     def make_room(self) -> None:
-        """Let some columns be used again, if there are many that nobody needs."""
+        """Free some columns, if many are no longer needed."""
         for side, columns in enumerate(self._columns):
             for move in columns.make_room():
                 self.conditions.moved(COLUMNS[side], move)
@@ -284,28 +284,28 @@ class ProfileGroup(ABC):
     @property
     @abstractmethod
     def _active_count(self) -> int:
-        """How many profiles take part."""
+        """How many profiles are active."""
 
     @abstractmethod
     def _enter(self, slot: int, length: int, settings: Settings) -> None:
-        """Take down what a profile of so many conditions asks for."""
+        """Store the settings of a profile with `length` conditions."""
 
     @abstractmethod
     def _score(self, encoded: Encoded, context: int, events: NDArray[np.int64]) -> Iterator[Hits]:
         """The matches of some events of a batch, all of one context."""
 
     def _forget(self) -> None:
-        """Drop everything that was worked out about event tuples."""
+        """Drop everything computed for event tuples."""
         self._generation = self._vocabulary.generation
 
-    def _rename(self, side: int, move: Move) -> None:  # noqa: B027 - few kinds hold columns
-        """Follow terms that got other columns."""
+    def _rename(self, side: int, move: Move) -> None:  # noqa: B027 - only some subclasses store columns
+        """Update the columns of terms that moved."""
 
     def _context_of(self, encoded: Encoded, event: int) -> int:
         return int(encoded.themes[event]) if self._thematic else 0
 
     def _contexts(self, encoded: Encoded) -> Iterator[tuple[int, NDArray[np.int64]]]:
-        """Events by their theme, where themes decide; else all at once."""
+        """The events by theme for thematic groups, else all together."""
         if not self._thematic:
             yield 0, np.arange(len(encoded))
             return

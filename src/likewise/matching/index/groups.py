@@ -1,6 +1,6 @@
 """Groups: which profiles are matched together, and whether they are all scored or indexed.
 
-Two approaches have groups of their own, as they look at more than one tuple or one term at a time.
+The approaches hybrid and clustered have their own kinds of groups, since they compare more than single terms.
 """
 
 from __future__ import annotations
@@ -24,20 +24,18 @@ from likewise.matching.settings import Approach, Settings
 from likewise.matching.topics import Clusters
 from likewise.semantics import Hybrid, Measure, contrasted
 
-# Ranks: attributes among those of their event [002 eq 14, 15].
-
-
-MOST = 4096
-"""Sets of attributes that are kept before all are forgotten."""
+MOST_CONTEXTS = 4096
+"""Sets of attributes that are cached before the cache is cleared."""
 
 
 class Ranks:
-    """How well an event's attributes answer subscribed ones depends on all of them: equal sets form a context."""
+    """Ranks of attributes within their event [002 eq 14, 15], cached for each set of attributes (context)."""
 
     def __init__(self, vocabulary: TupleVocabulary, measure: Measure) -> None:
         if not isinstance(measure, Hybrid):
             raise BuildError(
-                f"the approach hybrid ranks attributes, and {measure.name} does not", hint="give a Hybrid measure"
+                f"the approach hybrid needs a measure that ranks attributes, and {measure.name} does not",
+                hint="give a Hybrid measure",
             )
         self._vocabulary = vocabulary
         self._measure = measure
@@ -51,8 +49,8 @@ class Ranks:
 
     @property
     def crowded(self) -> bool:
-        """Whether there are more contexts than are worth keeping."""
-        return len(self.members) > MOST
+        """Whether there are more contexts than are cached."""
+        return len(self.members) > MOST_CONTEXTS
 
     def context_of(self, encoded: Encoded, event: int) -> int:
         """The number of an event's set of attributes."""
@@ -73,15 +71,15 @@ class Ranks:
         """A row per attribute of the context, in the order of their numbers, and a column per subscribed attribute."""
         version, rows = self._rows.get(context, (-1, np.zeros((0, 0), dtype=np.float32)))
         if version != columns.version:
-            said = [self._vocabulary.attribute_terms[number] for number in self.members[context].tolist()]
-            lifted = self._measure.property_matrix(columns.terms, said)
-            rows = np.ascontiguousarray(np.nan_to_num(lifted).T)
+            published = [self._vocabulary.attribute_terms[number] for number in self.members[context].tolist()]
+            scores = self._measure.property_matrix(columns.terms, published)
+            rows = np.ascontiguousarray(np.nan_to_num(scores).T)
             self._rows[context] = columns.version, rows
         return rows
 
 
 class _RankedNames(ProfileGroup):
-    """Attributes are ranked among those of the event [002 eq 14, 15], so a row depends on all of them."""
+    """Ranks each attribute within its event [002 eq 14, 15], so a row depends on all attributes of the event."""
 
     def __init__(self, vocabulary: TupleVocabulary, measure: Measure, **options: Any) -> None:
         self._ranks = Ranks(vocabulary, measure)
@@ -112,7 +110,7 @@ class HybridGroup(_RankedNames, DenseGroup):
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         columns = self._attributes.columns
         if side == 1 or not len(columns):
-            # Values know no rank: they are the same in every context.
+            # Values have no rank: their scores are the same in every context.
             return super()._relate(side, numbers, terms, 0, theme)
         rows = self._ranks.rows(context, columns)
         if self._temperature is not None:
@@ -121,7 +119,7 @@ class HybridGroup(_RankedNames, DenseGroup):
 
 
 class HybridIndex(_RankedNames, SparseGroup):
-    """The same for very many profiles: found by their values, then verified with ranks."""
+    """Very many profiles of the hybrid approach: found by their values, then verified with ranks."""
 
     def _name_rows(
         self, names: Sequence[int], terms: Sequence[str], *, context: int, theme: Sequence[str]
@@ -131,11 +129,8 @@ class HybridIndex(_RankedNames, SparseGroup):
         return self._names.put(names, self._ranks.rows(context, self._names.columns), context=context)
 
 
-# Clusters: terms that share a topic.
-
-
 class ClusteredGroup(DenseGroup):
-    """A profile is compared only with events in whose topics all its values find their own [004 sec 7.2-7.4]."""
+    """Compares a profile only with events that share a topic with each of its values [004 sec 7.2-7.4]."""
 
     def __init__(self, vocabulary: TupleVocabulary, measure: Measure, *, clusters: Clusters, **options: Any) -> None:
         self._clusters = clusters
@@ -153,7 +148,7 @@ class ClusteredGroup(DenseGroup):
 
 
 class ClusteredIndex(SparseGroup):
-    """The same for very many profiles: near words lead to few of them, and of those the topics must meet."""
+    """Very many profiles of the clustered approach: found by near words, then filtered by topics."""
 
     def __init__(self, vocabulary: TupleVocabulary, measure: Measure, *, clusters: Clusters, **options: Any) -> None:
         self._clusters = clusters
@@ -161,10 +156,10 @@ class ClusteredIndex(SparseGroup):
 
     def match(self, encoded: Encoded) -> Hits:
         """Every match of a batch."""
-        found = super().match(encoded)
-        pairs = zip(found.event.tolist(), found.profile.tolist(), strict=True)
+        hits = super().match(encoded)
+        pairs = zip(hits.event.tolist(), hits.profile.tolist(), strict=True)
         kept = np.array([self._meets(encoded, *pair) for pair in pairs], dtype=np.bool_)
-        return Hits(found.event[kept], found.profile[kept], found.score[kept])
+        return Hits(hits.event[kept], hits.profile[kept], hits.score[kept])
 
     def _meets(self, encoded: Encoded, event: int, profile: int) -> bool:
         records = self.conditions.records[self._profiles[profile]]
@@ -176,28 +171,25 @@ class ClusteredIndex(SparseGroup):
 def topics_met(
     records: NDArray[Any], ids: NDArray[np.int32], words: TupleVocabulary, terms: Sequence[str], clusters: Clusters
 ) -> NDArray[np.uint8]:
-    """A row per tuple, a column per condition: whether they are in one cluster; numbers are in the one of their own."""
+    """A row per tuple, a column per condition: whether they share a topic; a number has no topic but its own."""
     out = np.ones((len(ids), len(records)), dtype=np.uint8)
-    asked = np.flatnonzero((records["operator"] == RELATED) & (records["value_column"] >= 0))
-    if not len(asked):
+    by_meaning = np.flatnonzero((records["operator"] == RELATED) & (records["value_column"] >= 0))
+    if not len(by_meaning):
         return out
-    out[:, asked] = words.value[ids][:, None] == records["value"][asked][None, :]
-    said = np.flatnonzero(words.kind[ids] == TEXT)
-    if len(said):
-        subscribed = [terms[column] for column in records["value_column"][asked].tolist()]
-        published = [words.value_terms[number] for number in words.value[ids[said]].tolist()]
-        out[np.ix_(said, asked)] = clusters.meet(subscribed, published)
+    out[:, by_meaning] = words.value[ids][:, None] == records["value"][by_meaning][None, :]
+    texts = np.flatnonzero(words.kind[ids] == TEXT)
+    if len(texts):
+        subscribed = [terms[column] for column in records["value_column"][by_meaning].tolist()]
+        published = [words.value_terms[number] for number in words.value[ids[texts]].tolist()]
+        out[np.ix_(texts, by_meaning)] = clusters.meet(subscribed, published)
     return out
 
 
-# Which profiles form a group.
-
-
 IDLE = 16
-"""So many groups without any profile are kept, with what they know of events' words."""
+"""The number of groups without profiles that are kept, with their scores of event terms."""
 
 MOVED = 4
-"""So many profiles go over to the index with each new one there, so that no single one has to wait for all."""
+"""Profiles that move to the index with each new one, so that no single call has to move all of them."""
 
 MatchGroup: TypeAlias = DenseGroup | SparseGroup
 GroupKey: TypeAlias = tuple[Approach, tuple[str, ...], type[MatchGroup]]
@@ -209,7 +201,8 @@ _KINDS: dict[str, tuple[type[DenseGroup], type[SparseGroup]]] = {
 
 
 class Groups(Collection[MatchGroup]):
-    """Profiles of one approach and, where themes decide, one theme: scored while they are few, indexed when many."""
+    """Groups of profiles with one approach and, for the thematic approach, one theme: few are all scored, many are
+    indexed."""
 
     def __init__(self, make: Callable[[GroupKey], MatchGroup], *, dense: int) -> None:
         self._make = make
@@ -228,7 +221,7 @@ class Groups(Collection[MatchGroup]):
         return group in self._groups.values()
 
     def place(self, slot: int, profile: Profile, settings: Settings) -> MatchGroup:
-        """Add a profile where it belongs: once there is an index, to that."""
+        """Add a profile to its group; once there is an index, to the index."""
         scored, indexed = _kinds(settings)
         takes = SparseGroup.takes(settings, len(profile.predicates))
         kind = indexed if takes and self._many(_key(settings, profile, scored), indexed) else scored
@@ -248,12 +241,12 @@ class Groups(Collection[MatchGroup]):
         return bool(index and index.conditions.used) or (few is not None and few.conditions.used >= self.dense)
 
     def moving(self, profile: Profile, settings: Settings) -> list[int]:
-        """Which profiles that are still all scored are to be placed anew, now that this one is indexed."""
+        """The next profiles to move to the index, now that this one is indexed."""
         waiting = self._waiting.get(_key(settings, profile, _kinds(settings)[0]), {})
         return list(islice(waiting, MOVED))
 
     def leave(self, group: MatchGroup, slot: int, profile: Profile, settings: Settings) -> None:
-        """Remove a profile. A few groups without any are kept, in case some come again, and the others dropped."""
+        """Remove a profile from its group; a few groups without profiles are kept for later ones."""
         group.remove(slot)
         group.make_room()
         self._waiting.get(_key(settings, profile, type(group)), {}).pop(slot, None)

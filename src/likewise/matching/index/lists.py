@@ -1,4 +1,4 @@
-"""Many growable lists in one flat pool, so that a compiled kernel can walk them."""
+"""Many growable lists in one flat pool that compiled kernels can read."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def grown(array: NDArray[Any], size: int, *, fill: float = 0) -> NDArray[Any]:
 
 
 class Lists:
-    """Lists of records numbered from 0; every record has one field per given dtype.
+    """Lists of records, numbered from 0; every record has one field per given dtype.
 
-    A list that outgrows its block moves to one of twice the size and its old block is used again,
-    so adding never rebuilds the pool and the waste stays under one half.
+    A list that outgrows its block moves to a block of twice the size, and its old block is reused. So adding never
+    rebuilds the pool, and less than half of the pool is unused.
 
     >>> lists = Lists(np.int32)
     >>> for item in (5, 6, 7):
@@ -60,7 +60,7 @@ class Lists:
         return heads + sum(field.nbytes for field in self.fields)
 
     def reserve(self, count: int) -> None:
-        """Make room for `count` lists."""
+        """Reserve room for `count` lists."""
         if count > len(self.start):
             self.start = grown(self.start, count)
             self.length = grown(self.length, count)
@@ -77,7 +77,7 @@ class Lists:
         self.length[number] = at + 1
 
     def insert_sorted(self, number: int, *record: float) -> None:
-        """Add one record where the first field stays in ascending order."""
+        """Insert one record so that the first field stays in ascending order."""
         self.reserve(number + 1)
         at = int(self.length[number])
         self._make_room(number, at + 1)
@@ -89,7 +89,7 @@ class Lists:
         self.length[number] = at + 1
 
     def set(self, number: int, *columns: Any) -> None:
-        """Replace one list by whole columns."""
+        """Replace one list by these columns."""
         self.reserve(number + 1)
         size = len(columns[0])
         self.length[number] = 0
@@ -100,7 +100,7 @@ class Lists:
         self.length[number] = size
 
     def discard(self, number: int, value: float, *, field: int = 0, ordered: bool = False) -> bool:
-        """Take out the first record whose field holds the value; False if there is none."""
+        """Remove the first record whose field has the value; False if there is none."""
         if number >= len(self.length):
             return False
         begin, size = int(self.start[number]), int(self.length[number])
@@ -117,14 +117,14 @@ class Lists:
         return True
 
     def clear(self, number: int) -> None:
-        """Empty one list and give its block back."""
+        """Empty one list and free its block."""
         if number < len(self.length) and self._capacity[number]:
             self._release(number)
             self._capacity[number] = 0
             self.length[number] = 0
 
     def rename(self, number: int, other: int) -> None:
-        """Give one list the number of another, which is empty and takes this one's."""
+        """Swap the numbers of two lists."""
         self.reserve(max(number, other) + 1)
         for heads in (self.start, self.length, self._capacity):
             heads[[number, other]] = heads[[other, number]]

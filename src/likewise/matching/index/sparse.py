@@ -1,4 +1,4 @@
-"""Very many profiles with approximation: an event meets only those that its words lead to."""
+"""Very many profiles with approximation: an event is compared only with candidates found by its words."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from likewise.matching.settings import Aggregation, Settings
 from likewise.semantics import Measure
 
 SELECTIVE = 0.35
-"""The least score of an access condition, if the threshold allows: few terms are that near."""
+"""The score that a watched condition must reach, if the threshold allows: few terms are that near."""
 
 
 def access_of(settings: Settings, length: int) -> tuple[int, float]:
-    """How many access conditions to watch, and the score that one of them must reach for the profile to match.
+    """How many conditions to watch, and the score that one of them must reach for the profile to match.
 
-    If k conditions all stay below b, the product stays below b**k; so with b**k equal to what the
-    product must reach, one of them reaches b. More conditions to watch allow a higher, rarer b. Where the weakest of
-    n conditions counts besides, to the power n, it is b**(k + n).
+    If k conditions are all below b, the product is below b**k. So if the product must reach b**k, one of them reaches
+    b. With more watched conditions b is higher, and fewer events reach it. For the cautious mean, where the weakest
+    of n conditions counts n times more, it is b**(k + n).
 
     >>> from likewise.matching.settings import Approach
     >>> access_of(Settings(Approach("approximate"), 0.5, 1, Aggregation.GEOMETRIC), 2)
@@ -44,19 +44,19 @@ def access_of(settings: Settings, length: int) -> tuple[int, float]:
     bound = bound_of(settings, length)
     if settings.aggregation is Aggregation.MEAN:
         return length, max(bound / length, 0.0)
-    besides = length if settings.aggregation is Aggregation.CAUTIOUS else 0
+    extra = length if settings.aggregation is Aggregation.CAUTIOUS else 0
     for k in range(1, length):
-        if (least := bound ** (1 / (k + besides))) >= SELECTIVE:
+        if (least := bound ** (1 / (k + extra))) >= SELECTIVE:
             return k, least
-    return length, float(bound ** (1 / (length + besides)))
+    return length, float(bound ** (1 / (length + extra)))
 
 
 class SparseGroup(ProfileGroup):
-    """Profiles that are reached through their rarest predicates.
+    """Profiles that are found by their rarest predicates.
 
-    Threshold and aggregation say how well at least one of a few predicates must be met. Those wait
-    under their value's column; an event's values have short lists of near columns; what is found
-    there is verified in full. Relatedness below `FLOOR` counts as none.
+    From threshold and aggregation follows a score that at least one of a few watched predicates must reach. Those are
+    listed under the column of their value. An event's values have short lists of near columns; the profiles found
+    there are verified in full. Relatedness below `FLOOR` counts as 0.
     """
 
     def __init__(self, vocabulary: TupleVocabulary, measure: Measure, **options: Any) -> None:
@@ -75,21 +75,21 @@ class SparseGroup(ProfileGroup):
 
     @staticmethod
     def takes(settings: Settings, length: int) -> bool:
-        """Whether a profile's threshold is high enough to leave out what is far."""
-        # A threshold at the floor itself is high enough: bounds are a millionth below what they stand for.
+        """Whether a profile's threshold is high enough for an index that ignores low relatedness."""
+        # A threshold at the floor itself is high enough: bounds are a millionth lower, because of TOLERANCE.
         return access_of(settings, length)[1] >= 0.999 * FLOOR
 
     @property
     def compared(self) -> NDArray[np.int64]:
-        """How many candidates were looked at in full so far."""
+        """How many candidates were verified so far."""
         return self._clock[1:]
 
     def activate(self, slot: int) -> None:
-        """Put a profile into the lists of the conditions that are watched for it."""
+        """Add a profile to the lists of its watched conditions."""
         self._records["active"][slot] = True
         self._active += 1
-        # The watched conditions stand first, so that `deactivate` finds them again.
-        ranked = sorted(set(self._profiles[slot].tolist()), key=self._crowd)
+        # The watched conditions come first, so that `deactivate` finds them again.
+        ranked = sorted(set(self._profiles[slot].tolist()), key=self._expected_candidates)
         watched = ranked[: int(self._records[slot]["watched"])]
         rest = self._profiles[slot].tolist()
         for number in watched:
@@ -102,7 +102,7 @@ class SparseGroup(ProfileGroup):
             postings.append(at, attribute, slot, self._access[slot])
 
     def deactivate(self, slot: int) -> None:
-        """Take a profile out of every list."""
+        """Remove a profile from all lists."""
         self._records["active"][slot] = False
         self._active -= 1
         for number in self._profiles[slot][: int(self._records[slot]["watched"])].tolist():
@@ -124,7 +124,7 @@ class SparseGroup(ProfileGroup):
         self._least = min(self._least, access)
 
     def _rename(self, side: int, move: Move) -> None:
-        """Let postings follow their terms; list 0 by name is of exact attributes."""
+        """Move the postings of terms that moved; list 0 by name is for exact attributes."""
         for old, new in zip(move.old.tolist(), move.new.tolist(), strict=True):
             self._by_meaning.rename(old, new) if side else self._by_name.rename(old + 1, new + 1)
         if not side:
@@ -135,13 +135,13 @@ class SparseGroup(ProfileGroup):
     def matrix(self, encoded: Encoded, event: int, conditions: NDArray[np.intp]) -> NDArray[np.float32]:
         """The combined matrix of some conditions with one event of the batch that was matched last."""
         ids = encoded.ids[encoded.starts[event] : encoded.starts[event + 1]]
-        world = self._worlds[self._context_of(encoded, event)]
+        tables = self._tables[self._context_of(encoded, event)]
         out = np.zeros((len(conditions), len(ids)), dtype=np.float32)
-        fill_matrix(out, conditions.astype(np.int32), ids, world)
+        fill_matrix(out, conditions.astype(np.int32), ids, tables)
         return out
 
     def _place(self, number: int) -> tuple[Lists, int, int]:
-        """The list in which a watched condition waits, and the attribute it asks for."""
+        """The list of a watched condition, its number there, and the attribute that it asks for."""
         record = self.conditions.records[number]
         column, value_column = int(record["attribute_column"]), int(record["value_column"])
         attribute = column if column >= 0 else -int(record["attribute"]) - 1
@@ -152,8 +152,8 @@ class SparseGroup(ProfileGroup):
             return self._by_value, int(record["value"]), attribute
         return self._by_name, column + 1, attribute
 
-    def _crowd(self, number: int) -> float:
-        """How many candidates a condition's list is likely to bring."""
+    def _expected_candidates(self, number: int) -> float:
+        """How many candidates an event is likely to find in a condition's list."""
         postings, at, _ = self._place(number)
         return len(postings[at]) * (1000 if postings is self._by_name else 1) + (postings is self._by_name)
 
@@ -164,11 +164,11 @@ class SparseGroup(ProfileGroup):
         self._name_rival = np.zeros(64, dtype=np.float32)
         self._name_of: dict[int, NDArray[np.int32]] = {}
         self._near_of: dict[int, NDArray[np.int32]] = {}
-        self._worlds: dict[int, SparseTables] = {}
+        self._tables: dict[int, SparseTables] = {}
 
     def _score(self, encoded: Encoded, context: int, events: NDArray[np.int64]) -> Iterator[Hits]:
-        world = self._world(encoded, context, events)
-        self._worlds[context] = world
+        tables = self._tables_of(encoded, context, events)
+        self._tables[context] = tables
         first = 0
         while first < len(events):
             first, count = match_sparse(
@@ -176,7 +176,7 @@ class SparseGroup(ProfileGroup):
                 encoded.starts,
                 events,
                 first,
-                world,
+                tables,
                 _postings(self._by_meaning),
                 _postings(self._by_value),
                 _postings(self._by_name),
@@ -191,7 +191,7 @@ class SparseGroup(ProfileGroup):
             if not count and first < len(events):
                 self._out = self._out.doubled()
 
-    def _world(self, encoded: Encoded, context: int, events: NDArray[np.int64]) -> SparseTables:
+    def _tables_of(self, encoded: Encoded, context: int, events: NDArray[np.int64]) -> SparseTables:
         words, near, strong = self._vocabulary, self._near.lists, self._near.strong
         name_of, near_of = self._ensure(encoded, context, events)
         return SparseTables(
@@ -216,13 +216,13 @@ class SparseGroup(ProfileGroup):
             self._least,
             self._least >= STRONG,
             self._temperature or 0.0,
-            float(self._doubt),
+            float(self._odds_factor),
         )
 
     def _ensure(
         self, encoded: Encoded, context: int, events: NDArray[np.int64]
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Rows and neighbours for all terms of these events; gives where they stand in this context."""
+        """Compute missing rows and neighbours for the terms of these events, and return their places."""
         words = self._vocabulary
         ids = np.unique(encoded.ids if len(events) == len(encoded) else gather(encoded, events))
         theme = words.themes[context] if self._thematic else ()
@@ -232,7 +232,7 @@ class SparseGroup(ProfileGroup):
         name_of[names] = places
         self._contest_names(places)
         if not self._thematic:
-            # Without themes a value means the same in every context.
+            # Without themes the scores of a value are the same in every context.
             context = 0
         near_of = self._near_of[context] = _room(self._near_of.get(context), len(words.value_terms))
         values = np.unique(words.value[ids[words.kind[ids] == TEXT]]).tolist()
@@ -245,7 +245,7 @@ class SparseGroup(ProfileGroup):
     def _name_rows(
         self, names: Sequence[int], terms: Sequence[str], *, context: int, theme: Sequence[str]
     ) -> NDArray[np.int64]:
-        """Where the rows of an event's attributes stand in the table of names."""
+        """The places of an event's attributes in the table of names."""
         return self._names.rows(names, terms, context=context, theme=theme)
 
     def _contest_names(self, places: NDArray[np.int64]) -> None:

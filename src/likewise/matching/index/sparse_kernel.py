@@ -1,4 +1,4 @@
-"""The compiled heart of approximate matching of very many profiles: only candidates are scored."""
+"""The compiled kernel for very many approximate profiles: only candidates are scored."""
 
 # ruff: noqa: PLR0917  (compiled functions are not called by keyword)
 
@@ -19,7 +19,7 @@ from likewise.matching.index.dense_kernel import (
     MEANT,
     RELATED,
     UNRELATED,
-    is_worded,
+    has_text_value,
     joint_score,
     lifted,
     score_of,
@@ -28,7 +28,7 @@ from likewise.matching.index.exact_kernel import EQUAL, WITHIN, EventTuples, _lo
 
 _TEXT = 0
 _ODDS: Final = (1 - MEANT) * (1 - CHANCE) / (MEANT + (1 - MEANT) * CHANCE)
-"""The odds against a predicate before anything is compared; the index knows no stream."""
+"""The prior odds against a predicate; an index has no sample of the stream."""
 
 
 PROFILE: Final = np.dtype(
@@ -43,13 +43,13 @@ PROFILE: Final = np.dtype(
     ],
     align=True,
 )
-"""Where a profile's conditions begin, how many they are and are watched, and what they must reach together."""
+"""Where a profile's conditions begin, how many there are, how many are watched, and the bound of their product."""
 
 
 class CandidatePostings(NamedTuple):
-    """Lists of (attribute, profile, bound) by a number; an exact attribute a is written as -a - 1.
+    """Numbered lists of (attribute, profile, bound); an exact attribute a is written as -a - 1.
 
-    The bound is how well the condition must be met; it stands here, next to what is read anyway.
+    The bound is the score that the condition must reach; it is stored here since the kernel reads these lists anyway.
     """
 
     start: NDArray[np.int64]
@@ -60,7 +60,7 @@ class CandidatePostings(NamedTuple):
 
 
 class NearTerms(NamedTuple):
-    """Per event term the subscription terms near it, by column, and the best score of a rival."""
+    """For each event term the near subscription terms, by column, and the best score of a rival."""
 
     of: NDArray[np.int32]
     start: NDArray[np.int64]
@@ -75,7 +75,7 @@ class NearTerms(NamedTuple):
 
 
 class NearNames(NamedTuple):
-    """Per event attribute its row of scores, and the best score of a rival."""
+    """For each event attribute its row of scores, and the best score of a rival."""
 
     of: NDArray[np.int32]
     table: NDArray[np.float32]
@@ -83,7 +83,7 @@ class NearNames(NamedTuple):
 
 
 class SparseTables(NamedTuple):
-    """All that stays the same while a batch is matched."""
+    """All tables that stay the same while a batch is matched."""
 
     tuples: EventTuples
     values: NDArray[np.int32]
@@ -95,7 +95,7 @@ class SparseTables(NamedTuple):
     least: float
     strong: bool
     temperature: float
-    doubt: float
+    odds_factor: float
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
@@ -106,85 +106,85 @@ def _contrast(score: float, rival: float, temperature: float) -> float:
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def _name_factor(attribute: int, t: int, world: SparseTables) -> float:
-    """How well the tuple's attribute answers an attribute column, or exactly -a - 1."""
+def _name_factor(attribute: int, t: int, tables: SparseTables) -> float:
+    """The score of the tuple's attribute with an attribute column, or with an exact attribute (-a - 1)."""
     if attribute < 0:
-        return 1.0 if world.tuples.attribute[t] == -attribute - 1 else 0.0
-    row = world.names.of[world.tuples.attribute[t]]
-    return _contrast(world.names.table[row, attribute], world.names.rival[row], world.temperature)
+        return 1.0 if tables.tuples.attribute[t] == -attribute - 1 else 0.0
+    row = tables.names.of[tables.tuples.attribute[t]]
+    return _contrast(tables.names.table[row, attribute], tables.names.rival[row], tables.temperature)
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def _name_bound(attribute: int, t: int, world: SparseTables) -> float:
-    """The most that the attribute can count for, whatever its condition makes of its weight."""
-    factor = _name_factor(attribute, t, world)
-    return lifted(factor, world.doubt) if world.doubt < 1.0 and factor > 0.0 else factor
+def _name_bound(attribute: int, t: int, tables: SparseTables) -> float:
+    """The highest possible score of the attribute, with the bits added that its condition may give it."""
+    factor = _name_factor(attribute, t, tables)
+    return lifted(factor, tables.odds_factor) if tables.odds_factor < 1.0 and factor > 0.0 else factor
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def _value_score(column: int, t: int, world: SparseTables) -> float:
-    """How well the tuple's value answers a value column."""
-    near = world.near
-    which = near.of[world.values[t]]
+def _value_score(column: int, t: int, tables: SparseTables) -> float:
+    """The score of the tuple's value with a value column."""
+    near = tables.near
+    which = near.of[tables.values[t]]
     begin = near.start[which]
     end = begin + near.length[which]
     place = _lower_bound(near.column, begin, end, column)
     if place == end or near.column[place] != column:
         return 0.0
-    return _contrast(near.score[place], near.rival[which], world.temperature)
+    return _contrast(near.score[place], near.rival[which], tables.temperature)
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def _entry(c: int, t: int, least: float, world: SparseTables) -> float:
-    """One entry of the combined matrix [004 eq 1-4], or 0 where it is surely not above `least`."""
-    conditions, tuples = world.conditions, world.tuples
+def _entry(c: int, t: int, least: float, tables: SparseTables) -> float:
+    """One entry of the combined matrix [004 eq 1-4], or 0 if it cannot be above `least`."""
+    conditions, tuples = tables.conditions, tables.tuples
     column = conditions[c].attribute_column
-    factor = _name_factor(column if column >= 0 else -conditions[c].attribute - 1, t, world)
-    if world.doubt != 1.0 and factor > 0.0 and is_worded(conditions[c]):
-        factor = lifted(factor, world.doubt)
+    factor = _name_factor(column if column >= 0 else -conditions[c].attribute - 1, t, tables)
+    if tables.odds_factor != 1.0 and factor > 0.0 and has_text_value(conditions[c]):
+        factor = lifted(factor, tables.odds_factor)
     if factor <= least:
         return 0.0
     operator = conditions[c].operator
     if operator == WITHIN:
         inside = tuples.kind[t] == conditions[c].kind and conditions[c].low <= tuples.number[t] <= conditions[c].high
         return factor if inside else 0.0
-    same = world.values[t] == conditions[c].value
+    same = tables.values[t] == conditions[c].value
     if operator not in (RELATED, UNRELATED):
         same = same and tuples.kind[t] == conditions[c].kind
         return factor if same == (operator == EQUAL) else 0.0
     if tuples.kind[t] == _TEXT and conditions[c].kind == _TEXT:
-        related = _value_score(conditions[c].value_column, t, world)
+        related = _value_score(conditions[c].value_column, t, tables)
     else:
         related = 1.0 if same else 0.0
     return factor * (related if operator == RELATED else 1.0 - related)
 
 
 @numba.njit(cache=True, nogil=True)
-def _verify(profile: int, mine: NDArray[np.int32], world: SparseTables) -> float:
-    """The product or sum of the best entries of a candidate; 0 as soon as it cannot reach its bound."""
-    record = world.profiles[profile]
+def _verify(profile: int, event_ids: NDArray[np.int32], tables: SparseTables) -> float:
+    """The product, sum or joint score of a candidate's best entries; 0 as soon as it cannot reach its bound."""
+    record = tables.profiles[profile]
     begin, length, bound = record.start, record.length, record.bound
     mean, cautious = record.aggregation == MEAN, record.aggregation == CAUTIOUS
     reached, weakest = 0.0 if mean else 1.0, 1.0
-    whole, doubts, chances = 1.0, 1.0, 1.0
-    # One entry below the bound of a product rules the profile out: no need to know how far below.
+    if_meant, by_chance, chances = 1.0, 1.0, 1.0
+    # One entry below the bound of the product rules the profile out.
     least = 0.0 if mean else 0.999 * (bound ** (1.0 / (length + 1)) if cautious else bound)
     for at in range(length):
         best = 0.0
-        for t in mine:
-            entry = np.float64(np.float32(_entry(world.conditions_of[begin + at], t, max(least, best), world)))
+        for t in event_ids:
+            entry = np.float64(np.float32(_entry(tables.conditions_of[begin + at], t, max(least, best), tables)))
             best = max(best, entry)
         reached = reached + best if mean else reached * best
         weakest = min(weakest, best)
-        condition = world.conditions[world.conditions_of[begin + at]]
+        condition = tables.conditions[tables.conditions_of[begin + at]]
         if condition.attribute_column >= 0 or condition.operator in (RELATED, UNRELATED):
-            whole *= _ODDS * best
-            doubts *= CHANCE * _ODDS * best + (1.0 - CHANCE) * (1.0 - best)
+            if_meant *= _ODDS * best
+            by_chance *= CHANCE * _ODDS * best + (1.0 - CHANCE) * (1.0 - best)
             chances *= CHANCE
         if (reached + length - at - 1 if mean else (reached * reached if cautious else reached)) < bound:
             return 0.0
     if record.aggregation == JOINT:
-        reached = joint_score(whole, doubts, chances, MEANT)
+        reached = joint_score(if_meant, by_chance, chances, MEANT)
         return reached if reached >= record.limit else 0.0
     if not cautious:
         return reached
@@ -198,19 +198,19 @@ def _collect(
     score: float,
     number: int,
     postings: CandidatePostings,
-    world: SparseTables,
+    tables: SparseTables,
     seen: NDArray[np.int64],
     now: int,
     candidates: NDArray[np.int32],
     count: int,
 ) -> int:
-    """Add the profiles of one list whose access condition this tuple meets well enough."""
+    """Collect the profiles of one list whose watched condition reaches its bound with this tuple."""
     if number >= len(postings.length):
         return count
     begin = postings.start[number]
     for place in range(begin, begin + postings.length[number]):
         bound = postings.bound[place]
-        if score >= bound and score * _name_bound(postings.attribute[place], t, world) >= bound:
+        if score >= bound and score * _name_bound(postings.attribute[place], t, tables) >= bound:
             profile = postings.profile[place]
             if seen[profile] != now:
                 seen[profile] = now
@@ -225,7 +225,7 @@ def match_sparse(
     starts: NDArray[np.int64],
     events: NDArray[np.int64],
     first: int,
-    world: SparseTables,
+    tables: SparseTables,
     by_meaning: CandidatePostings,
     by_value: CandidatePostings,
     by_name: CandidatePostings,
@@ -238,43 +238,43 @@ def match_sparse(
 ) -> tuple[int, int]:
     """Event, profile and score of every match, for the chosen events from the `first` on."""
     written = 0
-    near = world.near
+    near = tables.near
     for which in range(first, len(events)):
         event = events[which]
-        mine = ids[starts[event] : starts[event + 1]]
+        event_ids = ids[starts[event] : starts[event + 1]]
         clock[0] += 1
         now = clock[0]
         before = written
         count = 0
-        for t in mine:
-            count = _collect(t, 1.0, world.values[t], by_value, world, seen, now, candidates, count)
-            # List 0 is of exact attributes, list c + 1 of the attribute column c.
+        for t in event_ids:
+            count = _collect(t, 1.0, tables.values[t], by_value, tables, seen, now, candidates, count)
+            # List 0 is for exact attributes, list c + 1 for attribute column c.
             for number in range(len(by_name.length)):
-                if by_name.length[number] and (number == 0 or _name_bound(number - 1, t, world) >= world.least):
-                    count = _collect(t, 1.0, number, by_name, world, seen, now, candidates, count)
-            if world.tuples.kind[t] != _TEXT:
+                if by_name.length[number] and (number == 0 or _name_bound(number - 1, t, tables) >= tables.least):
+                    count = _collect(t, 1.0, number, by_name, tables, seen, now, candidates, count)
+            if tables.tuples.kind[t] != _TEXT:
                 continue
-            term = near.of[world.values[t]]
+            term = near.of[tables.values[t]]
             start, length = near.start[term], near.length[term]
             columns, scores = near.column, near.score
-            if world.strong:
+            if tables.strong:
                 start, length = near.strong_start[term], near.strong_length[term]
                 columns, scores = near.strong_column, near.strong_score
             for place in range(start, start + length):
-                if scores[place] >= world.least:
-                    score = _contrast(scores[place], near.rival[term], world.temperature)
-                    if score >= world.least:
-                        count = _collect(t, score, columns[place], by_meaning, world, seen, now, candidates, count)
+                if scores[place] >= tables.least:
+                    score = _contrast(scores[place], near.rival[term], tables.temperature)
+                    if score >= tables.least:
+                        count = _collect(t, score, columns[place], by_meaning, tables, seen, now, candidates, count)
         clock[1] += count
         for at in range(count):
             profile = candidates[at]
-            reached = _verify(profile, mine, world)
+            reached = _verify(profile, event_ids, tables)
             if reached > 0.0:
                 if written == len(out_event):
                     return which, before
                 out_event[written] = event
                 out_profile[written] = profile
-                record = world.profiles[profile]
+                record = tables.profiles[profile]
                 out_score[written] = score_of(reached, record.length, record.aggregation)
                 written += 1
     return len(events), written
@@ -282,9 +282,9 @@ def match_sparse(
 
 @numba.njit(cache=True, nogil=True)
 def fill_matrix(
-    out: NDArray[np.float32], conditions: NDArray[np.int32], ids: NDArray[np.int32], world: SparseTables
+    out: NDArray[np.float32], conditions: NDArray[np.int32], ids: NDArray[np.int32], tables: SparseTables
 ) -> None:
     """The combined matrix of a few conditions with the tuples of one event."""
     for i in range(len(conditions)):
         for j in range(len(ids)):
-            out[i, j] = _entry(conditions[i], ids[j], 0.0, world)
+            out[i, j] = _entry(conditions[i], ids[j], 0.0, tables)

@@ -1,4 +1,4 @@
-"""Columns: the subscription terms of one measure and theme, made ready for the terms of events in slices."""
+"""Columns: the subscription terms of one measure and theme, and their relatedness to event terms."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from likewise.semantics import Measure, Prepared, contrasted
 from likewise.semantics.evidence import shifted
 
 PAGE = 256
-"""Columns are given out and taken back by so many; terms that come one by one are joined within them, so that making
-some ready anew together is not noticed."""
+"""Columns are allocated and freed in pages of this size. Slices of single new terms are joined within a page only, so
+that preparing a joined slice again takes little time."""
 
 BULK = 1 << 14
-"""Terms that come all at once, when a matcher is filled, are made ready in slices of so many."""
+"""The size of slices for many terms added at once, when a matcher is filled."""
 
 STEP = 256
-"""So many terms move at a time when room is made, so that nobody has to wait for it."""
+"""Terms that move at a time when pages are freed, so that no call takes long."""
 
 
 EAGER = 128
-"""So many new terms wait at most before they are made ready, once events are coming."""
+"""New terms that may be unprepared while events are coming."""
 
 
 class Slice(NamedTuple):
-    """Columns from `begin` to `end`, made ready together; the stamp tells what was made ready before what."""
+    """Columns from `begin` to `end`, prepared together; stamps grow in the order of preparation."""
 
     begin: int
     end: int
@@ -37,7 +37,7 @@ class Slice(NamedTuple):
 
 
 class Move(NamedTuple):
-    """Terms that have new columns, and a table from every column, -1 included, to what it is now."""
+    """Terms that moved to new columns, and a table from every column, -1 included, to its current one."""
 
     old: NDArray[np.int64]
     new: NDArray[np.int64]
@@ -45,9 +45,9 @@ class Move(NamedTuple):
 
 
 class TermColumns:
-    """Terms as columns, each held as long as it is needed; columns of terms that nobody needs are used again.
+    """Terms as columns with reference counts; columns of terms that are no longer needed are reused.
 
-    They are given back by pages: the few terms still needed in the emptiest page move to new columns.
+    Columns are freed in pages: the few terms still needed in the emptiest page move to new columns.
 
     >>> from likewise.testing import TableMeasure
     >>> columns = TermColumns(TableMeasure({("laptop", "computer"): 0.5}))
@@ -71,7 +71,7 @@ class TermColumns:
         self._stamp = 0
 
     def __len__(self) -> int:
-        """Columns are below this."""
+        """One more than the highest column."""
         return len(self.terms)
 
     def add(self, term: str) -> int:
@@ -88,29 +88,29 @@ class TermColumns:
         return self._numbers[term]
 
     def release(self, number: int) -> None:
-        """Hold a column once less; nobody needs it after the last time, but it stays for a while."""
+        """Release a column once; after the last time it may be reused later."""
         self._uses[number] -= 1
         self._live -= not self._uses[number]
 
     def slices(self) -> list[Slice]:
-        """Every slice, made ready, the latest last; all terms are in them."""
+        """All slices, prepared, the latest last; together they have all terms."""
         for begin, end in self._pending:
-            self._make_ready(begin, end)
+            self._prepare(begin, end)
         self._pending.clear()
         return self._slices
 
     def keep_up(self) -> None:
-        """Make new terms ready a few at a time once events are coming, so that no event has to wait for many."""
+        """Prepare new terms a few at a time once events are coming, so that no event has to wait for many."""
         if self._slices and sum(end - begin for begin, end in self._pending) >= EAGER:
             self.slices()
 
     def make_room(self) -> Iterator[Move]:
-        """Where most terms are needed no longer, give pages back; tells which few terms move out of them."""
+        """Free pages if most terms are no longer needed; gives the terms that move out of them."""
         while len(self._numbers) - self._live > max(4 * PAGE, self._live):
-            found = [part for part in self._parts() if not part[0] <= self._room[0] < part[1]]
-            if not found:
+            parts = [part for part in self._parts() if not part[0] <= self._room[0] < part[1]]
+            if not parts:
                 return
-            begin, end = max(found, key=self._unneeded)
+            begin, end = max(parts, key=self._unneeded)
             needed = np.flatnonzero(self._uses[begin:end]) + begin
             move = self._move(needed[:STEP])
             if len(needed) <= STEP:
@@ -120,7 +120,7 @@ class TermColumns:
                 return
 
     def _parts(self) -> list[tuple[int, int]]:
-        """Pages, together where a slice lies on several."""
+        """Ranges of pages; pages that share a slice form one range."""
         parts: list[tuple[int, int]] = []
         for first, last in sorted([*(part[:2] for part in self._slices), *self._pending]):
             begin, end = first - first % PAGE, last + -last % PAGE
@@ -154,7 +154,7 @@ class TermColumns:
         self._numbers[term] = number
         self.version += 1
         begin, end = self._pending[-1] if self._pending else (0, -1)
-        # Only what fills whole pages goes on over their edge; else a chain of slices would hold all pages together.
+        # Only a slice from the start of a page may cross its end; else a chain of slices would join all pages.
         if end == number and end - begin < BULK and (number % PAGE or not begin % PAGE):
             self._pending[-1] = (begin, number + 1)
         else:
@@ -165,9 +165,9 @@ class TermColumns:
         begin = self._free.pop() if self._free else len(self.terms)
         return begin, begin + PAGE
 
-    def _make_ready(self, begin: int, end: int) -> None:
-        # As in a binary counter, a slice is joined with those before it that are no larger: a term is
-        # made ready anew only a few times, and there are never many slices.
+    def _prepare(self, begin: int, end: int) -> None:
+        # As in a binary counter, a slice is joined with those before it that are no larger: each term is
+        # prepared only a few times, and there are never many slices.
         while self._slices and self._may_join(begin, end):
             begin = self._slices.pop().begin
         self._stamp += 1
@@ -183,17 +183,14 @@ class TermColumns:
             if self._numbers.get(self.terms[number]) == number:
                 del self._numbers[self.terms[number]]
         self._slices = [part for part in self._slices if not begin <= part.begin < end]
-        # What moved out of here may have gone on from the last of these pages: that part stays.
+        # A pending range may begin here and continue with terms that moved out: that part stays.
         rest = [(end, last) if begin <= first < end else (first, last) for first, last in self._pending]
         self._pending = [(first, last) for first, last in rest if first < last]
         self._free += range(begin, end, PAGE)
 
 
-# Relatedness of the terms of events with the terms of subscriptions, worked out once for each pair.
-
-
 class Relations:
-    """A row per event term (of one event theme), a column per subscription term."""
+    """Relatedness computed once: a row per event term (of one event theme), a column per subscription term."""
 
     def __init__(self, columns: TermColumns) -> None:
         self.columns = columns
@@ -208,24 +205,24 @@ class Relations:
     def rows(
         self, numbers: Sequence[int], terms: Sequence[str], *, context: int = 0, theme: Sequence[str] = ()
     ) -> NDArray[np.int64]:
-        """Where the rows of these event terms stand; what is not known yet is worked out first."""
+        """The places of these event terms' rows; missing scores are computed first."""
         places = self._places(numbers, context)
         self._fill(places, terms, theme)
         return places
 
     def put(self, numbers: Sequence[int], scores: NDArray[np.float32], *, context: int) -> NDArray[np.int64]:
-        """Rows that were worked out elsewhere; where they stand."""
+        """Store rows computed elsewhere, and return their places."""
         places = self._places(numbers, context)
         self.table[places, : scores.shape[1]] = scores
         return places
 
     def _places(self, numbers: Sequence[int], context: int) -> NDArray[np.int64]:
-        found = [self._rows.get((context, number), -1) for number in numbers]
+        places = [self._rows.get((context, number), -1) for number in numbers]
         for at, number in enumerate(numbers):
-            if found[at] < 0:
-                found[at] = self._rows[context, number] = len(self._rows)
+            if places[at] < 0:
+                places[at] = self._rows[context, number] = len(self._rows)
         self._reserve()
-        return np.array(found, dtype=np.int64)
+        return np.array(places, dtype=np.int64)
 
     def scores(
         self,
@@ -235,7 +232,7 @@ class Relations:
         rivals: NDArray[np.bool_],
         temperature: float | None,
     ) -> NDArray[np.float32]:
-        """The rows at these places with bits added; with a temperature, contrasted with the columns of rivals."""
+        """The rows at these places, with bits added and, with a temperature, contrasted with the rivals' columns."""
         raw = self.table[places, : max(1, len(self.columns))]
         if bits is not None:
             raw = shifted(raw, bits)
@@ -259,28 +256,25 @@ class Relations:
             lacking = np.flatnonzero(self._stamp[places] < part.stamp)
             if len(lacking):
                 scores = part.ready.rows([terms[at] for at in lacking.tolist()], event_theme=theme)
-                # A measure may not know a word, but never may a score be "not a number".
+                # A measure may give NaN for an unknown word; a score never is NaN.
                 self.table[places[lacking], part.begin : part.end] = np.nan_to_num(
                     scores, nan=0.0, posinf=1.0, neginf=0.0
                 )
         self._stamp[places] = slices[-1].stamp
 
 
-# Neighbours: for each event term the subscription terms that are near it, and no others.
-
-
 FLOOR = 0.01
-"""A relatedness below this counts as none where there are very many subscriptions."""
+"""In an index a relatedness below this counts as 0."""
 
 STRONG = 0.2
-"""Neighbours at least so near are kept apart, to find candidates quickly."""
+"""Neighbours with at least this relatedness also have lists of their own, to find candidates quickly."""
 
 MOST = 4096
-"""So many neighbours of a term are kept, the nearest."""
+"""The number of nearest neighbours kept for a term."""
 
 
 class Neighbours:
-    """Sparse rows of relatedness, each in the order of the columns."""
+    """Sparse rows of relatedness: for each event term the near subscription terms, in the order of columns."""
 
     def __init__(self, columns: TermColumns) -> None:
         self.columns = columns
@@ -298,7 +292,7 @@ class Neighbours:
     def rows(
         self, numbers: Sequence[int], terms: Sequence[str], *, context: int = 0, theme: Sequence[str] = ()
     ) -> NDArray[np.int64]:
-        """The lists of these event terms; what is not known yet is worked out first."""
+        """The lists of these event terms; missing scores are computed first."""
         places = np.array([self._place(context, number) for number in numbers], dtype=np.int64)
         slices = self.columns.slices()
         lacking = np.flatnonzero(self._stamp[places] < (slices[-1].stamp if slices else 0))
@@ -307,7 +301,7 @@ class Neighbours:
         return places
 
     def contest(self, places: NDArray[np.int64], rivals: NDArray[np.bool_], version: int) -> None:
-        """Find the best score of a rival in the lists where it may have changed."""
+        """Update the best score of a rival in lists of an older version."""
         stale = places[self._rival_version[places] != version]
         for place in stale.tolist():
             begin = int(self.lists.start[place])
@@ -339,7 +333,7 @@ class Neighbours:
         self._rival_version[places] = -1
 
     def _merge(self, place: int, row: NDArray[np.float32], part: Slice) -> None:
-        """Put in the neighbours of one slice; what an earlier look at these columns gave is replaced."""
+        """Insert the neighbours of one slice, and replace earlier ones of the same columns."""
         near = np.flatnonzero(row >= FLOOR)
         columns = self.lists[place]
         start, size = int(self.lists.start[place]), len(columns)
