@@ -438,7 +438,9 @@ def _reason(step: PredicateStep) -> str:
     # A written-out abbreviation explains the rest, even where it counts against the pair since it may be wrong.
     written_out = [weight for weight in evidence if weight.kind == "spelling"]
     if step.similarity < 0.5 and not written_out:
-        return _in_words(min(evidence, key=lambda weight: weight.weight))
+        opposing = [weight for weight in evidence if weight.weight < 0 and weight.kind != "prior"]
+        strongest = min(opposing, key=lambda weight: weight.weight, default=None)
+        return "too little evidence" if strongest is None else _in_words(strongest)
     in_favour = [weight for weight in evidence if weight.weight > 0 and weight.kind not in ("prior", "extra")]
     chosen = written_out or sorted(in_favour, key=lambda weight: -weight.weight)
     if not chosen:  # what the two terms have in common, if anything
