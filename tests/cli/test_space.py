@@ -68,9 +68,9 @@ def test_info_refuses_a_changed_space(shelf: Path) -> None:
     [
         (["--corpus", "nowhere.jsonl"], "no corpus at nowhere.jsonl"),
         (["--corpus", "wordnet", "--format", "pdf"], "no corpus format 'pdf'"),
-        (["--corpus", "wordnet", "--out", "tiny"], "already there"),
-        (["--corpus", "wordnet", "--sample", "3"], "a sample is a part of 1"),
-        (["--corpus", "wordnet", "--weighting", "bm25"], "no weighting 'bm25'"),
+        (["--corpus", "wordnet", "--out", "tiny"], "already exists"),
+        (["--corpus", "wordnet", "--sample", "3"], "is not a share of the corpus"),
+        (["--corpus", "wordnet", "--weighting", "bm25"], "unknown weighting 'bm25'"),
         (["--corpus", "wordnet", "--master", "local[1]", "--remote", "sc://x"], "either a master or a remote"),
     ],
 )

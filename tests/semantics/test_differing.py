@@ -65,7 +65,7 @@ def test_reasons_are_scaled_with_the_score() -> None:
 
 
 def test_a_power_of_nothing_is_refused() -> None:
-    with pytest.raises(BuildError, match="count 0"):
+    with pytest.raises(BuildError, match="power 0"):
         Differing(BASE, power=0)
 
 

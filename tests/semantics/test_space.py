@@ -69,7 +69,7 @@ def test_log_weight_damps_long_concepts(space: Space) -> None:
 
 
 def test_unknown_weighting_is_refused(space: Space) -> None:
-    with pytest.raises(BuildError, match="no weighting 'bm25'"):
+    with pytest.raises(BuildError, match="unknown weighting 'bm25'"):
         space.matrix(["parks"], weighting="bm25")  # type: ignore[arg-type]
 
 
@@ -118,7 +118,7 @@ def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_a_space_is_not_replaced_unasked(folder: Path) -> None:
-    with pytest.raises(SpaceError, match="already there"):
+    with pytest.raises(SpaceError, match="already exists"):
         write_space(folder, DOCUMENTS)
     write_space(folder, DOCUMENTS[:1], overwrite=True)
     assert Space.open(folder).concepts == 1

@@ -1,7 +1,7 @@
-"""Pairs of terms that are near enough: the part of a join by meaning that looks at meanings.
+"""Pairs of related terms, for joins by meaning.
 
-One side is made ready, a chunk of it at a time; the other meets it in blocks that stay in the processor's cache.
-Memory is that of a chunk and a block, however many terms there are. Nothing here knows Spark.
+One side is prepared in chunks; the other is compared with it in blocks that fit the processor's cache. So the memory
+needed does not depend on the number of terms. This module does not need Spark.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from likewise.semantics.measures.base import Matrix, Measure, Prepared
 Theme: TypeAlias = tuple[str, ...]
 
 CHUNK: Final = 20_000
-"""Terms of the right side that are made ready together: about 200 MB on the Wikipedia space."""
+"""Terms of the right side that are prepared together: about 200 MB on the Wikipedia space."""
 
 THRESHOLD: Final = 0.5
 
@@ -27,24 +27,24 @@ CELLS: Final = 4_000_000
 """Scores that are in memory together."""
 
 TAG: Final = "\x1f"
-"""Between a term and its tags, where terms have themes of their own."""
+"""The separator between a term and the tags of its theme."""
 
 
 class Pairs(NamedTuple):
-    """Places on the left, places on the right, relatedness."""
+    """Pairs as columns: the place of the left term, the place of the right term, their relatedness."""
 
     left: NDArray[np.int64]
     right: NDArray[np.int64]
     relatedness: NDArray[np.float32]
 
     def at(self, places: NDArray[np.int64] | NDArray[np.bool_]) -> Pairs:
-        """Some of them, in this order."""
+        """The pairs at these places, in this order."""
         return Pairs(self.left[places], self.right[places], self.relatedness[places])
 
     def best(self, same: NDArray[np.bool_], count: int | None) -> Pairs:
-        """Those of each left term together, best first, and no more of each than `count`.
+        """The pairs by left term, best first, at most `count` of each.
 
-        Equal scores go to what is the very `same` text, then to the first on the right.
+        Among equal scores the `same` text comes first, then the first on the right.
         """
         ordered = self.at(np.lexsort((self.right, ~same, -self.relatedness, self.left)))
         return ordered if count is None else first_of_each(ordered, count)
@@ -52,7 +52,7 @@ class Pairs(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """What is near enough: at least so related, and among the so many best of a left term."""
+    """Which pairs to keep: those with at least the threshold, and the best of each left term."""
 
     threshold: float
     best: int | None = None
@@ -60,21 +60,22 @@ class Bar:
 
     @classmethod
     def of(cls, threshold: float | None, best: int | None, *, themed: bool = False) -> Bar:
-        """What users ask for, checked; without a threshold it is 0.5, or none at all where the best are chosen."""
+        """Check the options of a user; the default threshold is 0.5, or none if `best` is given."""
         if best is not None and best < 1:
-            raise BuildError(f"best={best!r} leaves nothing to join", hint="1 keeps the nearest term alone")
+            raise BuildError(f"best={best!r} leaves nothing to join", hint="best=1 keeps the nearest term only")
         chosen = threshold if threshold is not None else (THRESHOLD if best is None else 0.0)
-        # Not a number is in no order with others.
+        # Written so that NaN is refused too.
         if not 0 <= chosen <= 1 or (chosen == 0 and best is None):
-            hint = "above 0 and at most 1, or best=1 and no threshold"
-            raise BuildError(f"a threshold of {chosen} is no bar for a join", hint=hint)
+            hint = "give a threshold above 0 and at most 1, or best=1 without a threshold"
+            raise BuildError(f"{chosen} is not a threshold for a join", hint=hint)
         return cls(float(chosen), best, themed)
 
 
 class NearestTerms:
-    """A right side made ready: which of its terms are near enough to terms of the left.
+    """Finds related terms of a prepared right side for terms of the left.
 
-    A key is a term, or a term with the tags of its theme. Equal scores go to the very same key, then to the first.
+    A key is a term, or a term with the tags of its theme. Among equal scores the same key comes first, then the first
+    on the right.
     """
 
     def __init__(self, measure: Measure, right: Sequence[str], bar: Bar) -> None:
@@ -87,16 +88,16 @@ class NearestTerms:
         ]
         self._places = {key: at for at, key in enumerate(self.right)}
         self.kept: dict[str, tuple[NDArray[np.int64], NDArray[np.float32]]] = {}
-        """Places and scores of the neighbours of terms that will come again, for who wants to keep them."""
+        """A cache for callers: places and scores of the neighbours of terms that repeat."""
 
     def pairs(self, left: Sequence[str]) -> Pairs:
-        """All pairs of a left side that are near enough, in the order of the left."""
-        found = [
+        """All kept pairs of a left side, in the order of the left."""
+        parts = [
             part
             for theme, places in _by_theme(left, self._bar.themed).items()
             for part in self._pairs_in(left, places, theme)
         ]
-        return self._best(left, _join(found))
+        return self._best(left, _join(parts))
 
     def _pairs_in(self, left: Sequence[str], places: list[int], theme: Theme) -> Iterator[Pairs]:
         height = max(1, CELLS // max(1, len(self.right)))
@@ -111,7 +112,7 @@ class NearestTerms:
         least: NDArray[np.float32] | np.float32 = np.float32(self._bar.threshold)
         best = self._bar.best
         if best is not None and best < scores.shape[1]:
-            # Only what could be among the best is looked at further; ties are decided there.
+            # Keeps all that may be among the best; ties are decided later.
             cut = scores.shape[1] - best
             edge = scores.max(axis=1) if best == 1 else np.partition(scores, cut, axis=1)[:, cut]
             least = np.maximum(edge, least)[:, None]
@@ -131,37 +132,37 @@ class _Group:
         self._measure = measure
         self._terms = terms
         self._theme = theme
-        self._ready: Prepared | None = None
+        self._prepared: Prepared | None = None
 
     def scores(self, terms: list[str], theme: Theme) -> Matrix:
-        """A row for each term of the left, a column for each of this group, which is the subscription's side."""
-        if self._ready is None:
-            self._ready = self._measure.prepare(self._terms, subscription_theme=self._theme)
-        return self._ready.rows(terms, event_theme=theme)
+        """A row for each term of the left, a column for each of this group, as subscription terms."""
+        if self._prepared is None:
+            self._prepared = self._measure.prepare(self._terms, subscription_theme=self._theme)
+        return self._prepared.rows(terms, event_theme=theme)
 
 
 def near_pairs(measure: Measure, left: Sequence[str], right: Sequence[str], bar: Bar) -> Pairs:
-    """All pairs of two sides of any size that are near enough, in one process.
+    """All kept pairs of two sides of any size, in one process.
 
     >>> from likewise.testing import TableMeasure
     >>> table = TableMeasure({("laptop", "computer"): 0.5, ("laptop", "desk"): 0.25})
-    >>> found = near_pairs(table, ["laptop", "car"], ["computer", "desk", "laptop"], Bar(0.5))
-    >>> list(zip(*(part.tolist() for part in found)))
+    >>> pairs = near_pairs(table, ["laptop", "car"], ["computer", "desk", "laptop"], Bar(0.5))
+    >>> list(zip(*(column.tolist() for column in pairs)))
     [(0, 2, 1.0), (0, 0, 0.5)]
     """
-    found = []
+    parts = []
     for start in range(0, len(right), CHUNK):
         part = NearestTerms(measure, right[start : start + CHUNK], bar).pairs(left)
-        found.append(part._replace(right=part.right + start))
-    if len(found) == 1:
-        return found[0]
-    whole = _join(found)
-    same = [left[a] == right[b] for a, b in zip(whole.left.tolist(), whole.right.tolist(), strict=True)]
-    return whole.best(np.array(same, np.bool_), bar.best)
+        parts.append(part._replace(right=part.right + start))
+    if len(parts) == 1:
+        return parts[0]
+    pairs = _join(parts)
+    same = [left[a] == right[b] for a, b in zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)]
+    return pairs.best(np.array(same, np.bool_), bar.best)
 
 
 def first_of_each(pairs: Pairs, count: int) -> Pairs:
-    """The first pairs of every left term; those of one term stand together.
+    """The first `count` pairs of every left term, whose pairs must be consecutive.
 
     >>> some = Pairs(np.array([0, 0, 0, 1]), np.array([5, 6, 7, 5]), np.zeros(4, np.float32))
     >>> first_of_each(some, 2).right.tolist()

@@ -23,17 +23,17 @@ from likewise.semantics.space.space import Space, find_space
 
 
 def measure_names() -> tuple[str, ...]:
-    """Every name that `measure` knows, in alphabetical order; each may be wrapped, see `wrap_names`."""
+    """All names of measures, in alphabetical order; each may have adjustments, see `wrap_names`."""
     return tuple(sorted(_MEASURES))
 
 
 def wrap_names() -> tuple[str, ...]:
-    """What may be put around a measure by adding `+` and its name: `esa+opposed+contrast`."""
+    """Adjustments that a name adds to a measure after a `+`: `esa+opposed+contrast`."""
     return tuple(sorted(_WRAPS))
 
 
 def needs_space(name: str) -> bool:
-    """Whether a measure reads spaces."""
+    """Whether a measure needs a space."""
     return name.partition("+")[0] in _SPATIAL
 
 
@@ -46,18 +46,18 @@ def measure(
     background: Competitors | Iterable[str] | None = None,
     **options: Any,
 ) -> Measure:
-    """A measure by its name, over spaces that are given open, by name or by path.
+    """The measure with this name, over spaces given as objects, names or paths.
 
-    Several spaces make the mean of the square roots of their scores. What follows a `+` is put around the measure,
-    one after the other: `contrast` with `competitors` and `temperature`, `rank` with `background`, `coded`,
-    `differing` and `opposed`. `evidence` takes a `background` too. Other options go to the measure's own class.
+    Several spaces are combined by the mean of the square roots of their scores. Each `+` adds an adjustment: `contrast`
+    (with `competitors` and `temperature`), `rank` (with `background`), `coded`, `differing` or `opposed`. `evidence`
+    takes a `background` too. Other options go to the measure's class.
     """
     base, *wraps = name.split("+")
     if base not in _MEASURES:
         raise BuildError(f"no measure {name!r}", hint=_suggest(base, _MEASURES))
     for wrap in wraps:
         if wrap not in _WRAPS:
-            raise BuildError(f"nothing called {wrap!r} goes around a measure", hint=_suggest(wrap, _WRAPS))
+            raise BuildError(f"no adjustment {wrap!r} of measures", hint=_suggest(wrap, _WRAPS))
     if "contrast" in wraps and competitors is None:
         raise BuildError(f"{name} needs competitors", hint="give the terms of all subscriptions")
     if "rank" in wraps and background is None:
@@ -67,10 +67,10 @@ def measure(
     opened = [space if isinstance(space, Space) else find_space(space) for space in spaces]
     if base in _SPATIAL and not opened:
         raise BuildError(f"{name} needs a space", hint="give one, such as spaces=['wordnet']")
-    made = _make(base, opened, options)
+    chosen = _make(base, opened, options)
     for wrap in wraps:
-        made = _WRAPS[wrap](made, competitors=competitors, temperature=temperature, background=background)
-    return made
+        chosen = _WRAPS[wrap](chosen, competitors=competitors, temperature=temperature, background=background)
+    return chosen
 
 
 def _make(name: str, spaces: Sequence[Space], options: dict[str, Any]) -> Measure:
@@ -100,9 +100,9 @@ def _combined(
 
 
 def _related(spaces: Sequence[Space]) -> Measure:
-    """ESA over each space, and at half its weight whatever else is installed: evidence and both encoders.
+    """ESA over each space and, at half the weight, evidence and the encoders that are installed.
 
-    The evidence already reads the spaces and the sentence encoder, so a whole weight would count them twice.
+    Half the weight, since evidence already includes the spaces and the sentence encoder.
     """
     others = [_evidence(spaces)]
     for encoder in (_sentence, _embedding):

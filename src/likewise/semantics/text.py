@@ -1,6 +1,6 @@
-"""From text to terms: words and their stems, when two terms are the same, and how words make a phrase.
+"""From text to terms: words and their stems, equality of terms, and scores of phrases from those of words.
 
-The same cut serves a corpus and the terms that are looked up in it.
+A corpus and the terms looked up in it are split in the same way.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
     from likewise.semantics.measures.base import Matrix
 
 ING_NOUNS = frozenset(words_in("ing_nouns", package="likewise.semantics"))
-"""A stemmer would make `parking` a kind of `park`. Kept whole, it is nearer to `garage` than to `energy` [000 sec 3.1];
-otherwise a wind park, which makes energy, speaks for parking."""
+"""Nouns that are not stemmed: a stemmer would make `parking` a form of `park`, which is near `energy` because of wind
+parks. Unstemmed it is nearer to `garage` than to `energy` [000 sec 3.1]."""
 
 LONGEST_WORD = 40
 """Longer runs of letters are markup, keys or encoded data, not words."""
 
 STOP_WORDS = frozenset(words_in("stop_words", package="likewise.semantics"))
-"""English words that join others and name nothing."""
+"""English function words, which are left out."""
 
 _WORD = re.compile(r"[a-z0-9]+")
 _MARK = re.compile(r"[\u0300-\u036f]+")
 
 
 def raw_words(text: str) -> list[str]:
-    """All runs of Latin letters and digits in lower case, accents folded away.
+    """All runs of Latin letters and digits, in lower case and without accents.
 
     >>> raw_words("Two cafés, don't-go")
     ['two', 'cafes', 'don', 't', 'go']
@@ -53,12 +53,12 @@ def fold(text: str) -> str:
 
 
 def is_word(word: str) -> bool:
-    """Whether a raw word counts: not a stop word, not a lone letter, not a key of 64 hex digits."""
+    """Whether a raw word counts: not a stop word, a single letter or an overlong string."""
     return 1 < len(word) <= LONGEST_WORD and word not in STOP_WORDS
 
 
 def stem(word: str) -> str:
-    """The Porter2 stem of one lower-case word; nouns in -ing with a meaning of their own stay whole.
+    """The Porter2 stem of one lower-case word; nouns in -ing with a meaning of their own are not stemmed.
 
     >>> stem("parks"), stem("parked"), stem("parkings")
     ('park', 'park', 'parking')
@@ -70,7 +70,7 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=65_536)
 def tokens(phrase: str) -> tuple[str, ...]:
-    """The stems of a term: identifiers split, stop words out.
+    """The stems of a term, with identifiers split and without stop words.
 
     >>> tokens("parkingSpace_occupied")
     ('parking', 'space', 'occupi')
@@ -82,7 +82,7 @@ _local = threading.local()
 
 
 def _stemmer() -> Stemmer.Stemmer:
-    # A stemmer keeps a cache that threads must not share.
+    # A stemmer has a cache that threads must not share.
     if not hasattr(_local, "stemmer"):
         _local.stemmer = Stemmer.Stemmer("english")
     return _local.stemmer
@@ -90,7 +90,7 @@ def _stemmer() -> Stemmer.Stemmer:
 
 @lru_cache(maxsize=262_144)
 def key(term: str) -> str:
-    """What makes two terms the same: their stems, or the bare text where there is no word.
+    """The key of a term, equal for equal terms: its stems, or the folded text if it has no word.
 
     >>> key("ParkingSpaces") == key("parking space")
     True
@@ -100,11 +100,8 @@ def key(term: str) -> str:
     return " ".join(tokens(term)) or fold(term).strip().casefold()
 
 
-# What all measures do alike with terms.
-
-
 class TermPlaces:
-    """Terms as the columns of a matrix, found again by what makes them the same."""
+    """The columns of terms in a matrix, by their keys."""
 
     def __init__(self, terms: Sequence[str]) -> None:
         self._columns: dict[str, list[int]] = {}
@@ -112,7 +109,7 @@ class TermPlaces:
             self._columns.setdefault(key(term), []).append(column)
 
     def columns(self, term: str) -> list[int]:
-        """Where a term stands, in any spelling.
+        """The columns of a term, in any spelling.
 
         >>> TermPlaces(["parks", "car"]).columns("Park")
         [0]
@@ -120,7 +117,7 @@ class TermPlaces:
         return self._columns.get(key(term), [])
 
     def mark(self, matrix: Matrix, rows: Sequence[str]) -> Matrix:
-        """Set the entries of equal terms to 1, in place: every measure's identity.
+        """Set the entries of equal terms to 1, in place.
 
         >>> TermPlaces(["parks", "car"]).mark(np.zeros((1, 2), np.float32), ["park"]).tolist()
         [[1.0, 0.0]]
@@ -132,12 +129,12 @@ class TermPlaces:
 
 
 def mark_identical(matrix: Matrix, subscription_terms: Sequence[str], event_terms: Sequence[str]) -> Matrix:
-    """Set the entries of equal terms to 1, in place, for a matrix that is asked for once."""
+    """Set the entries of equal terms to 1, in place, for a matrix that is used once."""
     return TermPlaces(event_terms).mark(matrix, subscription_terms)
 
 
 def best_of(scores: Matrix, rows: Sequence[int], columns: Sequence[int]) -> Matrix:
-    """The maximum of each block, the blocks having these heights and widths (0 where a block is empty).
+    """The maximum of each block of a matrix, for blocks of these heights and widths; 0 for an empty block.
 
     >>> best_of(np.array([[0.25, 0.5], [0.75, 0.0]], np.float32), [2], [1, 1]).tolist()
     [[0.75, 0.5]]
@@ -146,9 +143,9 @@ def best_of(scores: Matrix, rows: Sequence[int], columns: Sequence[int]) -> Matr
 
 
 def mean_of_best(scores: Matrix, rows: Sequence[int], columns: Sequence[int]) -> Matrix:
-    """Relatedness of phrases from that of their words [002 sec 5.3.2]: the mean of the maximal word pairs.
+    """Relatedness of phrases from that of their words [002 sec 5.3.2]: the mean of the best word pairs.
 
-    Each word takes its best partner in the other phrase; both directions are averaged, so it is symmetric.
+    Each word takes its best partner in the other phrase. The mean of both directions makes it symmetric.
 
     >>> words = np.array([[1.0, 0.25], [0.5, 0.0]], np.float32)
     >>> mean_of_best(words, [2], [2]).tolist()  # ((1 + 0.5) / 2 + (1 + 0.25) / 2) / 2
@@ -165,7 +162,7 @@ def _mean(scores: Matrix, heights: Sequence[int]) -> Matrix:
 
 
 def _blocks(fold_with: np.ufunc, scores: Matrix, heights: Sequence[int]) -> Matrix:
-    """Fold runs of rows into one row each; an empty run is a row of zeros."""
+    """Reduce runs of rows to one row each; an empty run gives a row of zeros."""
     sizes = np.asarray(heights, np.int64)
     folded = np.zeros((len(sizes), scores.shape[1]), np.float32)
     filled: NDArray[np.bool_] = sizes > 0

@@ -1,4 +1,4 @@
-"""Theme help: which tags tell a text apart, since people are bad at inventing tags."""
+"""Suggestions of theme tags for the terms of events or subscriptions."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from likewise.semantics.text import tokens
 
 CANDIDATES = 400
 MOST_TERMS = 500
-"""Terms that are looked at, the most frequent ones: more of them say nothing new about the theme."""
+"""The number of terms used, the most frequent ones; more do not change the suggestions."""
 
 SMALLEST_BASIS = 5
-"""A tag of fewer concepts leaves no space to compare anything in."""
+"""The least number of concepts of a tag; with fewer, terms cannot be compared within it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A tag and why: what it keeps of the text's meaning and of the whole space, and the terms it belongs to."""
+    """A tag, the shares of the text's meaning and of the space that it keeps, and its nearest terms and concepts."""
 
     tag: str
     covers: float
@@ -36,18 +36,17 @@ class Suggestion:
 
     @property
     def lift(self) -> float:
-        """How many times more of the text than of the whole space the tag keeps."""
+        """The share of the text divided by the share of the space that the tag keeps."""
         return self.covers / self.background
 
 
 def suggest(space: Space, terms: Mapping[str, float], *, limit: int = 8) -> list[Suggestion]:
-    """Tags for the terms of events or of a subscription, each term with how often it is used.
+    """Suggest tags for terms of events or of a subscription, given with their frequencies.
 
-    The text is a mass over concepts: the sum of its terms' unit vectors. A theme keeps the concepts that hold
-    any of its tags [000 Algorithm 1], so the words whose concepts hold much of this mass and little else come
-    into question, by p log(p / q) with p the share of the mass and q that of all concepts. Of these, tags are
-    chosen by breadth: the sum of the square roots of their cosines with the terms, where a term does not speak
-    for its own words, and less by what is like a tag chosen before.
+    The text is a mass over concepts: the sum of its terms' unit vectors. A theme keeps the concepts that contain any of
+    its tags [000 Algorithm 1]. So candidates are words whose concepts have much of this mass, by p log(p / q) with p
+    the share of the mass and q the share of all concepts. Of these, tags are chosen by the sum of the square roots of
+    their cosines with the terms (without terms that contain the tag), reduced for tags similar to one already chosen.
     """
     chosen = dict(nlargest(MOST_TERMS, terms.items(), key=lambda item: (item[1], item[0])))
     mass = _mass(space, chosen)
@@ -65,8 +64,8 @@ def suggest(space: Space, terms: Mapping[str, float], *, limit: int = 8) -> list
 
 
 def _mass(space: Space, terms: Mapping[str, float]) -> NDArray[np.float32]:
-    """How the text's meaning is spread over concepts; it adds up to 1 if there is any."""
-    # Frequent terms count by the logarithm, so that one busy sensor does not become the whole theme.
+    """The distribution of the text's meaning over concepts; all 0 if no term is known."""
+    # The logarithm of frequencies, so that one busy sensor does not become the whole theme.
     weights = np.log1p(np.fromiter(terms.values(), np.float32, len(terms)))
     rows = unit(Vectors(space, pruning=STRONGEST).rows(list(terms)))
     mass = np.asarray(rows.T @ weights, np.float32)
@@ -82,14 +81,14 @@ def _candidates(vocabulary: Vocabulary, mass: NDArray[np.float32]) -> NDArray[np
 
 
 def _foreign(words: list[str], terms: list[str]) -> Matrix:
-    """1 where a word is no part of a term, else 0."""
-    cut = [set(tokens(term)) for term in terms]
-    foreign = [[not stems & set(tokens(word)) for stems in cut] for word in words]
+    """1 where a word is not part of a term, else 0."""
+    stems_of = [set(tokens(term)) for term in terms]
+    foreign = [[not stems & set(tokens(word)) for stems in stems_of] for word in words]
     return np.array(foreign, np.float32).reshape(len(words), len(terms))
 
 
 def _diverse(scores: NDArray[np.float32], alike: Matrix, limit: int) -> list[int]:
-    """The best by score, each score shrunk by the likeness to the nearest one chosen before."""
+    """The best by score, where each score is reduced by the similarity to the nearest one already chosen."""
     penalty = np.zeros_like(scores)
     chosen: list[int] = []
     while len(chosen) < min(limit, len(scores)):
@@ -119,7 +118,7 @@ def _explain(
 
 
 def worth(share: NDArray[np.floating], background: NDArray[np.floating]) -> NDArray[np.float64]:
-    """p log(p / q); 0 where there is nothing.
+    """p log(p / q), or 0 where p or q is 0.
 
     >>> worth(np.array([0.5, 0.0]), np.array([0.125, 0.1])).round(3).tolist()  # 0.5 log 4
     [0.693, 0.0]

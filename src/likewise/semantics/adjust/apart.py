@@ -1,7 +1,7 @@
-"""Terms that are held apart, however near they are in every space: different codes, and opposites.
+"""Terms that count as unrelated although they are near in every space: different codes, and opposites.
 
-Codes are not words: "desk 112c" is no more like "desk 113a" than any other desk. Opposites are never the same:
-"increased noise" is not "decreased noise".
+Codes are not words: "desk 112c" is not more similar to "desk 113a" than to any other desk. Opposites never mean the
+same: "increased noise" is not "decreased noise".
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from likewise.semantics.wordnet.opposites import Opposites, SenseKey, Word, word
 
 
 class Coded(Parted):
-    """A measure that takes terms with different codes as unrelated; all other pairs are as they were.
+    """A measure in which terms with different codes are unrelated; all other pairs are unchanged.
 
-    A code is a word with a digit in it. Numbers, rooms, models and formulas differ or not, and being
-    near in a space says nothing about them. A term without a code is compared by meaning with any other.
+    A code is a word with a digit, such as a number, a room, a model or a formula. Codes are either equal or different;
+    their distance in a space means nothing. A term without a code is compared by meaning with any other.
 
     >>> codes("Room 112"), codes("kitchen")
     (frozenset({'112'}), frozenset())
     """
 
     def prepare(self, subscription_terms: Sequence[str], *, subscription_theme: Sequence[str] = ()) -> PreparedCoded:
-        """The subscription side and its codes."""
+        """Prepare the subscription terms and their codes."""
         return PreparedCoded(self._measure.prepare(subscription_terms, subscription_theme=subscription_theme))
 
     def _difference(self, subscription_term: str, event_term: str) -> str:
-        mine, theirs = codes(subscription_term), codes(event_term)
-        if not _differ(mine, theirs):
+        subscribed, published = codes(subscription_term), codes(event_term)
+        if not subscribed or not published or subscribed == published:
             return ""
-        return f"{' '.join(sorted(mine))} and {' '.join(sorted(theirs))} are different codes"
+        return f"{' '.join(sorted(subscribed))} and {' '.join(sorted(published))} are different codes"
 
 
 class PreparedCoded(PreparedParted):
@@ -53,10 +53,10 @@ class PreparedCoded(PreparedParted):
 
     def _apart(self, event_terms: Sequence[str]) -> NDArray[np.bool_]:
         apart = np.zeros((len(event_terms), len(self.terms)), np.bool_)
-        for row, theirs in enumerate(map(codes, event_terms)):
-            if theirs:
+        for row, published in enumerate(map(codes, event_terms)):
+            if published:
                 apart[row] = self._coded
-                apart[row, self._same.get(theirs, [])] = False
+                apart[row, self._same.get(published, [])] = False
         return apart
 
 
@@ -65,21 +65,16 @@ def codes(term: str) -> frozenset[str]:
     return frozenset(word for word in normalise(term).split() if any(map(str.isdigit, word)))
 
 
-def _differ(one: frozenset[str], other: frozenset[str]) -> bool:
-    return bool(one) and bool(other) and one != other
-
-
 _KEPT = 4096
-"""So many words of events are remembered, with the subscriptions' words that they oppose."""
+"""The number of event words for which the opposite words of subscriptions are cached."""
 
 
 class Opposed(Parted):
-    """A measure that takes terms with opposite words as unrelated; all other pairs are as they were.
+    """A measure in which terms with opposite words are unrelated; all other pairs are unchanged.
 
-    Spaces and embeddings put opposites close together, because they are said of the same things. A subscriber to
-    one of them does not want the other. A word that both terms have is no difference between them, and terms that
-    are the same are never opposed. Where WordNet's files are missing it is the measure itself, so places that must
-    score alike need them all or none.
+    Spaces and embeddings put opposites close together, because they are used of the same things. A subscriber to one
+    of them does not want the other. Words that both terms have are ignored, and equal terms are never opposites.
+    Without WordNet's files nothing changes, so processes that must give the same scores all need the files, or none.
 
     >>> from likewise.testing import TableMeasure
     >>> nearby = TableMeasure({("increased noise", "decreased noise"): 0.9})
@@ -92,7 +87,7 @@ class Opposed(Parted):
         self._opposites = Opposites.load() if opposites is None else opposites
 
     def prepare(self, subscription_terms: Sequence[str], *, subscription_theme: Sequence[str] = ()) -> Prepared:
-        """The subscription side and what its words say."""
+        """Prepare the subscription terms and the opposites of their words."""
         inner = self._measure.prepare(subscription_terms, subscription_theme=subscription_theme)
         return inner if self._opposites is None else PreparedOpposed(inner, self._opposites)
 
@@ -103,10 +98,15 @@ class Opposed(Parted):
     def _pair(self, subscription_term: str, event_term: str) -> tuple[Word, Word] | None:
         if self._opposites is None:
             return None
-        mine, theirs = words_of(subscription_term), words_of(event_term)
+        subscribed, published = words_of(subscription_term), words_of(event_term)
         stand = self._opposites.stand
-        found = ((one, other) for one in mine for other in theirs if one not in theirs and other not in mine)
-        return next((pair for pair in found if stand(pair[0]).opposes(stand(pair[1]))), None)
+        pairs = (
+            (word, other)
+            for word in subscribed
+            for other in published
+            if word not in published and other not in subscribed
+        )
+        return next((pair for pair in pairs if stand(pair[0]).opposes(stand(pair[1]))), None)
 
 
 class PreparedOpposed(PreparedParted):
@@ -119,12 +119,12 @@ class PreparedOpposed(PreparedParted):
         for column, term in enumerate(inner.terms):
             for word in words_of(term):
                 columns[word].append(column)
-        self._columns = {word: tuple(found) for word, found in columns.items()}
+        self._columns = {word: tuple(places) for word, places in columns.items()}
         self._saying: dict[SenseKey, list[Word]] = defaultdict(list)
         self._denying: dict[SenseKey, list[Word]] = defaultdict(list)
         for word in self._columns:
             stand = opposites.stand(word)
-            # Most words say themselves and no more: they are found by their own text.
+            # Most words have only themselves as a meaning: they are found by their own text.
             for index, meanings in ((self._saying, stand.says - {word.text}), (self._denying, stand.denies)):
                 for meaning in meanings:
                     index[meaning].append(word)
@@ -142,7 +142,7 @@ class PreparedOpposed(PreparedParted):
         return opposed
 
     def _opposites_of(self, word: Word) -> list[Word]:
-        """The prepared words that are opposites of a word: no others are looked at than those that touch it."""
+        """The prepared words that are opposites of a word, found by an index of meanings."""
         stand = self._opposites.stand(word)
         themselves = (Word(meaning) for meaning in stand.denies if isinstance(meaning, str))
         near = [other for other in themselves if other in self._columns]

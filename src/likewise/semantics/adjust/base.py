@@ -1,4 +1,4 @@
-"""Measures that adjust the scores of another: scale them, or hold some terms apart."""
+"""Measures that adjust the scores of another measure: scale them, or set some to 0."""
 
 from __future__ import annotations
 
@@ -19,51 +19,49 @@ class Adjusted(Measure):
 
     @abstractmethod
     def prepare(self, subscription_terms: Sequence[str], *, subscription_theme: Sequence[str] = ()) -> Prepared:
-        """The subscription side, made ready by the measure inside."""
+        """Prepare the subscription terms with the inner measure."""
 
     def apart(self, subscription_term: str, event_term: str) -> str:
-        """What the measure inside says."""
+        """Why the inner measure counts two terms as unrelated; empty if it does not."""
         return self._measure.apart(subscription_term, event_term)
 
 
 class Rescaled(Adjusted):
-    """Another measure with other scores; its reasons are those of the measure inside, scaled with the score.
+    """Another measure with scaled scores; its reasons are those of the inner measure, scaled in the same way.
 
-    The sides are not alike, so it is not symmetric.
+    The scale depends on the side, so it is not symmetric.
     """
 
     symmetric = False
 
-    def _reasons(self, mine: str, theirs: str, themes: Themes, limit: int) -> list[Shared]:
-        """The measure's own reasons, scaled to the score."""
-        before, after = self._measure._score(mine, theirs, themes), self._score(mine, theirs, themes)
-        shared = self._measure._reasons(mine, theirs, themes, limit)
-        return [Shared(one.concept, one.weight * after / before) for one in shared] if before > 0 else []
-
-
-# Measures that hold some terms apart, however related another measure finds them.
+    def _reasons(self, subscribed: str, published: str, themes: Themes, limit: int) -> list[Shared]:
+        """The reasons of the inner measure, scaled to the score."""
+        before, after = self._measure._score(subscribed, published, themes), self._score(subscribed, published, themes)
+        reasons = self._measure._reasons(subscribed, published, themes, limit)
+        return [Shared(reason.concept, reason.weight * after / before) for reason in reasons] if before > 0 else []
 
 
 class Parted(Adjusted):
-    """Another measure, except for terms that are held apart; what they are is for the kinds of it to say."""
+    """Another measure with score 0 for pairs that differ in a way which the subclass defines."""
 
     def __init__(self, measure: Measure) -> None:
         super().__init__(measure)
-        # What is chosen by name, such as a temperature, stays right.
+        # The inner name is kept, since thresholds and temperatures are chosen by name.
         self.name, self.symmetric = measure.name, measure.symmetric
 
     @abstractmethod
     def _difference(self, subscription_term: str, event_term: str) -> str:
-        """What holds two terms apart, in words; empty if nothing does."""
+        """Why two terms count as unrelated, in words; empty if they do not."""
 
     def apart(self, subscription_term: str, event_term: str) -> str:
-        """What holds two terms apart; else what the measure inside says."""
-        told = self._difference(subscription_term, event_term)
-        return told or super().apart(subscription_term, event_term)
+        """Why two terms count as unrelated, by this measure or the inner one; empty if they do not."""
+        return self._difference(subscription_term, event_term) or super().apart(subscription_term, event_term)
 
-    def _reasons(self, mine: str, theirs: str, themes: Themes, limit: int) -> list[Shared]:
-        """The measure's own reasons; none for terms that are held apart."""
-        return [] if self._difference(mine, theirs) else self._measure._reasons(mine, theirs, themes, limit)
+    def _reasons(self, subscribed: str, published: str, themes: Themes, limit: int) -> list[Shared]:
+        """The reasons of the inner measure; none for terms that count as unrelated."""
+        if self._difference(subscribed, published):
+            return []
+        return self._measure._reasons(subscribed, published, themes, limit)
 
     def _pair_scores(self, left: list[str], right: list[str], themes: Themes) -> Scores:
         scores = self._measure._pair_scores(left, right, themes)
@@ -74,7 +72,7 @@ class Parted(Adjusted):
 
 
 class PreparedParted(ABC):
-    """Prepared terms of which some are held apart from an event's; `rows` gives a row per event term."""
+    """Prepared terms with score 0 for pairs that differ; `rows` gives a row per event term."""
 
     def __init__(self, inner: Prepared) -> None:
         self._inner = inner
@@ -91,4 +89,4 @@ class PreparedParted(ABC):
 
     @abstractmethod
     def _apart(self, event_terms: Sequence[str]) -> NDArray[np.bool_]:
-        """Which prepared terms (columns) are held apart from each event term (row)."""
+        """Which prepared terms (columns) count as unrelated with each event term (row)."""

@@ -1,7 +1,7 @@
-"""Scores seen beside those of other terms: the terms that compete, contrast among them, and rank among a background.
+"""Scores relative to those of other terms: contrast with competitors, and rank among a background.
 
-Contrast: a pair counts by how much closer it is than the pairs it competes with. Rank: what a lone subscription can be
-measured by, when nobody competes with it.
+Contrast scales a pair by how much closer it is than the pairs it competes with. Rank does the same for a single
+subscription, which has no competitors.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _VERSION = re.compile(r"# version (\w+)")
 
 @dataclass(frozen=True, slots=True)
 class Competitors:
-    """The terms that compete, and a version that tells two vocabularies apart.
+    """The competing terms, with a version.
 
-    Scores depend on them, so everyone who must score alike has to hold the same version.
+    Scores depend on them: processes that must give the same scores need the same version.
 
     >>> Competitors.of(["Spain", "Ireland", "spain"]).terms
     ('Ireland', 'Spain')
@@ -42,45 +42,46 @@ class Competitors:
 
     @classmethod
     def of(cls, terms: Iterable[str]) -> Competitors:
-        """Each term once, in an order and under a version that depend on nothing but the terms."""
-        once: dict[str, str] = {}
+        """The distinct terms; their order and version depend on the terms only."""
+        by_key: dict[str, str] = {}
         for term in sorted(terms):
-            once.setdefault(key(term), term)
-        chosen = tuple(once[name] for name in sorted(once))
-        digest = hashlib.sha256("\x00".join(sorted(once)).encode()).hexdigest()
-        return cls(chosen, digest[:16])
+            by_key.setdefault(key(term), term)
+        distinct = tuple(by_key[name] for name in sorted(by_key))
+        digest = hashlib.sha256("\x00".join(sorted(by_key)).encode()).hexdigest()
+        return cls(distinct, digest[:16])
 
     @classmethod
     def from_events(cls, events: Iterable[Event], *, limit: int | None = 2000) -> Competitors:
-        """The words of a sample of events, attributes and text values; of very many those that most events say.
+        """The attributes and text values of a sample of events; at most `limit`, the most common ones.
 
         >>> Competitors.from_events([Event.of({"room": "kitchen", "degrees": 21})]).terms
         ('degree', 'kitchen', 'room')
         """
-        said = Counter(term for event in events for term in _terms_of(event))
-        most = sorted(said, key=lambda term: (-said[term], term))
-        return cls.of(most[:limit])
+        counts = Counter(term for event in events for term in _terms_of(event))
+        by_frequency = sorted(counts, key=lambda term: (-counts[term], term))
+        return cls.of(by_frequency[:limit])
 
     @classmethod
     def from_text(cls, text: str, *, source: str = "<text>") -> Competitors:
-        """From one term a line; a version in the first line must be that of the terms.
+        """Read one term a line; a version in the first line is checked.
 
         >>> Competitors.from_text("# version 00\\nroom\\n")
         Traceback (most recent call last):
             ...
         likewise.errors.InputError: <text>:1: the terms are not those of version 00
-          hint: make it anew, or delete the line if the change was meant
+          hint: write the file again, or delete this line if the terms were changed on purpose
         """
         lines = [line.strip() for line in text.split("\n")]
-        # A backslash stands before a term that would be taken for a comment.
-        found = cls.of(line.removeprefix("\\") for line in lines if line and not line.startswith("#"))
+        # A backslash escapes a term that would be read as a comment.
+        vocabulary = cls.of(line.removeprefix("\\") for line in lines if line and not line.startswith("#"))
         stated = _VERSION.match(lines[0]) if lines else None
-        if stated and stated[1] != found.version:
-            hint = "make it anew, or delete the line if the change was meant"
+        if stated and stated[1] != vocabulary.version:
+            hint = "write the file again, or delete this line if the terms were changed on purpose"
             raise InputError(f"the terms are not those of version {stated[1]}", source=source, line=1, hint=hint)
-        if not found.terms:
-            raise InputError("no terms in it", source=source, hint="likewise vocabulary makes one from events")
-        return found
+        if not vocabulary.terms:
+            hint = "`likewise vocabulary` writes the terms of events"
+            raise InputError("the vocabulary has no terms", source=source, hint=hint)
+        return vocabulary
 
     def to_text(self) -> str:
         """The version, then one term a line.
@@ -92,7 +93,7 @@ class Competitors:
         return "\n".join([f"# version {self.version}", *terms, ""])
 
     def union(self, terms: Iterable[str]) -> Competitors:
-        """These and more."""
+        """These terms and more."""
         return Competitors.of([*self.terms, *terms])
 
 
@@ -102,10 +103,10 @@ def _terms_of(event: Event) -> set[str]:
 
 
 class Beside(Rescaled):
-    """Another measure, and the terms that its scores are seen beside."""
+    """Another measure, with the terms that its scores are compared with."""
 
     suffix: ClassVar[str]
-    """What the name of the measure inside gets."""
+    """The suffix added to the name of the inner measure."""
 
     def __init__(self, measure: Measure, others: Competitors) -> None:
         super().__init__(measure)
@@ -114,14 +115,14 @@ class Beside(Rescaled):
         self._prepared: dict[tuple[str, ...], Prepared] = {}
 
     def _beside(self, theme: tuple[str, ...]) -> Prepared:
-        """The other terms within a theme, made ready once."""
+        """The other terms within a theme, prepared once."""
         if theme not in self._prepared:
             self._prepared[theme] = self._measure.prepare(self._others.terms, subscription_theme=theme)
         return self._prepared[theme]
 
 
 TEMPERATURES = {"combined": 0.01, "embedding": 0.05, "esa": 0.005, "thematic": 0.005}
-"""How sharply each measure's scores are contrasted, on the scale of its own scores; chosen by matching quality."""
+"""Temperatures by measure, on the scale of its scores; chosen by matching quality."""
 
 _DEFAULT_TEMPERATURE = 0.02
 
@@ -129,10 +130,9 @@ _DEFAULT_TEMPERATURE = 0.02
 class Contrast(Beside):
     """r' = r * softmax_tau(r over competitors) / max of it, over any measure.
 
-    The quotient of the two softmax values is exp((r - r_max) / tau), where r_max is the best score that
-    the event term has with any competitor or with the subscription term itself: only the maximum of the
-    competitors' column is needed. The best partner keeps its score, and identity stays 1. The sides are
-    not alike, so it is not symmetric. Without competitors it is the measure itself.
+    The quotient of the two softmax values is exp((r - r_max) / tau), where r_max is the best score of the event term
+    with any competitor or with the subscription term itself: only the maximum over the competitors is needed. The best
+    partner keeps its score, and equal terms keep 1. It is not symmetric. Without competitors nothing changes.
     """
 
     suffix = "contrast"
@@ -140,16 +140,16 @@ class Contrast(Beside):
     def __init__(self, measure: Measure, competitors: Competitors, *, temperature: float | None = None) -> None:
         self._tau = TEMPERATURES.get(measure.name, _DEFAULT_TEMPERATURE) if temperature is None else temperature
         if not self._tau > 0:
-            raise BuildError(f"the temperature of a contrast cannot be {self._tau}", hint="choose a number above 0")
+            raise BuildError(f"temperature {self._tau} is not above 0", hint="give a number above 0")
         super().__init__(measure, competitors)
 
     @property
     def temperature(self) -> float:
-        """Differences of scores much larger than this decide; much smaller ones do not count."""
+        """The difference of scores that matters: much smaller ones change little."""
         return self._tau
 
     def prepare(self, subscription_terms: Sequence[str], *, subscription_theme: Sequence[str] = ()) -> PreparedContrast:
-        """The subscription side and, once for each theme, the competitors, made ready."""
+        """Prepare the subscription terms and, once for each theme, the competitors."""
         theme = tuple(subscription_theme)
         competitors = own = self._beside(theme)
         if tuple(subscription_terms) != competitors.terms:
@@ -179,33 +179,33 @@ class PreparedContrast:
 
 
 def contrasted(scores: Matrix, rival: NDArray[np.float32], tau: float) -> Matrix:
-    """Scores (a row per event term) against the best score of that event term's competitors.
+    """Contrast scores (a row per event term) with the best score of a competitor in that row.
 
     >>> contrasted(np.array([[0.5, 0.25]], np.float32), np.array([0.5], np.float32), 0.1).round(2).astype(str).tolist()
     [['0.5', '0.02']]
     """
     best = np.maximum(scores, rival[:, None])
-    # In double precision: NumPy's single precision differs in the last digit by the length of an array.
+    # In double precision, since the last digit of NumPy's single precision depends on the length of an array.
     return np.asarray(scores * np.exp((scores - best).astype(np.float64) / tau), np.float32)
 
 
 PATIENCE = 10.0
-"""So many nearer terms halve a side's say: a term has about that many synonyms and relatives that do not count."""
+"""The k of the formula: a term has about this many synonyms and relatives, which should not count."""
 
 OWN_SIDE = 0.2
 """The subscription side's share of the exponent; the rest is the event side's."""
 
-_TIE = np.float32(1e-5)  # scores that differ by rounding only are the same
+_TIE = np.float32(1e-5)  # scores that differ by rounding only are equal
 
 
 class Ranked(Beside):
     """r' = r * (1 + n_e / k)^-2(1-w) * (1 + n_s / k)^-2w, over any measure.
 
-    n_e is how many terms of the vocabulary are nearer to the event term than the subscription term is, n_s how
-    many are nearer to the subscription term than the event term is. The vocabulary is that of the events seen, so
-    it works for a subscription that is alone, where contrast has no competitors; contrast over it serves both. The
-    ranks do not depend on the scale of the measure. Identity stays 1; without a vocabulary it is the measure itself.
-    It is not symmetric. Scores depend on the vocabulary, so everyone who must score alike has to hold the same version.
+    n_e is how many terms of the vocabulary are nearer to the event term than the subscription term is, n_s how many are
+    nearer to the subscription term than the event term is. The vocabulary comes from events, so it also works for a
+    single subscription, where contrast has no competitors; both can be combined. Ranks do not depend on the scale of
+    the measure. Equal terms keep 1; without a vocabulary nothing changes. It is not symmetric. Scores depend on the
+    vocabulary: processes that must give the same scores need the same version.
     """
 
     suffix = "rank"
@@ -220,15 +220,15 @@ class Ranked(Beside):
     ) -> None:
         if not (patience > 0 and 0 <= own_side <= 1):
             raise BuildError(
-                f"terms cannot be ranked with patience {patience} and an own side of {own_side}",
-                hint="patience is above 0, own_side from 0 to 1",
+                f"patience {patience} and own_side {own_side} are out of range",
+                hint="give a patience above 0 and an own_side from 0 to 1",
             )
         super().__init__(measure, vocabulary)
         self._patience = patience
         self._own_side = own_side
 
     def prepare(self, subscription_terms: Sequence[str], *, subscription_theme: Sequence[str] = ()) -> PreparedRanked:
-        """The subscription side and, once for each theme, the vocabulary, made ready."""
+        """Prepare the subscription terms and, once for each theme, the vocabulary."""
         theme = tuple(subscription_theme)
         own = self._measure.prepare(subscription_terms, subscription_theme=theme)
         return PreparedRanked(own, self._beside(theme), patience=self._patience, own_side=self._own_side)
@@ -256,18 +256,18 @@ class PreparedRanked:
         event_side = 1 + nearer(around, scores) / self._patience
         own_side = 1 + nearer(self._around_own(tuple(event_theme)), scores.T).T / self._patience
         ranked = event_side ** (-2 * (1 - self._own_side)) * own_side ** (-2 * self._own_side)
-        # What the measure calls the same stays the same.
+        # Equal terms keep 1.
         return np.where(scores >= 1, scores, scores * ranked).astype(np.float32)
 
     def _around_own(self, theme: tuple[str, ...]) -> Matrix:
-        """A row per subscription term: its scores with the vocabulary, as terms of an event, in order."""
+        """A row per subscription term: its sorted scores with the vocabulary as event terms."""
         if theme not in self._of_own:
             scores = self._own.rows(self._vocabulary.terms, event_theme=theme)
             self._of_own[theme] = self._ordered(np.ascontiguousarray(scores.T), self.terms)
         return self._of_own[theme]
 
     def _ordered(self, around: Matrix, terms: Sequence[str]) -> Matrix:
-        """Each row in order, with 0 where a term meets itself in the vocabulary: nothing else can be as near."""
+        """Each row sorted, with 0 for the term itself in the vocabulary, which is always nearest."""
         ordered = around.copy()
         for row, term in enumerate(terms):
             ordered[row, self._names.columns(term)] = 0
@@ -276,9 +276,9 @@ class PreparedRanked:
 
 
 def nearer(ordered: Matrix, scores: Matrix) -> NDArray[np.int64]:
-    """For every row, how many of its surroundings, given in order, are above each of its scores.
+    """For every row, how many of its sorted neighbours are above each of its scores.
 
-    It is a binary search in all rows at once.
+    This is a binary search in all rows at once.
 
     >>> nearer(np.array([[0.1, 0.5, 0.9]], np.float32), np.array([[0.2, 0.5, 0.95]], np.float32)).tolist()
     [[2, 1, 0]]

@@ -1,4 +1,4 @@
-"""Phrases are as near as what they say differently: "increased ozone event" is not "increased noise event"."""
+"""Phrases compared by the words in which they differ: "increased ozone event" is not "increased noise event"."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from likewise.semantics.measures.base import Matrix, Measure, Prepared
 from likewise.semantics.text import key, tokens
 
 POWERS: Final = {"combined": 0.5, "embedding": 0.75, "esa": 0.25, "thematic": 0.25}
-"""How much the differing words count, on the scale of each measure: cosines of sparse rows are often near 0."""
+"""The weight of differing words by measure: cosines of sparse rows are often near 0."""
 
 _DEFAULT_POWER: Final = 0.5
 
 _KEPT: Final = 1 << 22
-"""Scores of words that stay in memory: phrases are made of few words, over and over."""
+"""Cached scores of words: most phrases use the same few words."""
 
 
 class Differing(Rescaled):
-    """r' = sqrt(r * d^p) where two phrases share words and differ in others; all other pairs are as they were.
+    """r' = sqrt(r * d^p) for phrases that share some words and differ in others; all other pairs are unchanged.
 
-    d is how related the differing words are: the mean, over the words of the subscription's phrase that the event's
-    has not, of the best relatedness with any word of the event's phrase. A phrase is the sum of its words, so that two
-    equal words of three are near whatever the third says, and siblings are taken for each other. Where one phrase has
-    all words of the other ("temperature", "room temperature") nothing differs, and nothing changes. It is not
-    symmetric.
+    d is the relatedness of the differing words: the mean, over the words of the subscription's phrase that the event's
+    phrase lacks, of the best relatedness with any word of the event's phrase. The vector of a phrase is the sum of its
+    words, so two phrases with two of three words in common are near whatever the third word is, and siblings would
+    match each other. If one phrase has all words of the other ("temperature", "room temperature"), nothing changes.
+    It is not symmetric.
 
     >>> from likewise.testing import TableMeasure
     >>> table = TableMeasure({("ozone event", "noise event"): 0.64, ("ozone", "noise"): 0.0625})
@@ -42,13 +42,13 @@ class Differing(Rescaled):
     def __init__(self, measure: Measure, *, power: float | None = None) -> None:
         super().__init__(measure)
         self.name = measure.name
-        """What is chosen by name, such as a threshold, stays right."""
+        """The inner name is kept, since thresholds are chosen by name."""
         self._power = POWERS.get(measure.name, _DEFAULT_POWER) if power is None else power
         if not self._power > 0:
-            raise BuildError(f"differing words cannot count {self._power}", hint="choose a power above 0")
+            raise BuildError(f"power {self._power} is not above 0", hint="give a power above 0")
 
     def prepare(self, subscription_terms: Sequence[str], *, subscription_theme: Sequence[str] = ()) -> Prepared:
-        """The subscription side and, if it has phrases, their words."""
+        """Prepare the subscription terms and the words of their phrases."""
         inner = self._measure.prepare(subscription_terms, subscription_theme=subscription_theme)
         phrases = _Phrases(inner.terms)
         if not phrases.words:
@@ -58,25 +58,25 @@ class Differing(Rescaled):
 
 
 class _Phrases:
-    """The terms of several words, by the words they have; those of one word never differ in part."""
+    """The terms of several words, with their words."""
 
     def __init__(self, terms: Sequence[str]) -> None:
-        split = [(column, found) for column, term in enumerate(terms) if len(found := words_of(term)) > 1]
+        split = [(column, phrase) for column, term in enumerate(terms) if len(phrase := words_of(term)) > 1]
         numbers: dict[str, int] = {}
         self.words: list[str] = []
-        for _, found in split:
-            for name, word in found:
+        for _, phrase in split:
+            for name, word in phrase:
                 if name not in numbers:
                     numbers[name] = len(numbers)
                     self.words.append(word)
         self.columns = np.array([column for column, _ in split], np.int64)
-        self.lengths = np.array([len(found) for _, found in split], np.int64)
+        self.lengths = np.array([len(phrase) for _, phrase in split], np.int64)
         self._starts = np.cumsum(self.lengths) - self.lengths
-        self._flat = np.array([numbers[name] for _, found in split for name, _ in found], np.int64)
+        self._flat = np.array([numbers[name] for _, phrase in split for name, _ in phrase], np.int64)
         self._numbers = numbers
 
     def shared(self, phrase: Sequence[tuple[str, str]]) -> NDArray[np.int64]:
-        """The words of a phrase that some of these have, by number."""
+        """The numbers of a phrase's words that any of these phrases has."""
         return np.array([self._numbers[name] for name, _ in phrase if name in self._numbers], np.int64)
 
     def sums(self, weights: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -85,7 +85,7 @@ class _Phrases:
 
 
 class PreparedDiffering:
-    """Prepared terms and the words of those that are phrases; `rows` gives a row per event term."""
+    """Prepared terms and the words of phrases; `rows` gives a row per event term."""
 
     def __init__(self, inner: Prepared, words: Prepared, phrases: _Phrases, *, power: float) -> None:
         self._inner = inner
@@ -102,16 +102,18 @@ class PreparedDiffering:
         """A row per event term, a column per prepared term."""
         scores = self._inner.rows(event_terms, event_theme=event_theme)
         split = ((row, words_of(term)) for row, term in enumerate(event_terms))
-        touching = [
-            (row, said, shared) for row, said in split if len(said) > 1 and len(shared := self._phrases.shared(said))
+        overlapping = [
+            (row, phrase, shared)
+            for row, phrase in split
+            if len(phrase) > 1 and len(shared := self._phrases.shared(phrase))
         ]
-        if not touching:
+        if not overlapping:
             return scores
         scores = scores.copy()
-        related = self._related([word for _, said, _ in touching for _, word in said], tuple(event_theme))
-        for row, said, shared in touching:
-            best = np.max([related[word] for _, word in said], axis=0)
-            self._weigh(scores[row], best, shared, length=len(said))
+        related = self._related([word for _, phrase, _ in overlapping for _, word in phrase], tuple(event_theme))
+        for row, phrase, shared in overlapping:
+            best = np.max([related[word] for _, word in phrase], axis=0)
+            self._weigh(scores[row], best, shared, length=len(phrase))
         return scores
 
     def _related(self, words: Sequence[str], theme: tuple[str, ...]) -> dict[str, NDArray[np.float32]]:
@@ -121,12 +123,12 @@ class PreparedDiffering:
             self._known = known = {}
         wanted = dict.fromkeys(words)
         if missing := [word for word in wanted if (word, theme) not in known]:
-            found = self._words.rows(missing, event_theme=theme)
-            known.update(((word, theme), row) for word, row in zip(missing, found, strict=True))
+            rows = self._words.rows(missing, event_theme=theme)
+            known.update(((word, theme), row) for word, row in zip(missing, rows, strict=True))
         return {word: known[word, theme] for word in wanted}
 
     def _weigh(self, row: Matrix, best: NDArray[np.float32], shared: NDArray[np.int64], *, length: int) -> None:
-        """Bring the differing words into the scores of one event term."""
+        """Apply the differing words to the scores of one event term, in place."""
         phrases = self._phrases
         same = np.zeros(len(best), np.float32)
         same[shared] = 1
@@ -141,16 +143,16 @@ class PreparedDiffering:
 
 @lru_cache(maxsize=65_536)
 def words_of(term: str) -> tuple[tuple[str, str], ...]:
-    """The words of a term that have a meaning, each by what makes it the same and as it is written.
+    """The words of a term without stop words: the key of each, and the word as written.
 
     >>> words_of("Increased noise of the events")
     (('increas', 'increased'), ('nois', 'noise'), ('event', 'event'))
     """
-    found: dict[str, str] = {}
+    by_key: dict[str, str] = {}
     for word in normalise(term).split():
         if tokens(word):
-            found.setdefault(key(word), word)
-    return tuple(found.items())
+            by_key.setdefault(key(word), word)
+    return tuple(by_key.items())
 
 
 __all__ = ["POWERS", "Differing", "PreparedDiffering"]

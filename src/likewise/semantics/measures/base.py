@@ -1,4 +1,4 @@
-"""What every measure offers: whole matrices of relatedness, pairs, and the reason for one pair."""
+"""The interface of measures: matrices of relatedness, single pairs, and reasons."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ Matrix: TypeAlias = NDArray[np.float32]
 """Relatedness in [0, 1]: a row per subscription term, a column per event term."""
 
 Scores: TypeAlias = NDArray[np.float32]
-"""Relatedness in [0, 1] of one pair after the other."""
+"""Relatedness in [0, 1], one score for each pair."""
 
 BLOCK = 2048
 """Pairs whose vectors are in memory together."""
 
 _FEW = 16
-"""Terms of the left side that share a matrix where a measure knows nothing but matrices."""
+"""Terms of the left side that share a matrix, for measures that define only matrices."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """One concept that both terms share, and the part of the score that it carries."""
+    """A concept that both terms share, and its part of the score."""
 
     concept: str
     weight: float
     kind: str = ""
-    """Which evidence it is, where terms are weighed by evidence."""
+    """The kind of evidence, for the measure evidence."""
 
 
 class Themes(NamedTuple):
@@ -48,7 +48,7 @@ class Themes(NamedTuple):
 
 
 class Prepared(Protocol):
-    """The subscription side of a measure, made ready for many event terms that come later."""
+    """Subscription terms prepared for comparison with many event terms."""
 
     @property
     def terms(self) -> tuple[str, ...]:
@@ -63,27 +63,27 @@ class Prepared(Protocol):
 class Measure(ABC):
     """Relatedness of terms, given the themes of both sides [000 sec 4.3].
 
-    The same normalised term on both sides is 1; terms without any known word are 0 to all others. A measure defines
-    `prepare`, or `matrix` where nothing can be made ready beforehand; the other follows from it. `_reasons`,
-    `_pair_scores` and `apart` are for measures that know more than scores.
+    Equal terms have relatedness 1; terms without any known word have 0 with all others. A measure defines `prepare`,
+    or `matrix` if nothing can be prepared; the other follows from it. `_reasons`, `_pair_scores` and `apart` are
+    optional.
     """
 
     name: str
     """The name by which users choose it."""
 
     symmetric: bool
-    """Whether swapping the sides, with their themes, gives the transposed matrix."""
+    """Whether swapping both sides and their themes gives the transposed matrix."""
 
     def __init_subclass__(cls) -> None:
         if cls.prepare is Measure.prepare and cls.matrix is Measure.matrix:
             raise TypeError(f"the measure {cls.__name__} defines neither prepare nor matrix")
 
     def prepare(self, subscription_terms: Sequence[str], *, subscription_theme: Sequence[str] = ()) -> Prepared:
-        """The subscription side, made ready for many event terms."""
+        """Prepare subscription terms for comparison with many event terms."""
         return _Unprepared(self, tuple(subscription_terms), tuple(subscription_theme))
 
     def surrounded_by(self, terms: Sequence[str]) -> Surroundings | None:
-        """Words of the stream, made ready to tell what they say of pairs; None for a measure that does not ask them."""
+        """Prepare words of the stream as evidence about pairs; None for measures that do not use them."""
         return None
 
     def matrix(
@@ -106,7 +106,7 @@ class Measure(ABC):
         subscription_theme: Sequence[str] = (),
         event_theme: Sequence[str] = (),
     ) -> Scores:
-        """Relatedness of the first terms of both sides, of the second ones, and so on: the diagonal of `matrix`.
+        """Relatedness of the first terms of both sides, of the second terms, and so on: the diagonal of `matrix`.
 
         >>> from likewise.testing import TableMeasure
         >>> table = TableMeasure({("laptop", "computer"): 0.5})
@@ -115,7 +115,7 @@ class Measure(ABC):
         """
         themes = Themes(subscription_theme, event_theme)
         out = np.zeros(len(subscription_terms), np.float32)
-        # Pairs of one term stand together, so that its vector is laid out once.
+        # Pairs of one term are consecutive, so that its vector is built once.
         order = sorted(range(len(out)), key=subscription_terms.__getitem__)
         for start in range(0, len(order), BLOCK):
             block = order[start : start + BLOCK]
@@ -132,24 +132,26 @@ class Measure(ABC):
         event_theme: Sequence[str] = (),
         limit: int = 5,
     ) -> list[Shared]:
-        """The strongest concepts that carry the score of one pair, strongest first."""
+        """The concepts with the largest parts of the score of one pair, largest first."""
         return self._reasons(subscription_term, event_term, Themes(subscription_theme, event_theme), limit)
 
     def apart(self, subscription_term: str, event_term: str) -> str:
-        """Why two terms are held apart, however related they are, in words; empty if they are not."""
+        """Why two terms count as unrelated (different codes, opposites); empty if they do not."""
         return ""
 
-    def _reasons(self, mine: str, theirs: str, themes: Themes, limit: int) -> list[Shared]:
-        """The strongest concepts behind one score; none where a measure cannot name any."""
+    def _reasons(self, subscribed: str, published: str, themes: Themes, limit: int) -> list[Shared]:
+        """The concepts with the largest parts of one score; none if a measure has no concepts."""
         return []
 
-    def _score(self, mine: str, theirs: str, themes: Themes) -> float:
+    def _score(self, subscribed: str, published: str, themes: Themes) -> float:
         """The score of one pair."""
-        one = self.matrix([mine], [theirs], subscription_theme=themes.subscription, event_theme=themes.event)
-        return float(one[0, 0])
+        scores = self.matrix(
+            [subscribed], [published], subscription_theme=themes.subscription, event_theme=themes.event
+        )
+        return float(scores[0, 0])
 
     def _pair_scores(self, left: list[str], right: list[str], themes: Themes) -> Scores:
-        """One block of pairs: here by small matrices over a few terms and all their partners."""
+        """The scores of a block of pairs; by default from small matrices over a few terms and all their partners."""
         out = np.zeros(len(left), np.float32)
         terms, at = numbered(left)
         others, place = numbered(right)
@@ -168,7 +170,7 @@ class Measure(ABC):
 
 @dataclass(frozen=True, slots=True)
 class _Unprepared:
-    """A measure that knows nothing but matrices, asked for one again and again."""
+    """Terms of a measure that defines only `matrix`: every call computes a matrix."""
 
     measure: Measure
     terms: tuple[str, ...]
@@ -180,7 +182,7 @@ class _Unprepared:
 
 
 def numbered(terms: list[str]) -> tuple[list[str], NDArray[np.int64]]:
-    """The distinct terms, and where among them each is.
+    """The distinct terms, and the number of each term among them.
 
     >>> numbered(["car", "bus", "car"])[1].tolist()
     [0, 1, 0]
@@ -190,17 +192,17 @@ def numbered(terms: list[str]) -> tuple[list[str], NDArray[np.int64]]:
     return list(numbers), at
 
 
-# Pairs, each by itself: what a column of pairs asks for, where a whole matrix would be mostly waste.
+# Scores of single pairs, where a whole matrix would be mostly waste.
 
 
 Rows = Callable[[list[str]], "csr_matrix[np.float32]"]
 
 
-def cosines(left: list[str], right: list[str], mine: Rows, theirs: Rows) -> Scores:
-    """The products of the rows of each pair, from what gives the rows of either side."""
+def cosines(left: list[str], right: list[str], left_rows: Rows, right_rows: Rows) -> Scores:
+    """The dot products of each pair's vectors; `left_rows` and `right_rows` give the vectors of terms."""
     terms, at = numbered(left)
     others, place = numbered(right)
-    one, two = mine(terms), theirs(others)
+    one, two = left_rows(terms), right_rows(others)
     out = np.zeros(len(left), np.float32)
     scratch = np.zeros(one.shape[1], np.float32)
     _gather()((one.indptr, one.indices, one.data), (two.indptr, two.indices, two.data), (at, place), scratch, out)
@@ -208,7 +210,7 @@ def cosines(left: list[str], right: list[str], mine: Rows, theirs: Rows) -> Scor
 
 
 def same_marked(scores: Scores, left: list[str], right: list[str]) -> Scores:
-    """Equal terms are 1: every measure's identity."""
+    """Set the scores of equal terms to 1, in place."""
     scores[[key(a) == key(b) for a, b in zip(left, right, strict=True)]] = 1.0
     return scores
 
@@ -227,7 +229,7 @@ _Parts = tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.float32]]
 def _products(
     one: _Parts, two: _Parts, pairs: tuple[NDArray[np.int64], NDArray[np.int64]], scratch: Scores, out: Scores
 ) -> None:
-    """The product of two sparse rows for each pair; a row of the left is spread out once for all its pairs in a run."""
+    """The dot product of two sparse rows for each pair; a left row is made dense once for consecutive pairs."""
     bounds, concepts, weights = one
     starts, others, values = two
     left, right = pairs

@@ -1,4 +1,4 @@
-"""Several measures or spaces as one: a mean of their scores, or the hybrid of Jiang-Conrath and ESA [002 sec 5.3.2]."""
+"""Several measures or spaces combined: a mean of scores, or the hybrid of Jiang-Conrath and ESA [002 sec 5.3.2]."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from likewise.semantics.text import TermPlaces, mark_identical
 class Combined(Measure):
     """Weighted mean of powers of the parts' scores; by default of their square roots.
 
-    Cosines of sparse rows crowd near 0; the root spreads them, so that no part drowns the others. `power=1`
-    is the plain mean. It is symmetric if all parts are.
+    Cosines of sparse rows are mostly near 0; the square root spreads them, so that no part dominates. `power=1` is the
+    plain mean. The measure is symmetric if all parts are.
     """
 
     name = "combined"
@@ -27,7 +27,8 @@ class Combined(Measure):
         shares = [1.0] * len(measures) if weights is None else list(weights)
         if not measures or len(shares) != len(measures) or min(shares) < 0 or sum(shares) <= 0 or not power > 0:
             raise BuildError(
-                "measures cannot be combined so", hint="one positive weight for each measure, power above 0"
+                "these measures and weights cannot be combined",
+                hint="give at least one measure, a weight for each (not negative, not all 0), and a power above 0",
             )
         self._measures = tuple(measures)
         self._shares = np.array(shares, np.float32) / np.float32(sum(shares))
@@ -36,22 +37,23 @@ class Combined(Measure):
 
     @property
     def parts(self) -> tuple[Measure, ...]:
-        """What it is made of."""
+        """The combined measures."""
         return self._measures
 
     def prepare(self, subscription_terms: Sequence[str], *, subscription_theme: Sequence[str] = ()) -> PreparedCombined:
-        """The subscription side of every part, made ready."""
-        parts = [each.prepare(subscription_terms, subscription_theme=subscription_theme) for each in self._measures]
+        """Prepare the subscription terms with every part."""
+        parts = [part.prepare(subscription_terms, subscription_theme=subscription_theme) for part in self._measures]
         return PreparedCombined(tuple(subscription_terms), parts, self._shares, self._power)
 
-    def _reasons(self, mine: str, theirs: str, themes: Themes, limit: int) -> list[Shared]:
-        """The reasons of all parts, each scaled to what its part adds to the score."""
-        found: list[Shared] = []
+    def _reasons(self, subscribed: str, published: str, themes: Themes, limit: int) -> list[Shared]:
+        """The reasons of all parts, scaled by each part's contribution to the score."""
+        reasons: list[Shared] = []
         for measure, share in zip(self._measures, self._shares, strict=True):
-            score = measure._score(mine, theirs, themes)
+            score = measure._score(subscribed, published, themes)
             scale = float(share) * score**self._power / score if score > 0 else 0.0
-            found += [Shared(one.concept, one.weight * scale) for one in measure._reasons(mine, theirs, themes, limit)]
-        return sorted(found, key=lambda one: (-one.weight, one.concept))[:limit]
+            shared = measure._reasons(subscribed, published, themes, limit)
+            reasons += [Shared(reason.concept, reason.weight * scale) for reason in shared]
+        return sorted(reasons, key=lambda reason: (-reason.weight, reason.concept))[:limit]
 
     def _pair_scores(self, left: list[str], right: list[str], themes: Themes) -> Scores:
         total = np.zeros(len(left), np.float32)
@@ -85,10 +87,10 @@ TOP = 5
 
 
 class Hybrid(Measure):
-    """Values by ESA, `matrix`; properties by ESA lifted by their Jiang-Conrath rank, `property_matrix`.
+    """Values by ESA (`matrix`), properties by ESA times their Jiang-Conrath rank (`property_matrix`).
 
-    A rank has a meaning only within one event, so `property_matrix` takes the properties of one event and ranks
-    among them; `matrix` knows no rank and is ESA alone [002 eq 22]. `property_matrix` is not symmetric.
+    Ranks are relative to one event, so `property_matrix` takes the properties of one event; `matrix` uses no ranks and
+    is ESA alone [002 eq 22]. `property_matrix` is not symmetric.
     """
 
     name = "hybrid"
@@ -96,28 +98,28 @@ class Hybrid(Measure):
 
     def __init__(self, esa: Measure, similarity: Measure, *, top: int = TOP) -> None:
         if top < 1:
-            raise BuildError(f"no properties are left in a top {top}", hint="choose 1 or more; the paper has 5")
+            raise BuildError(f"top={top} leaves no properties", hint="give 1 or more; the paper has 5")
         self._esa = esa
         self._similarity = similarity
         self._top = top
 
     def prepare(self, subscription_terms: Sequence[str], *, subscription_theme: Sequence[str] = ()) -> Prepared:
-        """The subscription's values, made ready by the ESA measure."""
+        """Prepare the subscription's values with the ESA measure."""
         return self._esa.prepare(subscription_terms, subscription_theme=subscription_theme)
 
     def property_matrix(self, subscription_terms: Sequence[str], event_terms: Sequence[str]) -> Matrix:
-        """fP = min(1, (m - rank + 1) * ESA) for the m best properties of the event, 0 for the others [eq 14, 15].
+        """fP = min(1, (m - rank + 1) * ESA) for the m best properties of the event, else 0 [002 eq 14, 15].
 
-        The event terms are the properties of one event; equal ones share their rank.
+        The event terms are the properties of one event; equal scores share a rank.
         """
         similar = self._similarity.matrix(subscription_terms, event_terms)
-        lift = np.maximum(self._top - ranks(similar) + 1, 0)
-        scores = lift * self._esa.matrix(subscription_terms, event_terms)
+        factor = np.maximum(self._top - ranks(similar) + 1, 0)
+        scores = factor * self._esa.matrix(subscription_terms, event_terms)
         return mark_identical(np.minimum(scores, 1).astype(np.float32), subscription_terms, event_terms)
 
-    def _reasons(self, mine: str, theirs: str, themes: Themes, limit: int) -> list[Shared]:
+    def _reasons(self, subscribed: str, published: str, themes: Themes, limit: int) -> list[Shared]:
         """The shared concepts of the ESA measure."""
-        return self._esa._reasons(mine, theirs, themes, limit)
+        return self._esa._reasons(subscribed, published, themes, limit)
 
     def _pair_scores(self, left: list[str], right: list[str], themes: Themes) -> Scores:
         return self._esa._pair_scores(left, right, themes)
@@ -129,6 +131,6 @@ def ranks(scores: Matrix) -> NDArray[np.int64]:
     >>> ranks(np.array([[0.2, 0.9, 0.2]], np.float32)).tolist()
     [[2, 1, 2]]
     """
-    falling = -np.sort(-scores, axis=1)
-    rows = [np.searchsorted(-large, -row, side="left") + 1 for large, row in zip(falling, scores, strict=True)]
+    descending = -np.sort(-scores, axis=1)
+    rows = [np.searchsorted(-order, -row, side="left") + 1 for order, row in zip(descending, scores, strict=True)]
     return np.array(rows, np.int64).reshape(scores.shape)

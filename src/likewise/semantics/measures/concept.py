@@ -1,4 +1,4 @@
-"""The concept approach: terms match when a thesaurus says that they are synonyms or related [000 sec 1.2.2].
+"""The concept approach: terms match if a thesaurus lists them as synonyms or related terms [000 sec 1.2.2].
 
 A thesaurus has concepts with their names and links between concepts, from WordNet, EuroVoc or any SKOS file.
 """
@@ -60,9 +60,9 @@ class Thesaurus:
 
     def incidence(self, terms: Sequence[str]) -> csr_array:
         """Which concepts (columns) each term (row) names."""
-        found = [self.concepts(term) for term in terms]
-        rows = np.repeat(np.arange(len(found)), [len(each) for each in found])
-        columns = np.array([concept for each in found for concept in each], np.int64)
+        named = [self.concepts(term) for term in terms]
+        rows = np.repeat(np.arange(len(named)), list(map(len, named)))
+        columns = np.array([concept for concepts in named for concept in concepts], np.int64)
         return csr_array((np.ones(len(columns), np.float32), (rows, columns)), shape=(len(terms), len(self)))
 
     def names(self) -> Iterator[str]:
@@ -76,7 +76,7 @@ class Thesaurus:
 
     @classmethod
     def from_file(cls, path: str | Path, *, language: str = "en") -> Thesaurus:
-        """A SKOS thesaurus in RDF, or in the YAML form that EuroVoc is shared in."""
+        """Read a SKOS thesaurus in RDF, or in the YAML form in which EuroVoc is distributed."""
         path = Path(path)
         if not path.is_file():
             raise MissingError(f"there is no thesaurus at {path}", hint=_HINT)
@@ -86,7 +86,7 @@ class Thesaurus:
 
 
 class _WordNetThesaurus(Thesaurus):
-    """WordNet looked up as it is, with its own rules for inflected forms: nothing is copied."""
+    """WordNet as a thesaurus, with its own rules for inflected forms; nothing is copied."""
 
     def __init__(self, wordnet: WordNet) -> None:
         self._wordnet = wordnet
@@ -103,7 +103,7 @@ class _WordNetThesaurus(Thesaurus):
 
 
 def _symmetric(pairs: NDArray[np.int64], size: int) -> csr_array:
-    """Links without their direction; a concept is not linked with itself."""
+    """Undirected links; a concept is not linked with itself."""
     left, right = pairs[:, pairs[0] != pairs[1]]
     ones = np.ones(2 * len(left), np.float32)
     both = csr_array((ones, (np.append(left, right), np.append(right, left))), shape=(size, size))
@@ -117,7 +117,7 @@ _Parts = tuple[dict[str, list[str]], list[tuple[str, str]]]
 def _from_yaml(path: Path, language: str) -> _Parts:
     try:
         with path.open("rb") as file:
-            # The C loader is forty times faster than the Python one, but is not everywhere.
+            # The C loader is forty times faster than the Python one, but not always available.
             content = yaml.load(file, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
         concepts: dict[Any, dict[str, Any]] = content["concepts"]
         names = {str(number): list(_labels(concept, language)) for number, concept in concepts.items()}
@@ -163,7 +163,7 @@ Grades = Literal["boolean", "graded", "synonyms"]
 
 
 class Concept(Measure):
-    """Names of one concept are 1; names of linked concepts are 1 (`boolean`), `related` (`graded`) or 0 (`synonyms`).
+    """1 for names of one concept; for names of linked concepts 1 (`boolean`), `related` (`graded`) or 0 (`synonyms`).
 
     Themes are not used.
 
@@ -177,9 +177,9 @@ class Concept(Measure):
 
     def __init__(self, thesaurus: Thesaurus | None = None, *, grades: Grades = "graded", related: float = 0.5) -> None:
         if not 0 <= related <= 1:
-            raise BuildError(f"related terms cannot count {related}", hint="choose a number from 0 to 1")
+            raise BuildError(f"related={related} is not a score", hint="give a number from 0 to 1")
         if grades not in ("boolean", "graded", "synonyms"):
-            raise BuildError(f"no grades {grades!r}", hint="one of: boolean, graded, synonyms")
+            raise BuildError(f"unknown grades {grades!r}", hint="choose boolean, graded or synonyms")
         self._thesaurus = thesaurus or Thesaurus.from_wordnet()
         self._related = {"boolean": 1.0, "graded": related, "synonyms": 0.0}[grades]
 
@@ -189,14 +189,14 @@ class Concept(Measure):
         *,
         subscription_theme: Sequence[str] = (),
     ) -> PreparedConcept:
-        """The concepts of the subscription terms and those linked with them, looked up once."""
+        """Look up the concepts of the subscription terms and those linked with them."""
         return PreparedConcept(self._thesaurus, subscription_terms, self._related)
 
-    def _reasons(self, mine: str, theirs: str, themes: Themes, limit: int) -> list[Shared]:
-        """The concepts that both terms name, then the links between concepts of one and of the other."""
+    def _reasons(self, subscribed: str, published: str, themes: Themes, limit: int) -> list[Shared]:
+        """The concepts that both terms name, then the links between a concept of each."""
         title = self._thesaurus.title
-        left = self._thesaurus.incidence([mine]).indices
-        right = self._thesaurus.incidence([theirs]).indices
+        left = self._thesaurus.incidence([subscribed]).indices
+        right = self._thesaurus.incidence([published]).indices
         reasons = [Shared(title(int(concept)), 1.0) for concept in np.intersect1d(left, right)]
         if self._related > 0:
             links = self._thesaurus.links[left][:, right].tocoo()

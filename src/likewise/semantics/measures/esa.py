@@ -14,14 +14,14 @@ from likewise.semantics.space.vectors import Vectors, dense_product, norms, unit
 from likewise.semantics.text import TermPlaces
 
 STRONGEST = 1000
-"""Postings kept of each word: enough for the quality of all, and a tenth of the work."""
+"""Postings kept of each word: as good as all postings, with a tenth of the work."""
 
 
 class Esa(Measure):
     """Cosine of tf-idf rows. Themes are not used.
 
-    Rows are pruned to their strongest postings, and the words of a phrase count alike: both raise quality, on
-    human judgements and in matching. The papers' own way is `weighting="augmented", pruning=None, unit_words=False`.
+    Rows are pruned to their strongest postings, and all words of a phrase have equal weight: both improve quality, on
+    human judgements and in matching. The papers' version is `weighting="augmented", pruning=None, unit_words=False`.
     """
 
     name = "esa"
@@ -39,13 +39,13 @@ class Esa(Measure):
         self._vectors = Vectors(space, weighting=weighting, pruning=pruning, unit_words=unit_words)
 
     def prepare(self, subscription_terms: Sequence[str], *, subscription_theme: Sequence[str] = ()) -> PreparedEsa:
-        """The subscription side, turned so that new event terms meet it cheaply."""
+        """Subscription terms as a transposed matrix, for fast products with event terms."""
         return PreparedEsa(subscription_terms, self._vectors)
 
-    def _reasons(self, mine: str, theirs: str, themes: Themes, limit: int) -> list[Shared]:
+    def _reasons(self, subscribed: str, published: str, themes: Themes, limit: int) -> list[Shared]:
         """The concepts with the largest products of both weights, each with its share of the score."""
-        rows = self._vectors.rows([mine, theirs])
-        return shared_concepts(rows, self.space, score=self._score(mine, theirs, themes), limit=limit)
+        rows = self._vectors.rows([subscribed, published])
+        return shared_concepts(rows, self.space, score=self._score(subscribed, published, themes), limit=limit)
 
     def _pair_scores(self, left: list[str], right: list[str], themes: Themes) -> Scores:
         return cosines(left, right, self._vectors.units, self._vectors.units)
@@ -70,8 +70,8 @@ class PreparedEsa:
 class EsaEuclidean(Esa):
     """1 / (1 + Euclidean distance) of tf-idf rows [000 eq 5, 6]: the non-thematic baseline of 000.
 
-    A term without a known word is 0 to all others, though its distance to short vectors is small.
-    `normalise` gives all rows length 1 first, which removes the pull of short vectors.
+    A term without a known word has relatedness 0 with all others, though its distance to short vectors is small.
+    `normalise` gives all rows length 1 first, so that short vectors have no advantage.
     """
 
     name = "esa-euclidean"
@@ -94,11 +94,11 @@ class EsaEuclidean(Esa):
         *,
         subscription_theme: Sequence[str] = (),
     ) -> PreparedEuclidean:
-        """The subscription side, turned so that new event terms meet it cheaply."""
+        """Subscription terms as a transposed matrix, for fast products with event terms."""
         return PreparedEuclidean(subscription_terms, self._vectors, normalise=self._normalise)
 
     def _pair_scores(self, left: list[str], right: list[str], themes: Themes) -> Scores:
-        # A distance needs the lengths too, so pairs are scored through matrices.
+        # A distance also needs the lengths, so pairs are scored by matrices.
         return Measure._pair_scores(self, left, right, themes)
 
 
@@ -126,7 +126,7 @@ class PreparedEuclidean(PreparedEsa):
 
 
 def relatedness(products: Matrix, left: NDArray[np.float32], right: NDArray[np.float32]) -> Matrix:
-    """1 / (1 + distance) from dot products and lengths [000 eq 5, 6]; 0 where a side has no vector.
+    """1 / (1 + distance) from dot products and lengths [000 eq 5, 6]; 0 if a side has no vector.
 
     >>> relatedness(np.array([[0.5]], np.float32), np.array([1.0]), np.array([1.0])).tolist()  # 1 / (1 + 1)
     [[0.5]]
@@ -137,7 +137,7 @@ def relatedness(products: Matrix, left: NDArray[np.float32], right: NDArray[np.f
 
 
 def shared_concepts(rows: csr_matrix[np.float32], space: Space, *, score: float, limit: int) -> list[Shared]:
-    """The concepts of two rows by the product of their weights, which are scaled to add up to the score."""
+    """The concepts of two rows with the largest products of weights, scaled to add up to the score."""
     products = csr_matrix(rows[[0]].multiply(rows[[1]]))
     total = float(products.data.sum())
     if total <= 0:

@@ -19,12 +19,11 @@ from likewise.semantics.wordnet.wordnet import WordNet
 
 
 class JiangConrath(Measure):
-    """1 / (IC(a) + IC(b) - 2 IC(lcs)), brought to [0, 1] as s / (1 + s).
+    """1 / (IC(a) + IC(b) - 2 IC(lcs)), scaled to [0, 1] as s / (1 + s).
 
-    A word stands for its most common synset, one for each part of speech, and the best pair counts
-    (`senses="all"`: the best pair of all its synsets). A phrase that WordNet lists is one term; any other
-    is the mean of its best word pairs. Themes are not used. Synsets that nothing is known to subsume
-    together, such as adjectives, are 0 unless they are equal.
+    A word has its most common synset of each part of speech (`senses="all"`: all its synsets); the best pair counts.
+    A phrase that WordNet lists is one term; for any other it is the mean of the best word pairs. Themes are not used.
+    Synsets without a common subsumer, such as adjectives, have 0 unless they are equal.
     """
 
     name = "jiang-conrath"
@@ -38,7 +37,7 @@ class JiangConrath(Measure):
         senses: Literal["first", "all"] = "first",
     ) -> None:
         self._wordnet = wordnet or WordNet.load()
-        # One unit for every synset: untagged ones, four in five, could not be compared otherwise.
+        # A count of one for every synset, since four in five are untagged and could not be compared otherwise.
         self._information = information or InformationContent.from_senses(self._wordnet, smoothing=1.0)
         self._taxonomy = SynsetTaxonomy(self._information)
         self._senses = senses
@@ -50,12 +49,12 @@ class JiangConrath(Measure):
         *,
         subscription_theme: Sequence[str] = (),
     ) -> PreparedJiangConrath:
-        """The synsets of the subscription terms and all that is above them, looked up once."""
+        """Look up the synsets of the subscription terms and all their hypernyms."""
         return PreparedJiangConrath(self, subscription_terms)
 
-    def _reasons(self, mine: str, theirs: str, themes: Themes, limit: int) -> list[Shared]:
+    def _reasons(self, subscribed: str, published: str, themes: Themes, limit: int) -> list[Shared]:
         """The most informative synsets that subsume words of both terms, each with its pair's similarity."""
-        left, right = self.side([mine]).group, self.side([theirs]).group
+        left, right = self.side([subscribed]).group, self.side([published]).group
         scores = _similarity(self._taxonomy.distances(left, right))
         best: dict[str, float] = {}
         for row, column in np.argwhere(scores > 0):
@@ -67,29 +66,29 @@ class JiangConrath(Measure):
         return [Shared(title, score) for title, score in ranked[:limit]]
 
     def similarity(self, left: int, right: int) -> float:
-        """The published value of a pair of synsets, not normalised: infinite for equal ones."""
+        """The value of a pair of synsets as published, not scaled; infinite for equal synsets."""
         distance = self._taxonomy.distances(self._taxonomy.group([left]), self._taxonomy.group([right]))[0, 0]
         return float("inf") if distance == 0 else 1 / float(distance)
 
     def side(self, terms: Sequence[str]) -> _Side:
         """Terms as units (words, or phrases that WordNet lists) and their synsets."""
-        found = [self._units(key_of(term)) for term in terms]
-        units = [unit for each in found for unit in each]
+        units_of = [self._units(key_of(term)) for term in terms]
+        units = [unit for own in units_of for unit in own]
         flat = np.array([synset for unit in units for synset in unit], np.int64)
         synsets, where = np.unique(flat, return_inverse=True)
-        return _Side(self._taxonomy.group(synsets), where, [len(u) for u in units], [len(each) for each in found])
+        return _Side(self._taxonomy.group(synsets), where, list(map(len, units)), list(map(len, units_of)))
 
     def compare(self, left: _Side, right: _Side) -> Matrix:
-        """Terms against terms: each distinct pair of synsets is looked at once."""
+        """The similarity of all pairs of terms; each distinct pair of synsets is compared once."""
         scores = _similarity(self._taxonomy.distances(left.group, right.group))
         units = best_of(scores[np.ix_(left.where, right.where)], left.synsets, right.synsets)
         return mean_of_best(units, left.units, right.units)
 
     def _find_units(self, text: str) -> tuple[tuple[int, ...], ...]:
-        whole = self._synsets(text)
-        if whole or " " not in text:
-            return (whole,) if whole else ()
-        return tuple(found for word in text.split(" ") if is_word(word) and (found := self._synsets(word)))
+        synsets = self._synsets(text)
+        if synsets or " " not in text:
+            return (synsets,) if synsets else ()
+        return tuple(own for word in text.split(" ") if is_word(word) and (own := self._synsets(word)))
 
     def _synsets(self, text: str) -> tuple[int, ...]:
         chosen: dict[int, None] = {}
@@ -102,7 +101,7 @@ class JiangConrath(Measure):
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """Distinct synsets, where each synset of each unit is among them, and the sizes of units and terms."""
+    """Distinct synsets, the place among them of each unit's synsets, and the sizes of units and terms."""
 
     group: SynsetGroup
     where: NDArray[np.int64]

@@ -1,4 +1,4 @@
-"""Thematic relatedness: the meaning of a term within a theme [after 000 sec 4.2 and 4.3], and as printed."""
+"""Thematic relatedness: the meaning of a term within a theme, improved and as printed [000 sec 4.2 and 4.3]."""
 
 from __future__ import annotations
 
@@ -17,35 +17,32 @@ from likewise.semantics.space.vectors import Row, Vectors, dense_product, norms,
 from likewise.semantics.text import TermPlaces
 from likewise.semantics.themes import worth
 
-# Emphasis: how much each concept of a space counts within a theme.
-
-
 Weights = NDArray[np.float32]
 """A weight from above 0 to 1 for every concept."""
 
 WORDS = 500
-"""Frequent words that a theme is spelt out in; a thousand of them did no better."""
+"""Frequent words that describe a theme; a thousand of them gave no better results."""
 
 TOO_COMMON = 0.25
-"""A word of more than this share of all concepts says nothing about a field."""
+"""Words in more than this share of all concepts are not used."""
 
 FLOOR = 0.02
-"""What a concept far from the theme still counts: terms that the theme does not know keep their whole meaning."""
+"""The least weight of a concept, so that terms outside the theme keep their meaning."""
 
 SHARPNESS = 2.0
-"""The power of a concept's nearness to the theme."""
+"""The exponent of a concept's nearness to the theme."""
 
 KEPT = 64
-"""Themes whose weights stay in memory, four bytes for each concept."""
+"""Themes whose weights are cached, four bytes for each concept."""
 
 
 class Emphasis:
-    """Soft bases of themes: concepts by how near they are to the theme's field [after 000 Algorithm 1].
+    """Soft bases of themes: concepts weighted by how near they are to the theme [after 000 Algorithm 1].
 
-    The paper keeps the concepts that hold any word of the tags and drops the others. On a large corpus that is half
-    of it for ten tags, mere mentions among it, while articles of the same field that happen to lack the word are
-    lost. So the theme is first spelt out in frequent words, those that stand in its concepts more often than
-    elsewhere, and then every concept counts by how much of these words it holds. No concept counts 0.
+    The paper keeps the concepts that contain any word of the tags and drops the others. On a large corpus ten tags keep
+    half of all concepts, many with only a mention, and drop articles of the same field that lack the words. So the
+    theme is first described by frequent words, those more common in its concepts than elsewhere; then every concept
+    is weighted by how much of these words it contains. No weight is 0.
     """
 
     def __init__(self, space: Space) -> None:
@@ -53,7 +50,7 @@ class Emphasis:
         self._of = lru_cache(maxsize=KEPT)(self._find)
 
     def of(self, theme: Sequence[str]) -> Weights | None:
-        """The weights within a theme; None if all concepts count alike: without tags, or with unknown ones only."""
+        """The weights within a theme; None (equal weights) without tags or with unknown tags only."""
         return self._of(tuple(sorted(set(theme))))
 
     def _find(self, theme: tuple[str, ...]) -> Weights | None:
@@ -62,17 +59,17 @@ class Emphasis:
             return None
         near = self._field(vector)
         near = near if near.any() else vector
-        found: Weights = (FLOOR + (1 - FLOOR) * (near / near.max()) ** SHARPNESS).astype(np.float32)
-        found.flags.writeable = False
-        return found
+        weights: Weights = (FLOOR + (1 - FLOOR) * (near / near.max()) ** SHARPNESS).astype(np.float32)
+        weights.flags.writeable = False
+        return weights
 
     def _field(self, vector: Weights) -> Weights:
-        """How much of the words that tell the theme's concepts apart each concept holds."""
+        """How much of the theme's characteristic words each concept contains."""
         rows = self._words
-        held = np.append(vector[rows.indices], np.float32(0))
-        shares = np.add.reduceat(held, rows.indptr[:-1]) / vector.sum() if rows.shape[0] else np.empty(0)
-        apart = np.sqrt(np.maximum(worth(shares, np.diff(rows.indptr) / self._space.concepts), 0))
-        return np.asarray(rows.T @ apart.astype(np.float32), np.float32)
+        inside = np.append(vector[rows.indices], np.float32(0))
+        shares = np.add.reduceat(inside, rows.indptr[:-1]) / vector.sum() if rows.shape[0] else np.empty(0)
+        characteristic = np.sqrt(np.maximum(worth(shares, np.diff(rows.indptr) / self._space.concepts), 0))
+        return np.asarray(rows.T @ characteristic.astype(np.float32), np.float32)
 
     @cached_property
     def _words(self) -> csr_matrix[np.float32]:
@@ -85,14 +82,14 @@ class Emphasis:
 
 
 class Thematic(Measure):
-    """Cosine of both terms, each within its own side's theme.
+    """Cosine of both terms, each within the theme of its own side.
 
     It follows 000 Algorithm 1 with three changes, each measured in docs/quality.md: concepts are weighted by how near
     they are to the theme instead of kept or dropped (`Emphasis`); a word keeps only its strongest concepts within the
-    theme; and the angle is taken, not the distance, which follows the lengths of vectors. The idf of a word
-    is counted anew within the theme, log(sum of all weights / sum of those that hold it), which for weights of 0
-    and 1 is the paper's; it says how much each word of a phrase counts. Without tags, or with unknown ones only,
-    all concepts count alike. The formula as printed is `ThematicEuclidean`.
+    theme; and the cosine replaces the distance, which depends on the lengths of vectors. The idf of a word is computed
+    within the theme, log(sum of all weights / sum of the weights of its concepts), which equals the paper's for weights
+    of 0 and 1; it is the weight of the word in a phrase. Without tags, or with unknown tags only, all concepts have
+    equal weight. The formula as printed is `ThematicEuclidean`.
     """
 
     name = "thematic"
@@ -105,32 +102,34 @@ class Thematic(Measure):
         self._emphasis = Emphasis(space)
 
     def prepare(self, subscription_terms: Sequence[str], *, subscription_theme: Sequence[str] = ()) -> PreparedThematic:
-        """The subscription side within its theme, made once; new event terms meet it cheaply."""
+        """Subscription terms projected by their theme, as a transposed matrix."""
         return PreparedThematic(self, subscription_terms, subscription_theme)
 
-    def _reasons(self, mine: str, theirs: str, themes: Themes, limit: int) -> list[Shared]:
+    def _reasons(self, subscribed: str, published: str, themes: Themes, limit: int) -> list[Shared]:
         """The concepts with the largest products of both weights, each with its share of the score."""
-        both = csr_matrix(vstack([self.project([mine], themes.subscription), self.project([theirs], themes.event)]))
-        return shared_concepts(both, self.space, score=self._score(mine, theirs, themes), limit=limit)
+        rows = vstack([self.project([subscribed], themes.subscription), self.project([published], themes.event)])
+        return shared_concepts(
+            csr_matrix(rows), self.space, score=self._score(subscribed, published, themes), limit=limit
+        )
 
     def _pair_scores(self, left: list[str], right: list[str], themes: Themes) -> Scores:
         within = [partial(self.project, theme=theme) for theme in themes]
         return cosines(left, right, *within)
 
     def project(self, terms: Sequence[str], theme: Sequence[str] = ()) -> csr_matrix[np.float32]:
-        """The rows of terms within a theme, of length 1; a term without a known word is an empty row."""
+        """The vectors of terms within a theme, of length 1; an empty row for a term without a known word."""
         emphasis = self._emphasis.of(theme)
         incidence, ids = self.space.incidence(terms)
         total = self.space.concepts if emphasis is None else float(emphasis.sum(dtype=np.float64))
-        found = [self._within(row, emphasis, total) for row in self._vectors.words(ids)]
-        lengths = np.array([length for _, length in found], np.float32)
-        words = unit(self._vectors.stack([row for row, _ in found]))
-        return unit(csr_matrix(incidence @ diags_array(lengths) @ words))
+        words = [self._within(row, emphasis, total) for row in self._vectors.words(ids)]
+        lengths = np.array([idf for _, idf in words], np.float32)
+        rows = unit(self._vectors.stack([row for row, _ in words]))
+        return unit(csr_matrix(incidence @ diags_array(lengths) @ rows))
 
     def emphasis(self, theme: Sequence[str]) -> Weights:
-        """How much each concept counts within a theme, from above 0 to 1."""
-        found = self._emphasis.of(theme)
-        return np.ones(self.space.concepts, np.float32) if found is None else found
+        """The weight of each concept within a theme, above 0 and at most 1."""
+        weights = self._emphasis.of(theme)
+        return np.ones(self.space.concepts, np.float32) if weights is None else weights
 
     def _within(self, row: Row, emphasis: Weights | None, total: float) -> tuple[Row, float]:
         """The strongest concepts of a word within a theme, and its idf there [000 Algorithm 1, lines 9 and 10]."""
@@ -139,10 +138,10 @@ class Thematic(Measure):
             return row, 0.0
         if emphasis is None:
             return strongest(row, self._pruning), log(total / len(concepts))
-        mine = emphasis[concepts]
-        idf = log(total / float(mine.sum(dtype=np.float64)))
-        # Rounding may bring the idf of a word that is everywhere below 0.
-        return strongest((concepts, weights * mine), self._pruning), max(idf, 0.0)
+        emphases = emphasis[concepts]
+        idf = log(total / float(emphases.sum(dtype=np.float64)))
+        # By rounding, the idf of a word in all concepts may be below 0.
+        return strongest((concepts, weights * emphases), self._pruning), max(idf, 0.0)
 
 
 class PreparedThematic:
@@ -162,7 +161,7 @@ class PreparedThematic:
 
 
 def strongest(row: Row, limit: int | None) -> Row:
-    """The entries of the largest weights; equal ones are cut by concept, so that they are cut alike everywhere.
+    """The entries with the largest weights; among equal weights the first concepts, so that the cut is deterministic.
 
     >>> concepts, weights = strongest((np.array([2, 5, 7]), np.array([0.5, 0.25, 0.5], np.float32)), 2)
     >>> concepts.tolist(), weights.tolist()
@@ -186,13 +185,13 @@ Basis = NDArray[np.bool_]
 
 
 class ThematicEuclidean(Measure):
-    """1 / (1 + distance) of both terms, each projected by its own side's theme [000 eq 5, 6].
+    """1 / (1 + distance) of both terms, each projected by the theme of its own side [000 eq 5, 6].
 
-    The basis of a theme is the concepts that hold any word of its tags. A word keeps its tf on the basis
-    and gets a new idf, log(|B| / |B and docs(t)|). An empty theme filters nothing. A term that has no
-    weight left after projection is 0 to all others, and so is every term under a theme of unknown words: the
-    outliers of 000 sec 5.3.2. `thematic` is the better measure; this one is here to compare with the paper.
-    `normalise` gives projected rows length 1 before the distance.
+    The basis B of a theme is the concepts that contain any word of its tags. A word keeps its tf on the basis and gets
+    a new idf, log(|B| / |B and docs(t)|). An empty theme filters nothing. A term without any weight after projection
+    has relatedness 0 with all others, and so has every term under a theme of unknown words: the outliers of
+    000 sec 5.3.2. `thematic` is the better measure; this one is for comparison with the paper. `normalise` gives
+    projected rows length 1 before the distance.
     """
 
     name = "thematic-euclidean"
@@ -212,13 +211,15 @@ class ThematicEuclidean(Measure):
         self._basis = lru_cache(maxsize=64)(self._find_basis)
 
     def prepare(self, subscription_terms: Sequence[str], *, subscription_theme: Sequence[str] = ()) -> PreparedDistance:
-        """The subscription side, projected once; new event terms meet it cheaply."""
+        """Subscription terms projected by their theme, as a transposed matrix."""
         return PreparedDistance(self, subscription_terms, subscription_theme)
 
-    def _reasons(self, mine: str, theirs: str, themes: Themes, limit: int) -> list[Shared]:
+    def _reasons(self, subscribed: str, published: str, themes: Themes, limit: int) -> list[Shared]:
         """The concepts of both themes with the largest products of both weights, each with its share of the score."""
-        both = csr_matrix(vstack([self.project([mine], themes.subscription), self.project([theirs], themes.event)]))
-        return shared_concepts(both, self.space, score=self._score(mine, theirs, themes), limit=limit)
+        rows = vstack([self.project([subscribed], themes.subscription), self.project([published], themes.event)])
+        return shared_concepts(
+            csr_matrix(rows), self.space, score=self._score(subscribed, published, themes), limit=limit
+        )
 
     def project(self, terms: Sequence[str], theme: Sequence[str]) -> csr_matrix[np.float32]:
         """The rows of terms within a theme [000 Algorithm 1]."""
@@ -230,7 +231,7 @@ class ThematicEuclidean(Measure):
         return unit(rows) if self._normalise else rows
 
     def basis(self, theme: Sequence[str]) -> Basis:
-        """The concepts where the vector of the theme is above 0; all of them for an empty theme."""
+        """The concepts where the vector of the theme is above 0; all concepts for an empty theme."""
         return self._basis(tuple(sorted(set(theme)))).copy()
 
     def _find_basis(self, theme: tuple[str, ...]) -> Basis:
@@ -262,7 +263,7 @@ class PreparedDistance:
 
 
 def _project(row: Row, basis: Basis, size: int) -> Row:
-    """One word on a basis of `size` concepts: its tf there, times its idf among them."""
+    """One word projected on a basis of `size` concepts: its tf there, times its idf among them."""
     concepts, weights = row
     inside = basis[concepts]
     kept = concepts[inside]

@@ -1,4 +1,4 @@
-"""Spaces: terms by concepts, built from a corpus, mapped from a folder."""
+"""Spaces: vectors of terms over concepts, built from a corpus and memory-mapped from a folder."""
 
 from likewise.semantics.space.assembly import (
     BuildSummary,

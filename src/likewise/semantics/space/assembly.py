@@ -1,7 +1,6 @@
-"""Puts the rows of an inverted index together into the files of a space, chunk by chunk.
+"""Writes the files of a space from the rows of an inverted index, chunk by chunk.
 
-The rows come from one process or from the workers of a Spark job: the same articles give the same bytes. Corpora that
-one core reads in a minute are built in this process.
+The rows come from this process or from the workers of a Spark job; the same articles give the same bytes.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _MOST_REJECTED = 10_000
 
 @dataclass(frozen=True, slots=True)
 class SpaceOptions:
-    """How a space is built; all of it stands in the manifest."""
+    """How a space is built; the manifest records all of it."""
 
     weighting: Weighting = DEFAULT_WEIGHTING
     min_df: int = 1
@@ -42,13 +41,13 @@ class SpaceOptions:
 
     def __post_init__(self) -> None:
         if self.weighting not in WEIGHTINGS:
-            raise BuildError(f"no weighting {self.weighting!r}", hint=f"one of: {', '.join(WEIGHTINGS)}")
+            raise BuildError(f"unknown weighting {self.weighting!r}", hint=f"choose {' or '.join(WEIGHTINGS)}")
         if not 0 < self.sample <= 1:
-            raise BuildError(f"a sample is a part of 1, not {self.sample}", hint="e.g. --sample 0.1")
+            raise BuildError(f"sample {self.sample} is not a share of the corpus", hint="e.g. --sample 0.1")
         for name, least in (("min_df", 1), ("prune", 1), ("min_words", 1)):
             value = getattr(self, name)
             if value is not None and value < least:
-                raise BuildError(f"--{name.replace('_', '-')} is at least {least}, not {value}")
+                raise BuildError(f"--{name.replace('_', '-')} {value} is below {least}", hint=f"give at least {least}")
 
     def parameters(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
@@ -56,7 +55,7 @@ class SpaceOptions:
 
 @dataclass(frozen=True, slots=True)
 class BuildSummary:
-    """What a build did."""
+    """The result of a build."""
 
     path: Path
     manifest: Manifest
@@ -76,10 +75,10 @@ Progress = Callable[[str], None]
 
 
 class IndexRows(Protocol):
-    """The rows of an inverted index, wherever they were made."""
+    """The rows of an inverted index, from this process or from Spark."""
 
     def facts(self) -> Mapping[int, list[pa.Table]]:
-        """All rows but the postings, by kind."""
+        """All rows except the postings, by kind."""
         ...
 
     def postings(self, chunks: int) -> Iterator[pa.Table]:
@@ -130,11 +129,11 @@ def assemble(
 
 
 def by_kind(tables: Iterable[pa.Table]) -> dict[int, list[pa.Table]]:
-    """Rows of an index by what they say, postings left out."""
+    """Rows of an index by kind, without postings."""
     facts: dict[int, list[pa.Table]] = {CONCEPT: [], WORD: [], REJECTED: [], TALLY: []}
     for table in tables:
-        for kind, found in facts.items():
-            found.append(table.filter(pc.field("kind") == kind))
+        for kind, rows in facts.items():
+            rows.append(table.filter(pc.field("kind") == kind))
     return facts
 
 
@@ -156,7 +155,7 @@ class Concepts:
 
     @classmethod
     def gather(cls, tables: Iterable[pa.Table]) -> Concepts:
-        """Number the concepts; an article that came twice, title and text alike, counts once."""
+        """Number the concepts; articles with equal title and text count once."""
         table = _concat(tables)
         keys = _numbers(table.column("keys"), np.int64)
         facts = _numbers(table.column("values"), np.int64).reshape(-1, 3)
@@ -181,15 +180,15 @@ class Concepts:
         places = np.minimum(np.searchsorted(self.keys, keys), max(len(self.keys) - 1, 0))
         if len(keys) and not np.array_equal(self.keys[places], keys):
             raise SpaceError(
-                "postings without their concept: a worker read the corpus differently the second time",
-                hint="was the corpus changed during the build? start it again",
+                "some postings have no concept: the corpus changed during the build",
+                hint="start the build again",
             )
         return self.ids[places]
 
 
 @dataclass(slots=True)
 class _Run:
-    """Postings of terms that stand one after another; the last term may go on in the next chunk."""
+    """Postings of consecutive terms; the last term may continue in the next chunk."""
 
     names: list[bytes] = field(default_factory=list)
     sizes: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -215,7 +214,7 @@ class _Run:
         )
 
     def split(self) -> tuple[_Run, _Run]:
-        """All terms but the last, and the last."""
+        """All terms except the last, and the last."""
         rows = len(self.names)
         while rows and self.names[rows - 1] == self.names[-1]:
             rows -= 1
@@ -228,7 +227,7 @@ class _Run:
 
 @dataclass(frozen=True, slots=True)
 class PostingWriter:
-    """Writes the terms that come in sorted chunks."""
+    """Writes terms that come in sorted chunks."""
 
     writer: SpaceWriter
     concepts: Concepts
@@ -237,14 +236,16 @@ class PostingWriter:
     prune: int | None = None
 
     def write(self, tables: Iterable[pa.Table]) -> None:
-        """All chunks; refuses to go on if a posting was lost or doubled on the way."""
+        """Write all chunks; raises an error if a posting was lost or duplicated."""
         rest, seen = _Run(), 0
         for table in tables:
-            whole, rest = rest.joined(_Run.read(table)).split()
-            seen += self._write(whole)
+            complete, rest = rest.joined(_Run.read(table)).split()
+            seen += self._write(complete)
         seen += self._write(rest)
         if seen != self.concepts.postings:
-            raise SpaceError(f"{seen} postings came back, {self.concepts.postings} were counted", hint="build it again")
+            raise SpaceError(
+                f"the index has {seen} postings, but {self.concepts.postings} were counted", hint="build it again"
+            )
 
     def _write(self, run: _Run) -> int:
         if not run.names:
@@ -253,7 +254,7 @@ class PostingWriter:
         term_of_row = np.cumsum(first) - 1
         terms = [name for name, new in zip(run.names, first, strict=True) if new]
         pairs = np.repeat(term_of_row, run.sizes) << 32 | self.concepts.find(run.keys)
-        # An article that came twice gives the same pair twice, with the same frequency.
+        # A duplicate article gives the same pair twice, with the same frequency.
         pairs, places = np.unique(pairs, return_index=True)
         self._write_terms(terms, term=pairs >> 32, concepts=pairs & 0xFFFFFFFF, freq=run.freq[places])
         return len(pairs)
@@ -288,7 +289,7 @@ class PostingWriter:
 
 
 def sum_by_name(tables: Iterable[pa.Table]) -> tuple[list[bytes], NDArray[np.int64]]:
-    """Names and the sums of their int64 values, from rows in any order."""
+    """Distinct names and the sums of their int64 values."""
     table = _concat(tables)
     counted = pa.table({"name": table.column("name"), "count": _numbers(table.column("values"), np.int64)})
     totals = counted.group_by("name").aggregate([("count", "sum")]).sort_by("name")
@@ -300,7 +301,7 @@ def _concat(tables: Iterable[pa.Table]) -> pa.Table:
 
 
 def _numbers(column: pa.ChunkedArray, dtype: type[Number]) -> NDArray[Number]:
-    """Byte strings of one column read through as one array of numbers."""
+    """All byte strings of a column as one array of numbers."""
     parts = []
     for chunk in column.chunks:
         bounds = _offsets(chunk)
@@ -329,19 +330,19 @@ def _check_corpus(corpus: str, concepts: Concepts, *, dropped: dict[str, int], r
     left_out = ", ".join(f"{count} {why}" for why, count in {**dropped, "broken": rejected}.items() if count)
     if not concepts.titles:
         raise InputError(
-            f"no article with English words was found ({left_out or 'the corpus is empty'})",
+            f"no article with English words found ({left_out or 'the corpus is empty'})",
             source=corpus,
             hint="check --format, --title-field, --text-field and --min-words",
         )
     if rejected > len(concepts.titles):
         raise InputError(
-            f"{rejected} records are broken and only {len(concepts.titles)} are good: this would be a wrong space",
+            f"{rejected} records are broken and only {len(concepts.titles)} are good",
             source=corpus,
             hint="check --format, --title-field and --text-field",
         )
 
 
-# In this process.
+# Building in this process.
 
 
 _BATCH = 2_000
@@ -358,7 +359,7 @@ def build_local(
     report: Progress = lambda _: None,
     allow_empty: bool = False,
 ) -> BuildSummary:
-    """Build the space of (title, text) pairs, whole or not at all, with the bytes that Spark would give."""
+    """Build a space from (title, text) pairs in this process, atomically, with the same bytes as on Spark."""
     options = options or SpaceOptions()
     options = replace(options, min_words=options.min_words or 1)
     started = time.monotonic()
@@ -381,10 +382,10 @@ def write_space(
 ) -> Manifest:
     """Build a space from (title, text) pairs; for tests and small vocabularies.
 
-    Large corpora go through `likewise space build`, which gives the same space on Spark.
+    For large corpora use `likewise space build`, which builds the same space on Spark.
     """
     options = SpaceOptions(weighting=weighting)
-    made = build_local(
+    summary = build_local(
         documents,
         path,
         corpus="documents",
@@ -393,7 +394,7 @@ def write_space(
         overwrite=overwrite,
         allow_empty=True,
     )
-    return made.manifest
+    return summary.manifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -413,7 +414,7 @@ class _LocalRows:
 
 def _batches(documents: Iterable[tuple[str, str]]) -> Iterator[pa.RecordBatch]:
     rest = iter(documents)
-    while some := list(islice(rest, _BATCH)):
-        titles, texts = zip(*some, strict=True)
-        nothing = pa.nulls(len(some), pa.string())
-        yield pa.record_batch([pa.array(titles), pa.array(texts), nothing, nothing], schema=ARTICLES)
+    while batch := list(islice(rest, _BATCH)):
+        titles, texts = zip(*batch, strict=True)
+        empty = pa.nulls(len(batch), pa.string())
+        yield pa.record_batch([pa.array(titles), pa.array(texts), empty, empty], schema=ARTICLES)

@@ -1,9 +1,9 @@
 """The files of a space folder: their names, types, manifest and checks.
 
-Postings stand once, in rows by term: `indptr[t]:indptr[t+1]` is the slice of term t in `concepts` (ascending ids)
-and `freq`. Terms, which are searched for, stand one after another in `terms.bin`, cut by an offsets array; titles and
-word counts, which are read seldom, stand in Parquet tables. The manifest is written last and names every other file
-with its size and SHA-256; its `id` covers all content, so equal ids mean equal spaces.
+Postings are stored by term: `indptr[t]:indptr[t+1]` is the slice of term t in `concepts` (ascending ids) and `freq`.
+Terms are concatenated in `terms.bin`, with an array of offsets; titles and word counts, which are rarely read, are
+Parquet tables. The manifest is written last and lists every other file with its size and SHA-256; its `id` covers all
+content, so spaces with equal ids are equal.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from likewise.errors import SpaceError
 
 FORMAT = "likewise-space"
 VERSION = 1
-"""Covers the layout of the files and the cut of text into stems: another cut would not find the words of a space."""
+"""The version of the file layout and of the splitting of text into stems, on which look-ups depend."""
 MANIFEST = "manifest.json"
 REJECTED = "rejected.parquet"
 
@@ -33,14 +33,14 @@ ARRAYS: Mapping[str, str] = {
     "max_freq": "<u2",
 }
 FILES = (*(f"{name}.npy" for name in ARRAYS), "terms.bin", "titles.parquet", "words.parquet")
-"""What every space has; a build may add the table of rejected records."""
+"""The files of every space; a build may add the table of rejected records."""
 
 HINT_REBUILD = "build it again with `likewise space build`"
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a space holds and how it was made; nothing in it depends on the time or the machine."""
+    """The contents and parameters of a space; nothing in it depends on the time or the machine."""
 
     name: str
     id: str
@@ -58,30 +58,30 @@ class Manifest:
 
     @property
     def size(self) -> int:
-        """Bytes of all files but the manifest."""
+        """The bytes of all files except the manifest."""
         return sum(int(entry["bytes"]) for entry in self.files.values())
 
 
 def content_id(
     files: Mapping[str, Mapping[str, Any]], *, counts: Mapping[str, int], parameters: Mapping[str, Any]
 ) -> str:
-    """One hash over everything that makes two spaces differ; the name does not."""
+    """A hash of everything in which two spaces can differ, except their names."""
     text = json.dumps([VERSION, files, counts, parameters], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def describe_file(path: Path) -> dict[str, Any]:
-    """Size and checksum of one file, as the manifest holds them."""
+    """Size and checksum of one file, for the manifest."""
     with path.open("rb") as stream:
         digest = hashlib.file_digest(stream, "sha256").hexdigest()
     return {"bytes": path.stat().st_size, "sha256": digest}
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a space folder; a `SpaceError` where there is none, or one that this version cannot read."""
+    """The manifest of a space folder; raises `SpaceError` if it is missing or not readable by this version."""
     path = folder / MANIFEST
     if not folder.is_dir():
-        raise SpaceError(f"no space at {folder}", hint="`likewise space list` shows what there is")
+        raise SpaceError(f"no space at {folder}", hint="`likewise space list` lists the spaces")
     try:
         body = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -103,14 +103,14 @@ def _manifest(body: Any, folder: Path) -> Manifest:
         manifest = Manifest(**body)
         expected = content_id(manifest.files, counts=manifest.counts, parameters=manifest.parameters)
     except (TypeError, KeyError) as error:
-        raise SpaceError(f"the manifest of {folder} lacks parts: {error}", hint=HINT_REBUILD) from error
+        raise SpaceError(f"the manifest of {folder} is incomplete: {error}", hint=HINT_REBUILD) from error
     if manifest.id != expected:
         raise SpaceError(f"the manifest of {folder} was changed after it was written", hint=HINT_REBUILD)
     return manifest
 
 
 def check_files(folder: Path, manifest: Manifest, *, verify: bool) -> None:
-    """Every named file is there in its full length and, with `verify`, byte for byte as written."""
+    """Check that all files exist with their full size and, with `verify`, the right checksum."""
     for name in sorted({*FILES, *manifest.files}):
         entry = manifest.files.get(name)
         path = folder / name
@@ -120,4 +120,4 @@ def check_files(folder: Path, manifest: Manifest, *, verify: bool) -> None:
         if size != entry["bytes"]:
             raise SpaceError(f"{path} has {size} bytes, expected {entry['bytes']}", hint=HINT_REBUILD)
         if verify and describe_file(path)["sha256"] != entry["sha256"]:
-            raise SpaceError(f"{path} is not as it was written: checksum differs", hint=HINT_REBUILD)
+            raise SpaceError(f"{path} was changed after it was written: the checksum differs", hint=HINT_REBUILD)

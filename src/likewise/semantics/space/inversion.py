@@ -1,7 +1,7 @@
-"""Turns articles into an inverted index, batch by batch, in this process or inside a Spark worker.
+"""Builds an inverted index of articles, batch by batch, in this process or in a Spark worker.
 
-A whole article stands in one row, so its words are counted where it is read and nothing as small as a single
-occurrence is ever shuffled: only runs of postings per term leave the worker. Every distinct word is stemmed once.
+An article is one row, so its words are counted where it is read. Only runs of postings of a term are shuffled, never
+single occurrences. Every distinct word is stemmed once.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 POSTINGS, CONCEPT, WORD, REJECTED, TALLY = range(5)
-"""Kinds of rows in the one table that a worker gives; see `SCHEMA`."""
+"""Kinds of rows in the table that a worker returns; see `SCHEMA`."""
 
 SCHEMA = pa.schema([("kind", pa.int8()), ("name", pa.binary()), ("keys", pa.binary()), ("values", pa.binary())])
 """POSTINGS: stem, concept keys (int64), frequencies (uint16). CONCEPT: title, key, (words, most, distinct) as int64.
-WORD: word, nothing, count (int64). REJECTED: title, reason, nothing. TALLY: what, nothing, count (int64)."""
+WORD: word, empty, count (int64). REJECTED: title, reason, empty. TALLY: name, empty, count (int64)."""
 
 ARTICLES = pa.schema([(name, pa.string()) for name in ("title", "text", "skip", "flaw")])
-"""What goes in: `skip` says why a record is rightly left out, `flaw` that it is damaged."""
+"""The input: `skip` is why a record is left out on purpose, `flaw` how it is damaged."""
 
 SPARK_SCHEMA = "kind tinyint, name binary, keys binary, values binary"
 
@@ -43,7 +43,7 @@ SHOWN = 200
 
 @dataclass(frozen=True, slots=True)
 class Inversion:
-    """What a worker needs to know."""
+    """The work of one worker, with its options."""
 
     min_words: int = 1
 
@@ -61,7 +61,7 @@ class Inversion:
 
 
 class Lexicon(dict[str, int]):
-    """Raw words numbered as they come, each with the number of its stem, or -1 if it does not count."""
+    """Numbers of raw words, in order of appearance, each with the number of its stem, or -1 for words left out."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -78,7 +78,7 @@ class Lexicon(dict[str, int]):
 
 
 class ArticleIndex:
-    """Postings of the articles since the last flush, and tallies of all."""
+    """Postings of the articles since the last flush, and counts over all articles."""
 
     def __init__(self, min_words: int) -> None:
         self._min_words = min_words
@@ -100,7 +100,7 @@ class ArticleIndex:
         return self._pending >= FLUSH_WORDS
 
     def add(self, title: str | None, text: str | None, *, skip: str | None = None, flaw: str | None = None) -> None:
-        """Count one article, or note why it does not count."""
+        """Add one article, or record why it is left out."""
         if skip is not None:
             self._tallies[f"dropped: {skip}"] += 1
             return
@@ -133,7 +133,7 @@ class ArticleIndex:
             yield from self._invert()
         self._clear()
         if len(self._lexicon) > LEXICON_WORDS:
-            # A worker may live for a whole dump: what it remembers must not grow with it.
+            # A worker may read a whole dump, so its memory must stay bounded.
             yield from self._close_words()
 
     def _invert(self) -> Iterator[pa.RecordBatch]:
@@ -163,7 +163,7 @@ class ArticleIndex:
         self._words = list(compress(self._words, kept))
 
     def _terms(self, words: NDArray[np.int32]) -> NDArray[np.int64]:
-        """The numbers of the words' stems, -1 for words that do not count."""
+        """The numbers of the words' stems, -1 for words left out."""
         if len(self._term_of) < len(self._lexicon):
             self._term_of = np.array(self._lexicon.term_of, np.int64)
         return self._term_of[words]
@@ -191,7 +191,7 @@ class ArticleIndex:
         self._word_totals = counts
 
     def close(self) -> Iterator[pa.RecordBatch]:
-        """Word counts and tallies of everything since the beginning."""
+        """Word counts and tallies of all articles."""
         yield from self._close_words()
         tallies = sorted((name, count) for name, count in self._tallies.items() if count)
         if tallies:
@@ -218,7 +218,7 @@ class ArticleIndex:
 
 
 def pieces(text: str) -> Iterator[str]:
-    """A long text in pieces of about a megabyte, cut between words, so that one article cannot fill the memory."""
+    """A long text in pieces of about a megabyte, split between words, so that memory stays bounded."""
     start = 0
     while len(text) - start > PIECE:
         end = text.find(" ", start + PIECE)
@@ -236,7 +236,7 @@ def _count_sorted(values: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray
 
 
 def _cut(values: NDArray[np.generic], bounds: NDArray[np.integer]) -> pa.Array:
-    """Byte strings that are slices of one array, without a copy per slice."""
+    """Slices of one array as byte strings, without copying each slice."""
     offsets = (bounds * values.itemsize).astype(np.int32)
     buffers = [None, pa.py_buffer(offsets.tobytes()), pa.py_buffer(values.tobytes())]
     return pa.Array.from_buffers(pa.binary(), len(bounds) - 1, buffers)

@@ -1,4 +1,4 @@
-"""Space: the terms x concepts vector space of one corpus, mapped from its folder and read row by row."""
+"""Space: the terms x concepts vector space of one corpus, memory-mapped from its folder."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from likewise.errors import BuildError, LikewiseError, SpaceError
 from likewise.semantics.space.format import ARRAYS, HINT_REBUILD, MANIFEST, Manifest, check_files, read_manifest
 from likewise.semantics.text import tokens
 
-# How raw frequencies become weights; chosen when rows are read, so one space serves all weightings.
+# Weights from raw frequencies, chosen when rows are read, so that one space serves all weightings.
 
 
 Weighting: TypeAlias = Literal["augmented", "log"]
@@ -29,7 +29,7 @@ WEIGHTINGS: tuple[Weighting, ...] = get_args(Weighting)
 DEFAULT_WEIGHTING: Weighting = "log"
 
 LENGTH_POWER = 0.25
-"""How strongly long concepts are damped: chosen on the human judgements of docs/spaces.md."""
+"""The exponent that damps long concepts, chosen on the human judgements of docs/spaces.md."""
 
 
 def term_frequency(
@@ -54,11 +54,11 @@ def term_frequency(
     if weighting == "log":
         damped = np.power(length, -LENGTH_POWER, dtype=np.float32)
         return ((1 + np.log(f)) * damped).astype(np.float32)
-    raise BuildError(f"no weighting {weighting!r}", hint=f"one of: {', '.join(WEIGHTINGS)}")
+    raise BuildError(f"unknown weighting {weighting!r}", hint=f"choose {' or '.join(WEIGHTINGS)}")
 
 
 def inverse_document_frequency(df: NDArray[np.integer], concepts: int) -> NDArray[np.float32]:
-    """log(N / df) [000 eq 3]; 0 for a term of no concept.
+    """log(N / df) [000 eq 3]; 0 for a term in no concept.
 
     >>> inverse_document_frequency(np.array([1, 4, 0]), 4)
     array([1.3862944, 0.       , 0.       ], dtype=float32)
@@ -66,11 +66,8 @@ def inverse_document_frequency(df: NDArray[np.integer], concepts: int) -> NDArra
     return np.where(df > 0, np.log(concepts / np.maximum(df, 1)), 0).astype(np.float32)
 
 
-# Strings: many sorted strings in one mapped file, cut by offsets.
-
-
 class Strings:
-    """Read-only strings, sorted by their UTF-8 bytes."""
+    """Read-only strings in one mapped file, sorted by their UTF-8 bytes and split by offsets."""
 
     def __init__(self, offsets: NDArray[np.int64], path: Path) -> None:
         size = path.stat().st_size
@@ -90,7 +87,7 @@ class Strings:
         return self._at(index).decode()
 
     def find(self, text: str) -> int:
-        """The place of a string by binary search; -1 where it is not."""
+        """The place of a string, by binary search; -1 if it is not found."""
         wanted = text.encode()
         low, high = 0, len(self)
         while low < high:
@@ -118,15 +115,15 @@ def join_strings(items: Iterable[bytes]) -> tuple[NDArray[np.int64], bytes]:
     return offsets, b"".join(parts)
 
 
-# The tables of a space that are read seldom: titles of concepts, counts of words. Parquet, packed small.
+# Tables that are rarely read, as compressed Parquet: titles of concepts, counts of words.
 
 
 GROUP = 8192
-"""Titles that are unpacked together when one of them is asked for."""
+"""Titles that are decompressed together."""
 
 
 class Titles:
-    """Titles by concept id, unpacked a group at a time."""
+    """Titles by concept id, decompressed a group at a time."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -149,18 +146,18 @@ class Titles:
 
 
 def read_counts(path: Path) -> dict[str, int]:
-    """Words and how often each stands in the corpus."""
+    """Words and how often each occurs in the corpus."""
     table = _open(path).read()
     return dict(zip(table.column("word").to_pylist(), table.column("count").to_pylist(), strict=True))
 
 
 def write_titles(path: Path, titles: Sequence[bytes]) -> None:
-    """Titles in the order of concept ids."""
+    """Write titles in the order of concept ids."""
     _write(path, {"title": _strings(titles)})
 
 
 def write_counts(path: Path, words: Sequence[bytes], counts: NDArray[np.integer]) -> None:
-    """Words, sorted, and their counts."""
+    """Write sorted words and their counts."""
     _write(path, {"word": _strings(words), "count": pa.array(counts, pa.int64())})
 
 
@@ -169,7 +166,7 @@ def _strings(items: Sequence[bytes]) -> pa.Array:
 
 
 def _write(path: Path, columns: dict[str, pa.Array]) -> None:
-    # Neighbours in sorted order share their beginnings, which this encoding stores once.
+    # Sorted strings share prefixes, which this encoding stores once.
     first = next(iter(columns))
     pq.write_table(
         pa.table(columns),
@@ -194,7 +191,7 @@ SpaceRows: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.ui
 
 
 class Space:
-    """A read-only distributional space [000 sec 4.2]; cheap to open, its pages are loaded as they are touched."""
+    """A read-only distributional space [000 sec 4.2]; opening is fast, pages are loaded when needed."""
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self._folder = folder
@@ -202,9 +199,9 @@ class Space:
         arrays = {name: _map(folder / f"{name}.npy", dtype) for name, dtype in ARRAYS.items()}
         self.indptr: NDArray[np.int64] = arrays["indptr"]
         self.df: NDArray[np.int32] = arrays["df"]
-        """Concepts that hold each term, counted before any pruning."""
+        """The number of concepts that contain each term, before any pruning."""
         self.length: NDArray[np.uint32] = arrays["length"]
-        """Words of each concept."""
+        """The number of words of each concept."""
         self.max_freq: NDArray[np.uint16] = arrays["max_freq"]
         self._concepts: NDArray[np.int32] = arrays["concepts"]
         self._freq: NDArray[np.uint16] = arrays["freq"]
@@ -214,9 +211,9 @@ class Space:
 
     @classmethod
     def open(cls, path: str | Path, *, verify: bool = False) -> Space:
-        """Map the space of a folder; `verify` also compares every checksum.
+        """Map the space of a folder; `verify` also compares all checksums.
 
-        Raises `SpaceError` for a folder that is missing, corrupt, half written or of another version.
+        Raises `SpaceError` for a folder that is missing, corrupt, incomplete or of another version.
         """
         folder = Path(path)
         manifest = read_manifest(folder)
@@ -239,7 +236,7 @@ class Space:
 
     @property
     def id(self) -> str:
-        """The content's version: equal ids mean equal spaces."""
+        """The version of the content: spaces with equal ids are equal."""
         return self.manifest.id
 
     @property
@@ -267,11 +264,11 @@ class Space:
 
     @cached_property
     def word_counts(self) -> Mapping[str, int]:
-        """How often each unstemmed word stands in the corpus, for information content [002]."""
+        """How often each unstemmed word occurs in the corpus, for information content [002]."""
         return MappingProxyType(read_counts(self._folder / "words.parquet"))
 
     def title(self, concept: int) -> str:
-        """What a concept is called: the title of its article, or the lemmas of its synset."""
+        """The title of a concept's article, or the lemmas of its synset."""
         return self._titles[concept]
 
     def term(self, term_id: int) -> str:
@@ -279,11 +276,11 @@ class Space:
         return self._terms[term_id]
 
     def index(self, words: Sequence[str]) -> NDArray[np.int64]:
-        """Term ids of stemmed words; -1 where the space does not know one."""
+        """Term ids of stemmed words; -1 for unknown words."""
         return np.fromiter((self._terms.find(word) for word in words), np.int64, len(words))
 
     def rows(self, term_ids: Sequence[int] | NDArray[np.integer]) -> SpaceRows:
-        """Raw postings of these terms, in this order; an id of -1 is an empty row."""
+        """Raw postings of these terms, in this order; an empty row for an id of -1."""
         spans = [(int(self.indptr[t]), int(self.indptr[t + 1])) if t >= 0 else (0, 0) for t in term_ids]
         indptr = np.zeros(len(spans) + 1, np.int64)
         np.cumsum([end - start for start, end in spans], out=indptr[1:])
@@ -295,7 +292,7 @@ class Space:
         return indptr, concepts, freq
 
     def span(self, first: int, last: int) -> SpaceRows:
-        """Raw postings of the terms from `first` to before `last`, as they lie: nothing is copied."""
+        """Raw postings of the terms from `first` to before `last`, without copying."""
         start, end = self.indptr[first], self.indptr[last]
         return self.indptr[first : last + 1] - start, self._concepts[start:end], self._freq[start:end]
 
@@ -346,16 +343,16 @@ class Space:
         return self.matrix(phrases, weighting=weighting, pruning=pruning, idf=False)
 
     def incidence(self, phrases: Sequence[str]) -> tuple[csr_matrix[np.float32], NDArray[np.int64]]:
-        """Which known terms stand how often in which phrase: a matrix phrases x terms, and those terms' ids."""
-        cut = [tokens(phrase) for phrase in phrases]
-        vocabulary = sorted({token for row in cut for token in row})
+        """How often each known term occurs in each phrase: a matrix phrases x terms, and the ids of the terms."""
+        stems_of = [tokens(phrase) for phrase in phrases]
+        vocabulary = sorted({token for stems in stems_of for token in stems})
         ids = self.index(vocabulary)
         known = [token for token, term_id in zip(vocabulary, ids, strict=True) if term_id >= 0]
         column = {token: number for number, token in enumerate(known)}
-        cells = [(row, column[t]) for row, stems in enumerate(cut) for t in stems if t in column]
+        cells = [(row, column[token]) for row, stems in enumerate(stems_of) for token in stems if token in column]
         at = np.array(cells, np.int64).reshape(-1, 2)
         ones = np.ones(len(cells), np.float32)
-        return csr_matrix((ones, (at[:, 0], at[:, 1])), shape=(len(cut), len(known))), ids[ids >= 0]
+        return csr_matrix((ones, (at[:, 0], at[:, 1])), shape=(len(phrases), len(known))), ids[ids >= 0]
 
     def _check(self) -> None:
         lengths = {
@@ -363,9 +360,9 @@ class Space:
             "terms": {len(self.df), len(self.indptr) - 1, len(self._terms)},
             "postings": {len(self._concepts), len(self._freq), int(self.indptr[-1]) if len(self.indptr) else -1},
         }
-        for what, found in lengths.items():
-            if found != {self.manifest.counts.get(what)}:
-                raise SpaceError(f"{self._folder}: the number of {what} differs between files", hint=HINT_REBUILD)
+        for name, counts in lengths.items():
+            if counts != {self.manifest.counts.get(name)}:
+                raise SpaceError(f"{self._folder}: the number of {name} differs between files", hint=HINT_REBUILD)
 
 
 def strongest(weights: NDArray[np.float32], indptr: NDArray[np.int64], *, limit: int) -> NDArray[np.bool_]:
@@ -388,16 +385,16 @@ def _map(path: Path, dtype: str) -> NDArray[Any]:
     except (OSError, ValueError, EOFError) as error:
         raise SpaceError(f"{path} cannot be mapped: {error}", hint=HINT_REBUILD) from error
     if array.ndim != 1 or array.dtype != np.dtype(dtype):
-        raise SpaceError(f"{path} holds {array.dtype}{array.shape}, expected {dtype} in a row", hint=HINT_REBUILD)
-    # A plain view: np.memmap itself is slow to slice.
+        raise SpaceError(f"{path} has {array.dtype}{array.shape}, expected one dimension of {dtype}", hint=HINT_REBUILD)
+    # A plain view, since slicing np.memmap is slow.
     return array.view(np.ndarray)
 
 
-# The shelf: the folder where spaces stand under their names.
+# The folder of spaces.
 
 
 def spaces_folder(environment: Mapping[str, str] = os.environ) -> Path:
-    """`LIKEWISE_SPACES`, or `likewise/spaces` in the user's cache folder."""
+    """The folder of spaces: `LIKEWISE_SPACES`, or `likewise/spaces` in the user's cache folder."""
     if chosen := environment.get("LIKEWISE_SPACES"):
         return Path(chosen)
     cache = environment.get("XDG_CACHE_HOME")
@@ -405,14 +402,14 @@ def spaces_folder(environment: Mapping[str, str] = os.environ) -> Path:
 
 
 def space_path(name_or_path: str | Path) -> Path:
-    """The folder of a space: a bare word is a name on the shelf, anything with a separator or a dot is a path."""
+    """The path of a space: a plain name is in the folder of spaces, anything with a separator is a path."""
     text = os.fspath(name_or_path)
     bare = isinstance(name_or_path, str) and Path(text).name == text and text not in {".", ".."}
     return spaces_folder() / text if bare else Path(text)
 
 
 def find_space(name_or_path: str | Path, *, verify: bool = False) -> Space:
-    """Open a space by its name on the shelf or by its path; a folder of that name here also counts."""
+    """Open a space by its name in the folder of spaces, by its path, or by a folder of that name here."""
     path = space_path(name_or_path)
     here = Path(name_or_path)
     if not path.is_dir() and (here / MANIFEST).is_file():
@@ -423,20 +420,20 @@ def find_space(name_or_path: str | Path, *, verify: bool = False) -> Space:
 
 
 def list_spaces(folder: Path | None = None) -> list[tuple[Path, Manifest | LikewiseError]]:
-    """Every space of a folder (the shelf by default) with its manifest, or with what is wrong with it."""
+    """All spaces in a folder (by default the folder of spaces), each with its manifest or its error."""
     root = folder or spaces_folder()
-    found: list[tuple[Path, Manifest | LikewiseError]] = []
+    spaces: list[tuple[Path, Manifest | LikewiseError]] = []
     for path in sorted(root.iterdir()) if root.is_dir() else []:
         if path.is_dir() and not path.name.startswith("."):
             try:
-                found.append((path, read_manifest(path)))
+                spaces.append((path, read_manifest(path)))
             except SpaceError as error:
-                found.append((path, error))
-    return found
+                spaces.append((path, error))
+    return spaces
 
 
 def _suggest(path: Path) -> str:
-    names = [found.name for found, manifest in list_spaces(path.parent) if isinstance(manifest, Manifest)]
+    names = [folder.name for folder, manifest in list_spaces(path.parent) if isinstance(manifest, Manifest)]
     if names:
         return f"there are: {', '.join(names)}"
     return f"build one: `likewise space build --corpus wordnet --out {path.name}`"

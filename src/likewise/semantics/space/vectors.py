@@ -1,4 +1,4 @@
-"""Vectors: rows of terms in a space, weighted, pruned and kept for the next time."""
+"""Vectors: rows of terms in a space, weighted, pruned and cached."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ Row = tuple[NDArray[np.int32], NDArray[np.float32]]
 """Concepts and weights of one word."""
 
 KEPT_POSTINGS = 12_000_000
-"""How many postings of words stay in memory (8 bytes each) before the least recently used go."""
+"""Cached postings of words (8 bytes each); beyond that the least recently used words are dropped."""
 
 KEPT_UNITS, KEPT_LONGEST = 16, 64
-"""How many sets of terms stay ready as rows of length 1, and the most terms of such a set."""
+"""The number of sets of terms whose unit rows are cached, and the largest set that is."""
 
 
 class Vectors:
-    """Reads terms as rows of a space; a phrase is the sum of its words [000 sec 4.1].
+    """Terms as rows of a space; a phrase is the sum of its words [000 sec 4.1].
 
-    `pruning` keeps the strongest postings of each word; `unit_words` gives every word of a phrase the
-    same length, so that a common word counts as much as a rare one.
+    `pruning` keeps the strongest postings of each word; `unit_words` gives all words of a phrase equal length, so that
+    a common word counts as much as a rare one.
     """
 
     def __init__(
@@ -52,21 +52,21 @@ class Vectors:
         self._lock = Lock()
 
     def rows(self, terms: Sequence[str]) -> csr_matrix[np.float32]:
-        """One row per term, all concepts as columns; a term without a known word is an empty row."""
+        """One row per term, all concepts as columns; an empty row for a term without a known word."""
         incidence, ids = self.space.incidence(terms)
         return csr_matrix(incidence @ self.stack(self.words(ids)))
 
     def units(self, terms: Sequence[str]) -> csr_matrix[np.float32]:
-        """The same rows at length 1; a few are kept, since several slices ask for one event's terms at once."""
+        """Rows of length 1; a few sets are cached, since several slices need the same event's terms."""
         key = tuple(terms)
-        found = self._units.get(key)
-        if found is None:
-            found = unit(self.rows(terms))
+        rows = self._units.get(key)
+        if rows is None:
+            rows = unit(self.rows(terms))
             if len(key) <= KEPT_LONGEST:
                 if len(self._units) >= KEPT_UNITS:
                     self._units.clear()
-                self._units[key] = found
-        return found
+                self._units[key] = rows
+        return rows
 
     def words(self, ids: NDArray[np.int64]) -> list[Row]:
         """The rows of single words, by their ids in the space."""
@@ -74,14 +74,14 @@ class Vectors:
         with self._lock:
             if missing := [word for word in wanted if word not in self._kept]:
                 self._read(missing)
-            found = [self._kept[word] for word in wanted]
+            rows = [self._kept[word] for word in wanted]
             for word in wanted:
                 self._kept.move_to_end(word)
             self._forget(len(ids))
-        return found
+        return rows
 
     def stack(self, rows: Sequence[Row]) -> csr_matrix[np.float32]:
-        """Rows laid one under the other into a sparse matrix."""
+        """A sparse matrix of these rows."""
         indptr = np.zeros(len(rows) + 1, np.int64)
         np.cumsum([len(concepts) for concepts, _ in rows], out=indptr[1:])
         concepts = np.concatenate([np.empty(0, np.int32), *(concepts for concepts, _ in rows)])
@@ -89,16 +89,16 @@ class Vectors:
         return csr_matrix((weights, concepts, indptr), shape=(len(rows), self.space.concepts))
 
     def _read(self, ids: list[int]) -> None:
-        whole = self.space.term_matrix(ids, weighting=self.weighting, idf=self._idf)
+        matrix = self.space.term_matrix(ids, weighting=self.weighting, idf=self._idf)
         for number, word in enumerate(ids):
-            start, stop = whole.indptr[number], whole.indptr[number + 1]
-            row = self._trim(whole.indices[start:stop], whole.data[start:stop])
+            start, stop = matrix.indptr[number], matrix.indptr[number + 1]
+            row = self._trim(matrix.indices[start:stop], matrix.data[start:stop])
             self._kept[word] = row
             self._postings += len(row[0])
 
     def _trim(self, concepts: NDArray[np.int32], weights: NDArray[np.float32]) -> Row:
         if self._pruning is not None and len(weights) > self._pruning:
-            # The cut is by weight, then by concept, so that equal weights are cut alike everywhere.
+            # By weight, then by concept, so that the cut among equal weights is deterministic.
             cut = len(weights) - self._pruning
             least = np.partition(weights, cut)[cut]
             strong = weights > least
@@ -107,7 +107,7 @@ class Vectors:
             concepts, weights = concepts[strong], weights[strong]
         if self._unit_words:
             weights = weights / np.maximum(np.linalg.norm(weights), np.finfo(np.float32).tiny)
-        # Copies, so that a kept row does not hold the whole batch that it was read with.
+        # Copies, so that a cached row does not keep the batch in memory that it was read with.
         return concepts.astype(np.int32, copy=True), weights.astype(np.float32, copy=True)
 
     def _forget(self, in_use: int) -> None:
@@ -129,19 +129,16 @@ def unit(rows: csr_matrix[np.float32]) -> csr_matrix[np.float32]:
     return csr_matrix((data, rows.indices, rows.indptr), shape=rows.shape)
 
 
-# The one product that all vector measures live on: sparse rows times sparse columns, as a dense matrix.
-
-
 MANY = 20_000_000
-"""Multiplications from which compiled code for a dense result is worth its loading."""
+"""The number of multiplications from which loading the compiled product pays off."""
 
 
 def dense_product(rows: csr_matrix[np.float32], columns: csr_matrix[np.float32]) -> Matrix:
-    """rows @ columns as a dense matrix; only concepts that both sides hold cost time.
+    """rows @ columns as a dense matrix; the time depends only on concepts of both sides.
 
-    Both ways add the same numbers in the same order, so a large matrix has the same bits as its parts.
+    The SciPy and the compiled product add the same numbers in the same order, so their results have the same bits.
     """
-    # Where a matcher runs, the compiled way is there already, and quicker for a single row too.
+    # In a matcher the compiled product is already loaded, and faster for a single row too.
     if "numba" not in sys.modules and _multiplications(rows, columns) < MANY:
         return np.asarray((rows @ columns).toarray(), np.float32)
     out = np.zeros((rows.shape[0], columns.shape[1]), np.float32)
@@ -155,7 +152,7 @@ def _multiplications(rows: csr_matrix[np.float32], columns: csr_matrix[np.float3
 
 @lru_cache(maxsize=1)
 def _scatter() -> Callable[..., None]:
-    """Compiled at first use: numba takes longer to load than a small product takes."""
+    """Compiled on first use, since loading numba takes longer than a small product."""
     from numba import njit
 
     compiled: Callable[..., None] = njit(cache=True, nogil=True)(_add_products)

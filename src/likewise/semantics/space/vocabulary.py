@@ -1,4 +1,4 @@
-"""Vocabulary: all words of a space at once, for what is nearest to a term, tells a text apart, or is not known."""
+"""Vocabulary: all words of a space, to find the nearest words of a term, and unknown words."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from likewise.semantics.space.vectors import Vectors
 from likewise.semantics.text import is_word, raw_words, stem
 
 CHUNK = 2_000_000
-"""Postings that are looked at together."""
+"""Postings that are processed together."""
 
 RARE = 3
-"""A word of fewer concepts than this says more about them than about itself."""
+"""Words in fewer concepts than this are left out: their vectors describe those concepts, not the word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Vocabulary:
     def nearest(self, term: str, *, limit: int = 10, rare: int = RARE) -> list[Neighbour]:
         """The words with the largest cosine to a term, without the term's own words.
 
-        All postings are gone through once; the best of them are then scored as the `esa` measure does.
+        One pass over all postings finds candidates, which the measure `esa` then scores.
         """
         query = Vectors(self.space, pruning=STRONGEST).rows([term])
         _, own = self.space.incidence([term])
@@ -55,22 +55,22 @@ class Vocabulary:
         return [Neighbour(words[at], float(scores[at])) for at in order if scores[at] > 0]
 
     def overlap(self, mass: NDArray[np.float32]) -> NDArray[np.float64]:
-        """For every word, how much of a mass over concepts lies in the concepts that hold it."""
+        """For every word, the sum of a mass over the concepts that contain it."""
         total = np.zeros(self.space.terms)
         for first, last, concepts, _ in self._chunks():
             total[first:last] = _sums(mass[concepts], self.space.indptr[first : last + 1])
         return total
 
     def surfaces(self, ids: Sequence[int] | NDArray[np.integer]) -> list[str]:
-        """The most frequent unstemmed word of each stem; the stem itself where none is known."""
+        """The most frequent unstemmed word of each stem, or the stem itself."""
         stems = [self.space.term(int(number)) for number in ids]
-        starts = {each[:3] for each in stems}
+        starts = {root[:3] for root in stems}
         wanted = set(stems)
         best: dict[str, tuple[int, str]] = {}
         for word, count in self.space.word_counts.items():
             if word[:3] in starts and (root := stem(word)) in wanted:
                 best[root] = max(best.get(root, (0, "")), (count, word))
-        return [best.get(each, (0, each))[1] for each in stems]
+        return [best.get(root, (0, root))[1] for root in stems]
 
     def _cosines(self, query: NDArray[np.float32]) -> NDArray[np.float64]:
         products, squares = np.zeros(self.space.terms), np.zeros(self.space.terms)
@@ -108,28 +108,25 @@ def _sums(values: NDArray[np.floating], bounds: NDArray[np.int64]) -> NDArray[np
 
 def _largest(values: NDArray[np.float64], count: int) -> NDArray[np.int64]:
     """Places of the largest positive values, largest first."""
-    found = np.flatnonzero(values > 0)
-    if len(found) > count:
-        found = found[np.argpartition(-values[found], count)[:count]]
-    return found[np.lexsort((found, -values[found]))]
-
-
-# Words that no space knows, with the known ones that look most like them.
+    places = np.flatnonzero(values > 0)
+    if len(places) > count:
+        places = places[np.argpartition(-values[places], count)[:count]]
+    return places[np.lexsort((places, -values[places]))]
 
 
 def unknown_words(terms: Iterable[str], spaces: Sequence[Space], *, near: int = 2) -> dict[str, list[str]]:
-    """Each word of the terms that none of the spaces knows, as it was written, with its nearest known words.
+    """The words of terms that no space knows, as written, each with the known words of most similar spelling.
 
-    Numbers and codes are no words to know.
+    Numbers and codes are left out.
     """
-    found: dict[str, list[str]] = {}
+    unknown: dict[str, list[str]] = {}
     for term in terms:
         for part in split_term(term):
             for word in filter(_is_name, raw_words(part)):
                 written = part if part.lower() == word else word
-                if written not in found and all(space.index([stem(word)])[0] < 0 for space in spaces):
-                    found[written] = _similar(word, spaces, near) if near else []
-    return found
+                if written not in unknown and all(space.index([stem(word)])[0] < 0 for space in spaces):
+                    unknown[written] = _similar(word, spaces, near) if near else []
+    return unknown
 
 
 def _is_name(word: str) -> bool:

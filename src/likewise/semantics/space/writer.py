@@ -1,4 +1,4 @@
-"""Writes a space folder: whole or not at all, the same bytes for the same content."""
+"""Writes a space folder atomically, with the same bytes for the same content."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from likewise.semantics.space.format import ARRAYS, MANIFEST, Manifest, content_
 from likewise.semantics.space.space import join_strings, write_counts, write_titles
 
 MOST = np.iinfo(np.uint16).max
-"""A frequency beyond this is stored as this."""
+"""The largest frequency that can be stored; higher ones are stored as this."""
 
 
 class SpaceWriter:
-    """Collects a space in a hidden sibling of its folder and moves it into place at `commit`.
+    """Writes a space to a hidden folder beside its final one, and moves it into place at `commit`.
 
-    Used as a context manager: leaving it without `commit` removes everything that was written.
+    It is a context manager: leaving it without `commit` removes everything written.
     """
 
     def __init__(self, path: str | Path, *, overwrite: bool = False) -> None:
         self.path = Path(os.path.abspath(path))
         self._overwrite = overwrite
         if self.path.exists() and not overwrite:
-            raise SpaceError(f"{self.path} is already there", hint="choose another name or replace it with --overwrite")
+            raise SpaceError(f"{self.path} already exists", hint="choose another name, or replace it with --overwrite")
         self.folder = self.path.parent / f".{self.path.name}.{uuid.uuid4().hex[:8]}.part"
         self._open: dict[str, _Column] = {}
         self._postings = 0
@@ -56,14 +56,14 @@ class SpaceWriter:
     def write_concepts(
         self, titles: Sequence[bytes], *, length: NDArray[np.integer], max_freq: NDArray[np.integer]
     ) -> None:
-        """All concepts, in the order of their ids."""
+        """Write all concepts, in the order of their ids."""
         self._concepts = len(titles)
         write_titles(self.folder / "titles.parquet", titles)
         self._write_array("length", length)
         self._write_array("max_freq", np.minimum(max_freq, MOST))
 
     def write_words(self, words: Sequence[bytes], counts: NDArray[np.integer]) -> None:
-        """All unstemmed words with their counts, sorted by their bytes."""
+        """Write all unstemmed words with their counts, sorted by their bytes."""
         self._words = len(words)
         write_counts(self.folder / "words.parquet", words, counts)
 
@@ -76,7 +76,7 @@ class SpaceWriter:
         concepts: NDArray[np.integer],
         freq: NDArray[np.integer],
     ) -> None:
-        """The next terms in the order of their bytes, with the postings of all of them one after another."""
+        """Write the next terms in the order of their bytes, with the postings of all of them in one run."""
         offsets, joined = join_strings(terms)
         self._open["term_offsets"].append(offsets[1:] + self._terms.tell())
         self._terms.write(joined)
@@ -89,7 +89,7 @@ class SpaceWriter:
     def commit(
         self, *, parameters: Mapping[str, Any], name: str | None = None, extra: Mapping[str, Any] | None = None
     ) -> Manifest:
-        """Seal the files, write the manifest and move the folder into place."""
+        """Close the files, write the manifest and move the folder into place."""
         counts = {
             "concepts": self._concepts,
             "terms": self._open["df"].size,
@@ -115,7 +115,7 @@ class SpaceWriter:
     def _move(self) -> None:
         _sync(self.folder)
         if self.path.exists() and self._overwrite:
-            # A folder cannot be replaced in one step: the old one steps aside first and goes when the new one stands.
+            # A folder cannot be replaced in one step: the old one is renamed, then removed after the new one is there.
             old = self.folder.with_suffix(".old")
             self.path.rename(old)
             self.folder.rename(self.path)
@@ -137,7 +137,7 @@ class SpaceWriter:
 
 
 class _Column:
-    """One growing `.npy` file: its header is written again once the length is known."""
+    """A growing `.npy` file; its header is rewritten when the length is known."""
 
     def __init__(self, path: Path, dtype: str) -> None:
         self._dtype = np.dtype(dtype)
@@ -156,7 +156,7 @@ class _Column:
                 self._header()
 
     def _header(self) -> None:
-        # NumPy leaves room in the header for the first dimension to grow, so rewriting it keeps its length.
+        # NumPy pads the header for a growing first dimension, so the rewritten header has the same size.
         header = header_data_from_array_1_0(np.empty(0, self._dtype)) | {"shape": (self.size,)}
         write_array_header_1_0(self._stream, header)
 

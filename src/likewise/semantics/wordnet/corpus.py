@@ -1,4 +1,4 @@
-"""WordNet as a corpus: each synset is one concept, described by its own words and by those around it."""
+"""WordNet as a corpus: each synset is a concept, described by its own words and those of its neighbours."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from likewise.semantics.wordnet.wordnet import WordNet
 WORDS, DEFINITION, EXAMPLES = 8, 2, 1
 """How often a synset's own words, definition and examples are repeated in its text.
 
-All counts here were chosen on the human judgements of docs/spaces.md: neighbours raise relatedness (WS-353, MEN,
-MTurk-771), but too much of them makes synonyms and mere relatives alike (RG-65).
+All counts here were chosen on the human judgements of docs/spaces.md: neighbours improve relatedness (WS-353, MEN,
+MTurk-771), but too many of them make synonyms and related words indistinguishable (RG-65).
 """
 
 NAMED: Mapping[tuple[str, ...], int] = {("@", "@i"): 2, ("~", "~i"): 2, ("&", "^", "$", "*", ">"): 2}
-"""Pointers whose synsets give their words only, so often: more general, more special, similar and entailed ones."""
+"""Pointers whose synsets add their words, with repetitions: hypernyms, hyponyms, similar and entailed synsets."""
 
-TOLD = ("%p", "%m", "%s", "#p", "#m", "#s", "+")
-"""Wholes, parts and derived forms give their words and glosses."""
+WITH_GLOSS = ("%p", "%m", "%s", "#p", "#m", "#s", "+")
+"""Pointers whose synsets add their words and glosses: wholes, parts and derived forms."""
 
 MOST_SPECIAL = 50
-"""More special synsets that are named: a long list of kinds says no more about the whole."""
+"""The number of hyponyms used; more of them do not help."""
 
 MOST_DEFINED = 100
-"""A word that defines more synsets than this is a word of definitions (act, person), and names none of them."""
+"""Words in more definitions than this (act, person) are ignored: they are typical of definitions, not of a meaning."""
 
 
 def build_wordnet(
@@ -36,10 +36,10 @@ def build_wordnet(
     overwrite: bool = False,
     report: Progress = lambda _: None,
 ) -> BuildSummary:
-    """Build the space of WordNet in this process: the bytes that Spark gives, without Spark."""
-    said = documents(WordNet.load())
+    """Build the space of WordNet in this process, with the same bytes as on Spark."""
+    synsets = documents(WordNet.load())
     return build_local(
-        said, path, corpus="wordnet", format="wordnet", options=options, overwrite=overwrite, report=report
+        synsets, path, corpus="wordnet", format="wordnet", options=options, overwrite=overwrite, report=report
     )
 
 
@@ -54,39 +54,39 @@ def text_of(net: WordNet, number: int, *, defined: Sequence[int] = ()) -> str:
     """The text of one synset; `defined` are synsets whose definitions mention it."""
     synset = net.synset(number)
     definition, examples = cut(synset.gloss)
-    said = [*synset.words * WORDS, *[definition] * DEFINITION, *[examples] * EXAMPLES]
+    parts = [*synset.words * WORDS, *[definition] * DEFINITION, *[examples] * EXAMPLES]
     general = net.pointers(number, ("@", "@i"))
     for symbols, times in NAMED.items():
         for other in net.pointers(number, symbols)[:MOST_SPECIAL]:
-            said.extend(net.words(other) * times)
+            parts.extend(net.words(other) * times)
     for other in sorted({above for near in general for above in net.pointers(near, ("@", "@i"))} - set(general)):
-        said.extend(net.words(other))
-    for other in net.pointers(number, TOLD):
-        said.extend([*net.words(other), net.synset(other).gloss])
+        parts.extend(net.words(other))
+    for other in net.pointers(number, WITH_GLOSS):
+        parts.extend([*net.words(other), net.synset(other).gloss])
     for other in defined:
-        said.extend(net.words(other))
-    return " \n".join(said)
+        parts.extend(net.words(other))
+    return " \n".join(parts)
 
 
 def defined_with(net: WordNet) -> dict[int, list[int]]:
-    """For each synset, the synsets whose definitions speak of it: `car` has `garage` and `parking lot`.
+    """For each synset, the synsets whose definitions mention it: `car` has `garage` and `parking lot`.
 
-    A word of a definition is taken in its most common sense.
+    Words of definitions count in their most common sense.
     """
     senses: dict[str, int | None] = {}
-    found: dict[int, list[int]] = {}
+    mentions: dict[int, list[int]] = {}
     for synset in net.synsets():
         for word in sorted(set(raw_words(cut(synset.gloss)[0]))):
             if word not in senses:
                 senses[word] = _most_common(net, word) if is_word(word) else None
             target = senses[word]
             if target is not None and target != synset.id:
-                found.setdefault(target, []).append(synset.id)
-    return {target: sources for target, sources in found.items() if len(sources) <= MOST_DEFINED}
+                mentions.setdefault(target, []).append(synset.id)
+    return {target: sources for target, sources in mentions.items() if len(sources) <= MOST_DEFINED}
 
 
 def cut(gloss: str) -> tuple[str, str]:
-    """A gloss is a definition, then examples in quotation marks.
+    """Split a gloss into its definition and its examples.
 
     >>> cut('place temporarily; "park the car in the yard"')
     ('place temporarily', 'park the car in the yard"')

@@ -1,7 +1,7 @@
-"""Reads the files of a WordNet 3.0 distribution into flat arrays, and keeps those for the next time.
+"""Reads the files of a WordNet 3.0 distribution into flat arrays, with a cache.
 
-The text files take seconds to parse, so the arrays are kept in the user's cache folder, under a name
-made of the files' sizes and times: other files, another cache entry.
+Parsing takes seconds, so the arrays are cached in the user's cache folder, under a name made from the sizes and times
+of the files.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _HINT = (
 
 @dataclass(frozen=True, slots=True)
 class WordNetTables:
-    """WordNet as columns. Synsets count from 0 in file order; lists of lists are one flat column plus bounds."""
+    """WordNet as columns. Synsets are numbered from 0 in file order; lists of lists are a flat column with bounds."""
 
     part: NDArray[np.uint8]
     offset: NDArray[np.int32]
@@ -58,10 +58,7 @@ class WordNetTables:
 
 
 def folder() -> Path:
-    """Where WordNet's files are.
-
-    `LIKEWISE_WORDNET` first, then the places of the Debian and npm packages.
-    """
+    """The folder of WordNet's files: `LIKEWISE_WORDNET`, else that of the Debian or npm package."""
     named = os.environ.get("LIKEWISE_WORDNET")
     for place in [Path(named)] if named else _usual_places():
         if all((place / name).is_file() for name in _NEEDED):
@@ -71,7 +68,7 @@ def folder() -> Path:
 
 
 def read(place: Path | None = None, *, cache: Path | None = None) -> WordNetTables:
-    """WordNet's tables, from the cache if these very files were read before."""
+    """WordNet's tables, from the cache if the same files were read before."""
     place = place or folder()
     kept = (cache or _cache_folder()) / f"wordnet-{_fingerprint(place)}.npz"
     try:
@@ -175,7 +172,7 @@ def _exceptions(place: Path) -> Iterator[str]:
 
 
 def _lines(path: Path) -> Iterator[str]:
-    # The licence at the head of each file is indented by two blanks.
+    # The licence at the start of each file is indented by two spaces.
     with path.open(encoding="utf-8") as file:
         yield from (line.rstrip("\n") for line in file if not line.startswith("  "))
 
@@ -206,7 +203,7 @@ def _fingerprint(place: Path) -> str:
 
 
 def _keep(tables: WordNetTables, path: Path) -> None:
-    """Write the cache whole or not at all; a read-only home only costs the time of parsing again."""
+    """Write the cache atomically; if the folder is read-only, the files are parsed again next time."""
     arrays = {}
     for field in fields(tables):
         value = getattr(tables, field.name)

@@ -1,7 +1,4 @@
-"""Information content: how much it says that a text names this synset [002 sec 5.3.2, Resnik].
-
-From it follow the distances between synsets along WordNet's taxonomies, for whole groups of synsets at once.
-"""
+"""Information content of synsets [002 sec 5.3.2, Resnik], and distances between groups of synsets."""
 
 from __future__ import annotations
 
@@ -18,14 +15,14 @@ from likewise.semantics.wordnet.files import PARTS
 from likewise.semantics.wordnet.wordnet import HYPERNYMS, WordNet
 
 _TAXONOMIES = ("noun", "verb")
-"""The first parts of speech have hypernyms."""
+"""The parts of speech with hypernyms; they are the first of `PARTS`."""
 
 
 class InformationContent:
-    """-log of the share of a taxonomy's mass that lies at or below each synset.
+    """-log of the share of a taxonomy's mass at or below each synset.
 
-    The mass of a synset flows to each of its hypernyms along every path, as in the published
-    information-content files of WordNet::Similarity, whose values it reproduces with no smoothing.
+    The mass of a synset is added to each of its hypernyms along every path. Without smoothing this gives the values of
+    the published information-content files of WordNet::Similarity.
     """
 
     def __init__(self, wordnet: WordNet, mass: NDArray[np.float64]) -> None:
@@ -38,12 +35,12 @@ class InformationContent:
 
     @classmethod
     def from_senses(cls, wordnet: WordNet, *, smoothing: float = 0.0) -> InformationContent:
-        """From WordNet's own sense-tagged counts; smoothing lends every synset that much."""
+        """From WordNet's own sense-tagged counts; `smoothing` is added to every synset."""
         return cls(wordnet, wordnet.tagged().astype(np.float64) + np.float64(smoothing))
 
     @classmethod
     def from_words(cls, wordnet: WordNet, counts: Mapping[str, float], *, smoothing: float = 0.0) -> InformationContent:
-        """From the words of a corpus: the count of a word is shared out evenly among its senses."""
+        """From the words of a corpus: the count of a word is divided evenly among its senses."""
         mass = np.full(len(wordnet), smoothing)
         for word, count in counts.items():
             senses = [sense.synset for sense in wordnet.senses(word)]
@@ -51,14 +48,14 @@ class InformationContent:
         return cls(wordnet, mass)
 
     def ancestors(self, synset: int) -> NDArray[np.int32]:
-        """The synset itself and all that is more general."""
+        """The synset itself and all its hypernyms."""
         start, stop = self._closure.indptr[synset], self._closure.indptr[synset + 1]
-        found: NDArray[np.int32] = self._closure.indices[start:stop]
-        return found
+        ancestors: NDArray[np.int32] = self._closure.indices[start:stop]
+        return ancestors
 
     @cached_property
     def _closure(self) -> sparse.csr_array:
-        """Row: a synset; columns: its ancestors and itself."""
+        """A row per synset: its ancestors and itself."""
         size = len(self._wordnet)
         reach = layer = sparse.eye_array(size, format="csr", dtype=np.int64)
         while (layer := layer @ self._parents).nnz:
@@ -69,13 +66,13 @@ class InformationContent:
     def _parents(self) -> sparse.csr_array:
         size = len(self._wordnet)
         children, parents = self._wordnet.edges(HYPERNYMS)
-        # A verb synset of WordNet 3.0 that is its own ancestor would otherwise feed itself for ever.
+        # One verb synset of WordNet 3.0 is its own ancestor, which would never end.
         keep = self._acyclic(children, parents)
         ones = np.ones(int(keep.sum()), np.int64)
         return sparse.csr_array((ones, (children[keep], parents[keep])), shape=(size, size))
 
     def _acyclic(self, children: NDArray[np.int32], parents: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Which pointers lie on no cycle."""
+        """Which pointers are not part of a cycle."""
         size = len(self._wordnet)
         graph = sparse.csr_array((np.ones(len(children)), (children, parents)), shape=(size, size))
         _, component = sparse.csgraph.connected_components(graph, directed=True, connection="strong")
@@ -89,20 +86,20 @@ class InformationContent:
         return total
 
     def _content(self) -> NDArray[np.float64]:
-        """Roots of one part of speech hang under a common root whose content is 0."""
+        """The content of each synset; the roots of a part of speech have a common root with content 0."""
         content = np.full(len(self._wordnet), np.inf)
         orphans = np.asarray(self._parents.sum(axis=1)).ravel() == 0
         for part in _TAXONOMIES:
             members = self._wordnet.parts() == PARTS.index(part)
-            whole = self.mass[members & orphans].sum()
+            total = self.mass[members & orphans].sum()
             seen = members & (self.mass > 0)
-            content[seen] = -np.log(self.mass[seen] / whole)
+            content[seen] = -np.log(self.mass[seen] / total)
         return content
 
 
 @dataclass(frozen=True, slots=True)
 class SynsetGroup:
-    """Synsets, and which of them (rows) lie below which ancestors (columns)."""
+    """Synsets, and which of them (rows) are below which ancestors (columns)."""
 
     synsets: NDArray[np.int64]
     below: sparse.csc_array
@@ -121,16 +118,16 @@ class SynsetTaxonomy:
         self._information = information
 
     def group(self, synsets: Sequence[int] | NDArray[np.int64]) -> SynsetGroup:
-        """Synsets made ready to be compared."""
-        found = [self._information.ancestors(int(synset)) for synset in synsets]
-        columns = np.concatenate([*found, np.empty(0, np.int32)])
-        rows = np.repeat(np.arange(len(found)), [len(each) for each in found])
-        shape = (len(found), len(self._information.values))
+        """Synsets prepared for comparison."""
+        ancestors = [self._information.ancestors(int(synset)) for synset in synsets]
+        columns = np.concatenate([*ancestors, np.empty(0, np.int32)])
+        rows = np.repeat(np.arange(len(ancestors)), list(map(len, ancestors)))
+        shape = (len(ancestors), len(self._information.values))
         below = sparse.csc_array((np.ones(len(columns), np.int8), (rows, columns)), shape=shape)
         return SynsetGroup(np.asarray(synsets, np.int64), below)
 
     def distances(self, left: SynsetGroup, right: SynsetGroup) -> NDArray[np.float64]:
-        """From each synset on the left to each on the right; infinite where nothing subsumes both."""
+        """Distances of each synset on the left to each on the right; infinite without a common subsumer."""
         content = self._information.values
         lowest = self._subsumers(left, right)
         with np.errstate(invalid="ignore"):
@@ -147,13 +144,13 @@ class SynsetTaxonomy:
     def _subsumers(self, left: SynsetGroup, right: SynsetGroup) -> NDArray[np.float64]:
         """The largest information content among the common ancestors of each pair.
 
-        Ancestors are laid over the matrix in rising order of content, so the last one written is the largest.
+        Ancestors are written to the matrix in ascending order of content, so the last one is the largest.
         """
         parts, content = self._information.parts, self._information.values
         sides = parts[left.synsets], parts[right.synsets]
-        # All roots of a part of speech hang under one that says nothing, so its content is 0.
+        # The roots of a part of speech have a common root with content 0.
         lowest = np.where(np.equal.outer(*sides) & (sides[0] < len(_TAXONOMIES))[:, None], 0.0, -np.inf)
-        # The smaller side names the few ancestors that can be common.
+        # Only ancestors of the smaller side can be common.
         few, many = (left, right) if left.below.nnz < right.below.nnz else (right, left)
         shared = np.flatnonzero(np.diff(few.below.indptr))
         shared = shared[many.below.indptr[shared + 1] > many.below.indptr[shared]]

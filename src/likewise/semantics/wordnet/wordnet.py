@@ -16,7 +16,7 @@ from likewise.semantics.wordnet.files import PARTS, WordNetTables
 HYPERNYMS = ("@", "@i")
 """Pointers to the more general synset: of a kind, and of an instance."""
 
-# WordNet's rules of detachment: an ending and what stands for it in the base form.
+# WordNet's rules of detachment: an ending, and its replacement in the base form.
 _DETACHMENTS: dict[int, tuple[tuple[str, str], ...]] = {
     0: (
         ("s", ""),
@@ -47,7 +47,7 @@ class Synset:
 
     @property
     def title(self) -> str:
-        """What an explanation shows.
+        """The name of the synset in explanations.
 
         >>> Synset(7, "noun", 2084071, ("dog", "domestic dog"), "a member of the genus Canis").title
         'dog, domestic dog (noun)'
@@ -57,14 +57,14 @@ class Synset:
 
 @dataclass(frozen=True, slots=True)
 class Sense:
-    """One sense of a word and how often it was tagged in WordNet's concordance."""
+    """One sense of a word, and how often it was tagged in WordNet's concordance."""
 
     synset: int
     count: int
 
 
 class WordNet:
-    """All of WordNet 3.0; made by `WordNet.load()`, which reads it once a process."""
+    """All of WordNet 3.0; `WordNet.load()` reads it once per process."""
 
     def __init__(self, tables: WordNetTables) -> None:
         self._tables = tables
@@ -74,7 +74,7 @@ class WordNet:
 
     @classmethod
     def load(cls, place: Path | None = None) -> WordNet:
-        """WordNet from its folder, by default the one that is installed."""
+        """Load WordNet from a folder, by default the installed one."""
         return _load(place or files.folder())
 
     def __len__(self) -> int:
@@ -100,7 +100,7 @@ class WordNet:
         return tuple(self._words[number].split("\t"))
 
     def at(self, part: str, offset: int) -> int:
-        """The number of the synset that stands at an offset of a data file."""
+        """The number of the synset at an offset of a data file."""
         start, stop = np.searchsorted(self._tables.part, [PARTS.index(part), PARTS.index(part) + 1])
         place = int(start + np.searchsorted(self._tables.offset[start:stop], offset))
         if place >= stop or self._tables.offset[place] != offset:
@@ -110,11 +110,11 @@ class WordNet:
     def senses(self, word: str, *, part: str | None = None) -> list[Sense]:
         """The senses of a word in its base or an inflected form, most common first within a part of speech."""
         codes = range(len(PARTS)) if part is None else (PARTS.index(part),)
-        found = [sense for code in codes for sense in self._senses(word.lower().replace("_", " "), code)]
-        return list({sense.synset: sense for sense in found}.values())
+        senses = [sense for code in codes for sense in self._senses(word.lower().replace("_", " "), code)]
+        return list({sense.synset: sense for sense in senses}.values())
 
     def base_forms(self, word: str, part: str) -> list[str]:
-        """The words listed in WordNet that this one may be a form of, itself first."""
+        """The words listed in WordNet of which this may be a form, itself first."""
         code = PARTS.index(part)
         known = [word, *self._exceptions.get((code, word), ())]
         if len(known) == 1:
@@ -123,7 +123,7 @@ class WordNet:
 
     def pointers(self, number: int, symbols: Sequence[str] | None = None) -> list[int]:
         """The synsets that a synset points to, by all pointers or by some, such as `HYPERNYMS`."""
-        # Few pointers start at a synset: plain lists are quicker than arrays here.
+        # A synset has few pointers: plain lists are faster than arrays here.
         start, stop = self._tables.pointer_bounds[number], self._tables.pointer_bounds[number + 1]
         targets: list[int] = self._tables.pointer_target[start:stop].tolist()
         if symbols is None:
@@ -149,7 +149,7 @@ class WordNet:
         return counts.astype(np.int64)
 
     def lemmas(self) -> Iterator[str]:
-        """Every word and phrase listed, once for each part of speech."""
+        """All words and phrases listed, once for each part of speech."""
         return (lemma[1:] for lemma in self._lemmas)
 
     def _senses(self, word: str, code: int) -> Iterator[Sense]:
