@@ -52,7 +52,7 @@ def test_logfmt_is_known_by_its_look_and_its_time_is_guessed() -> None:
     assert [(letter.line, letter.reason) for letter in bad] == [
         (3, "this quoted text has no end"),
         (4, "a value without a key at '=7'"),
-        (5, "the line has no key=value"),
+        (5, "the line has no key=value pair"),
     ]
 
 
@@ -111,7 +111,7 @@ def test_syslog_of_both_kinds_and_of_files() -> None:
     assert [(letter.line, letter.reason) for letter in bad] == [
         (5, "the priority <200> is beyond 191"),
         (6, "timestamp 'soon' is not an ISO 8601 time"),
-        (7, "the structured data are broken"),
+        (7, "the structured data is not valid"),
         (8, "not a syslog line"),
     ]
 
@@ -127,7 +127,7 @@ def test_syslog_of_both_kinds_and_of_files() -> None:
 )
 def test_a_time_without_a_year_is_the_latest_that_is_not_in_the_future(line: str, expected: str) -> None:
     assert parse_syslog(line.encode(), now=NOW)["timestamp"] == expected
-    with pytest.raises(InputError, match="is no date"):
+    with pytest.raises(InputError, match="is not a valid date"):
         parse_syslog(b"Feb 31 01:00:00 h a: x", now=NOW)
 
 
@@ -226,7 +226,7 @@ def test_avro_that_is_broken_is_our_error() -> None:
         with pytest.raises(InputError, match="not an Avro file: "):
             list(read_events(io.BytesIO(bad), format="avro"))
     for schema, record in (("int", 1), ({"type": "array", "items": "int"}, [1]), (["null", "int"], None)):
-        with pytest.raises(InputError, match="the schema of the file is no record"):
+        with pytest.raises(InputError, match="the schema of the file is not a record"):
             list(read_events(io.BytesIO(avro(schema, [record]))))
     with pytest.raises(InputError, match="no events in it"):
         list(read_events(io.BytesIO(avro(READING, []))))

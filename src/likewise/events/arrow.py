@@ -1,7 +1,7 @@
-"""Arrow batches of events, with a struct of three texts (name, value and kind) for each tuple, into columns.
+"""Converts Arrow batches of events, whose tuples are structs of three texts (name, value, kind), to columns.
 
-Arrow numbers the distinct names, values and kinds of a batch; a distinct tuple is then one integer, and only distinct
-tuples are looked at in Python. Parquet files of events and Spark's batches have this shape.
+Arrow numbers the distinct names, values and kinds of a batch; a distinct tuple is then one integer, and Python handles
+only the distinct ones. Parquet files of events and Spark's batches have this shape.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ __all__ = ["BatchColumns", "columns_of_batch", "holds_events", "instants", "them
 
 _MOMENT: Final = pa.timestamp("us", tz="UTC")
 _PARTS: Final = ("name", "value", "kind")
-_MOST_TUPLES: Final = 1 << 17
+_MAX_TUPLES: Final = 1 << 17
 Codes = NDArray[np.int64]
 
 
 def value_of_text(text: str, kind: str | None) -> Value:
-    """The value of a text; what does not read as its kind is text.
+    """Convert a text to a value of its kind; a text that cannot be converted stays text.
 
     >>> value_of_text("3", "number"), value_of_text("3.0", "number"), value_of_text("true", "boolean")
     (3, 3.0, True)
@@ -43,7 +43,7 @@ def value_of_text(text: str, kind: str | None) -> Value:
 
 
 def holds_events(schema: pa.Schema) -> bool:
-    """Whether a file has events as Likewise writes them, and not the columns of some other table."""
+    """Whether a file has events in Likewise's own layout, not the columns of another table."""
     if "attributes" not in schema.names or "id" not in schema.names:
         return False
     kind = schema.field("attributes").type
@@ -85,14 +85,14 @@ def columns_of_batch(
 
 
 class BatchColumns:
-    """Batches in columns over one table, which begins anew before readings that never repeat fill the memory."""
+    """Reads batches into columns over one table, which is replaced when it has too many distinct tuples."""
 
     def __init__(self) -> None:
         self.table = TupleTable()
 
     def read(self, batch: pa.RecordBatch) -> EventColumns:
         """The events of the next batch."""
-        if len(self.table.pairs) > _MOST_TUPLES:
+        if len(self.table.pairs) > _MAX_TUPLES:
             self.table = TupleTable()
         return columns_of_batch(batch, table=self.table)
 
@@ -115,8 +115,8 @@ def _tuples(column: pa.ListArray, table: TupleTable) -> tuple[NDArray[np.int32],
     parts = [_dictionary(_part(flat, name)) for name in _PARTS]
     sizes = [max(len(part.dictionary), 1) for part in parts]
     combined = (_codes(parts[0]) * sizes[1] + _codes(parts[1])) * sizes[2] + _codes(parts[2])
-    found, codes = _unique(combined)
-    rest, kind_at = np.divmod(found, sizes[2])
+    distinct, codes = _unique(combined)
+    rest, kind_at = np.divmod(distinct, sizes[2])
     name_at, value_at = np.divmod(rest, sizes[1])
     texts = (
         part.dictionary.take(pa.array(at)).to_pylist()
@@ -137,11 +137,11 @@ def theme_numbers(column: pa.ListArray, table: TupleTable) -> NDArray[np.int32]:
     """The number of each theme of a column in the table."""
     if not np.diff(_offsets(column)).any():
         return np.zeros(len(column), np.int32)
-    if pc.any(pc.match_substring(column.flatten(), "\x1f")).as_py():  # what stands between tags below is in one of them
+    if pc.any(pc.match_substring(column.flatten(), "\x1f")).as_py():  # the separator used below is in a tag
         return np.array([table.theme_number(tuple(tags or ())) for tags in column.to_pylist()], np.int32)
-    made = _dictionary(pc.binary_join(pc.fill_null(column, []), "\x1f"))
-    numbers = [table.theme_number(tuple(text.split("\x1f")) if text else ()) for text in made.dictionary.to_pylist()]
-    return np.array(numbers, np.int32)[_codes(made)]
+    encoded = _dictionary(pc.binary_join(pc.fill_null(column, []), "\x1f"))
+    numbers = [table.theme_number(tuple(text.split("\x1f")) if text else ()) for text in encoded.dictionary.to_pylist()]
+    return np.array(numbers, np.int32)[_codes(encoded)]
 
 
 def _offsets(column: pa.ListArray) -> Codes:
@@ -154,8 +154,8 @@ def _dictionary(column: pa.Array) -> pa.DictionaryArray:
         if not column.null_count:
             return column
         column = column.dictionary_decode()
-    made = pc.dictionary_encode(column, null_encoding="encode")
-    return made.combine_chunks() if isinstance(made, pa.ChunkedArray) else made
+    encoded = pc.dictionary_encode(column, null_encoding="encode")
+    return encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
 
 
 def _codes(column: pa.DictionaryArray) -> Codes:
@@ -163,6 +163,6 @@ def _codes(column: pa.DictionaryArray) -> Codes:
 
 
 def _unique(numbers: Codes) -> tuple[Codes, Codes]:
-    """Distinct numbers in order of appearance, and the place of each among them; by hashing, not by sorting."""
-    made = pa.array(numbers).dictionary_encode()
-    return np.asarray(made.dictionary.to_numpy(zero_copy_only=False), np.int64), _codes(made)
+    """Distinct numbers in order of appearance, and the index of each number among them; hashed, not sorted."""
+    encoded = pa.array(numbers).dictionary_encode()
+    return np.asarray(encoded.dictionary.to_numpy(zero_copy_only=False), np.int64), _codes(encoded)

@@ -1,4 +1,4 @@
-"""Events from ordinary Python values: numbers of any library, times of any kind, the documented JSON form."""
+"""Builds events from Python values: numbers and times of any common type, or the documented JSON form."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def event_of(
     time: object = None,
     end: object = None,
 ) -> Event:
-    """The event of a mapping from attributes to values, or of the documented JSON form; see `Event.of`."""
+    """Build an event from a mapping of attributes to values, or from the JSON form; see `Event.of`."""
     if not isinstance(attributes, Mapping):
         raise InputError(
             f"an event is made of a mapping, not of {type(attributes).__name__}", hint='{"device": "lift"}'
@@ -52,7 +52,7 @@ def _tuples(attributes: Mapping[Any, Any]) -> Iterator[tuple[str, Value]]:
         if not isinstance(name, str) or not name:
             raise InputError(f"an attribute has the name {name!r}", hint="names are text that is not empty")
         if isinstance(value, np.ndarray):
-            value = value.tolist()  # noqa: PLW2901 - NumPy's numbers become Python's
+            value = value.tolist()  # noqa: PLW2901 - converts NumPy numbers to Python's
         if isinstance(value, Mapping):
             raise InputError(f"attribute {name!r} is a nested object", hint="give its members names of their own")
         several = isinstance(value, Iterable) and not isinstance(value, str | bytes | bytearray | np.generic)

@@ -1,7 +1,7 @@
-"""Events in columns: arrays for whole batches, and an `Event` only where someone asks for one.
+"""Events in columns: arrays for whole batches, and an `Event` object only on access.
 
 The distinct tuples of a source are numbered once; an event is then a short row of numbers. The matcher and the
-detector have numbers of their own: `Renumbering` translates each distinct tuple once.
+detector use their own numbers: `Renumbering` translates each distinct tuple once.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Offsets: TypeAlias = NDArray[np.int64]
 
 
 def default_id(source: str, number: int) -> str:
-    """The id of an event that has none: the file's name without folders, and the line."""
+    """The default id of an event: the file name without folders, and the line number."""
     return f"{os.path.basename(source) or source}:{number}"
 
 
@@ -40,7 +40,7 @@ class TupleTable:
         self._theme_numbers: dict[tuple[str, ...], int] = {(): 0}
 
     def number(self, name: str, value: Value) -> int:
-        """The number of a tuple; values of different types are different, even where Python calls them equal.
+        """The number of a tuple; values of different types differ, even if Python considers them equal.
 
         >>> table = TupleTable()
         >>> table.number("a", 1), table.number("a", True), table.number("a", 1.0), table.number("a", 1)
@@ -53,12 +53,12 @@ class TupleTable:
         return number
 
     def append(self, name: str, value: Value) -> int:
-        """A new number for a tuple that the caller numbers itself."""
+        """Add a tuple under a new number, without checking for duplicates."""
         self.pairs.append((name, value))
         return len(self.pairs) - 1
 
     def theme_number(self, theme: tuple[str, ...]) -> int:
-        """The number of a theme; 0 is none."""
+        """The number of a theme; 0 is the empty theme."""
         number = self._theme_numbers.get(theme)
         if number is None:
             number = self._theme_numbers[theme] = len(self.themes)
@@ -80,7 +80,7 @@ class EventColumns(Sequence[Event]):
     offsets: Offsets
     themes: Codes
     ids: pa.StringArray
-    """Null where an event has no id of its own; it is then called by source and line."""
+    """Null where an event has no id; its default id is then source and line."""
     starts: Offsets
     ends: Offsets
     source: str = "<events>"
@@ -88,7 +88,7 @@ class EventColumns(Sequence[Event]):
 
     @classmethod
     def of_events(cls, events: Iterable[Event], table: TupleTable | None = None) -> EventColumns:
-        """Columns of events that are objects already."""
+        """Columns from event objects."""
         table = TupleTable() if table is None else table
         listed = list(events)
         codes = [table.number(name, value) for event in listed for name, value in event.tuples]
@@ -107,8 +107,8 @@ class EventColumns(Sequence[Event]):
 
     @classmethod
     def joined(cls, first: EventColumns, second: EventColumns, order: NDArray[np.int64]) -> EventColumns:
-        """Two batches over one table as one, in an order of the events of both."""
-        whole = cls(
+        """Join two batches over one table into one, with the events in the given order."""
+        combined = cls(
             first.table,
             np.concatenate((first.codes, second.codes)),
             np.concatenate((first.offsets, second.offsets[1:] + first.offsets[-1])),
@@ -119,7 +119,7 @@ class EventColumns(Sequence[Event]):
             first.source,
             None if first.lines is None or second.lines is None else np.concatenate((first.lines, second.lines)),
         )
-        return whole.take(order)
+        return combined.take(order)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -169,7 +169,7 @@ class EventColumns(Sequence[Event]):
         return np.not_equal(self.starts, NO_TIME)
 
     def stamped(self, clock: Callable[[], Instant]) -> EventColumns:
-        """The same events, with the present as the time of those that have none."""
+        """The same events; those without a time get the current time."""
         timed = self.timed
         if timed.all():
             return self
@@ -177,7 +177,7 @@ class EventColumns(Sequence[Event]):
         return replace(self, starts=np.where(timed, self.starts, now), ends=np.where(timed, self.ends, now))
 
     def take(self, rows: NDArray[np.int64]) -> EventColumns:
-        """Some of the events, in this order."""
+        """The events at these rows, in this order."""
         sizes = np.diff(self.offsets)[rows]
         offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
         places = np.repeat(self.offsets[rows] - offsets[:-1], sizes) + np.arange(offsets[-1])
@@ -194,7 +194,7 @@ class EventColumns(Sequence[Event]):
         )
 
     def some(self, rows: NDArray[np.int64]) -> dict[int, Event]:
-        """Some of the events as objects, by their places, each once."""
+        """The events at these rows as objects, by row."""
         places = np.unique(rows)
         return dict(zip(places.tolist(), self.take(places), strict=True))
 
@@ -214,14 +214,14 @@ class EventColumns(Sequence[Event]):
 
 
 class Renumbering:
-    """What someone else calls the tuples or themes of a table; each that occurs is asked for once."""
+    """Translates tuple or theme numbers of a table to another numbering; each distinct one is computed once."""
 
     def __init__(self) -> None:
         self._table: TupleTable | None = None
         self._known = np.full(1024, -1, np.int32)
 
     def __call__(self, table: TupleTable, codes: Codes, number: Callable[[int], int]) -> Codes:
-        """The other numbers of these codes.
+        """Translate codes; `number` computes the translation of a new code.
 
         >>> table = TupleTable()
         >>> codes = np.array([table.number("a", "x"), table.number("a", "y"), 0], np.int32)
@@ -231,17 +231,17 @@ class Renumbering:
         if table is not self._table:
             self._table = table
             self._known.fill(-1)
-        if len(codes) and (most := int(codes.max())) >= len(self._known):
-            room = np.full(max(most + 1, 2 * len(self._known)), -1, np.int32)
+        if len(codes) and (highest := int(codes.max())) >= len(self._known):
+            room = np.full(max(highest + 1, 2 * len(self._known)), -1, np.int32)
             room[: len(self._known)] = self._known
             self._known = room
-        found = self._known[codes]
-        unknown = found < 0
+        translated = self._known[codes]
+        unknown = translated < 0
         if unknown.any():
             new = np.unique(codes[unknown])
             self._known[new] = np.fromiter(map(number, new.tolist()), np.int32, count=len(new))
-            found = self._known[codes]
-        return found
+            translated = self._known[codes]
+        return translated
 
 
 _start_of, _end_of = attrgetter("start"), attrgetter("end")

@@ -1,4 +1,4 @@
-"""The event: what happened, when, about what, in the producer's own words."""
+"""The event: an id, a time span, a theme, and attributes in the producer's own words."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 from likewise.errors import InputError
 
 Value: TypeAlias = str | bool | int | float | datetime
-"""An attribute's value; text is a term, the rest keep their type."""
+"""An attribute's value; text is a term, other types are kept as they are."""
 
 Instant: TypeAlias = int
 """A point in event time: microseconds since 1970-01-01 UTC."""
@@ -20,7 +20,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def to_instant(moment: datetime) -> Instant:
-    """Microseconds since the epoch; a moment without a zone is taken as UTC.
+    """Microseconds since the epoch; a datetime without a time zone is UTC.
 
     >>> to_instant(datetime(1970, 1, 1, 0, 0, 1))
     1000000
@@ -31,7 +31,7 @@ def to_instant(moment: datetime) -> Instant:
 
 
 def to_datetime(instant: Instant) -> datetime:
-    """The moment of an instant, in UTC.
+    """The datetime of an instant, in UTC.
 
     >>> to_datetime(1_000_000).isoformat()
     '1970-01-01T00:00:01+00:00'
@@ -40,7 +40,7 @@ def to_datetime(instant: Instant) -> datetime:
 
 
 def clock_text(instant: Instant) -> str:
-    """A moment as people read it, in UTC; beyond the calendar, its number.
+    """An instant as readable text in UTC; as a number if it is outside the calendar.
 
     >>> clock_text(1_500_000), clock_text(10**18)
     ('1970-01-01 00:00:01.5', '1000000000000000000')
@@ -52,7 +52,7 @@ def clock_text(instant: Instant) -> str:
 
 
 def iso_text(instant: Instant) -> str:
-    """A moment as machines read it, ISO 8601; beyond the calendar, its number.
+    """An instant as ISO 8601 text; as a number if it is outside the calendar.
 
     >>> iso_text(1_500_000)
     '1970-01-01T00:00:01.500000Z'
@@ -64,7 +64,7 @@ def iso_text(instant: Instant) -> str:
 
 
 class Event(msgspec.Struct, frozen=True, gc=False):
-    """One event; several values of one attribute are several tuples of the same name.
+    """An event; an attribute with several values has several tuples of the same name.
 
     `start` and `end` are equal for an instantaneous event and None until the event is stamped.
 
@@ -94,8 +94,8 @@ class Event(msgspec.Struct, frozen=True, gc=False):
         """Build an event from ordinary Python values, or from the documented JSON form.
 
         Values may be text, numbers (also decimal ones and those of NumPy), booleans, datetimes, durations (in seconds)
-        and lists of them; None is absence. Times may be datetimes, ISO 8601 text or numbers since 1970; `end` may be a
-        duration.
+        and lists of them; None means absent. Times may be datetimes, ISO 8601 text or numbers since 1970; `end` may be
+        a duration.
 
         >>> Event.of({"id": "e1", "time": "1970-01-01T00:00:01Z", "attributes": {"slot": 1}}, end=timedelta(seconds=2))
         Event(id='e1', tuples=(('slot', 1),), theme=(), start=1000000, end=3000000)
@@ -114,7 +114,7 @@ class Event(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def time(self) -> datetime | None:
-        """The start as a datetime."""
+        """The start as a datetime; None if the event is not stamped."""
         return None if self.start is None else to_datetime(self.start)
 
     @property

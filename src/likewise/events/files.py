@@ -1,4 +1,4 @@
-"""The bytes of a source: files, standard input and open streams, compressed or not, in bounded pieces."""
+"""Reads bytes of files, standard input and open streams, compressed or not, in bounded pieces."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ MAX_LINE = 8 << 20
 _PIECE = 1 << 20
 _HEAD = 1 << 16
 _BOM = b"\xef\xbb\xbf"
-# What reading a damaged or truncated file can raise, compressed ones included.
+# Errors raised by damaged or truncated files, including compressed ones.
 _BROKEN = (OSError, EOFError, zlib.error, lzma.LZMAError)
 
 
 def source_name(source: Source | object, name: str | None = None) -> str:
-    """How a source is called in errors and in made-up ids."""
+    """The name of a source in errors and default ids."""
     if name is not None:
         return name
     if isinstance(source, Path | str):
@@ -42,7 +42,7 @@ def source_name(source: Source | object, name: str | None = None) -> str:
 
 @contextmanager
 def open_source(source: Source, *, name: str) -> Iterator[BinaryIO]:
-    """The source's bytes, decompressed; a stream that was given stays open."""
+    """Open a source, decompressed; a given stream stays open."""
     try:
         if isinstance(source, Path | str) and str(source) != "-":
             with open(source, "rb") as file:
@@ -58,7 +58,7 @@ def open_source(source: Source, *, name: str) -> Iterator[BinaryIO]:
 
 @contextmanager
 def open_target(target: Path | str | BinaryIO) -> Iterator[BinaryIO]:
-    """Where to write: a file that is replaced as a whole, standard output (`-`), or a stream that stays open."""
+    """Open a target: a file that is replaced as a whole, standard output (`-`), or a stream that stays open."""
     if not isinstance(target, Path | str):
         yield target
     elif str(target) == "-":
@@ -70,14 +70,14 @@ def open_target(target: Path | str | BinaryIO) -> Iterator[BinaryIO]:
 
 
 def head(stream: BinaryIO) -> bytes:
-    """The first bytes, without taking them."""
+    """Peek at the first bytes."""
     return bytes(cast(io.BufferedReader, stream).peek(_HEAD)[:_HEAD]).removeprefix(_BOM)
 
 
 def line_blocks(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
-    """Blocks of whole lines with the number of their first line; what arrives on a pipe is passed on at once.
+    """Blocks of complete lines with the number of their first line; input from a pipe is passed on at once.
 
-    A line beyond the limit is cut just after it, so that no input can fill the memory; the decoder refuses it.
+    A line longer than the limit is cut, so that no input can fill the memory; the decoder then refuses it.
     """
     number, rest, skipping = 1, b"", False
     while piece := _read(stream):
@@ -98,7 +98,7 @@ def line_blocks(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
 
 
 def line_batches(stream: BinaryIO) -> Iterator[tuple[int, list[bytes]]]:
-    """Lists of whole lines with the number of their first line."""
+    """Lists of complete lines with the number of their first line."""
     for number, block in line_blocks(stream):
         yield number, block.removesuffix(b"\n").split(b"\n")
 
@@ -129,7 +129,7 @@ def _unzstd(stream: Any) -> BinaryIO:
 
 
 class _Zstandard:
-    """Frames one after the other; zstandard's own reader would take a truncated file for a whole one."""
+    """Reads consecutive frames; zstandard's own reader would accept a truncated file."""
 
     def __init__(self, stream: Any, decompressor: Any) -> None:
         self._stream = stream
@@ -139,7 +139,7 @@ class _Zstandard:
 
     def read(self, size: int) -> bytes:
         while not self._ready:
-            # Small pieces bound what one of them can grow to (a few bytes may stand for 128 KiB).
+            # Small pieces limit how much one can expand to (a few bytes may become 128 KiB).
             data = (self._frame.unused_data if self._frame and self._frame.eof else b"") or self._stream.read(1024)
             if not data:
                 if self._frame is not None and not self._frame.eof:
@@ -153,7 +153,7 @@ class _Zstandard:
 
 
 class _Piped(io.RawIOBase):
-    """Lends a stream that can only `read` to a buffer, and does not close it."""
+    """Adapts a stream that only has `read` to a buffered reader, without closing it."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -165,7 +165,7 @@ class _Piped(io.RawIOBase):
         try:
             data = self._stream.read(len(buffer))
         except Exception as error:
-            # Foreign streams have their own errors (zstandard's is no OSError); readers see one kind.
+            # Other streams raise their own errors (zstandard's is not an OSError); readers see one kind.
             raise OSError(str(error)) from error
         buffer[: len(data)] = data
         return len(data)

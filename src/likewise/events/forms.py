@@ -1,7 +1,7 @@
-"""The forms of a JSON record: the documented form of events, or a flat record with its mapping.
+"""Forms of JSON records: the documented form of events, or a flat record with its mapping.
 
-A form tells the compiled reader which members to look for, and decodes what only Python can: a whole record of an
-unusual shape, one member that is seen for the first time, or a theme.
+A form defines which members the compiled reader looks for, and decodes what needs Python: a record of an unusual shape,
+a member seen for the first time, or a theme.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ Pair = tuple[str, Value]
 
 
 class RecordForm(Protocol):
-    """How a JSON object becomes an event."""
+    """Converts a JSON object to an event."""
 
     @property
     def fields(self) -> tuple[tuple[str, ...], ...] | None:
-        """The members of id, time, end, theme and attributes; None if only Python can read the form."""
+        """The members that hold id, time, end, theme and attributes; None if only Python can read the form."""
 
     @property
     def flat(self) -> bool:
@@ -36,23 +36,23 @@ class RecordForm(Protocol):
 
     @property
     def growing(self) -> bool:
-        """Whether records without a time are looked at for a field of time that was not known."""
+        """Whether records without a time are searched for new time fields."""
 
     @property
     def rule(self) -> TimeRule: ...
 
     @property
     def constants(self) -> tuple[Pair, ...]:
-        """Tuples of every event."""
+        """Tuples added to every event."""
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """The theme of events that name none."""
+        """The theme of events without one."""
 
     def event(self, value: object, *, default_id: str) -> Event: ...
 
     def grows(self, value: object, /) -> bool:
-        """Whether a record without a time brings a new field of time."""
+        """Whether a record without a time has a new time field, which is then used."""
 
     def tuples(self, name: str, value: object) -> Iterable[Pair]:
         """The tuples of one attribute."""
@@ -71,7 +71,7 @@ class EventForm:
     tags: tuple[str, ...] = ()
 
     def event(self, value: object, *, default_id: str) -> Event:
-        """The event of a decoded JSON object, with every check and a reason for every refusal."""
+        """Convert a decoded JSON object to an event; raises InputError with a reason if it is not valid."""
         if not isinstance(value, dict):
             raise InputError(f"not an event but a JSON {_kind(value)}", hint='{"id": …, "attributes": {…}}')
         for field in value:
@@ -105,7 +105,7 @@ class EventForm:
 class FlatForm:
     """A flat record, read by a mapping.
 
-    A mapping that was guessed from `records` grows with the feed, and `on_growth` gets it then.
+    A mapping guessed from `records` may gain time fields later; `on_growth` then gets the new mapping.
     """
 
     flat = True
@@ -162,7 +162,7 @@ class FlatForm:
 
 
 def form_of(records: list[object], on_growth: Callable[[RecordMapping], None] | None = None) -> RecordForm:
-    """The form of records, by the first of them: a mapping is guessed for what is not in the form of events.
+    """The form of records, judged by the first ones; a mapping is guessed for records that are not events.
 
     >>> form_of([{"id": "e1", "attributes": {"temp": 21.5}}]).flat, form_of([{"ts": 1, "temp": 21.5}]).flat
     (False, True)
@@ -174,7 +174,7 @@ def form_of(records: list[object], on_growth: Callable[[RecordMapping], None] | 
 
 
 def _is_event(record: dict[str, object]) -> bool:
-    """Whether an object is meant as an event, though it may be a faulty one."""
+    """Whether an object is meant as an event, even if it is not valid."""
     if record.keys() <= {*FIELDS}:
         return True
     nested = [name for name, value in record.items() if isinstance(value, dict)]

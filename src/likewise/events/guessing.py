@@ -1,8 +1,8 @@
-"""What the names and values of some records suggest: which of their fields are id, time, end and theme.
+"""Guesses which fields of records are id, time, end and theme, from their names and values.
 
-A feed may hold the records of several makers, each with a name of its own for the time. So a field of time is looked
-for until every record has one; a record of another shape that comes later is looked at in the same way. A date and a
-time of day in two fields are one time, and times may be written as people of some place write them.
+A source may have records of several makers, each with its own name for the time. So time fields are added until every
+record has one; later records of a new shape are handled in the same way. A date and a time of day in two fields are one
+time, and times may be in local formats.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from likewise.events.text.local_times import are_clocks, are_dates, date_and_clo
 from likewise.events.values import parse_text
 
 SAMPLE: Final = 200
-"""Records that are looked at."""
+"""The number of records used for guessing."""
 
 _IDS: Final = ("id", "eventid", "messageid", "msgid", "uuid", "guid", "ereignisid", "meldungsid")
 _TIMES: Final = (
@@ -34,15 +34,15 @@ _ENDS: Final = ("end", "endtime", "endtimestamp", "until", "stop", "stoptime", "
 _THEMES: Final = ("theme", "themes", "tags")
 _DEPTH: Final = 3
 _SHAPES: Final = 1000
-"""Shapes of records without a time that are remembered."""
+"""The most shapes of records without a time to remember."""
 
 Record = Mapping[str, object]
 _Fits = Callable[[str, list[object]], bool]
-"""Whether a field of this name with these values can have a role."""
+"""Whether a field of this name with these values fits a role."""
 
 
 def settle_mapping(given: RecordMapping | None, records: Sequence[Record]) -> RecordMapping:
-    """The mapping that was given, with the roles that it leaves open filled by a guess.
+    """The given mapping, with its open roles filled by a guess.
 
     >>> settle_mapping(RecordMapping(id="deviceId", complete=False), [{"deviceId": "t1", "ts": 1, "temp": 2}]).plain()
     {'id': 'deviceId', 'time': 'ts'}
@@ -50,14 +50,14 @@ def settle_mapping(given: RecordMapping | None, records: Sequence[Record]) -> Re
     if given is None or given.complete:
         return given or guess_mapping(records)
     taken = {*given.taken, *(given.names or ())}
-    free = [{name: value for name, value in each.items() if name not in taken} for each in records]
+    free = [{name: value for name, value in record.items() if name not in taken} for record in records]
     guess = guess_mapping(free, given.rule_of)
     found: dict[str, Any] = {role: getattr(guess, role) for role in guess.used if not getattr(given, role)}
     return _with_formats(replace(given, **found, complete=True), _Fields.of(records))
 
 
 def guess_mapping(records: Sequence[Record], rule_of: Callable[[str], TimeRule] | None = None) -> RecordMapping:
-    """The mapping that the names and values of some records suggest; one bad value does not spoil a field.
+    """Guess the mapping of records from their names and values; a single bad value does not exclude a field.
 
     >>> guess_mapping([{"deviceId": "t1", "ts": 1700000000000, "temp": 21.5}]).plain()
     {'time': 'ts'}
@@ -67,7 +67,7 @@ def guess_mapping(records: Sequence[Record], rule_of: Callable[[str], TimeRule] 
     fields, are_times = _Fields.of(records), _times_by(rule_of or RecordMapping().rule_of)
 
     def time_in(left: _Fields, before: list[str]) -> str | None:
-        # A field of an unknown name must not be found beside another time.
+        # A field with an unknown name must not appear together with another time.
         beside = {name for record in fields.records if any(_has(record, n) for n in before) for name in record}
         return left.time(are_times, {*beside, *left.ends()})
 
@@ -80,13 +80,13 @@ def guess_mapping(records: Sequence[Record], rule_of: Callable[[str], TimeRule] 
 
 
 def _with_formats(mapping: RecordMapping, fields: _Fields) -> RecordMapping:
-    """The mapping with the formats of its times, where these are written as people of some place do.
+    """Add the formats of times that are written in a local format.
 
     >>> _with_formats(RecordMapping(time="at"), _Fields([{"at": "16.11.2026 08:00"}])).time_format
     '%d.%m.%Y %H:%M'
     """
-    whole = tuple(name for name in mapping.times if JOINED in name and name in fields.names())
-    mapping = replace(mapping, undivided=whole) if whole else mapping
+    undivided = tuple(name for name in mapping.times if JOINED in name and name in fields.names())
+    mapping = replace(mapping, undivided=undivided) if undivided else mapping
     if mapping.time_format is not None:
         return mapping
     rule = mapping.rule_of()
@@ -99,7 +99,7 @@ def _with_formats(mapping: RecordMapping, fields: _Fields) -> RecordMapping:
 
 
 class GrowingGuess:
-    """A mapping that was guessed, and grows when a record comes that has none of its times but another.
+    """A guessed mapping that gains a time field when a record has none of the known ones.
 
     >>> growing = GrowingGuess(RecordMapping(time="ts"), [{"ts": 1, "temp": 2}])
     >>> growing.grown({"zeitpunkt": "2026-03-01T09:00:00Z", "wert": 3}).plain()
@@ -114,7 +114,7 @@ class GrowingGuess:
         self._timeless: set[tuple[str, ...]] = set()
 
     def grown(self, record: Record) -> RecordMapping | None:
-        """The mapping with the time of a record that has none by it; nothing if it has none at all."""
+        """The mapping with the time field of a record that has no known one; None if it has no time at all."""
         shape = tuple(record)
         if shape in self._timeless:
             return None
@@ -132,7 +132,7 @@ class GrowingGuess:
 
 
 class _Fields(NamedTuple):
-    """Some records, each as its fields by their paths, without those that say nothing."""
+    """Records as their non-empty fields, by path."""
 
     records: list[dict[str, object]]
 
@@ -145,35 +145,35 @@ class _Fields(NamedTuple):
         return _Fields([record for record in self.records if not any(_has(record, name) for name in names)])
 
     def names(self) -> dict[str, None]:
-        """All fields, those of nested objects last."""
+        """All field names, those of nested objects last."""
         found = dict.fromkeys(name for record in self.records for name in record)
         return dict.fromkeys(sorted(found, key=lambda name: "." in name))
 
     def values(self, name: str) -> list[object]:
-        """What the records have there; of a date and a clock, those that have both."""
+        """The values of a field; for a joined date and clock, those of records that have both."""
         parts = parts_of(name)
         if len(parts) == 1 or any(name in record for record in self.records):
             return [record[name] for record in self.records if name in record]
-        whole = [[record[part] for part in parts] for record in self.records if all(part in record for part in parts)]
-        return [joined_text(name, values) for values in whole if not any(isinstance(each, list) for each in values)]
+        halves = [[record[part] for part in parts] for record in self.records if all(part in record for part in parts)]
+        return [joined_text(name, values) for values in halves if not any(isinstance(value, list) for value in values)]
 
     def all(self, names: Sequence[str]) -> list[object]:
         return [value for name in names for value in self.values(name)]
 
     def covering(self, find: Callable[[_Fields, list[str]], str | None]) -> list[str]:
-        """Fields until every record has one of them, or no more are found among the records that are left."""
+        """Collect fields until every record has one of them, or no more are found."""
         found: list[str] = []
         while (left := self.without(found)).records and (name := find(left, found)) is not None:
             found.append(name)
         return found
 
     def find(self, known: Sequence[str], fits: _Fits) -> str | None:
-        """The field with the best known name whose values fit; a nested one only if it is a time."""
+        """The field with the best known name whose values fit; nested fields only for times."""
         names = [name for name in self.names() if "." not in name or known is _TIMES]
         plain = {name: _plain(name.rpartition(".")[2]) for name in names}
         order = {word: place for place, word in enumerate(known)}
         if known is _TIMES:
-            # A name that ends so is one of time: effectiveDateTime, reading_timestamp.
+            # Names with such an ending are times: effectiveDateTime, reading_timestamp.
             order |= {word: len(order) for word in plain.values() if word not in order and word.endswith(_STAMPS)}
         ranked = sorted((name for name in names if plain[name] in order), key=lambda n: ("." in n, order[plain[n]]))
         return next((name for name in ranked if fits(name, self.values(name))), None)
@@ -181,19 +181,19 @@ class _Fields(NamedTuple):
     def ends(self) -> list[str]:
         return [name for name in self.names() if _plain(name) in _ENDS]
 
-    def time(self, are_times: _Fits, apart: Collection[str]) -> str | None:
-        """The field of the time: one of a known name, a date with its clock, or the only one of whole timestamps."""
+    def time(self, are_times: _Fits, excluded: Collection[str]) -> str | None:
+        """The time field: one with a known name, a date with its clock, or the only field of full timestamps."""
         found = self.find(_TIMES, are_times)
         if found is not None and not are_dates(self.values(found)):
             return found
         both = self._together(are_times, end=False)
         if both is not None or found is None:
-            return both or self.timestamps(apart)
-        # A date alone would put every event at midnight, where there is a clock for it.
+            return both or self.timestamps(excluded)
+        # A date alone would put all events at midnight, although there is a clock.
         return None if any(are_clocks(self.values(name)) for name in self.names()) else found
 
     def end(self, are_times: _Fits) -> str | None:
-        """The field of the end."""
+        """The end field."""
         found = self.find(_ENDS, are_times)
         return found if found is not None else self._together(are_times, end=True)
 
@@ -201,13 +201,13 @@ class _Fields(NamedTuple):
         name = date_and_clock({name: self.values(name) for name in self.names()}, end=end)
         return name if name is not None and are_times(name, self.values(name)) else None
 
-    def timestamps(self, apart: Collection[str] = ()) -> str | None:
-        """The first field that holds nothing but whole timestamps and is not among some others."""
-        return next((n for n in self.names() if n not in apart and _are_timestamps(self.values(n))), None)
+    def timestamps(self, excluded: Collection[str] = ()) -> str | None:
+        """The first field with only full timestamps that is not excluded."""
+        return next((n for n in self.names() if n not in excluded and _are_timestamps(self.values(n))), None)
 
 
 def _has(record: Mapping[str, object], name: str) -> bool:
-    """Whether a record has a field, or a part of one that is joined."""
+    """Whether a record has a field, or a part of a joined field."""
     return name in record or any(part in record for part in parts_of(name))
 
 
@@ -216,7 +216,7 @@ def _one(names: list[str]) -> str | list[str] | None:
 
 
 def _leaves(record: Record, path: str = "", depth: int = 0) -> Iterator[tuple[str, object]]:
-    """The fields of a record that say something, those of nested objects by their path."""
+    """The non-empty fields of a record, those of nested objects by their path."""
     for name, value in record.items():
         if isinstance(value, dict) and depth < _DEPTH:
             yield from _leaves(value, f"{path}{name}.", depth + 1)
@@ -230,7 +230,7 @@ def _plain(name: str) -> str:
 
 def _times_by(rule_of: Callable[[str], TimeRule], *, local: bool = True) -> _Fits:
     def are_times(name: str, found: list[object]) -> bool:
-        if are_clocks(found):  # 08.00 is no number of seconds
+        if are_clocks(found):  # 08.00 is not a number of seconds
             return False
         rule = rule_of(name)
         return _mostly(rule, found) or (local and rule.usual and local_format(found) is not None)

@@ -1,7 +1,7 @@
-"""Times from outside: one rule for every format and every place that reads.
+"""Parses times: one rule for every format and every reader.
 
 A time is ISO 8601 text (a date alone is its midnight) or a number since 1970: seconds or, if it is too large for them,
-milliseconds, microseconds or nanoseconds. A time that names no zone is in the zone of the reader, by default UTC.
+milliseconds, microseconds or nanoseconds. A time without a time zone is in the reader's zone, by default UTC.
 A time of day without a date is refused.
 """
 
@@ -38,25 +38,25 @@ __all__ = [
 FIRST, LAST = to_instant(datetime.min), to_instant(datetime.max)
 """The years 1 to 9999."""
 NO_TIME: Final = int(np.iinfo(np.int64).min)
-"""The start and the end of an event that has no time."""
+"""The start and end of an event without a time."""
 ODD_TIME: Final = NO_TIME + 1
-"""No time, or one that compiled loops do not understand."""
+"""Not a time, or a time that compiled loops do not support."""
 FEW: Final = 2000
 """Up to this many texts are read without loading a kernel."""
 UNITS: Final = ((10**11, 10**6), (10**14, 10**3), (10**17, 1))
-"""Limits below which a number has a unit, and the microseconds of that unit; larger numbers are nanoseconds."""
+"""Upper limits of numbers for each unit, and its microseconds; larger numbers are nanoseconds."""
 TIME_UNITS: Final = {"s": Decimal(10**6), "ms": Decimal(10**3), "us": Decimal(1), "ns": Decimal("0.001")}
-"""Microseconds in the units that a time format can name, so that the size of a number need not tell."""
+"""Microseconds of each unit that a time format can name instead of guessing by size."""
 
 _NUMBER: Final = re.compile(r"[-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?", re.ASCII)
 _OFFSET: Final = re.compile(r"([-+])(\d\d?)(?::?(\d\d))?", re.ASCII)
 _MINUTE: Final = 60_000_000
 _REGULAR: Final = 65_000_000_000_000
-"""Since 1972 an offset from UTC holds for whole minutes."""
+"""Since 1972, UTC offsets change only at whole minutes."""
 
 
 class TimeRule:
-    """How the times of one source are written, where that is not ISO 8601 in UTC or a number.
+    """The time format and zone of a source; by default ISO 8601 in UTC, or numbers.
 
     The format is that of `strptime`, or the unit of numbers since 1970: `s`, `ms`, `us` or `ns`.
 
@@ -74,11 +74,11 @@ class TimeRule:
 
     @property
     def usual(self) -> bool:
-        """Whether times are ISO 8601 or numbers."""
+        """Whether times are ISO 8601 text or numbers."""
         return self.format is None
 
     def instant(self, field: str, value: object) -> Instant:
-        """The instant of a value, or the reason why it is none."""
+        """The instant of a value; raises InputError if it is not a time."""
         scale = TIME_UNITS.get(self.format or "")
         if self.format is None or scale is not None or not isinstance(value, str):
             return parse_instant(field, value, zone=self.zone, scale=scale)
@@ -91,13 +91,13 @@ class TimeRule:
 
 
 def _check_format(format: str) -> None:
-    """A format that `strptime` does not know, or that puts every event into the year 1900, is refused."""
+    """Refuse a format that `strptime` does not know, or that has no year."""
     try:
         datetime.strptime("", format)
     except ValueError as error:
         if "bad directive" in str(error) or "stray %" in str(error):
             hint = "such as %d/%m/%Y %H:%M, or s, ms, us or ns"
-            raise BuildError(f"{format!r} is no time format: {error}", hint=hint) from None
+            raise BuildError(f"{format!r} is not a time format: {error}", hint=hint) from None
     except re.error:
         raise BuildError(f"{format!r} names a part of the time twice", hint="such as %d/%m/%Y %H:%M") from None
     if not any(f"%{letter}" in format for letter in "YyGcx"):
@@ -105,7 +105,7 @@ def _check_format(format: str) -> None:
 
 
 def parse_instant(field: str, value: object, *, zone: tzinfo = UTC, scale: Decimal | None = None) -> Instant:
-    """A moment given as ISO 8601 text, or as a number since 1970; its size tells the unit, if there is no `scale`.
+    """Parse ISO 8601 text or a number since 1970; without `scale`, its size determines the unit.
 
     >>> parse_instant("time", 1.5), parse_instant("time", "1970-01-02"), parse_instant("time", 1_700_000_000_000)
     (1500000, 86400000000, 1700000000000000)
@@ -120,17 +120,17 @@ def parse_instant(field: str, value: object, *, zone: tzinfo = UTC, scale: Decim
 
 
 def instant_of_number(field: str, value: float | Decimal, scale: Decimal | None = None) -> Instant:
-    """The instant of a number; `scale` is its unit in microseconds. Without one, the number's size decides the unit.
+    """The instant of a number; `scale` is its unit in microseconds, by default determined by its size.
 
     >>> [instant_of_number("time", 3 * 10**power) for power in (9, 12, 15, 18)]
     [3000000000000000, 3000000000000000, 3000000000000000, 3000000000000000]
     """
     hint = "seconds, milliseconds, microseconds or nanoseconds since 1970, in the years 1 to 9999"
-    if not FIRST <= value <= LAST * 1000:  # NaN and infinities are not
+    if not FIRST <= value <= LAST * 1000:  # also false for NaN and infinities
         raise InputError(f"{field} {value} is out of range", hint=hint)
     exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
     if scale is None:
-        scale = next((Decimal(each) for most, each in UNITS if abs(exact) < most), TIME_UNITS["ns"])
+        scale = next((Decimal(unit) for limit, unit in UNITS if abs(exact) < limit), TIME_UNITS["ns"])
     instant = int((exact * scale).to_integral_value(ROUND_HALF_EVEN))
     if not FIRST <= instant <= LAST:
         raise InputError(f"{field} {value} is out of range", hint=hint)
@@ -139,7 +139,7 @@ def instant_of_number(field: str, value: float | Decimal, scale: Decimal | None 
 
 def _instant_of_text(field: str, text: str, zone: tzinfo, scale: Decimal | None) -> Instant:
     text = text.strip()
-    # Eight digits are a date; digits in any other number are never one, whatever else ISO 8601 may see in them.
+    # Eight digits are a date; any other digits are a number, even if ISO 8601 would accept them.
     if _NUMBER.fullmatch(text) and (scale is not None or not (len(text) == 8 and text.isdigit())):
         return instant_of_number(field, Decimal(text), scale)
     try:
@@ -161,7 +161,7 @@ def _checked(field: str, text: str, instant: Instant) -> Instant:
 
 
 def read_times(cells: pa.StringArray, rule: TimeRule, *, field: str) -> tuple[NDArray[np.int64], dict[int, InputError]]:
-    """The times of cells (`NO_TIME` where one is empty or null), and for each row that is no time the reason.
+    """The times of cells (`NO_TIME` if empty or null), and the errors by row.
 
     >>> cells = pa.array(["1970-01-01T00:00:01Z", "1", "1970-01-02", None, "10:30"])
     >>> moments, bad = read_times(cells, TimeRule(), field="at")
@@ -192,7 +192,7 @@ def read_times(cells: pa.StringArray, rule: TimeRule, *, field: str) -> tuple[ND
 
 @lru_cache(maxsize=256)
 def zone_of(name: str) -> tzinfo:
-    """A zone by the name of its region or by its offset.
+    """A time zone by its region name or UTC offset.
 
     >>> zone_of("+01:30"), zone_of("Europe/Dublin"), zone_of("UTC")
     (datetime.timezone(datetime.timedelta(seconds=5400)), zoneinfo.ZoneInfo(key='Europe/Dublin'), datetime.timezone.utc)
@@ -213,14 +213,14 @@ def zone_of(name: str) -> tzinfo:
 
 
 def from_local(local: NDArray[np.int64], zone: tzinfo) -> NDArray[np.int64]:
-    """Instants from what the clocks of a zone show; of two moments that they show alike, the first."""
+    """Convert local times of a zone to instants; an ambiguous time is the earlier one."""
     if isinstance(zone, timezone):
         return np.asarray(local - _microseconds(zone.utcoffset(None)))
     if not len(local):
         return local
     step = _MINUTE if local.min() > _REGULAR else 1
     distinct, back = np.unique(local // step, return_inverse=True)
-    ahead = [_offset(each * step, zone) for each in distinct.tolist()]
+    ahead = [_offset(minute * step, zone) for minute in distinct.tolist()]
     return np.asarray(local - np.array(ahead, np.int64)[back])
 
 

@@ -1,7 +1,7 @@
-"""Mappings: which fields of a flat record, or which columns of a table, make an event.
+"""Mappings: which fields of a flat record, or which columns of a table, form an event.
 
-Devices send `{"deviceId": "t1", "ts": 1700000000000, "temp": 21.5}` rather than events. A mapping names the fields of
-id, time and theme; all others are attributes. It is a small value that can be guessed, shown, saved and loaded.
+Devices often send `{"deviceId": "t1", "ts": 1700000000000, "temp": 21.5}` instead of events. A mapping names the fields
+of id, time and theme; all others are attributes. It can be guessed, shown, saved and loaded.
 """
 
 from __future__ import annotations
@@ -21,29 +21,28 @@ __all__ = ["COMMA", "JOINED", "KINDS", "RecordMapping", "at_path", "joined_text"
 
 COMMA: Final = "decimal comma"
 KINDS: Final = ("text", "number", COMMA, "boolean", "time")
-"""What a value can be."""
+"""The kinds of values."""
 
 ANY: Final = "*"
-"""Stands for the fields that a time format or a zone does not name."""
+"""Stands for all fields that a time format or zone does not name."""
 JOINED: Final = "+"
-"""Stands between fields that are one time together: a date, and a time of day."""
+"""Joins two fields that form one time: a date and a time of day."""
 _ROLES: Final = ("id", "time", "end")
 _INNER: Final = {"complete", "undivided"}
-"""What is not said in a file."""
+"""Fields that are not saved to a file."""
 
 
 @dataclass(frozen=True)
 class RecordMapping:
-    """Which fields make an event; a field of a nested object is named by its path, `device.room`.
+    """Which fields form an event; a field of a nested object is named by its path, `device.room`.
 
-    `id`, `time` and `end` are fields, or lists of fields of which the first that a record has counts: in a feed of
-    several makers each has a name of its own. `theme` is a field that holds tags, or a list of tags for all events.
-    `attributes` are the fields to take, or a mapping from fields to attribute names; without it, all fields that have
-    no other use. `constants` are attributes of every event. `kinds` says what the values of a column of a table are,
-    where their look misleads. `time_format` is a `strptime` format for times that are neither ISO 8601 nor numbers, or
-    the unit of numbers (`s`, `ms`, `us`, `ns`) where their size would mislead; `zone` is that of times that name none.
-    Both may be mappings from time fields, `*` for all others, so that every maker has a clock of its own. A time or end
-    in two fields is named by both, `date+clock`: their texts with a space between them are read as one.
+    `id`, `time` and `end` are fields, or lists of fields of which the first one present counts: records of several
+    makers may use different names. `theme` is a field that holds tags, or a list of tags for all events. `attributes`
+    are the fields to use, or a mapping from fields to attribute names; by default, all fields without another role.
+    `constants` are attributes added to every event. `kinds` are the types of table columns whose look is misleading.
+    `time_format` is a `strptime` format for times that are neither ISO 8601 nor numbers, or the unit of numbers (`s`,
+    `ms`, `us`, `ns`); `zone` applies to times without a time zone. Both may be mappings from time fields, with `*` for
+    all others. A time or end in two fields is named by both, `date+clock`: their texts are joined by a space.
 
     >>> mapping = RecordMapping(time="ts", attributes={"deviceId": "device", "temp": "temperature"})
     >>> mapping.event({"deviceId": "t1", "ts": 1, "temp": [21.5, None], "rssi": -70}, default_id="e1").tuples
@@ -66,9 +65,9 @@ class RecordMapping:
     time_format: str | Mapping[str, str] | None = None
     zone: str | Mapping[str, str] | None = None
     complete: bool = True
-    """Whether a role that has no field is left out, or looked for among the fields of the first records."""
+    """If false, roles without a field are guessed from the first records."""
     undivided: Sequence[str] = ()
-    """Time fields whose own name has a `+`, as far as the fields of the source are known."""
+    """Time fields whose own name contains a `+`, if the fields of the source are known."""
 
     def __post_init__(self) -> None:
         for column, kind in self.kinds.items():
@@ -76,47 +75,52 @@ class RecordMapping:
                 raise BuildError(f"column {column!r} cannot be of kind {kind!r}", hint=f"one of {', '.join(KINDS)}")
         named = [*(name for role in _ROLES for name in _names(getattr(self, role))), *_names(self.attributes)]
         if any(not isinstance(name, str) for name in named):
-            raise BuildError("a field of the mapping is named by text", hint="on Spark, `computed` makes new columns")
+            raise BuildError("fields of a mapping are named by text", hint="on Spark, `computed` makes new columns")
         if any(not name for role in _ROLES for name in _listed(getattr(self, role))):
-            raise BuildError("a field of the mapping has no name", hint="leave the role out, or name its field")
+            raise BuildError("a field of the mapping has an empty name", hint="omit the role, or name its field")
         if isinstance(self.attributes, str):
             raise BuildError("attributes are a list of fields", hint=f"write [{self.attributes!r}]")
-        for told, what in ((self.time_format, "a time format"), (self.zone, "a zone")):
-            wrong = [name for name in told or () if name not in (ANY, *self.times)] if isinstance(told, Mapping) else []
+        for by_field, subject in ((self.time_format, "a time format"), (self.zone, "a zone")):
+            fields_named = by_field if isinstance(by_field, Mapping) else ()
+            wrong = [name for name in fields_named if name not in (ANY, *self.times)]
             if wrong and self.complete:
-                raise BuildError(f"{wrong[0]!r} has {what} but is no time", hint=f"times are {', '.join(self.times)}")
-        # An unknown zone fails here, not with the first record.
-        assert all(self.rule_of(name) is not None for name in (ANY, *_told(self.zone), *_told(self.time_format)))
+                raise BuildError(
+                    f"{wrong[0]!r} has {subject} but is not a time field", hint=f"times are {', '.join(self.times)}"
+                )
+        # Check zones and formats now, not at the first record.
+        assert all(
+            self.rule_of(name) is not None for name in (ANY, *_fields_in(self.zone), *_fields_in(self.time_format))
+        )
 
     @cached_property
     def _rules(self) -> dict[str, TimeRule]:
         return {}
 
     def rule_of(self, name: str = ANY) -> TimeRule:
-        """How the times of a field are read."""
+        """The time format and zone of a field."""
         if name not in self._rules:
             self._rules[name] = TimeRule(_of_field(self.time_format, name), _of_field(self.zone, name))
         return self._rules[name]
 
     @property
     def one_rule(self) -> bool:
-        """Whether all times are read alike."""
+        """Whether all time fields have the same format and zone."""
         return not isinstance(self.time_format, Mapping) and not isinstance(self.zone, Mapping)
 
     @cached_property
     def used(self) -> dict[str, tuple[str, ...]]:
-        """The fields that are no attributes, by what they are for."""
+        """The fields that are not attributes, by role."""
         named = {role: _listed(getattr(self, role)) for role in _ROLES}
         named["theme"] = _listed(self.theme if isinstance(self.theme, str) else None)
         return {role: names for role, names in named.items() if names}
 
     @cached_property
     def taken(self) -> tuple[str, ...]:
-        """The same fields in one list, the parts of joined ones one by one."""
+        """All these fields; joined ones as their parts."""
         return tuple(part for role, names in self.used.items() for name in names for part in self.parts(name, role))
 
     def parts(self, name: str, role: str = "time") -> tuple[str, ...]:
-        """The fields that a name of a role stands for: of a time or an end several, maybe.
+        """The fields that a name stands for: a joined time or end has several.
 
         >>> RecordMapping().parts("date+clock"), RecordMapping().parts("ts")
         (('date', 'clock'), ('ts',))
@@ -130,58 +134,58 @@ class RecordMapping:
 
     @cached_property
     def names(self) -> dict[str, str] | None:
-        """Fields of attributes and what events call them; None for all that have no other use."""
+        """Attribute fields and their names in events; None for all fields without another role."""
         if self.attributes is None or isinstance(self.attributes, Mapping):
             return None if self.attributes is None else dict(self.attributes)
         return {name: name for name in self.attributes}
 
     @cached_property
     def tags(self) -> tuple[str, ...]:
-        """The tags of all events."""
+        """The tags given for all events."""
         return () if isinstance(self.theme, str) else tuple(dict.fromkeys(self.theme))
 
     def renamed(self, present: Sequence[str]) -> dict[str, str]:
-        """The attribute columns of a table and the names that events give them."""
+        """The attribute columns of a table and their names in events."""
         if self.names is not None:
             return self.names
         return {name: name for name in present if name not in self.taken}
 
     def narrowed(self, present: Collection[str], *, source: str = "the table") -> RecordMapping:
-        """The mapping for a table with these columns: of several fields of a role one is enough, others must be there.
+        """The mapping for a table with these columns; of several fields for a role, one is enough.
 
         >>> RecordMapping(time=["ts", "zeitpunkt"]).narrowed(["zeitpunkt", "temp"]).plain()
         {'time': 'zeitpunkt'}
         """
-        whole = tuple(name for name in self.times if JOINED in name and name in present)
-        if whole != tuple(self.undivided):
-            return replace(self, undivided=whole).narrowed(present, source=source)
+        undivided = tuple(name for name in self.times if JOINED in name and name in present)
+        if undivided != tuple(self.undivided):
+            return replace(self, undivided=undivided).narrowed(present, source=source)
         missing = {
             role: {name: [part for part in self.parts(name, role) if part not in present] for name in names}
             for role, names in self.used.items()
         }
-        there = {role: [name for name, parts in found.items() if not parts] for role, found in missing.items()}
-        lacking = [[parts[0] for parts in missing[role].values()] for role in self.used if not there[role]]
+        present_fields = {role: [name for name, parts in found.items() if not parts] for role, found in missing.items()}
+        lacking = [[parts[0] for parts in missing[role].values()] for role in self.used if not present_fields[role]]
         lacking += [[name] for name in self.names or () if name not in present]
         if lacking:
             named = " or ".join(map(repr, lacking[0]))
             raise BuildError(f"{source} has no column {named}", hint=f"it has {', '.join(present)}")
-        several: dict[str, Any] = {role: there[role] for role in _ROLES if len(self.used.get(role, ())) > 1}
+        several: dict[str, Any] = {role: present_fields[role] for role in _ROLES if len(self.used.get(role, ())) > 1}
         gone = {name for found in missing.values() for name, parts in found.items() if parts}
-        for told in ("time_format", "zone") if gone else ():
-            if isinstance(named_by := getattr(self, told), Mapping):
-                several[told] = {name: value for name, value in named_by.items() if name not in gone}
+        for setting in ("time_format", "zone") if gone else ():
+            if isinstance(by_field := getattr(self, setting), Mapping):
+                several[setting] = {name: value for name, value in by_field.items() if name not in gone}
         return replace(self, **several) if several else self
 
     # one record
 
     def event(self, record: object, *, default_id: str) -> Event:
-        """The event of a decoded JSON object, or the reason why it is none."""
+        """Convert a decoded JSON object to an event; raises InputError if it is not valid."""
         if not isinstance(record, dict):
             raise InputError("the record is not a JSON object", hint='such as {"sensor": "t1", "temp": 21.5}')
         start, end = self._instant(record, "time"), self._instant(record, "end")
         tuples = [pair for name, value in record.items() for pair in self.member(name, value)]
         if not tuples:
-            raise InputError("the event has no attributes", hint="the mapping takes none of its fields")
+            raise InputError("the event has no attributes", hint="the mapping uses none of its fields")
         return Event(
             self._id(record) or default_id,
             (*tuples, *self.constants.items()),
@@ -191,25 +195,25 @@ class RecordMapping:
         )
 
     def member(self, name: str, value: object) -> Iterator[tuple[str, Value]]:
-        """The tuples of one member of a record; null is absence."""
+        """The tuples of one member of a record; null means absent."""
         if self.names is None:
-            rest = without(name, value, self._spent)
+            rest = without(name, value, self._not_attributes)
             if rest is not None:
                 yield from flatten({name: rest})
             return
-        for path, called in self.names.items():
+        for path, attribute in self.names.items():
             if path == name or path.startswith(f"{name}."):
                 found = value if path == name else at_path({name: value}, path)
                 if found is not None:
-                    yield from flatten({called: found})
+                    yield from flatten({attribute: found})
 
     @cached_property
-    def _spent(self) -> tuple[str, ...]:
-        """Fields of a record that are no attributes; a name with a `+` may be that of one field."""
+    def _not_attributes(self) -> tuple[str, ...]:
+        """Fields of a record that are not attributes; a name with a `+` may be a single field."""
         return tuple(dict.fromkeys((*self.taken, *self.times)))
 
     def theme_of(self, value: object) -> tuple[str, ...]:
-        """The tags of a field: a list of them, or text with commas between them."""
+        """The tags of a field: a list, or text separated by commas."""
         if value is None:
             return ()
         tags = [tag.strip() for tag in value.split(",")] if isinstance(value, str) else value
@@ -218,7 +222,7 @@ class RecordMapping:
         return tuple(dict.fromkeys(check_text("theme", tag) for tag in tags if tag))
 
     def _found(self, record: dict[str, object], role: str) -> tuple[str, object] | None:
-        """The first field of a role that says something, and what."""
+        """The first non-empty field of a role, and its value."""
         for path in self.used.get(role, ()):
             value = at_path(record, path)
             if value is None and len(parts := self.parts(path, role)) > 1:
@@ -237,7 +241,7 @@ class RecordMapping:
             return None
         path, value = found
         if isinstance(value, bool) or not isinstance(value, str | int):
-            raise InputError(f"{path} is neither text nor a whole number, so it is no id")
+            raise InputError(f"{path} is neither text nor an integer, so it cannot be an id")
         return check_text("id", str(value))
 
     def _theme(self, record: dict[str, object]) -> tuple[str, ...]:
@@ -246,13 +250,17 @@ class RecordMapping:
     # as a file, and in words
 
     def plain(self) -> dict[str, Any]:
-        """What it says, without what is left to the default."""
-        told = {n: value for n, value in asdict(self).items() if value not in (None, (), [], {}) and n not in _INNER}
-        told |= {role: names[0] if len(names) == 1 else names for role, names in self.used.items() if role in _ROLES}
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in told.items()}
+        """The settings that differ from the defaults, as plain values."""
+        settings = {
+            n: value for n, value in asdict(self).items() if value not in (None, (), [], {}) and n not in _INNER
+        }
+        settings |= {
+            role: names[0] if len(names) == 1 else names for role, names in self.used.items() if role in _ROLES
+        }
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in settings.items()}
 
     def save(self, path: Path | str) -> None:
-        """Write it as a small YAML file, to be edited and loaded."""
+        """Write the mapping to a YAML file."""
         import yaml
 
         try:
@@ -262,34 +270,36 @@ class RecordMapping:
 
     @classmethod
     def load(cls, path: Path | str) -> RecordMapping:
-        """The mapping in a file (YAML or JSON)."""
+        """Load a mapping from a file (YAML or JSON)."""
         import yaml
 
         try:
-            told = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+            settings = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
         except OSError as error:
             raise InputError(f"cannot be read: {error.strerror}", source=str(path), hint="check the path") from error
         except (yaml.YAMLError, UnicodeDecodeError):
             raise InputError("not a mapping file", source=str(path), hint="such as `time: ts`") from None
-        return cls.of_plain(told, source=str(path))
+        return cls.of_plain(settings, source=str(path))
 
     @classmethod
-    def of_plain(cls, told: object, *, source: str) -> RecordMapping:
-        """The mapping that `plain` gave, or that someone wrote."""
-        known = {each.name for each in fields(cls)} - _INNER
-        if not isinstance(told, dict) or not told.keys() <= known:
+    def of_plain(cls, settings: object, *, source: str) -> RecordMapping:
+        """The mapping of plain values, as `plain` returns them."""
+        known = {field.name for field in fields(cls)} - _INNER
+        if not isinstance(settings, dict) or not settings.keys() <= known:
             raise InputError("not a mapping", source=source, hint=f"it has {', '.join(sorted(known))}")
         lists: dict[str, Any] = dict.fromkeys(_ROLES, str | list) | dict.fromkeys(("time_format", "zone"), str | dict)
         lists |= {"kinds": dict, "attributes": dict | list, "theme": str | list}
-        flawed = next((name for name, kind in lists.items() if not _is_of(told.get(name), kind)), None)
-        if flawed is None and not _is_of(told.get("constants"), dict, str | int | float):
+        flawed = next((name for name, kind in lists.items() if not _is_of(settings.get(name), kind)), None)
+        if flawed is None and not _is_of(settings.get("constants"), dict, str | int | float):
             flawed = "constants"
         if flawed is not None:
-            raise InputError(f"{flawed} has a value of the wrong kind", source=source, hint="see the page on events")
-        return cls(**{name: value for name, value in told.items() if value is not None})
+            raise InputError(
+                f"{flawed} has a value of the wrong type", source=source, hint="see the documentation of events"
+            )
+        return cls(**{name: value for name, value in settings.items() if value is not None})
 
     def __str__(self) -> str:
-        """In words.
+        """A summary for people.
 
         >>> print(RecordMapping(time="ts", attributes={"temp": "temperature"}))
         time = ts, temp = temperature
@@ -299,27 +309,29 @@ class RecordMapping:
         time = at (%d.%m.%Y), t, t with a decimal comma
         """
         parts = [f"{role} = {' or '.join(map(self._written, names))}" for role, names in self.used.items()]
-        parts += [name if name == called else f"{name} = {called}" for name, called in (self.names or {}).items()]
+        parts += [
+            name if name == attribute else f"{name} = {attribute}" for name, attribute in (self.names or {}).items()
+        ]
         if self.names is None:
             parts.append("every other field is an attribute")
         commas = [name for name, kind in self.kinds.items() if kind == COMMA]
         return ", ".join([*parts, *([f"{' and '.join(commas)} with a decimal comma"] if commas else [])])
 
     def _written(self, name: str) -> str:
-        """A field, and how its times are written."""
+        """A field, with its time format if it has one."""
         form = _of_field(self.time_format, name) if name in self.times else None
         return name if form is None else f"{name} ({form})"
 
 
 def _listed(names: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Fields of a role, whether one or several were named."""
+    """The fields of a role as a tuple."""
     if isinstance(names, str):
         return (names,)
     return tuple(dict.fromkeys(names or ()))
 
 
 def parts_of(name: str) -> tuple[str, ...]:
-    """The fields that a joined name stands for.
+    """The parts of a joined field name.
 
     >>> parts_of("date+clock"), parts_of("ts"), parts_of("C++")
     (('date', 'clock'), ('ts',), ('C++',))
@@ -329,7 +341,7 @@ def parts_of(name: str) -> tuple[str, ...]:
 
 
 def joined_text(name: str, values: Sequence[object]) -> str | None:
-    """The text of several fields that are one time together; nothing if all are empty.
+    """Join the texts of fields that form one time; None if all are empty.
 
     >>> joined_text("date+clock", ["2026-11-16", "08:00"]), joined_text("date+clock", [None, " "])
     ('2026-11-16 08:00', None)
@@ -347,16 +359,16 @@ def joined_text(name: str, values: Sequence[object]) -> str | None:
 
 
 def lacks_part(name: str, part: str) -> InputError:
-    """The flaw of a record that has one half of its time."""
-    return InputError(f"{part} is missing, so {name} is no time", hint="a date and a time of day make one time")
+    """The error of a record that lacks a part of its time."""
+    return InputError(f"{part} is missing, so {name} is no time", hint="a time needs both a date and a time of day")
 
 
 def _names(value: Any) -> list[object]:
-    """What stands where names of fields should."""
+    """The given field names, of whatever type."""
     return list(value) if isinstance(value, list | tuple | Mapping) else [] if value is None else [value]
 
 
-def _told(value: str | Mapping[str, str] | None) -> Collection[str]:
+def _fields_in(value: str | Mapping[str, str] | None) -> Collection[str]:
     return value if isinstance(value, Mapping) else ()
 
 
@@ -365,12 +377,12 @@ def _of_field(value: str | Mapping[str, str] | None, name: str) -> str | None:
 
 
 def _is_of(value: object, kind: Any, inner: Any = str) -> bool:
-    """Whether a value of a mapping file is of its kind: a text, or a list or mapping of texts."""
+    """Whether a value of a mapping file has the right type: a text, or a list or mapping of texts."""
     if value is None:
         return True
     held = [*value.values()] if isinstance(value, dict) else value if isinstance(value, list) else []
     names = [*value] if isinstance(value, dict) else []
-    return isinstance(value, kind) and all(isinstance(each, inner) for each in held) and all(map(_is_text, names))
+    return isinstance(value, kind) and all(isinstance(item, inner) for item in held) and all(map(_is_text, names))
 
 
 def _is_text(value: object) -> bool:
@@ -378,7 +390,7 @@ def _is_text(value: object) -> bool:
 
 
 def at_path(record: Mapping[str, object], path: str) -> object:
-    """The value of a field, by its name or by its path through nested objects; None if there is none.
+    """The value of a field by name or path; None if there is none.
 
     >>> at_path({"device": {"room": "112"}, "a.b": 1}, "device.room"), at_path({"a.b": 1}, "a.b")
     ('112', 1)
@@ -391,7 +403,7 @@ def at_path(record: Mapping[str, object], path: str) -> object:
 
 
 def without(name: str, value: object, used: Any) -> object:
-    """A member without the fields that have another use; None if nothing is left.
+    """A member without the fields that have another role; None if nothing is left.
 
     >>> without("meta", {"ts": 1, "room": "112"}, ["meta.ts"]), without("ts", 1, ["ts"])
     ({'room': '112'}, None)

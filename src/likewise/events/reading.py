@@ -1,4 +1,4 @@
-"""Reading events from any source in any format: in batches of columns, or one after the other."""
+"""Reads events from any source in any format, in batches of columns or one by one."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ FORMATS: Final = (
     *("jsonl", "json", "csv", "parquet", "avro", "logfmt", "syslog"),
     *("cloudevents", "ntriples", "turtle"),
 )
-"""`json` is one document, a record or an array of records; `cloudevents` is a document or lines; `csv` is TSV too."""
+"""`json` is one document: a record or an array of records. `cloudevents` is a document or lines. `csv` includes TSV."""
 
 MAPPED: Final = FORMATS[:7]
-"""Formats of records that need not be in the form of events."""
+"""Formats of records that may be read by a mapping."""
 SMALL: Final = 1 << 15
-"""A block of fewer bytes is read before a kernel is loaded."""
+"""Smaller blocks are read without loading a kernel."""
 
 _SUFFIXES = {
     ".jsonl": "jsonl",
@@ -72,18 +72,14 @@ def read_events(
     allow_empty: bool = False,
     separator: str | None = None,
 ) -> Iterator[Event]:
-    """The events of a file, of standard input (`-`) or of an open stream, compressed or not.
+    """Yield the events of a file, of standard input (`-`) or of an open stream, compressed or not.
 
-    Flat records and tables are read by a `mapping`; without one it is guessed, and `on_mapping` gets it. The first bad
-    record raises an `InputError`, unless `on_error` takes bad records. `unique_ids` keeps every id in memory: switch it
-    off for a stream without end. A source without any record is an error unless `allow_empty`. `separator` stands
-    between the cells of a table; without it, it is seen from the header.
-
-    >>> import io
-    >>> [event.id for event in read_events(io.BytesIO(b'{"id": "e1", "attributes": {"type": "parking"}}'))]
-    ['e1']
-    >>> [event.tuples for event in read_events(io.BytesIO(b'{"ts": 1, "temp": 21.5}'))]
-    [(('temp', 21.5),)]
+    Flat records and tables are read by a `mapping`; without one it is guessed and passed to `on_mapping`. The first bad
+    record raises `InputError`, unless `on_error` takes bad records. `unique_ids` keeps every id in memory: switch it
+    off for endless streams. A source without records is an error unless `allow_empty`. `separator` separates the cells
+    of a table; by default it is guessed from the header. >>> import io >>> [event.id for event in
+    read_events(io.BytesIO(b'{"id": "e1", "attributes": {"type": "parking"}}'))] ['e1'] >>> [event.tuples for event in
+    read_events(io.BytesIO(b'{"ts": 1, "temp": 21.5}'))] [(('temp', 21.5),)]
     """
     batches = read_batches(
         source,
@@ -111,20 +107,20 @@ def read_batches(
     allow_empty: bool = False,
     separator: str | None = None,
 ) -> Iterator[Sequence[Event]]:
-    """The same events in batches: columns where there are many, and what arrives on a pipe at once."""
+    """Like `read_events`, in batches: columns for large sources; input from a pipe is passed on at once."""
     if format != "auto" and format not in FORMATS:
         raise InputError(f"unknown format {format!r}", hint=f"one of auto, {', '.join(FORMATS)}")
     if mapping is not None and format != "auto" and format not in MAPPED:
-        raise BuildError(f"{format} events name their own attributes", hint="leave out the mapping")
+        raise BuildError(f"{format} events name their own attributes", hint="omit the mapping")
     if separator is not None and (len(separator) != 1 or not separator.isascii() or separator in '"\r\n'):
-        raise BuildError(f"{separator!r} cannot separate cells", hint="one character, such as ; or a tab")
+        raise BuildError(f"{separator!r} cannot separate cells", hint="use one character, such as ; or a tab")
     intake = RecordIntake(source_name(source, name), on_error, IdSet() if unique_ids else None)
     reading = _Reading(intake, mapping, on_mapping, separator)
     return _read(source, format, reading, allow_empty)
 
 
 class SourceLook(NamedTuple):
-    """What is seen of a source: its format, its mapping if it holds flat records, and the separator of a table."""
+    """The format of a source, its mapping if it holds flat records, and the separator of a table."""
 
     format: str
     mapping: RecordMapping | None
@@ -134,7 +130,7 @@ class SourceLook(NamedTuple):
 def look_at(
     source: Path | str, *, format: str = "auto", mapping: RecordMapping | None = None, separator: str | None = None
 ) -> SourceLook:
-    """What reading a file would find out from its first records, for those who read it elsewhere.
+    """Detect the format, mapping and separator of a file from its first records.
 
     >>> _ = Path("makers.logfmt").write_text("ts=1 level=warn")
     >>> look_at("makers.logfmt")  # doctest: +ELLIPSIS
@@ -145,22 +141,22 @@ def look_at(
         start = head(stream)
     chosen = _guess(name, start) if format == "auto" else format
     if mapping is not None and mapping.complete:
-        found = [mapping]
+        mappings = [mapping]
     else:
-        found = []
-        options: dict[str, Any] = {"mapping": mapping, "separator": separator, "on_mapping": found.append}
+        mappings = []
+        options: dict[str, Any] = {"mapping": mapping, "separator": separator, "on_mapping": mappings.append}
         next(read_batches(source, format=chosen, on_error=lambda _: None, allow_empty=True, **options), None)
     if chosen != "csv":
-        return SourceLook(chosen, found[-1] if found else None, None)
+        return SourceLook(chosen, mappings[-1] if mappings else None, None)
     from likewise.events.formats.csv import header_of
 
     _, between = header_of(_first_statement(start), separator, source=name)
-    return SourceLook(chosen, found[-1] if found else None, between)
+    return SourceLook(chosen, mappings[-1] if mappings else None, between)
 
 
 @dataclass(slots=True)
 class _Reading:
-    """One source being read, and what is known of its records."""
+    """The state of reading one source."""
 
     intake: RecordIntake
     mapping: RecordMapping | None
@@ -168,11 +164,11 @@ class _Reading:
     separator: str | None
 
     def form(self, records: list[object]) -> RecordForm:
-        """The form of records of which these are the first."""
+        """The form of records, given the first ones."""
         if self.mapping is not None:
             if records and not form_of(records).flat and not any(map(self._has_fields, records)):
-                hint = "leave out the mapping and the options that name fields"
-                raise BuildError(f"{self.intake.source} has events already", hint=hint)
+                hint = "omit the mapping and the options that name fields"
+                raise BuildError(f"{self.intake.source} already has events", hint=hint)
             return self.flat_form([record for record in records if isinstance(record, dict)])
         form = form_of(records, self.on_mapping)
         if isinstance(form, FlatForm) and self.on_mapping is not None:
@@ -180,7 +176,7 @@ class _Reading:
         return form
 
     def flat_form(self, records: list[dict[str, object]]) -> FlatForm:
-        """The form of flat records of which these are the first."""
+        """The form of flat records, given the first ones."""
         settled = settle_mapping(self.mapping, records)
         if settled != self.mapping and self.on_mapping is not None:
             self.on_mapping(settled)
@@ -198,7 +194,7 @@ def _read(source: Source, format: str, reading: _Reading, allow_empty: bool) -> 
     with open_source(source, name=intake.source) as stream:
         chosen = format if format != "auto" else _guess(intake.source, head(stream))
         if reading.mapping is not None and chosen not in MAPPED:
-            raise BuildError(f"{chosen} events name their own attributes", hint="leave out the mapping")
+            raise BuildError(f"{chosen} events name their own attributes", hint="omit the mapping")
         place = source if isinstance(source, Path | str) and str(source) != "-" else None
         batches = _parquet(place, stream, reading) if chosen == "parquet" else _READERS[chosen](stream, reading)
         for batch in batches:
@@ -209,7 +205,7 @@ def _read(source: Source, format: str, reading: _Reading, allow_empty: bool) -> 
 
 
 def _guess(name: str, start: bytes) -> str:
-    """The format by the file's name, else by its first bytes."""
+    """Guess the format by the file's name, else by its first bytes."""
     for suffix in _COMPRESSED:
         name = name.removesuffix(suffix)
     for suffix, known in _SUFFIXES.items():
@@ -243,7 +239,7 @@ def _rdf_of(statement: bytes) -> str:
 
 
 def _is_table(start: bytes) -> bool:
-    """Whether the first two lines have the same number of cells, more than one; on a pipe the first may be alone."""
+    """Whether the first two lines have the same number of cells, more than one; a pipe may have one line so far."""
     header, row, *_ = *re.sub(rb'"[^"]*"', b'""', start).split(b"\n"), b"", b""
     return any(0 < header.count(mark) == (row or header).count(mark) for mark in (b",", b";", b"\t", b"|"))
 
@@ -258,12 +254,12 @@ def _is_cloudevent(start: bytes) -> bool:
 
 
 def _is_whole(start: bytes) -> bool:
-    """Whether lines are values of their own, or one value spreads over many lines."""
+    """Whether each line is a JSON value; false if one value spans several lines."""
     line, _, rest = start.partition(b"\n")
     try:
         parse_json(line)
     except InputError:
-        # A line file whose first line is broken goes on with an object at the margin; a document does not.
+        # In JSON lines, a broken first line is followed by an object at the line start; in a document it is not.
         return not rest or rest.startswith(b"{")
     return True
 
@@ -283,7 +279,7 @@ def _read_jsonl(stream: BinaryIO, reading: _Reading) -> Iterator[Sequence[Event]
 
 
 def _first_records(start: bytes, parse: ParseLine = parse_json) -> list[object]:
-    """The first lines that are records."""
+    """Parse the first lines that are valid records."""
     found: list[object] = []
     for line in start.split(b"\n"):
         try:
@@ -300,7 +296,7 @@ def _read_json(stream: BinaryIO, reading: _Reading) -> Iterator[Sequence[Event]]
 
 
 def _documents(stream: BinaryIO, reading: _Reading, *, cloud: bool) -> Iterator[Event]:
-    """One JSON document, held in memory: a record or an array of records."""
+    """Yield the events of one JSON document, held in memory: a record or an array of records."""
     intake = reading.intake
     data = stream.read().removeprefix(b"\xef\xbb\xbf")
     if not data.strip():
@@ -357,7 +353,7 @@ def _read_cloudevents(stream: BinaryIO, reading: _Reading) -> Iterator[Sequence[
 
 
 def _admit(raw: bytes, number: int, intake: RecordIntake, form: RecordForm, *, cloud: bool) -> Iterator[Event]:
-    """The event of a JSON object, which is a CloudEvent if it must be or says so."""
+    """Yield the event of a JSON object if its id is new; a CloudEvent if `cloud` or if it has `specversion`."""
     try:
         value = parse_json(raw)
         if cloud or (not form.flat and isinstance(value, dict) and "specversion" in value):
@@ -395,7 +391,7 @@ def _read_csv(stream: BinaryIO, reading: _Reading) -> Iterator[Sequence[Event]]:
 
 
 def _parquet(place: Path | str | None, stream: BinaryIO, reading: _Reading) -> Iterator[Sequence[Event]]:
-    """A file by its path, read as it is needed; a stream is held in memory, since its index is at the end."""
+    """Read a file by its path; a stream is held in memory, since the Parquet index is at the end."""
     import pyarrow as pa
 
     from likewise.events.formats.parquet import read_parquet
@@ -405,7 +401,7 @@ def _parquet(place: Path | str | None, stream: BinaryIO, reading: _Reading) -> I
 
 
 def _read_lines(stream: BinaryIO, reading: _Reading, format: str) -> Iterator[Sequence[Event]]:
-    """Lines of flat records that are not JSON."""
+    """Read lines of flat records that are not JSON."""
     if format == "syslog" and reading.mapping is None:
         reading.mapping = SYSLOG_MAPPING
     parse = parser_of(format, reading.mapping)

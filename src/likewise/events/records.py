@@ -1,4 +1,4 @@
-"""Bad records: what is known of one, and where it goes so that the good ones go on."""
+"""Bad records: their source, line and reason, and dead letter files for them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RAW_LIMIT = 16_384
 
 @dataclass(frozen=True, slots=True)
 class BadRecord:
-    """One record that is no event: where it stands, why, and its first bytes.
+    """A record that is not a valid event: its source, line, reason, and first bytes.
 
     >>> print(BadRecord("events.jsonl", 3, "not JSON", b"{").error())
     events.jsonl:3: not JSON
@@ -43,22 +43,22 @@ class BadRecord:
     hint: str | None = None
 
     def error(self) -> InputError:
-        """The same as an error to raise."""
+        """The record as an error to raise."""
         return InputError(self.reason, source=self.source, line=self.line, hint=self.hint)
 
 
 OnError: TypeAlias = Callable[[BadRecord], None]
-"""Takes a bad record; reading goes on when it returns."""
+"""Takes a bad record; reading continues when it returns."""
 
 OnMapping: TypeAlias = "Callable[[RecordMapping], None]"
-"""Takes the mapping that was guessed for records that are not in the form of events."""
+"""Takes the mapping guessed for records that are not in the form of events."""
 
 
 class DeadLetters:
     """A file of bad records, one JSON line each: source, line, reason, record.
 
-    Give it as `on_error`; the file is made with the first bad record, so no file means no bad record. A second run
-    appends: what an earlier one kept is never lost.
+    Pass it as `on_error`. The file is created with the first bad record, so no file means no bad records. A second run
+    appends, so earlier records are never lost.
 
     >>> with DeadLetters("bad.jsonl") as letters:
     ...     letters.count
@@ -78,7 +78,7 @@ class DeadLetters:
                 self._file = _appended(self.path)
             try:
                 self._file.write(msgspec.json.encode(letter) + b"\n")
-                # If the command is interrupted, the file has every letter so far.
+                # If the command is interrupted, the file has every record so far.
                 self._file.flush()
             except OSError:
                 self._abandon()
@@ -86,7 +86,7 @@ class DeadLetters:
         self.count += 1
 
     def _abandon(self) -> None:
-        """Close a file that takes no more; closing tries to write once more and fails again."""
+        """Close a file that cannot be written; closing tries to write and fails repeated."""
         file, self._file = self._file, None
         if file is not None:
             with contextlib.suppress(OSError):
@@ -104,7 +104,7 @@ class DeadLetters:
 
 
 def _appended(path: Path) -> BinaryIO:
-    """The file, ready for another line, even where its last one was cut short."""
+    """Open the file for appending; completes a truncated last line."""
     cut = False
     if path.is_file() and path.stat().st_size:
         with path.open("rb") as before:
@@ -117,7 +117,7 @@ def _appended(path: Path) -> BinaryIO:
 
 
 class Flaw(NamedTuple):
-    """What is wrong with the record of a line."""
+    """The error of the record on a line."""
 
     line: int
     reason: InputError
@@ -125,7 +125,7 @@ class Flaw(NamedTuple):
 
 
 class IdSet:
-    """The ids that came before. Whole columns of them go into a table without a Python object for each.
+    """The ids seen so far. Whole columns are added without creating Python objects.
 
     >>> ids = IdSet()
     >>> ids.add("a"), ids.add("a"), ids.add_all(pa.array(["a", "b", "b", None])).tolist()
@@ -137,7 +137,7 @@ class IdSet:
         self._table: ByteTable | None = None
 
     def add(self, key: str) -> bool:
-        """Whether an id is new; from now on it is not."""
+        """Add an id; returns whether it was new."""
         if self._table is not None:
             return not self._table.enter(pa.array([key], pa.string()))[0]
         before = len(self._few)
@@ -145,7 +145,7 @@ class IdSet:
         return len(self._few) > before
 
     def add_all(self, ids: pa.StringArray) -> NDArray[np.bool_]:
-        """Which ids came before, in this column or earlier; a missing one never did."""
+        """Add ids; returns which were seen before, in this column or earlier. Null never was."""
         from likewise.events.formats.byte_table import ByteTable
 
         if self._table is None and len(ids) <= FEW:
@@ -155,15 +155,15 @@ class IdSet:
             self._table.enter(pa.array(list(self._few), pa.string()))
         if not ids.null_count:
             return self._table.enter(ids)
-        there = ids.is_valid().to_numpy(zero_copy_only=False)
-        again = np.zeros(len(ids), np.bool_)
-        again[there] = self._table.enter(ids.drop_null())
-        return again
+        present = ids.is_valid().to_numpy(zero_copy_only=False)
+        known = np.zeros(len(ids), np.bool_)
+        known[present] = self._table.enter(ids.drop_null())
+        return known
 
 
 @dataclass(slots=True)
 class RecordIntake:
-    """One source being read: turns flaws into bad records and refuses ids seen before."""
+    """The intake of one source: turns errors into bad records and refuses repeated ids."""
 
     source: str
     on_error: OnError | None = None
@@ -171,7 +171,7 @@ class RecordIntake:
     rejected: int = 0
 
     def reject(self, flaw: InputError, *, line: int | None, raw: bytes) -> None:
-        """Hand a bad record over, or raise it if nobody takes it."""
+        """Pass a bad record to `on_error`, or raise it if there is none."""
         record = BadRecord(self.source, line, flaw.message, bytes(raw[:RAW_LIMIT]), flaw.hint)
         self.rejected += 1
         if self.on_error is None:
@@ -179,25 +179,25 @@ class RecordIntake:
         self.on_error(record)
 
     def is_new(self, key: str, *, line: int | None, raw: bytes) -> bool:
-        """Whether this id comes for the first time; the second is a bad record."""
+        """Whether this id is new; a repeated one becomes a bad record."""
         if self.seen is None or self.seen.add(key):
             return True
         self.reject(used_before(key), line=line, raw=raw)
         return False
 
     def admit(self, columns: EventColumns, flaws: list[Flaw], raw: Callable[[int], bytes]) -> Iterator[EventColumns]:
-        """The events with new ids; flaws become bad records. `raw` gives the record of a line."""
+        """Yield the events with new ids; flaws become bad records. `raw` returns the record of a line."""
         lines = columns.lines
         assert lines is not None
-        again = self.seen.add_all(columns.ids) if self.seen is not None else np.zeros(0, np.bool_)
-        if again.any():
-            rows = np.flatnonzero(again)
+        repeated = self.seen.add_all(columns.ids) if self.seen is not None else np.zeros(0, np.bool_)
+        if repeated.any():
+            rows = np.flatnonzero(repeated)
             flaws += [Flaw(int(lines[at]), used_before(columns.id_of(at)), raw(int(lines[at]))) for at in rows.tolist()]
-            columns = columns.take(np.flatnonzero(~again))
-            lines = lines[~again]
+            columns = columns.take(np.flatnonzero(~repeated))
+            lines = lines[~repeated]
         flaws.sort(key=lambda flaw: flaw.line)
         if flaws and self.on_error is None:
-            # Who takes no bad records still gets what stands before the first of them.
+            # Without `on_error`, still yield the events before the first bad record.
             columns = columns[: int(np.searchsorted(lines, flaws[0].line))]
             if len(columns):
                 yield columns
@@ -208,5 +208,5 @@ class RecordIntake:
 
 
 def used_before(key: str) -> InputError:
-    """The flaw of an event whose id another has."""
+    """The error of an event with a repeated id."""
     return InputError(f"id {key!r} was used before", hint="every event needs its own id")

@@ -1,4 +1,4 @@
-"""The columns of a table into events, by a mapping: each distinct cell of a column is looked at once."""
+"""Converts table columns to events by a mapping; each distinct cell of a column is converted once."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from likewise.events.values import MAX_INTEGER, MIN_INTEGER, check_text, parse_t
 __all__ = ["COMMA_NUMBER", "TableColumns", "value_of_cell"]
 
 CAPACITY: Final = 200_000
-"""Distinct tuples after which all are numbered anew, so that an endless table of new readings fills no memory."""
+"""The most distinct tuples; then the table starts anew, so that endless input cannot fill the memory."""
 
 _NUMBER: Final = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
 COMMA_NUMBER: Final = re.compile(r"[-+]?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+", re.ASCII)
 _PADDED: Final = re.compile(r"[-+]?0\d", re.ASCII)
-_NOTHING, _BAD = -1, -2
+_EMPTY, _BAD = -1, -2
 _Flaws = dict[int, InputError]
 
 
 def value_of_cell(cell: str, kind: str | None = None) -> Value | None:
-    """What a cell says, by its look unless its kind is known; None if it is empty.
+    """The value of a cell, typed by its look unless its kind is given; None if it is empty.
 
     >>> [value_of_cell(cell) for cell in ("7", " 1.5 ", "007", "True", "room 1", "nan", " ")]
     [7, 1.5, '007', True, 'room 1', 'nan', None]
@@ -59,7 +59,7 @@ def value_of_cell(cell: str, kind: str | None = None) -> Value | None:
 
 
 class _Numbers(dict[Any, int]):
-    """The numbers of a column's distinct cells; a new one is looked at once."""
+    """Numbers of a column's distinct cells; a new cell is numbered on first access."""
 
     def __init__(self, look: Callable[[Any], int]) -> None:
         super().__init__()
@@ -71,7 +71,7 @@ class _Numbers(dict[Any, int]):
 
 
 class TableColumns:
-    """Makes events of batches of one table.
+    """Converts batches of one table to events.
 
     >>> table = TableColumns(RecordMapping(id="id", time="at"), ["id", "at", "temp"], source="x.csv")
     >>> cells = {"id": ["a", "b"], "at": ["1970-01-01T00:00:01Z", "soon"], "temp": ["21.5", "7"]}
@@ -83,18 +83,20 @@ class TableColumns:
     def __init__(self, mapping: RecordMapping, names: Sequence[str], *, source: str) -> None:
         self._mapping = mapping = mapping.narrowed(names, source=source)
         self._source = source
-        self.taken = mapping.renamed(names)
-        """Columns of attributes, and what events call them."""
+        self.attribute_columns = mapping.renamed(names)
+        """Attribute columns, and their names in events."""
         self._start_anew()
 
     @property
     def wanted(self) -> list[str]:
-        """The columns that are needed at all."""
-        return list(dict.fromkeys([*self._mapping.taken, *self.taken]))
+        """The columns that are needed."""
+        return list(dict.fromkeys([*self._mapping.taken, *self.attribute_columns]))
 
     def _start_anew(self) -> None:
         self._table = TupleTable()
-        self._numbers = {column: _Numbers(self._looking(column, name)) for column, name in self.taken.items()}
+        self._numbers = {
+            column: _Numbers(self._looking(column, name)) for column, name in self.attribute_columns.items()
+        }
         self._themes = _Numbers(self._theme)
         constants = self._mapping.constants.items()
         self._constants = np.array([self._table.number(name, value) for name, value in constants], np.int32)
@@ -109,7 +111,7 @@ class TableColumns:
                     check_text(f"attribute {name!r}", value)
             except InputError:
                 return _BAD
-            return _NOTHING if value is None else self._table.number(name, value)
+            return _EMPTY if value is None else self._table.number(name, value)
 
         return look
 
@@ -120,7 +122,7 @@ class TableColumns:
             return _BAD
 
     def read(self, cells: dict[str, pa.Array], lines: NDArray[np.int64]) -> tuple[EventColumns, _Flaws]:
-        """All rows as events, and what is wrong with some of them."""
+        """Convert all rows to events; also returns the errors by row."""
         if len(self._table.pairs) > CAPACITY:
             self._start_anew()
         count, flaws = len(lines), _Flaws()
@@ -130,7 +132,7 @@ class TableColumns:
             flaws.setdefault(row, InputError("the event has an end but no time", hint="give it a time too"))
         for row in np.flatnonzero((end != NO_TIME) & (end < start)).tolist():
             flaws.setdefault(row, InputError("the event ends before it starts", hint="swap time and end"))
-        whole = EventColumns(
+        columns = EventColumns(
             self._table,
             codes,
             offsets,
@@ -141,36 +143,38 @@ class TableColumns:
             self._source,
             lines,
         )
-        return whole, flaws
+        return columns, flaws
 
     def _tuples(
         self, cells: dict[str, pa.Array], count: int, flaws: _Flaws
     ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        several = any(pa.types.is_list(cells[column].type) for column in self.taken)
+        several = any(pa.types.is_list(cells[column].type) for column in self.attribute_columns)
         parts = (self._listed if several else self._single)(cells, count)
         codes, offsets = parts
         if (codes == _BAD).any():
             for row in np.unique(np.searchsorted(offsets, np.flatnonzero(codes == _BAD), side="right") - 1).tolist():
-                flaws[row] = InputError("a value is too long, or not finite, or no value", hint="see the limits")
+                flaws[row] = InputError(
+                    "a value is too long, not finite or of an unsupported type", hint="see the limits of values"
+                )
         empty = np.flatnonzero(np.diff(offsets) == len(self._constants))
         for row in empty.tolist():
             flaws[row] = InputError("the row says nothing", hint="all of its attribute cells are empty")
         return codes, offsets
 
     def _single(self, cells: dict[str, pa.Array], count: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        codes = np.empty((count, len(self.taken) + len(self._constants)), np.int32)
-        for place, column in enumerate(self.taken):
+        codes = np.empty((count, len(self.attribute_columns) + len(self._constants)), np.int32)
+        for place, column in enumerate(self.attribute_columns):
             codes[:, place] = _coded(cells[column], self._numbers[column])
-        codes[:, len(self.taken) :] = self._constants
-        there = codes != _NOTHING
+        codes[:, len(self.attribute_columns) :] = self._constants
+        there = codes != _EMPTY
         offsets = np.zeros(count + 1, np.int64)
         np.cumsum(there.sum(axis=1), out=offsets[1:])
         return (codes.ravel() if there.all() else codes[there]), offsets
 
     def _listed(self, cells: dict[str, pa.Array], count: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """The same where cells hold lists of values."""
+        """Like `_single`, where cells may hold lists of values."""
         rows, parts = [], []
-        for column in self.taken:
+        for column in self.attribute_columns:
             cell, row = cells[column], np.arange(count)
             if pa.types.is_list(cell.type):
                 row = np.repeat(row, pc.fill_null(pc.list_value_length(cell), 0).to_numpy(zero_copy_only=False))
@@ -180,14 +184,14 @@ class TableColumns:
         rows += [np.repeat(np.arange(count), len(self._constants))]
         parts += [np.tile(self._constants, count)]
         row, codes = np.concatenate(rows), np.concatenate(parts).astype(np.int32)
-        row, codes = row[codes != _NOTHING], codes[codes != _NOTHING]
+        row, codes = row[codes != _EMPTY], codes[codes != _EMPTY]
         order = np.argsort(row, kind="stable")
         offsets = np.zeros(count + 1, np.int64)
         np.cumsum(np.bincount(row, minlength=count), out=offsets[1:])
         return codes[order], offsets
 
     def _times(self, cells: dict[str, pa.Array], role: str, count: int, flaws: _Flaws) -> NDArray[np.int64]:
-        """The times of a role: of several columns the first that says something, though it may be no time."""
+        """The times of a role; of several columns, the first non-empty cell counts, even if it is not a time."""
         found, settled = np.full(count, NO_TIME, np.int64), np.zeros(count, np.bool_)
         for name in self._mapping.used.get(role, ()):
             moments, bad = self._moments(cells, name)
@@ -219,8 +223,8 @@ class TableColumns:
         ids = pc.coalesce(*(pc.if_else(pc.equal(column, ""), None, column) for column in columns))
         empty = ids.is_null().to_numpy(zero_copy_only=False)
         for row in np.flatnonzero(empty).tolist():
-            told = f"{' and '.join(names)} {'are' if len(names) > 1 else 'is'} empty"
-            flaws.setdefault(row, InputError(told, hint="every event needs its own id"))
+            message = f"{' and '.join(names)} {'are' if len(names) > 1 else 'is'} empty"
+            flaws.setdefault(row, InputError(message, hint="every event needs its own id"))
         return ids
 
     def _theme_codes(self, cells: dict[str, pa.Array], count: int) -> NDArray[np.int32]:
@@ -233,7 +237,7 @@ class TableColumns:
 
 
 def _typed(name: str, cell: object) -> Value | None:
-    """A cell of a typed column."""
+    """The value of a cell of a typed column."""
     if isinstance(cell, Decimal):
         cell = int(cell) if cell == cell.to_integral_value() else float(cell)
     if cell is None or isinstance(cell, datetime):
@@ -250,7 +254,7 @@ def _texts(column: pa.Array) -> pa.StringArray:
 
 
 def _joined(columns: Sequence[pa.Array], parts: Sequence[str], *, name: str) -> tuple[pa.StringArray, _Flaws]:
-    """The texts of columns that are one time together, and the rows that have only some of them."""
+    """Join the texts of columns that form one time; also returns errors of rows that lack some."""
     days = [c.cast(pa.date32()) if pa.types.is_timestamp(c.type) else c for c in columns]
     texts = [pc.utf8_trim_whitespace(_texts(column)) for column in days]
     texts = [pc.if_else(pc.equal(text, ""), None, text) for text in texts]
@@ -261,12 +265,12 @@ def _joined(columns: Sequence[pa.Array], parts: Sequence[str], *, name: str) -> 
 
 
 def _coded(column: pa.Array, numbers: _Numbers) -> NDArray[np.int32]:
-    """The number of each cell; null is nothing."""
-    made = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-    cells = made.dictionary.to_pylist()
+    """The number of each cell; `_EMPTY` for null."""
+    encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    cells = encoded.dictionary.to_pylist()
     known = np.fromiter(map(numbers.__getitem__, cells), np.int32, count=len(cells))
-    known = np.append(known, np.int32(_NOTHING))
-    codes = made.indices
+    known = np.append(known, np.int32(_EMPTY))
+    codes = encoded.indices
     if codes.null_count:
         codes = pc.fill_null(codes, len(cells))
     return np.asarray(known[codes.to_numpy(zero_copy_only=False)], np.int32)

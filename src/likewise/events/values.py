@@ -1,4 +1,4 @@
-"""Values as they come from outside: their types, their limits, and how nested ones become flat."""
+"""Checks and converts input values: types, limits, and flattening of nested objects."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\
 
 
 def parse_text(text: str) -> str | datetime:
-    """A datetime if the text is a whole timestamp (RFC 3339, without a zone: UTC), else the text.
+    """A datetime if the text is a full timestamp (RFC 3339; without a time zone: UTC), else the text.
 
     >>> parse_text("2010-07-11T20:30:00+02:00").isoformat(), parse_text("2010-07-11")
     ('2010-07-11T20:30:00+02:00', '2010-07-11')
@@ -32,12 +32,12 @@ def parse_text(text: str) -> str | datetime:
         aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
     except ValueError:
         return text
-    # A zone can move the first or last moments out of the years that every reader can hold.
+    # A time zone can move the first or last moments out of the supported years.
     return aware if FIRST <= to_instant(aware) <= LAST else text
 
 
 def parse_value(name: str, value: object) -> Value:
-    """One scalar with its type kept, or the reason why it cannot be a value."""
+    """Check a scalar, keeping its type; raises InputError if it cannot be a value."""
     if isinstance(value, str):
         return parse_text(check_text(f"attribute {_shown(name)}", value))
     if isinstance(value, bool):
@@ -46,21 +46,21 @@ def parse_value(name: str, value: object) -> Value:
         return _within(name, value)
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise InputError(f"attribute {_shown(name)} is {value}", hint="numbers must be finite; leave it out")
+            raise InputError(f"attribute {_shown(name)} is {value}", hint="numbers must be finite: omit the attribute")
         return value
-    told = f"attribute {_shown(name)} is of type {type(value).__name__}, not a number, boolean or text"
-    raise InputError(told, hint="leave it out, or write it as text")
+    message = f"attribute {_shown(name)} is of type {type(value).__name__}, not a number, boolean or text"
+    raise InputError(message, hint="omit it, or write it as text")
 
 
 def check_text(name: str, text: str) -> str:
-    """The text, if it is not too long to be a term."""
+    """The text, if it is not too long."""
     if len(text) <= MAX_TEXT:
         return text
     raise InputError(f"{name} has a text of {len(text):,} characters", hint=f"at most {MAX_TEXT:,}")
 
 
 def flatten(attributes: dict[str, object], *, prefix: str = "", depth: int = 1) -> Iterator[tuple[str, Value]]:
-    """Tuples of attributes; a nested object's members are named by their path, and null is absence.
+    """The tuples of attributes; members of nested objects are named by their path, null means absent.
 
     >>> list(flatten({"room": {"name": "101", "floor": [1, 2], "key": None}}))
     [('room name', '101'), ('room floor', 1), ('room floor', 2)]
@@ -76,13 +76,13 @@ def flatten(attributes: dict[str, object], *, prefix: str = "", depth: int = 1) 
             if isinstance(item, dict):
                 yield from flatten(item, prefix=name, depth=depth + 1)
             elif isinstance(item, list):
-                raise InputError(f"attribute {_shown(name)} has a list inside a list", hint="give one flat list")
+                raise InputError(f"attribute {_shown(name)} has a list inside a list", hint="use one flat list")
             elif item is not None:
                 yield name, parse_value(name, item)
 
 
 def check_span(start: Instant | None, end: Instant | None) -> Instant | None:
-    """The end that goes with a start: the start itself if there is none."""
+    """The end of an event: the start if it is None."""
     if end is None:
         return start
     if start is None:
@@ -95,7 +95,7 @@ def check_span(start: Instant | None, end: Instant | None) -> Instant | None:
 def _within(name: str, value: int) -> int:
     if MIN_INTEGER <= value <= MAX_INTEGER:
         return value
-    raise InputError(f"attribute {_shown(name)} has an integer beyond 64 bits", hint="give it as text or as a float")
+    raise InputError(f"attribute {_shown(name)} has an integer beyond 64 bits", hint="write it as text or as a float")
 
 
 def _shown(text: str) -> str:

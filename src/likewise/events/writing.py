@@ -1,4 +1,4 @@
-"""Writing events to any target in any format."""
+"""Writes events to any target in any format."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _ARRAYS = ("json", "cloudevents-batch")
 
 
 def write_events(events: Iterable[Event], target: Path | str | BinaryIO, *, format: str = "jsonl") -> int:
-    """Write events to a file, to standard output (`-`) or to a stream, and say how many.
+    """Write events to a file, to standard output (`-`) or to a stream; returns their number.
 
-    `cloudevents` is a line per event, `cloudevents-batch` and `json` are one array.
+    `cloudevents` has one event per line; `cloudevents-batch` and `json` are one array.
 
     >>> import io
     >>> out = io.BytesIO()

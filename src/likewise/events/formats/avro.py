@@ -1,4 +1,4 @@
-"""Avro container files, by fastavro where it is installed: each record is a flat record with its mapping."""
+"""Avro container files, read with fastavro; each record is a flat record read by a mapping."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAGIC: Final = b"Obj\x01"
 
 
 def read_avro_records(stream: BinaryIO, *, source: str) -> Iterator[dict[str, Any]]:
-    """The records of a container file; what is broken in the middle ends the file with our error."""
+    """Yield the records of a container file; a broken block raises InputError."""
     try:
         fastavro = import_module("fastavro")
     except ImportError:
@@ -25,22 +25,22 @@ def read_avro_records(stream: BinaryIO, *, source: str) -> Iterator[dict[str, An
     try:
         for record in fastavro.reader(stream):
             if not isinstance(record, dict):
-                raise InputError("the schema of the file is no record", source=source, hint="write records")
+                raise InputError("the schema of the file is not a record", source=source, hint="write records")
             count += 1
             yield record
     except InputError:
         raise
     except Exception as error:
-        # fastavro has no error of its own: a broken block is a ValueError, EOFError, struct.error or zlib.error.
-        why = str(error) or type(error).__name__
-        told = f"cannot be read as Avro after {count:,} records: {why}" if count else f"not an Avro file: {why}"
-        raise InputError(told, source=source) from None
+        # fastavro has no error class: a broken block raises ValueError, EOFError, struct.error or zlib.error.
+        cause = str(error) or type(error).__name__
+        message = f"cannot be read as Avro after {count:,} records: {cause}" if count else f"not an Avro file: {cause}"
+        raise InputError(message, source=source) from None
 
 
 def plain_record(value: Any) -> Any:
-    """A value of Avro as JSON has it: logical types are numbers, or texts that read as what they were.
+    """Convert an Avro value to JSON types: logical types become numbers or text.
 
-    Bytes stay what they are: they are refused only where a mapping makes an attribute of them.
+    Bytes are kept; they are refused only if a mapping makes them an attribute.
 
     >>> plain_record({"at": datetime(2026, 3, 1, 9), "cost": Decimal("1.50"), "tags": ["a"]})
     {'at': '2026-03-01T09:00:00Z', 'cost': 1.5, 'tags': ['a']}

@@ -1,4 +1,4 @@
-"""Numbers for byte strings, in arrays that compiled loops share: the same bytes always have the same number."""
+"""Interns byte strings as numbers, in arrays that compiled loops share: equal bytes have equal numbers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SHIFT: Final = np.uint64(29)
 
 
 class ByteArrays(NamedTuple):
-    """What kernels see of a table: slots by hash, the hash and the bounds of each string, all strings, the count."""
+    """The arrays of a table for kernels: hash slots, the hash and bounds of each string, all strings, the count."""
 
     slots: NDArray[np.int32]
     hashes: NDArray[np.uint64]
@@ -30,7 +30,7 @@ class ByteArrays(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def hash_bytes(data: Any, start: int, end: int) -> Any:
-    """FNV-1a, mixed so that its low bits are good for slots."""
+    """FNV-1a hash, mixed so that its low bits are well distributed."""
     value = _OFFSET
     for at in range(start, end):
         value = (value ^ np.uint64(data[at])) * _PRIME
@@ -51,7 +51,7 @@ def _same(data: Any, start: int, end: int, table: Any, number: int) -> bool:
 
 @njit(cache=True, nogil=True)
 def intern_bytes(data: Any, start: int, end: int, table: Any) -> Any:
-    """The number of these bytes; new ones are entered. The table must have room."""
+    """The number of these bytes; new bytes are added. The table must have room."""
     value = hash_bytes(data, start, end)
     mask = np.uint64(table.slots.size - 1)
     slot = value & mask
@@ -84,14 +84,14 @@ def _fill_slots(slots: Any, hashes: Any, count: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _enter_all(data: Any, bounds: Any, table: Any, again: Any) -> None:
+def _enter_all(data: Any, bounds: Any, table: Any, known: Any) -> None:
     for row in range(bounds.size - 1):
         before = table.size[0]
-        again[row] = intern_bytes(data, bounds[row], bounds[row + 1], table) < before
+        known[row] = intern_bytes(data, bounds[row], bounds[row + 1], table) < before
 
 
 class ByteTable:
-    """A table that grows between calls of kernels.
+    """An interning table that grows between kernel calls.
 
     >>> table = ByteTable()
     >>> data = np.frombuffer(b"abab", np.uint8)
@@ -113,7 +113,7 @@ class ByteTable:
         return int(self.arrays.size[0])
 
     def reserve(self, strings: int, size: int) -> None:
-        """Make room for more strings, of `size` bytes together."""
+        """Reserve room for more strings of `size` bytes in total."""
         slots, hashes, bounds, arena, _ = self.arrays
         count = len(self)
         if count + strings > len(hashes):
@@ -128,24 +128,24 @@ class ByteTable:
         self.arrays = ByteArrays(slots, hashes, bounds, arena, self.arrays.size)
 
     def texts(self, first: int) -> list[bytes]:
-        """The strings from a number on."""
+        """The strings from number `first` on."""
         bounds = self.arrays.bounds[first : len(self) + 1].tolist()
         data = self.arrays.arena[bounds[0] : bounds[-1]].tobytes()
         base = bounds[0]
         return [data[low - base : high - base] for low, high in pairwise(bounds)]
 
     def enter(self, texts: pa.StringArray) -> NDArray[np.bool_]:
-        """Enter texts; tells which of them were there before."""
+        """Add texts; returns which of them were already there."""
         _, offsets, content = texts.buffers()
         bounds = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1]
         data = np.frombuffer(content, np.uint8) if content is not None else np.zeros(0, np.uint8)
         for array in (bounds, data):
-            # Kernels are compiled for arrays that they may not change, and not for others too.
+            # Read-only, so that kernels are compiled for one array type only.
             array.flags.writeable = False
         self.reserve(len(texts), int(bounds[-1] - bounds[0]))
-        again = np.zeros(len(texts), np.bool_)
-        _enter_all(data, bounds, self.arrays, again)
-        return again
+        known = np.zeros(len(texts), np.bool_)
+        _enter_all(data, bounds, self.arrays, known)
+        return known
 
 
 def _wider(array: NDArray[Any], size: int) -> NDArray[Any]:

@@ -1,8 +1,8 @@
-"""CloudEvents 1.0, structured JSON: how their fields and an event's tuples map on one another.
+"""CloudEvents 1.0 in structured JSON: conversion to and from events.
 
-`type`, `source`, `subject`, every extension and every member of `data` are tuples. The extension
-`theme` holds the tags, divided by commas; the extension `endtime` holds the end. What describes the
-encoding (`specversion`, `datacontenttype`, `dataschema`) says nothing about what happened and is no tuple.
+`type`, `source`, `subject`, every extension and every member of `data` become tuples. The extension `theme` holds the
+tags, separated by commas; the extension `endtime` holds the end. Fields that describe the encoding (`specversion`,
+`datacontenttype`, `dataschema`) are not part of the event.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from likewise.events.values import check_span, check_text, flatten, parse_value
 __all__ = ["encode_cloudevent", "event_of_cloudevent", "unique_key"]
 
 TYPE, SOURCE = "likewise.event", "likewise"
-"""What an event that has no type or no source of its own is given on writing, and what reading drops."""
+"""Defaults for events without a type or source: added on writing, dropped on reading."""
 
 _CONTEXT = ("type", "source", "subject")
 _ENCODING = frozenset(("specversion", "id", "time", "datacontenttype", "dataschema", "data", "data_base64"))
@@ -30,13 +30,13 @@ _SPECIAL = frozenset((*_CONTEXT, *_ENCODING, "theme", "endtime"))
 
 
 def event_of_cloudevent(value: object) -> Event:
-    """The event of a decoded CloudEvent.
+    """Convert a decoded CloudEvent to an event.
 
     >>> event_of_cloudevent({"specversion": "1.0", "id": "1", "source": "/car", "type": "parked", "data": {"slot": 4}})
     Event(id='1', tuples=(('type', 'parked'), ('source', '/car'), ('slot', 4)), theme=(), start=None, end=None)
     """
     if not isinstance(value, dict):
-        raise InputError("not a CloudEvent: it is no JSON object")
+        raise InputError("not a CloudEvent: not a JSON object")
     # A null context attribute is the same as an absent one [CloudEvents JSON format, section 2.2].
     fields = {name: field for name, field in value.items() if field is not None or name == "data"}
     _check_required(fields)
@@ -45,7 +45,7 @@ def event_of_cloudevent(value: object) -> Event:
 
 
 def unique_key(event: Event) -> str:
-    """CloudEvents are unique by source and id together."""
+    """The key by which CloudEvents are unique: source and id together."""
     source = next((value for name, value in event.tuples if name == "source"), "")
     return f"{source} {event.id}" if source else event.id
 
@@ -72,10 +72,10 @@ def _check_required(fields: dict[str, Any]) -> None:
         raise InputError(f"specversion is {str(fields.get('specversion'))[:20]!r}, not '1.0'")
     for name in ("id", *_CONTEXT[:2]):
         if not isinstance(fields.get(name), str) or not fields[name]:
-            raise InputError(f"{name} is missing or is no text", hint="CloudEvents need id, source and type")
+            raise InputError(f"{name} is missing or not text", hint="CloudEvents need id, source and type")
         check_text(name, fields[name])
     if not isinstance(fields.get("subject", ""), str):
-        raise InputError("subject is no text")
+        raise InputError("subject is not text")
 
 
 def _tuples(fields: dict[str, Any]) -> Iterator[tuple[str, Value]]:
@@ -91,7 +91,7 @@ def _tuples(fields: dict[str, Any]) -> Iterator[tuple[str, Value]]:
 
 
 def _data(fields: dict[str, Any]) -> object:
-    """The payload as a value; binary content that is no JSON has no terms and is left out."""
+    """The payload as a value; binary content that is not JSON is ignored."""
     kind = fields.get("datacontenttype", "application/json")
     encoded = fields.get("data_base64")
     if encoded is None:
@@ -107,7 +107,7 @@ def _theme(value: object) -> tuple[str, ...]:
     if value is None:
         return ()
     if not isinstance(value, str):
-        raise InputError("theme is no text", hint="tags divided by commas")
+        raise InputError("theme is not text", hint="separate tags by commas")
     tags = (check_text("theme", tag.strip()).replace("%2C", ",").replace("%25", "%") for tag in value.split(","))
     return tuple(dict.fromkeys(tag for tag in tags if tag))
 
@@ -118,5 +118,5 @@ def _quoted(tag: str) -> str:
 
 def _written_id(event: Event) -> str:
     if not event.id:
-        raise InputError("an event without an id cannot be a CloudEvent", hint="give it an id")
+        raise InputError("an event without an id cannot be a CloudEvent", hint="set its id")
     return event.id

@@ -1,4 +1,4 @@
-"""CSV and TSV tables into columns: Arrow's reader for blocks of whole rows, Python's for blocks that have a flaw."""
+"""Reads CSV and TSV tables into columns: Arrow's reader for blocks of valid rows, Python's for the others."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ __all__ = ["CsvColumns", "header_of", "read_csv_blocks", "row_blocks", "separato
 
 _SEPARATORS: Final = ",;\t|"
 _LONGEST: Final = 1 << 20
-"""The most bytes of a quoted cell; one that is longer has no end."""
+"""The most bytes of a quoted cell; a longer one counts as unterminated."""
 
 
 class _Cells(NamedTuple):
-    """The columns of a block, the line of each row, the flaws of other rows, and the text of a row by its line."""
+    """The columns of a block, the line of each row, the flaws of bad rows, and the raw text of a row by line."""
 
     columns: dict[str, pa.Array]
     lines: NDArray[np.int64]
@@ -56,7 +56,7 @@ class CsvColumns:
         separator: str = ",",
         multiline: bool = True,
     ) -> None:
-        """Without `multiline` a line is a row, whatever its quotes say."""
+        """Without `multiline`, each line is a row, even inside quotes."""
         self._names = list(names)
         self._multiline = multiline
         self._intake = intake
@@ -73,7 +73,7 @@ class CsvColumns:
         )
 
     def read(self, block: bytes, first: int) -> Iterator[EventColumns]:
-        """The events of whole rows, the first of them on the line `first`."""
+        """Yield the events of complete rows; the first is on line `first`."""
         cells, lines, flaws, raw = self._cells(block, first)
         columns, bad = self._table.read(cells, lines)
         if bad:
@@ -91,14 +91,14 @@ class CsvColumns:
         except (pa.ArrowInvalid, pa.ArrowKeyError):
             return self._by_hand(block, first)
         if table.num_rows != count or not _well_quoted(block, self._separator):
-            # Blank lines, cells that go on over several, a quote that is out of place: only the other reader knows.
+            # Blank lines, multi-line cells or misplaced quotes need the other reader.
             return self._by_hand(block, first)
-        cells = {name: _whole(table.column(name)) for name in table.column_names}
+        cells = {name: _one_chunk(table.column(name)) for name in table.column_names}
         lines = np.arange(first, first + count, dtype=np.int64)
         return _Cells(cells, lines, [], lambda line: block.split(b"\n", line - first + 1)[line - first].rstrip(b"\r"))
 
     def _by_hand(self, block: bytes, first: int) -> _Cells:
-        """Row by row: slower, and it knows what is wrong with a row and on which line it stands."""
+        """Read row by row: slower, but it finds what is wrong with a row, and on which line."""
         rows: list[list[str]] = []
         lines: list[int] = []
         raws: dict[int, bytes] = {}
@@ -112,8 +112,8 @@ class CsvColumns:
             lines.append(number)
             raws[number] = raw
         columns = list(zip(*rows, strict=True)) if rows else [()] * len(self._names)
-        made = {name: pa.array(column, pa.string()) for name, column in zip(self._names, columns, strict=True)}
-        cells = {name: made[name] for name in self._table.wanted}
+        arrays = {name: pa.array(column, pa.string()) for name, column in zip(self._names, columns, strict=True)}
+        cells = {name: arrays[name] for name in self._table.wanted}
         return _Cells(cells, np.array(lines, np.int64), flaws, raws.__getitem__)
 
     def _row(self, raw: bytes) -> list[str]:
@@ -123,12 +123,12 @@ class CsvColumns:
         return cells
 
 
-def _whole(column: pa.ChunkedArray) -> pa.Array:
+def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def cells_of(raw: bytes, separator: str) -> list[str]:
-    """The cells of one row, or what is wrong with it."""
+    """The cells of one row; raises InputError if it is not valid."""
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -142,7 +142,7 @@ def cells_of(raw: bytes, separator: str) -> list[str]:
 
 
 def _well_quoted(block: bytes, separator: str) -> bool:
-    """Whether every quote begins or ends a cell, or is one of two that stand for one in a quoted cell.
+    """Whether every quote begins or ends a cell, or is doubled inside a quoted cell.
 
     >>> [_well_quoted(row, ",") for row in (b'a,"b, c"', b'a,"b ""c"" d"', b'"a,""b",""', b'a""b')]
     [True, True, True, True]
@@ -153,36 +153,36 @@ def _well_quoted(block: bytes, separator: str) -> bool:
         return True
     data = np.frombuffer(b"\n" + block + b"\n", np.uint8)
     quotes = np.flatnonzero(data == ord('"'))
-    begins = np.flatnonzero(np.diff(quotes, prepend=-1) != 1)  # of runs of quotes, among all quotes
+    begins = np.flatnonzero(np.diff(quotes, prepend=-1) != 1)  # index of the first quote of each run
     lengths = np.diff(begins, append=len(quotes))
     first, after = quotes[begins], quotes[begins] + lengths
     outside, odd = begins % 2 == 0, lengths % 2 == 1
     edges = np.array([ord(separator), *b"\r\n"], np.uint8)
     begin_cell, end_cell = np.isin(data[first - 1], edges), np.isin(data[after], edges)
-    # Outside, an odd run opens a cell, and an even one is a whole cell or stands amid plain text; inside, an odd run
-    # closes the cell.
+    # Outside a quoted cell, an odd run opens one, and an even run is an empty cell or stands within unquoted text;
+    # inside, an odd run closes the cell.
     good = np.where(outside, np.where(odd, begin_cell, end_cell | ~begin_cell), ~odd | end_cell)
     return not len(quotes) % 2 and bool(good.all())
 
 
 def _records(block: bytes, first: int, *, multiline: bool = True) -> Iterator[tuple[int, bytes]]:
-    """Rows with the line on which each begins; a quoted cell may go on over several lines."""
-    begun, waiting = first, b""
+    """Rows with the line on which each begins; a quoted cell may span several lines."""
+    begun, pending = first, b""
     for number, line in enumerate(block.removesuffix(b"\n").split(b"\n"), first):
-        begun = begun if waiting else number
-        waiting += line + b"\n"
+        begun = begun if pending else number
+        pending += line + b"\n"
         # An odd number of quotes means that a quoted cell is still open.
-        if multiline and waiting.count(b'"') % 2 and len(waiting) < _LONGEST:
+        if multiline and pending.count(b'"') % 2 and len(pending) < _LONGEST:
             continue
-        raw, waiting = waiting.rstrip(b"\r\n"), b""
+        raw, pending = pending.rstrip(b"\r\n"), b""
         if raw.strip():
             yield begun, raw
-    if waiting.strip():
-        yield begun, waiting.rstrip(b"\r\n")
+    if pending.strip():
+        yield begun, pending.rstrip(b"\r\n")
 
 
 def row_blocks(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
-    """Blocks that end with a row, with the number of their first line."""
+    """Blocks of complete rows, with the number of their first line."""
     number, rest = 1, b""
     for first, lines in line_blocks(stream):
         number = number if rest else first
@@ -200,7 +200,7 @@ def row_blocks(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
 
 
 def _last_row(block: bytes) -> int:
-    """Where the last row ends that has an even number of quotes before its end."""
+    """The end of the last complete row: the last line end after an even number of quotes."""
     data = np.frombuffer(block, np.uint8)
     ends = np.flatnonzero(data == 10)
     before = np.cumsum(data == 34)[ends]
@@ -209,7 +209,7 @@ def _last_row(block: bytes) -> int:
 
 
 def separator_of(header: str) -> str:
-    """What stands between the names of a header, outside of quotes.
+    """The character that separates the names of a header, outside of quotes.
 
     >>> separator_of('"name, first";born'), separator_of("name"), separator_of("a|b")
     (';', ',', '|')
@@ -218,10 +218,10 @@ def separator_of(header: str) -> str:
 
 
 def header_of(raw: bytes, separator: str | None, *, source: str) -> tuple[list[str], str]:
-    """The names of the columns, and the separator."""
+    """The column names and the separator of a header line."""
     text = raw.decode("utf-8", errors="replace")
     if not text.strip():
-        raise InputError("no table in it", source=source, hint="the first line names the columns")
+        raise InputError("the file has no table", source=source, hint="the first line names the columns")
     chosen = separator or separator_of(text)
     try:
         names = [name.strip() for name in cells_of(raw, chosen)]
@@ -243,11 +243,11 @@ def read_csv_blocks(
     separator: str | None = None,
     on_mapping: OnMapping | None = None,
 ) -> Iterator[EventColumns]:
-    """The events of a table with a header; on a pipe, its first row is waited for before anything is guessed."""
+    """Yield the events of a table with a header; on a pipe, guessing waits for the first row."""
     header: tuple[list[str], str] | None = None
     reader: CsvColumns | None = None
 
-    def made(block: bytes) -> CsvColumns:
+    def new_reader(block: bytes) -> CsvColumns:
         assert header is not None
         settled = _settled(mapping, *header, block, source=intake.source)
         if settled != mapping and on_mapping is not None:
@@ -262,12 +262,12 @@ def read_csv_blocks(
             block = block[block.find(raw) + len(raw) :].partition(b"\n")[2]
             number += raw.count(b"\n") + 1
         if block.strip():
-            reader = reader or made(block)
+            reader = reader or new_reader(block)
             yield from reader.read(block, number)
     if header is None:
-        raise InputError("no table in it", source=intake.source, hint="the first line names the columns")
+        raise InputError("the file has no table", source=intake.source, hint="the first line names the columns")
     if reader is None:
-        made(b"")  # what does not fit is reported all the same
+        new_reader(b"")  # reports a mapping that does not fit
 
 
 def _settled(
@@ -281,14 +281,14 @@ def _settled(
 
 
 def _check_kinds(mapping: RecordMapping | None, names: list[str], *, source: str) -> None:
-    """A kind of a column that is not there is a slip of the pen."""
+    """Refuse kinds of columns that do not exist, which are likely typos."""
     lost = [name for name in mapping.kinds if name not in names] if mapping is not None else []
     if lost:
         raise BuildError(f"{source} has no column {lost[0]!r}", hint=f"it has {', '.join(names)}")
 
 
 def _with_commas(mapping: RecordMapping, sample: list[dict[str, Any]], *, separator: str) -> RecordMapping:
-    """The mapping with the columns of numbers that have a decimal comma, as in tables where commas part no cells.
+    """Add the columns of numbers with a decimal comma, in tables that do not separate cells by commas.
 
     >>> rows = [{"t": "4,1", "n": 3, "s": "ok"}, {"t": 5, "n": 4, "s": "1,2"}]
     >>> _with_commas(RecordMapping(), rows, separator=";").kinds
@@ -306,7 +306,7 @@ def _with_commas(mapping: RecordMapping, sample: list[dict[str, Any]], *, separa
 
 
 def _sample(names: list[str], block: bytes, separator: str) -> list[dict[str, Any]]:
-    """The first rows."""
+    """The first rows as records, for guessing."""
     records: list[dict[str, Any]] = []
     for _, raw in _records(block[: 1 << 16], 1):
         try:

@@ -1,4 +1,4 @@
-"""JSON lines into columns: the compiled loop for what is usual, the slower reader for single lines that are not."""
+"""Reads JSON lines into columns: a compiled loop for usual lines, the slower reader for the others."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from likewise.events.values import parse_text
 __all__ = ["JsonColumns"]
 
 CAPACITY: Final = 200_000
-"""Distinct members after which all are numbered anew, so that an endless stream of new readings fills no memory."""
+"""The most distinct members; then the table starts anew, so that an endless stream cannot fill the memory."""
 
 _Scalar = str | bool | int | float
 _decode_members = msgspec.json.Decoder(list[dict[str, _Scalar]]).decode
@@ -39,7 +39,7 @@ _WORD: Final = 2**64 - 1
 
 
 class _Members:
-    """The distinct members of objects, and the tuples that each stands for."""
+    """The distinct members of objects, and the tuples they stand for."""
 
     def __init__(self, form: RecordForm) -> None:
         self.bytes = ByteTable()
@@ -48,15 +48,15 @@ class _Members:
         self._form = form
         self.first = np.zeros(1024, np.int32)
         self.count = np.zeros(1024, np.int32)
-        """How many tuples a member stands for; -1 if it is no good."""
+        """The number of tuples of each member; -1 if the member is invalid."""
         self.theme_codes = np.array([self.table.theme_number(form.tags)], np.int32)
         self.plain = True
-        """Whether all members stand for one tuple each."""
+        """Whether every member has exactly one tuple."""
         self._known = self._known_themes = 0
         self.constants = [self.table.append(name, value) for name, value in form.constants]
 
     def learn(self) -> None:
-        """Decode what the last block brought."""
+        """Decode the new members and themes of the last block."""
         if self._known < len(self.bytes):
             self._learn_members(self.bytes.texts(self._known))
         for raw in self.themes.texts(self._known_themes):
@@ -79,12 +79,12 @@ class _Members:
             place += 1
 
     def _decoded(self, raws: list[bytes]) -> list[dict[str, _Scalar]] | list[None]:
-        """All at once if they are scalars, which they mostly are."""
+        """Decode all members at once if they are scalars, as usual."""
         try:
-            found = _decode_members(b"[{" + b"},{".join(raws) + b"}]")
+            decoded = _decode_members(b"[{" + b"},{".join(raws) + b"}]")
         except _UNUSUAL:
             return [None] * len(raws)
-        return found if len(found) == len(raws) else [None] * len(raws)
+        return decoded if len(decoded) == len(raws) else [None] * len(raws)
 
     def _pairs(self, raw: bytes, member: dict[str, _Scalar] | None) -> list[tuple[str, Value]] | None:
         if member is not None and not self._form.flat and len(raw) < _LONG:
@@ -107,7 +107,7 @@ class _Members:
 def _parse_object(data: bytes) -> dict[str, Any]:
     value = parse_json(data)
     if not isinstance(value, dict) or len(value) != 1:
-        raise InputError("not one member")
+        raise InputError("not a single member")
     return value
 
 
@@ -127,7 +127,7 @@ class JsonColumns:
         self._start_anew()
 
     def _start_anew(self) -> None:
-        """Look for the fields of the form, which may have become more."""
+        """Reset all tables, for the current fields of the form."""
         fields = self._form.fields
         assert fields is not None
         names = [name.encode() for names in fields for name in names]
@@ -139,7 +139,7 @@ class JsonColumns:
         self._name_hashes = np.zeros(0, np.uint64)
 
     def read(self, block: bytes, first: int) -> Iterator[EventColumns]:
-        """The events of whole lines, of which the first has the number `first`."""
+        """Yield the events of complete lines; the first has the number `first`."""
         if len(self._members.bytes) > CAPACITY or self._fields != self._form.fields:
             self._start_anew()
         columns, flaws = self._scan(block, first)
@@ -151,7 +151,7 @@ class JsonColumns:
         return self._intake.admit(columns, flaws, lambda line: _line(block, line - first))
 
     def _grows(self, columns: EventColumns, block: bytes, first: int) -> bool:
-        """Whether a line without a time shows a field of time that was not known."""
+        """Whether a line without a time has a time field that was not known."""
         timeless = np.flatnonzero(columns.starts == NO_TIME) if self._form.growing else np.zeros(0, np.int64)
         if not len(timeless):
             return False
@@ -161,14 +161,14 @@ class JsonColumns:
         return any(self._form.grows(_value(lines[at - first])) for at in columns.lines[timeless[firsts]].tolist())
 
     def _shapes(self, columns: EventColumns) -> NDArray[np.uint64]:
-        """A number for the names of each event's attributes, alike where they are."""
+        """A hash of the attribute names of each event."""
         new = columns.table.pairs[len(self._name_hashes) :]
         hashes = np.array([hash(name) & _WORD for name, _ in new], np.uint64)
         self._name_hashes = np.append(self._name_hashes, hashes)
         return np.add.reduceat(self._name_hashes[columns.codes], columns.offsets[:-1])
 
     def _by_hand(self, block: bytes, first: int) -> Iterator[EventColumns]:
-        """A block whose form has just become too difficult for the compiled loop."""
+        """Read a block whose form the compiled loop no longer supports."""
         lines = block.removesuffix(b"\n").split(b"\n")
         found = list(decode_batch(lines, first, self._intake, self._form))
         yield replace(EventColumns.of_events(found), source=self._intake.source)
@@ -182,39 +182,39 @@ class JsonColumns:
         args = (self._names, self._bounds, self._roles, self._form.flat, members.bytes.arrays, members.themes.arrays)
         count = scan_lines(data, *args, codes, out)
         if not _is_utf8(block):
-            # Which line is to blame, the slower reader finds out.
+            # The slower reader finds the invalid line.
             out.state[:count][out.state[:count] == GOOD] = ODD
             out.used[:] = 0
         members.learn()
         good = np.flatnonzero(out.state[:count] == GOOD)
-        columns, sound = self._columns(data, out, codes, good)
-        if not sound.all():
-            out.state[good[~sound]] = ODD
-            columns = columns.take(np.flatnonzero(sound))
-        columns = replace(columns, lines=good[sound] + first)
+        columns, valid = self._columns(data, out, codes, good)
+        if not valid.all():
+            out.state[good[~valid]] = ODD
+            columns = columns.take(np.flatnonzero(valid))
+        columns = replace(columns, lines=good[valid] + first)
         odd = np.flatnonzero(out.state[:count] == ODD)
         return self._with_odd(columns, block, odd, out, first) if len(odd) else (columns, [])
 
     def _columns(
         self, data: NDArray[np.uint8], out: LineArrays, codes: NDArray[np.int32], good: NDArray[np.int64]
     ) -> tuple[EventColumns, NDArray[np.bool_]]:
-        """The events of good lines, and which of them have no flaw that only now can be seen."""
+        """The events of the scanned lines, and which of them are valid after decoding."""
         members = self._members
         ends_at = out.used[good]
         offsets = np.concatenate((np.zeros(1, np.int64), ends_at))
         entries = codes[: offsets[-1]]
-        sound = np.ones(len(good), np.bool_)
+        valid = np.ones(len(good), np.bool_)
         if members.plain:
             tuples = members.first[entries]
         else:
-            tuples, offsets = self._expanded(entries, offsets, sound)
+            tuples, offsets = self._expanded(entries, offsets, valid)
         start, end = self._times(out, good)
         themes = members.theme_codes[out.theme[good]]
-        sound &= (themes >= 0) & ((end == NO_TIME) | ((start != NO_TIME) & (end >= start)))
+        valid &= (themes >= 0) & ((end == NO_TIME) | ((start != NO_TIME) & (end >= start)))
         if members.constants:
             tuples, offsets = _with_constants(tuples, offsets, members.constants)
         ids = _gathered(data, out.id_at[good], out.id_size[good])
-        whole = EventColumns(
+        columns = EventColumns(
             members.table,
             tuples,
             offsets,
@@ -224,12 +224,12 @@ class JsonColumns:
             np.where(end == NO_TIME, start, end),
             self._intake.source,
         )
-        return whole, sound
+        return columns, valid
 
     def _expanded(
-        self, entries: NDArray[np.int32], offsets: NDArray[np.int64], sound: NDArray[np.bool_]
+        self, entries: NDArray[np.int32], offsets: NDArray[np.int64], valid: NDArray[np.bool_]
     ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """The tuples of entries that stand for several or none; rows with a bad one, or none at all, are not sound."""
+        """The tuples of entries with several or no tuples each; marks rows with a bad entry or no tuple as invalid."""
         counts = self._members.count[entries]
         sizes = np.maximum(counts, 0)
         bounds = np.concatenate(([0], np.cumsum(sizes)))
@@ -237,7 +237,7 @@ class JsonColumns:
         tuples = (np.repeat(self._members.first[entries], sizes) + within).astype(np.int32)
         moved = bounds[offsets].astype(np.int64)
         bad = np.concatenate(([0], np.cumsum(counts < 0)))[offsets]
-        sound &= (np.diff(bad) == 0) & (np.diff(moved) > 0)
+        valid &= (np.diff(bad) == 0) & (np.diff(moved) > 0)
         return tuples, moved
 
     def _times(self, out: LineArrays, good: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -251,8 +251,8 @@ class JsonColumns:
     def _with_odd(
         self, columns: EventColumns, block: bytes, odd: NDArray[np.int64], out: LineArrays, first: int
     ) -> tuple[EventColumns, list[Flaw]]:
-        """The columns with the events of unusual lines in their places."""
-        found: list[Event] = []
+        """Insert the events of unusual lines at their places."""
+        events: list[Event] = []
         lines: list[int] = []
         flaws: list[Flaw] = []
         for at in odd.tolist():
@@ -263,12 +263,12 @@ class JsonColumns:
                 flaws.append(Flaw(first + at, flaw, raw))
                 continue
             if event is not None:
-                found.append(event)
+                events.append(event)
                 lines.append(first + at)
-        if not found:
+        if not events:
             return columns, flaws
         others = replace(
-            EventColumns.of_events(found, self._members.table), source=columns.source, lines=np.array(lines, np.int64)
+            EventColumns.of_events(events, self._members.table), source=columns.source, lines=np.array(lines, np.int64)
         )
         assert columns.lines is not None
         order = np.argsort(np.concatenate((columns.lines, lines)), kind="stable")
@@ -299,7 +299,7 @@ def _is_utf8(block: bytes) -> bool:
 def _with_constants(
     tuples: NDArray[np.int32], offsets: NDArray[np.int64], constants: list[int]
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """The same tuples, and after those of each event the constant ones."""
+    """Append the constant tuples to those of each event."""
     count = len(offsets) - 1
     places = np.repeat(offsets[1:], len(constants))
     return np.insert(tuples, places, constants * count), offsets + np.arange(count + 1) * len(constants)
@@ -314,10 +314,10 @@ def _gather(data: Any, begins: Any, offsets: Any, out: Any) -> None:
 
 
 def _gathered(data: NDArray[np.uint8], begins: NDArray[np.int64], sizes: NDArray[np.int32]) -> pa.StringArray:
-    """Texts from their places; null where one is empty."""
+    """Copy texts from the data; null where one is empty."""
     offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int32)
     out = np.empty(int(offsets[-1]), np.uint8)
     _gather(data, begins, offsets, out)
-    there = sizes > 0
-    valid = None if there.all() else pa.py_buffer(np.packbits(there, bitorder="little"))
+    present = sizes > 0
+    valid = None if present.all() else pa.py_buffer(np.packbits(present, bitorder="little"))
     return pa.StringArray.from_buffers(len(sizes), pa.py_buffer(offsets), pa.py_buffer(out), valid)

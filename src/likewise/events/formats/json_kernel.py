@@ -1,8 +1,8 @@
-"""JSON lines cut into numbers, in one compiled loop over bytes: no object for a line, a member or a value.
+"""Scans JSON lines in one compiled loop over bytes, without creating objects.
 
-Each distinct member of an object (`"room": "112"`) is one entry of a table, known by its bytes; it is decoded once, by
-the reader of the table. A line of another shape than expected is left to the slower reader, which understands
-more and says what is wrong: so this loop may refuse whatever it is not sure of.
+Each distinct member of an object (`"room": "112"`) is interned by its bytes and decoded once, outside this loop. A line
+of another shape than expected is left to the slower reader, which accepts more and explains errors, so this loop may
+reject any line it does not support.
 """
 
 # ruff: noqa: PLR1714, PLR0911, PLR0912, PLR0917  (compiled functions are not called by keyword)
@@ -22,21 +22,21 @@ __all__ = ["BLANK", "GOOD", "LOCAL_END", "LOCAL_START", "ODD", "LineArrays", "sc
 
 GOOD: Final = 0
 ODD: Final = 1
-"""Not for this loop."""
+"""Left to the slower reader."""
 BLANK: Final = 2
 
 ID, TIME, END, THEME, ATTRIBUTES, ENTRY = range(6)
 LOCAL_START: Final = 1
 LOCAL_END: Final = 2
 _MEMBERS: Final = 256
-"""More members than this are left to the slower reader."""
+"""The most members of an object; more are left to the slower reader."""
 _NONE: Final = np.iinfo(np.int64).min
 
 
 class LineArrays(NamedTuple):
-    """What is found of each line: its state and bounds, the place of its id, its times, theme and end of entries.
+    """The results for each line: its state and bounds, the position of its id, its times, theme and end of entries.
 
-    `local` tells which times name no zone.
+    `local` marks times without a time zone.
     """
 
     state: NDArray[np.uint8]
@@ -52,7 +52,7 @@ class LineArrays(NamedTuple):
 
     @classmethod
     def of_size(cls, lines: int) -> LineArrays:
-        """Room for a number of lines."""
+        """Arrays for a number of lines."""
         kinds = (np.uint8, np.int64, np.int64, np.int64, np.int32, np.int64, np.int64, np.uint8, np.int32, np.int64)
         arrays: list[Any] = [np.zeros(lines, kind) for kind in kinds]
         return cls(*arrays)
@@ -67,7 +67,7 @@ def _skip(data: Any, at: int, end: int) -> int:
 
 @njit(cache=True, nogil=True)
 def _plain_text(data: Any, at: int, end: int) -> int:
-    """The place of the quote that closes a text without escapes; -1 if it is of another kind."""
+    """The position of the closing quote of a text without escapes; -1 if it has any."""
     while at < end:
         byte = data[at]
         if byte == 34:
@@ -80,7 +80,7 @@ def _plain_text(data: Any, at: int, end: int) -> int:
 
 @njit(cache=True, nogil=True)
 def _text_end(data: Any, at: int, end: int) -> int:
-    """The place after a text that begins here, escapes or not; -1 if it has no end."""
+    """The position after a text that begins here, with or without escapes; -1 if it has no end."""
     at += 1
     while at < end:
         if data[at] == 34:
@@ -91,7 +91,7 @@ def _text_end(data: Any, at: int, end: int) -> int:
 
 @njit(cache=True, nogil=True)
 def _value_end(data: Any, at: int, end: int) -> int:
-    """The place after a value; -1 if there is none. Whether it is good JSON is seen when it is decoded."""
+    """The position after a value; -1 if there is none. The value is validated when it is decoded."""
     if at >= end:
         return -1
     byte = data[at]
@@ -137,7 +137,7 @@ def _role(data: Any, start: int, end: int, names: Any, bounds: Any, roles: Any, 
 
 @njit(cache=True, nogil=True)
 def _moment(data: Any, at: int, end: int) -> tuple[int, bool]:
-    """A time, and whether it names no zone."""
+    """A time, and whether it has no time zone."""
     if data[at] == 34:
         return read_text(data, at + 1, end - 1)
     return read_number(data, at, end), False
@@ -145,7 +145,7 @@ def _moment(data: Any, at: int, end: int) -> tuple[int, bool]:
 
 @njit(cache=True, nogil=True)
 def _entries(data: Any, at: int, end: int, table: Any, codes: Any, used: int, hashes: Any) -> tuple[int, int]:
-    """Members of an object from the place after its brace: the place after it, or -1, and how many codes are used."""
+    """Intern the members of an object; returns the position after it (or -1) and the number of codes used."""
     count = 0
     at = _skip(data, at, end)
     while at < end and data[at] == 34:
@@ -191,7 +191,7 @@ def _line(
     hashes: Any,
     row: Any,
 ) -> int:
-    """One object from its brace on; gives how many codes are used, or -1 if it is odd."""
+    """Scan one object from its brace on; returns the number of codes used, or -1 if it is unsupported."""
     seen, members = 0, 0
     first = used
     at = _skip(data, at + 1, end)
@@ -245,8 +245,8 @@ def _line(
             seen |= 1 << role
         at = _skip(data, at, end)
         if at < end and data[at] == 125:
-            whole = _skip(data, at + 1, end) == end
-            return used if whole and used > first else -1
+            complete = _skip(data, at + 1, end) == end
+            return used if complete and used > first else -1
         if at >= end or data[at] != 44:
             return -1
         at = _skip(data, at + 1, end)
@@ -257,10 +257,10 @@ def _line(
 def scan_lines(
     data: Any, names: Any, bounds: Any, roles: Any, flat: bool, table: Any, themes: Any, codes: Any, out: Any
 ) -> int:
-    """Every line of a text; gives how many lines there are.
+    """Scan all lines; returns their number.
 
-    `names` has names of members one after the other, `roles` what each is for: id, time, end, theme or attributes. If
-    `flat`, all other members of the object are entries, too. A line with two members of one role is odd.
+    `names` has the concatenated member names, `roles` their meaning: id, time, end, theme or attributes. If `flat`, all
+    other members are entries, too. A line with two members of the same role is left to the slower reader.
     """
     hashes = np.zeros(_MEMBERS, np.uint64)
     row = np.zeros(6, np.int64)

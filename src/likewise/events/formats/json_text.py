@@ -1,4 +1,4 @@
-"""Events to JSON: the checks that make sure a written event can be read again, and the JSON line."""
+"""Writes events as JSON, with checks that a written event can be read again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def encode_line(event: Event) -> bytes:
-    r"""The event as one JSON line, ended with a newline.
+    r"""The event as one JSON line, ending with a newline.
 
     >>> encode_line(Event.of({"slot": [1, 2]}, id="e1", theme=["city"]))
     b'{"id":"e1","theme":["city"],"attributes":{"slot":[1,2]}}\n'
@@ -35,7 +35,7 @@ def encode_line(event: Event) -> bytes:
 
 
 def to_json(event: Event, record: object) -> bytes:
-    """JSON bytes; text that has no UTF-8 form is the event's flaw."""
+    """Encode as JSON; raises InputError for text that is not valid Unicode."""
     try:
         return _encode(record)
     except UnicodeEncodeError:
@@ -43,9 +43,9 @@ def to_json(event: Event, record: object) -> bytes:
 
 
 def written_attributes(event: Event) -> dict[str, object]:
-    """Name to value, or to a list where there are several."""
+    """Attributes by name, with a list for several values."""
     if not event.tuples:
-        raise InputError(f"event {event.id!r} has no attributes", hint="no format carries an event that says nothing")
+        raise InputError(f"event {event.id!r} has no attributes", hint="an event needs at least one attribute")
     grouped: dict[str, list[Value]] = {}
     for name, value in event.tuples:
         if not name:
@@ -55,7 +55,7 @@ def written_attributes(event: Event) -> dict[str, object]:
 
 
 def written_value(event: Event, name: str, value: Value) -> Value:
-    """The value if JSON can carry it; a moment without a zone is written as UTC."""
+    """The value if JSON can represent it; a datetime without a time zone becomes UTC."""
     if isinstance(value, float) and not math.isfinite(value):
         raise InputError(f"event {event.id!r}: attribute {name!r} is {value}", hint="numbers must be finite")
     if isinstance(value, int) and not MIN_INTEGER <= value <= MAX_INTEGER:
@@ -66,7 +66,7 @@ def written_value(event: Event, name: str, value: Value) -> Value:
 
 
 def written_moment(moment: datetime) -> datetime:
-    """With a zone of whole minutes, which is all that a timestamp can say."""
+    """The datetime with a UTC offset of whole minutes, as timestamps require."""
     offset = moment.utcoffset()
     if offset is None:
         return moment.replace(tzinfo=UTC)
@@ -74,7 +74,7 @@ def written_moment(moment: datetime) -> datetime:
 
 
 def written_instant(instant: Instant) -> datetime:
-    """The moment of a start or an end; outside the years 1 to 9999 there is none."""
+    """The datetime of a start or end; must be in the years 1 to 9999."""
     try:
         return to_datetime(instant)
     except OverflowError:

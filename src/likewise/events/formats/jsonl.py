@@ -1,8 +1,7 @@
-"""JSON lines: one event a line, `{"id", "time", "end"?, "theme": [], "attributes": {name: value | [values]}}`.
+"""JSON lines: one event per line, `{"id", "time", "end"?, "theme": [], "attributes": {name: value | [values]}}`.
 
-A line of the usual shape is decoded straight into typed fields. Any other line takes a second,
-slower look, which either understands it (a date without a time of day, nested objects) or says
-precisely what is wrong; so the usual line pays nothing for good messages.
+A line of the usual shape is decoded directly into typed fields. Any other line is parsed again by a slower reader,
+which either accepts it (a date without a time of day, nested objects) or explains precisely what is wrong.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from likewise.events.values import MAX_INTEGER, MAX_TEXT, MIN_INTEGER, check_spa
 __all__ = ["ParseLine", "decode_batch", "decode_line", "decode_lines", "decode_one", "parse_json", "parser_of"]
 
 ParseLine = Callable[[bytes], object]
-"""Makes a record of a line."""
+"""Parses a line into a record."""
 _PARSERS: Final = {"logfmt": parse_logfmt, "syslog": parse_syslog}
 
 
@@ -49,14 +48,14 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 _decode = msgspec.json.Decoder(_Line).decode
 _decode_any = msgspec.json.Decoder(Any).decode
-# What msgspec raises for bytes that are not what it looks for; ValueError covers text encoding and huge integers.
+# Errors of msgspec for unexpected input; ValueError covers text encoding and huge integers.
 _UNUSUAL = (msgspec.MsgspecError, ValueError, RecursionError)
 _EVENTS = EventForm()
 _NO_NUMBER = re.compile(rb"[:,\[]\s*-?(?:NaN|Infinity|inf)\b")
 
 
 def decode_line(line: bytes, *, source: str = "<line>", number: int = 1) -> Event:
-    """The event on one line; a missing id becomes `source:number`.
+    """Decode the event on one line; a missing id becomes `source:number`.
 
     >>> event = decode_line(b'{"id": "e1", "time": 0, "theme": ["city"], "attributes": {"slot": [1, 2]}}')
     >>> event.tuples, event.theme, event.span
@@ -77,7 +76,7 @@ def decode_lines(
     mapping: RecordMapping | None = None,
     format: str = "jsonl",
 ) -> Iterator[Event]:
-    """The events on many lines, as fast as may be; blank lines are skipped.
+    """Decode the events on many lines; blank lines are skipped.
 
     `first` is the number of the first line. Ids are checked against `seen`, if given, and added to it. With a mapping,
     the lines are flat records, in JSON or in another format of lines.
@@ -98,7 +97,7 @@ def decode_batch(
     form: RecordForm | None = None,
     parse: ParseLine | None = None,
 ) -> Iterator[Event]:
-    """The events on some of the lines of an intake, from line number `first` on."""
+    """Decode the events on some lines of a source, from line number `first` on."""
     form = _EVENTS if form is None else form
     seen = intake.seen
     for number, line in enumerate(lines, first):
@@ -115,10 +114,10 @@ def decode_batch(
 
 
 def decode_one(line: bytes, number: int, source: str, form: RecordForm, parse: ParseLine | None = None) -> Event | None:
-    """The event on a line, None if it is blank."""
+    """Decode the event on a line; None if it is blank."""
     try:
         if len(line) > MAX_TEXT or form.flat:
-            raise ValueError  # only the slow look checks the length of each text
+            raise ValueError  # only the slow reader checks the length of each text
         record = _decode(line)
         return _event(record) if record.id else _named(record, default_id(source, number))
     except _UNUSUAL:
@@ -128,7 +127,7 @@ def decode_one(line: bytes, number: int, source: str, form: RecordForm, parse: P
 
 
 def _event(record: _Line) -> Event:
-    """The event of a line of the usual shape; a ValueError asks for the slow look."""
+    """The event of a line of the usual shape; a ValueError requests the slow reader."""
     tuples: list[tuple[str, Value]] = []
     for name, value in record.attributes.items():
         if isinstance(value, list):
@@ -160,18 +159,18 @@ def _instant(field: str, moment: datetime | float) -> Instant:
         return parse_instant(field, moment)
     instant = to_instant(moment)
     if not FIRST <= instant <= LAST:
-        raise ValueError  # the zone moved it out of the years 1 to 9999
+        raise ValueError  # the time zone moves it out of the years 1 to 9999
     return instant
 
 
 def parser_of(format: str, mapping: RecordMapping | None) -> ParseLine:
-    """What makes records of the lines of a format."""
+    """The line parser of a format."""
     kinds = None if mapping is None else mapping.kinds
     return partial(_PARSERS[format], kinds=kinds) if format in _PARSERS else parse_json
 
 
 def parse_json(data: bytes) -> object:
-    """Any JSON value, or an InputError that says what is wrong with the text."""
+    """Parse any JSON value; raises InputError with the reason if it is not valid."""
     if len(data) > MAX_LINE:
         raise InputError(f"the record is longer than {MAX_LINE >> 20} MiB")
     try:
@@ -186,5 +185,5 @@ def parse_json(data: bytes) -> object:
 
 
 def _broken(data: bytes, reason: str) -> InputError:
-    hint = "JSON has no such numbers: leave the attribute out" if _NO_NUMBER.search(data) else None
+    hint = "JSON has no such numbers: omit the attribute" if _NO_NUMBER.search(data) else None
     return InputError(f"not valid JSON: {reason.removeprefix('JSON is malformed: ')}", hint=hint)

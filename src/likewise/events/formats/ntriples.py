@@ -1,4 +1,4 @@
-"""N-Triples, line by line: statements that stand together and share a subject are one event."""
+"""N-Triples, line by line: consecutive statements with the same subject are one event."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _LETTERS = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f", '"': '"', "'"
 
 
 def read_ntriples(stream: BinaryIO, intake: RecordIntake) -> Iterator[Event]:
-    """The events of a stream, in its order, holding one at a time.
+    """Yield the events of a stream in order, holding one at a time in memory.
 
-    A bad statement is a bad record of its own; the event's other statements still count.
+    A bad statement is one bad record; the other statements of the event still count.
     """
     draft: Draft | None = None
     for first, lines in line_batches(stream):
@@ -45,7 +45,7 @@ def read_ntriples(stream: BinaryIO, intake: RecordIntake) -> Iterator[Event]:
 
 
 def finished(draft: Draft | None, intake: RecordIntake) -> Iterator[Event]:
-    """The drafted event, if it is whole and new."""
+    """Yield the drafted event if it is valid and its id is new."""
     if draft is None:
         return
     raw = draft.subject.text.encode("utf-8", errors="backslashreplace")
@@ -104,7 +104,7 @@ def _unescaped(match: re.Match[str]) -> str:
         return _LETTERS[match[3]]
     point = int(code, 16)
     if point > 0x10FFFF or 0xD800 <= point <= 0xDFFF:
-        raise InputError(f"{match[0]!r} is no character")
+        raise InputError(f"{match[0]!r} is not a character")
     return chr(point)
 
 

@@ -1,6 +1,6 @@
-"""Parquet files: events as Likewise writes them, or the rows of any table by a mapping.
+"""Parquet files: events in Likewise's own layout, or the rows of any table by a mapping.
 
-The dictionaries of a file of events already number its distinct texts; they stay numbers up to the matcher.
+The dictionaries in a file of events already number its distinct texts; the matcher uses these numbers.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _NUMBERED: Final = [f"attributes.list.element.{text}" for text in ("name", "valu
 def read_parquet(
     source: Any, intake: RecordIntake, *, mapping: RecordMapping | None = None, on_mapping: OnMapping | None = None
 ) -> Iterator[EventColumns]:
-    """The events of a Parquet file, given by its path or as a stream of bytes."""
+    """Yield the events of a Parquet file, given as a path or a stream of bytes."""
     try:
         file = _open(source)
         if mapping is None and holds_events(file.schema_arrow):
@@ -45,14 +45,14 @@ def read_parquet(
 
 
 def parquet_batches(source: Any, *, share: tuple[int, int] = (0, 1), rows: int = ROWS) -> Iterator[pa.RecordBatch]:
-    """The rows of a file of events, or those of one share, `(number, count)`; a row group is in one share only."""
+    """The rows of a file of events, or of one share `(number, count)`; each row group is in exactly one share."""
     done = 0
     try:
         for batch in _event_rows(source, share, rows, numbered=True):
             done += batch.num_rows
             yield batch
     except pa.ArrowNotImplementedError:
-        # A writer whose dictionary got too large goes on with plain texts; within lists Arrow cannot follow.
+        # Writers fall back to plain texts if a dictionary gets too large; Arrow cannot read that within lists.
         for batch in _event_rows(source, share, rows, numbered=False):
             fresh = batch.slice(done)
             done -= batch.num_rows - fresh.num_rows
@@ -79,7 +79,7 @@ def _groups(metadata: pq.FileMetaData, number: int, count: int) -> Iterator[int]
     before = 0
     for group in range(metadata.num_row_groups):
         rows = metadata.row_group(group).num_rows
-        # Twice the middle, in whole numbers, so that every group has one share and one only.
+        # Twice the middle, in integers, so that every group is in exactly one share.
         if (2 * before + rows) * count // max(2 * metadata.num_rows, 1) == number:
             yield group
         before += rows
@@ -124,7 +124,7 @@ def _read_table(
 
 
 def _flat(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """A batch whose structs are columns of their own, named by their path."""
+    """Flatten structs into columns named by their path."""
     table = pa.Table.from_batches([batch])
     while any(pa.types.is_struct(field.type) for field in table.schema):
         table = table.flatten()

@@ -1,8 +1,8 @@
-"""RDF statements and events: one subject is one event, its statements are the tuples [002 sec 5.1].
+"""Converts between RDF statements and events: one subject is one event, its statements are tuples [002 sec 5.1].
 
-Names from any vocabulary are levelled as 002 section 6.1 says: the tail of the URI, split, singular,
-in lower case. Literals keep their type; literals in another language than English are dropped.
-Likewise's own names (`urn:likewise:…`) are taken to the letter, so that what it wrote it reads back.
+Names of any vocabulary are normalised as in 002 section 6.1: the tail of the URI, split, singular, in lower case.
+Literals keep their type; literals in languages other than English are dropped. Likewise's own names (`urn:likewise:…`)
+are kept exactly, so that written events can be read back.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ _FLOATS = frozenset((XSD + "double", XSD + "float", XSD + "decimal"))
 _INTEGER = re.compile(r"[+-]?\d{1,20}", re.ASCII)
 _FLOAT = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _BOOLEAN = {"true": True, "1": True, "false": False, "0": False}
-# Ids that can stand as they are; all others are quoted under Likewise's own name.
+# Ids that are written as they are; others are quoted under Likewise's own prefix.
 _PLAIN_ID = re.compile(r"(?:https?://|urn:(?!likewise:))[^\x00-\x20<>\"{}|^`\\\x7f-\x9f]+")
 
 
 class RdfNode(msgspec.Struct, frozen=True, gc=False):
-    """One place of a statement: an IRI, a blank node, or a literal with its type or language."""
+    """A node of a statement: an IRI, a blank node, or a literal with its type or language."""
 
     text: str
     kind: str = "iri"
@@ -56,7 +56,7 @@ class RdfNode(msgspec.Struct, frozen=True, gc=False):
 
 @dataclass(slots=True)
 class Draft:
-    """An event of which statements still come in."""
+    """An event whose statements are still being read."""
 
     subject: RdfNode
     line: int | None = None
@@ -67,12 +67,12 @@ class Draft:
 
     @property
     def id(self) -> str:
-        """The subject's IRI; what Likewise quoted comes back as it was."""
+        """The subject's IRI, or the original id if Likewise quoted it."""
         text = self.subject.text
         return unquote(text.removeprefix(EVENT)) if text.startswith(EVENT) else text
 
     def add(self, predicate: str, value: RdfNode, *, prefix: str = "") -> None:
-        """Take one statement, or raise an InputError that says what is wrong with it."""
+        """Add one statement; raises InputError if it is not valid."""
         if predicate == THEME:
             self.theme.append(check_text("theme", value.text))
         elif predicate == TIME:
@@ -82,13 +82,13 @@ class Draft:
         elif not _is_foreign(value.language):
             name = f"{prefix} {named(predicate)}" if prefix else named(predicate)
             item = _value(name, value)
-            # A graph is a set: the same statement twice is one. 1, 1.0 and true are not the same.
+            # A graph is a set, so repeated statements count once; 1, 1.0 and true differ.
             self.tuples.setdefault((name, item.__class__, item), (name, item))
 
     def event(self) -> Event:
-        """The whole event."""
+        """The event of all statements."""
         if not self.tuples:
-            raise InputError(f"event {self.id[:80]!r} has no attributes", hint="all may be in another language")
+            raise InputError(f"event {self.id[:80]!r} has no attributes", hint="all values may be in another language")
         theme = tuple(dict.fromkeys(self.theme))
         return Event(
             check_text("id", self.id), tuple(self.tuples.values()), theme, self.start, check_span(self.start, self.end)
@@ -100,7 +100,7 @@ def _is_foreign(language: str) -> bool:
 
 
 def named(iri: str) -> str:
-    """The term that an IRI stands for."""
+    """The term of an IRI."""
     name = unquote(iri.removeprefix(TERM)) if iri.startswith(TERM) else normalise(iri)
     if not name:
         raise InputError("an attribute has an empty name")
@@ -111,7 +111,7 @@ def _value(name: str, node: RdfNode) -> Value:
     if node.kind == "iri":
         return named(node.text)
     if node.kind == "blank":
-        raise InputError(f"attribute {name[:60]!r} has a blank node as its value", hint="Turtle can nest, lines cannot")
+        raise InputError(f"attribute {name[:60]!r} has a blank node as its value", hint="use Turtle for nested objects")
     return _literal(name, node.text, node.datatype)
 
 
@@ -126,11 +126,11 @@ def _literal(name: str, text: str, datatype: str) -> Value:
     elif datatype == XSD + "dateTime":
         value = _moment(text)
     if value is None:
-        raise InputError(f"attribute {name[:60]!r}: {text[:60]!r} is no {datatype.removeprefix(XSD)}")
+        raise InputError(f"attribute {name[:60]!r}: {text[:60]!r} is not a valid {datatype.removeprefix(XSD)}")
     if isinstance(value, datetime):
         return value
     checked = parse_value(name, value)
-    # Text that merely looks like a timestamp has its own type here, so it stays text.
+    # Literals have explicit types, so text that looks like a timestamp stays text.
     return text if isinstance(checked, datetime) else checked
 
 
@@ -144,7 +144,7 @@ def _moment(text: str) -> datetime | None:
 
 
 def event_statements(event: Event) -> tuple[str, list[tuple[str, str]]]:
-    """The event's subject and its predicates and objects, in the spelling of N-Triples."""
+    """The event's subject, and its predicates and objects in N-Triples spelling."""
     if not event.tuples or not event.id:
         raise InputError(f"event {event.id!r} needs an id and attributes to be RDF")
     try:

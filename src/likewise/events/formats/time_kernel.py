@@ -1,4 +1,4 @@
-"""Times read from bytes in compiled loops: the common shapes of `likewise.events.instants`, the others one by one."""
+"""Compiled parsing of times in the common shapes of `likewise.events.instants`; others are parsed one by one."""
 
 # ruff: noqa: PLR0911  (compiled functions are not called by keyword)
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SECONDS, _MILLISECONDS, _MICROSECONDS = 10**11, 10**14, 10**17
 
 @njit(cache=True, nogil=True)
 def _digits(data: Any, at: int, count: int) -> int:
-    """The number that `count` digits make; negative if one of them is no digit."""
+    """The number of `count` digits; -1 if there is another character."""
     value = 0
     for place in range(at, at + count):
         digit = int(data[place]) - 48
@@ -36,7 +36,7 @@ def _digits(data: Any, at: int, count: int) -> int:
 
 @njit(cache=True, nogil=True)
 def _days_before(year: int, month: int, day: int) -> int:
-    """Days from 1970 to a date; years begin in March here, so that the odd day of a leap year is the last."""
+    """Days from 1970 to a date; years begin in March here, so that the leap day is the last day."""
     years = year - 1 if month < 3 else year
     cycle = years // 400
     rest = years - cycle * 400
@@ -46,7 +46,7 @@ def _days_before(year: int, month: int, day: int) -> int:
 
 @njit(cache=True, nogil=True)
 def read_text(data: Any, at: int, end: int) -> tuple[int, bool]:
-    """YYYY-MM-DD, T or blank, hh:mm:ss, a fraction or none, Z or ±hh:mm or nothing; and whether it names no zone."""
+    """Parse YYYY-MM-DD, T or blank, hh:mm:ss, optional fraction, optional Z or ±hh:mm; True if it has no time zone."""
     if end - at < 19 or data[at + 4] != 45 or data[at + 7] != 45 or data[at + 13] != 58 or data[at + 16] != 58:
         return ODD_TIME, False
     if data[at + 10] != 84 and data[at + 10] != 32:
@@ -86,7 +86,7 @@ def read_text(data: Any, at: int, end: int) -> tuple[int, bool]:
 
 @njit(cache=True, nogil=True)
 def read_number(data: Any, at: int, end: int) -> int:
-    """A whole number since 1970, or one with a fraction of up to six digits; its size tells the unit."""
+    """Parse an integer since 1970, optionally with a fraction of up to six digits; its size determines the unit."""
     start = at
     value = 0
     while at < end and at - start < 18 and 48 <= data[at] <= 57:
@@ -129,7 +129,7 @@ def _read_all(data: Any, bounds: Any, moments: Any, local: Any) -> None:
 
 
 def read_column(cells: pa.StringArray, zone: tzinfo) -> NDArray[np.int64]:
-    """The times of cells: `NO_TIME` where one is empty, `ODD_TIME` where it is of another shape."""
+    """The times of cells: `NO_TIME` where one is empty, `ODD_TIME` where its shape is not supported here."""
     moments, local = np.zeros(len(cells), np.int64), np.zeros(len(cells), np.bool_)
     _, offsets, content = cells.buffers()
     bounds = np.frombuffer(offsets, np.int32)[cells.offset : cells.offset + len(cells) + 1]
@@ -137,6 +137,6 @@ def read_column(cells: pa.StringArray, zone: tzinfo) -> NDArray[np.int64]:
     for array in (bounds, data):
         array.flags.writeable = False
     _read_all(data, bounds, moments, local)
-    here = np.flatnonzero(local)
-    moments[here] = from_local(moments[here], zone)
+    local_rows = np.flatnonzero(local)
+    moments[local_rows] = from_local(moments[local_rows], zone)
     return moments

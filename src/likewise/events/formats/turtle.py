@@ -1,4 +1,4 @@
-"""Turtle, through rdflib: the whole document is held in memory, subjects keep their order.
+"""Turtle, parsed with rdflib: the whole document is held in memory; subjects keep their order.
 
 A blank node that is the value of a statement is a nested object, named by its path as in JSON.
 """
@@ -26,7 +26,7 @@ _Statements = dict[RdfNode, list[tuple[str, RdfNode]]]
 
 
 def read_turtle(stream: BinaryIO, intake: RecordIntake) -> Iterator[Event]:
-    """The events of a Turtle document; a syntax error refuses the document, a bad statement only itself."""
+    """Yield the events of a document; a syntax error refuses the whole document, a bad statement only itself."""
     data = stream.read()
     try:
         statements = _parse(data)
@@ -64,10 +64,10 @@ def _parse(data: bytes) -> _Statements:
         with _quiet():
             graph.parse(data=data, format="turtle", publicID="urn:likewise:base:")
     except Exception as error:
-        # rdflib's parser answers bad input with whatever went wrong inside it.
+        # rdflib's parser raises arbitrary exceptions on bad input.
         lines = getattr(error, "lines", None)
         line = lines + 1 if isinstance(lines, int) else None
-        reason = str(getattr(error, "_why", "")) or f"the parser gave up on it ({type(error).__name__})"
+        reason = str(getattr(error, "_why", "")) or f"the parser failed ({type(error).__name__})"
         raise InputError(f"not valid Turtle: {reason[:200]}", line=line) from None
     statements: _Statements = {}
     for subject, predicate, value in found:
@@ -76,7 +76,7 @@ def _parse(data: bytes) -> _Statements:
 
 
 def _listening_graph() -> tuple[Graph, list[tuple[Any, Any, Any]]]:
-    """A graph that notes statements in the document's order, which rdflib's own store forgets."""
+    """A graph that records statements in document order, which rdflib's own store does not keep."""
     from rdflib import Graph
 
     found: list[tuple[Any, Any, Any]] = []
@@ -91,7 +91,7 @@ def _listening_graph() -> tuple[Graph, list[tuple[Any, Any, Any]]]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without rdflib's own warnings on literals that are not of their type: they are reported as bad records."""
+    """Silence rdflib's warnings about invalid literals, which are reported as bad records."""
     logger = logging.getLogger("rdflib.term")
     before = logger.level
     logger.setLevel(logging.CRITICAL)

@@ -1,1 +1,1 @@
-"""Terms in one spelling: plurals, word lists; and times as people write them."""
+"""Normal forms of terms, plurals, word lists, and local time formats."""

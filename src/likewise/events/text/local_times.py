@@ -1,6 +1,6 @@
-"""Times as people of some place write them: 16.11.2026 08:00, 11/16/2026 8:05 AM; and in two fields, date and clock.
+"""Local time formats: 16.11.2026 08:00, 11/16/2026 8:05 AM; and dates and clocks in two fields.
 
-A format is only found where there is no doubt: whether 03/04/2026 is in March or in April is for the reader to say.
+A format is found only if it is unambiguous: whether 03/04/2026 is in March or April, the user must specify.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _BETWEEN: Final = (" ", ", ", "T", ":")
 _WHOLE: Final = ("%a %b %d %H:%M:%S %Y", "%a, %d %b %Y %H:%M:%S")
 _ZONES: Final = ("", " %z", "%z")
 _TWINS: Final = (("%d/%m/", "%m/%d/"), ("%d-%m-", "%m-%d-"))
-"""Orders of day and month that look alike."""
+"""Orders of day and month that can be confused."""
 _CLOCK: Final = re.compile(
     r"\d{1,2}[:.]\d{2}(?:[:.]\d{2}(?:[.,]\d+)?)?(?: ?[AaPp]\.?[Mm]\.?)?(?: ?(?:Z|[+-]\d\d:?\d\d))?", re.ASCII
 )
@@ -37,7 +37,7 @@ _DATE: Final = re.compile(
 
 
 def local_format(values: Sequence[object]) -> str | None:
-    """The format that most of some values have; nothing if there is none, or more than one that fits.
+    """The format of most values; None if there is none, or more than one fits.
 
     >>> local_format(["16.11.2026 08:00", "16.11.2026 08:10"]), local_format(["11/16/2026 8:05 AM"])
     ('%d.%m.%Y %H:%M', '%m/%d/%Y %I:%M %p')
@@ -52,7 +52,7 @@ def local_format(values: Sequence[object]) -> str | None:
     }
     most = max(fitting.values(), default=0)
     best = [form for form, count in fitting.items() if count == most and 2 * count >= len(texts)]
-    return None if not best or _is_doubtful(best) else _last_word(best)
+    return None if not best or _is_ambiguous(best) else _preferred(best)
 
 
 def are_clocks(values: Sequence[object]) -> bool:
@@ -99,16 +99,16 @@ def _fits(text: str, form: str) -> bool:
     return True
 
 
-def _is_doubtful(best: Sequence[str]) -> bool:
-    """Whether day and month could be either way; where people say AM and PM, the month comes first."""
+def _is_ambiguous(best: Sequence[str]) -> bool:
+    """Whether day and month could be swapped; with AM and PM, the month comes first."""
     both = any(
-        any(form.startswith(one) for form in best) and any(form.startswith(other) for form in best)
-        for one, other in _TWINS
+        any(form.startswith(day_first) for form in best) and any(form.startswith(month_first) for form in best)
+        for day_first, month_first in _TWINS
     )
     return both and not any("%p" in form for form in best)
 
 
-def _last_word(best: Sequence[str]) -> str:
+def _preferred(best: Sequence[str]) -> str:
     months_first = [form for form in best if "%p" in form and form.startswith("%m")]
     return (months_first or list(best))[0]
 
@@ -127,7 +127,7 @@ _LAST: Final = ("end", "ende", "to", "until", "bis", "stop", "finish", "out", "f
 
 
 class _Half(NamedTuple):
-    """A field of dates or clocks: where it stands, and what its name says beside `date` or `time`."""
+    """A field of dates or clocks: its path, and the rest of its name beside `date` or `time`."""
 
     name: str
     within: str
@@ -135,7 +135,7 @@ class _Half(NamedTuple):
 
 
 def date_and_clock(fields: Mapping[str, Sequence[object]], *, end: bool = False) -> str | None:
-    """Two fields, given with their values, that are the time (or the end) together; nothing where names leave a doubt.
+    """The two fields that together form the time (or the end); None if the names are ambiguous.
 
     >>> date_and_clock({"Datum": ["16.11.2026"], "Uhrzeit": ["08:00"], "temp": [21.5]})
     'Datum+Uhrzeit'
@@ -149,12 +149,12 @@ def date_and_clock(fields: Mapping[str, Sequence[object]], *, end: bool = False)
     found = [(rank, pair) for pair in pairs if (rank := _rank(*pair, end=end)) is not None]
     if not found:
         return None
-    day, clock = min(found, key=lambda each: each[0])[1]
+    day, clock = min(found, key=lambda ranked: ranked[0])[1]
     return f"{day.name}{JOINED}{clock.name}"
 
 
 def _half(name: str, words: Sequence[str]) -> _Half | None:
-    """The field as a half of a time, if its name has one of the words, or ends with it.
+    """The field as half of a time, if its name contains one of the words or ends with it.
 
     >>> _half("kopf.startTime", _HOURS), _half("Messdatum", _DAYS), _half("timeout", _HOURS)
     (_Half(name='kopf.startTime', within='kopf', about='start'), _Half(name='Messdatum', within='', about='mess'), None)
@@ -173,9 +173,9 @@ def _half(name: str, words: Sequence[str]) -> _Half | None:
 
 
 def _rank(day: _Half, clock: _Half, *, end: bool) -> int | None:
-    """How well two halves go together, 0 best; nothing if they do not."""
+    """How well two halves fit together, 0 is best; None if they do not."""
     if end:
-        # An end without a date of its own may be past midnight.
+        # An end without its own date may be after midnight.
         return 0 if day.about in _LAST and clock.about in _LAST else None
     if clock.about in _FIRST and (day.about in _FIRST or not day.about):
         return 0 if day.about else 1

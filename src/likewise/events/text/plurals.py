@@ -1,7 +1,7 @@
-"""Plural to singular, one English word at a time [002 sec 6.1].
+"""Converts English plurals to singular, word by word [002 sec 6.1].
 
-Rules decide by the ending; the lists in `words/` hold only what the rules get wrong. A word that is not a noun
-or is already singular must come out unchanged, so every list errs on the side of leaving words alone.
+Rules decide by the ending; the lists in `words/` hold only the exceptions. A word that is not a noun or already
+singular must stay unchanged, so in doubt the lists leave words alone.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _KEPT = ("ss", "us", "is")
 
 
 def singular(word: str) -> str:
-    """The singular of a lower-case noun; any other word as it is.
+    """The singular of a lower-case noun; any other word unchanged.
 
     >>> [singular(word) for word in ("buses", "batteries", "gas", "status", "people", "houses")]
     ['bus', 'battery', 'gas', 'status', 'person', 'house']
@@ -34,7 +34,7 @@ def singular(word: str) -> str:
 
 
 def _without_es(word: str) -> str:
-    """Words in "-es": which of "s" and "es" is the ending, or is it "-is" that became "-es"."""
+    """The singular of a word in "-es": the ending is "s" or "es", or "-is" became "-es"."""
     if word.endswith("ies"):
         return word[:-1] if len(word) == 4 else word[:-3] + "y"
     if word.endswith("ses") and not word.endswith("sses"):

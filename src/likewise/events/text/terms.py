@@ -1,9 +1,9 @@
-"""Terms: the one spelling under which two spellings of a term are the same [002 sec 6.1].
+"""Normalises terms to one spelling, so that spelling variants compare equal [002 sec 6.1].
 
-What is levelled, in this order: a URI gives its tail (after the last `/` or `#`, percent-decoded);
-camelCase is split; underscores, and hyphens between word characters, become spaces; case is folded
-(Unicode, with compatibility forms); white space is collapsed; every word becomes singular.
-What is kept: digits, signs, other punctuation, accents, and slashes in what is no URI (`km/h`).
+The steps, in this order: a URI becomes its tail (after the last `/` or `#`, percent-decoded); camelCase is split;
+underscores, and hyphens between word characters, become spaces; case is folded (Unicode, with compatibility forms);
+white space is collapsed; every word becomes singular. Digits, signs, other punctuation, accents, and slashes outside of
+URIs (`km/h`) are kept.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 def normalise(term: str) -> str:
-    """The spelling under which terms are compared; applying it twice changes nothing more.
+    """The spelling by which terms are compared; normalising twice changes nothing more.
 
     >>> normalise("Parking_Spots") == normalise("parking spot") == normalise("http://example.org/v#ParkingSpot")
     True
     >>> normalise("kWh"), normalise("energyConsumption"), normalise("AC/DC"), normalise("gas")
     ('kwh', 'energy consumption', 'ac/dc', 'gas')
     """
-    # Long texts are rare and never asked for twice; caching them would only hold memory.
+    # Long texts are rare and seldom repeat, so caching them would waste memory.
     return _cached(term) if len(term) <= _CACHED_LENGTH else _settle(term)
 
 
@@ -59,19 +59,19 @@ def words(term: str) -> tuple[str, ...]:
 
 
 def _settle(term: str) -> str:
-    # One round does nearly all; a second is needed when levelling uncovers a URI or a plural.
+    # One round is usually enough; a second is needed if the first uncovers a URI or a plural.
     for _ in range(_ROUNDS):
-        levelled = _level(term)
-        if levelled == term:
+        normalised = _normalise_once(term)
+        if normalised == term:
             break
-        term = levelled
+        term = normalised
     return term
 
 
 _cached = lru_cache(maxsize=_CACHE_SIZE)(_settle)
 
 
-def _level(term: str) -> str:
+def _normalise_once(term: str) -> str:
     if ":" in term and _URI.match(term.strip()):
         term = uri_tail(term.strip())
     if not (term.isascii() and term.islower()):
@@ -89,7 +89,7 @@ def _fold(text: str) -> str:
 
 
 def uri_tail(uri: str) -> str:
-    """What a URI ends with, percent-decoded; the URI itself if nothing is left."""
+    """The tail of a URI, percent-decoded; the URI itself if the tail is empty."""
     bare = uri.strip("<>").rstrip("/#")
     cut = max(bare.rfind(mark) for mark in ("/#:" if bare.startswith("urn:") else "/#"))
     return unquote(bare[cut + 1 :]) or uri

@@ -1,4 +1,4 @@
-"""Lists of words that ship as plain text files beside the module that uses them."""
+"""Word lists, shipped as plain text files beside the module that uses them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from importlib.resources import files
 
 
 def words_in(name: str, *, package: str = "likewise.events") -> list[str]:
-    """The words of `words/NAME.txt` in a package, in their order; a line that begins with `#` is a comment.
+    """The words of `words/NAME.txt` in a package, in order; lines that begin with `#` are comments.
 
     >>> words_in("plurals_in_oes")[:3]
     ['shoes', 'horseshoes', 'snowshoes']

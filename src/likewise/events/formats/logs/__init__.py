@@ -1,1 +1,1 @@
-"""Lines of log files."""
+"""Formats of log files."""

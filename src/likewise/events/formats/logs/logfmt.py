@@ -1,7 +1,7 @@
-"""logfmt: a record a line, `ts=2026-03-01T09:00:00Z level=warn msg="door open" temp=21.5 alarm`.
+"""logfmt: one record per line, `ts=2026-03-01T09:00:00Z level=warn msg="door open" temp=21.5 alarm`.
 
-A key alone is true, a key twice has several values, and an empty value says nothing. A bare value is what it looks
-like, as the cell of a table; a quoted one is text, with the escapes of JSON.
+A key alone is true, a repeated key has several values, and an empty value is absent. An unquoted value is typed by its
+look, like the cell of a table; a quoted one is text with JSON escapes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _decode_text = msgspec.json.Decoder(str).decode
 
 
 def parse_logfmt(line: bytes, kinds: Mapping[str, str] | None = None) -> dict[str, object]:
-    """The record of a line, or the reason why it is none; `kinds` says what values are, where their look misleads.
+    """Parse a line into a record; `kinds` gives the types of values whose look is misleading.
 
     >>> parse_logfmt(b'ts=1 room=2.14 msg="door \\\\"A\\\\" open" alarm tag=a tag=b note=')
     {'ts': 1, 'room': 2.14, 'msg': 'door "A" open', 'alarm': True, 'tag': ['a', 'b'], 'note': None}
@@ -47,7 +47,9 @@ def parse_logfmt(line: bytes, kinds: Mapping[str, str] | None = None) -> dict[st
         elif value is not None:
             found[key] = [*(before if isinstance(before, list) else [before]), value]
     if not named:
-        raise InputError("the line has no key=value", hint='such as ts=2026-03-01T09:00:00Z level=info msg="door open"')
+        raise InputError(
+            "the line has no key=value pair", hint='such as ts=2026-03-01T09:00:00Z level=info msg="door open"'
+        )
     return found
 
 
@@ -61,7 +63,7 @@ def looks_like_logfmt(line: bytes) -> bool:
 
 
 def decoded(line: bytes) -> str:
-    """The text of a line, without white space around it."""
+    """The text of a line, without surrounding white space."""
     try:
         return line.decode("utf-8").strip()
     except UnicodeDecodeError as error:
@@ -84,4 +86,4 @@ def _flaw(rest: str) -> InputError:
         return InputError(f"a value without a key at {rest[:30]!r}", hint="write key=value")
     if rest.count('"') % 2:
         return InputError("this quoted text has no end", hint='close it with "')
-    return InputError(f"not key=value: {rest[:30]!r}", hint="a value with spaces or quotes stands in quotes")
+    return InputError(f"not key=value: {rest[:30]!r}", hint="put values with spaces or quotes in quotes")

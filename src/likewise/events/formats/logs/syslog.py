@@ -1,7 +1,7 @@
-"""Syslog lines: RFC 5424, RFC 3164, and the lines that daemons write into files, which have no priority.
+"""Syslog lines: RFC 5424, RFC 3164, and lines without a priority as daemons write them to files.
 
 The fields of a record are `timestamp`, `host`, `app`, `pid`, `type` (the MSGID), `facility`, `severity`, `message`, and
-`data`, the structured data by their ids. A time of RFC 3164 has no year: it is the latest that is not in the future.
+`data`, the structured data by id. A time of RFC 3164 has no year: the latest one that is not in the future is used.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from likewise.events.table_columns import value_of_cell
 __all__ = ["SYSLOG_MAPPING", "looks_like_syslog", "parse_syslog"]
 
 SYSLOG_MAPPING: Final = RecordMapping(time="timestamp")
-"""Which field is the time; all others are attributes."""
+"""The time field; all others are attributes."""
 
 SEVERITIES: Final = ("emergency", "alert", "critical", "error", "warning", "notice", "informational", "debug")
 FACILITIES: Final = (
@@ -41,7 +41,7 @@ _HINT: Final = "such as <34>1 2026-03-01T09:00:00Z host app - - - message, or Ma
 def parse_syslog(
     line: bytes, kinds: Mapping[str, str] | None = None, *, now: datetime | None = None
 ) -> dict[str, object]:
-    """The record of a line, or the reason why it is none.
+    """Parse a line into a record.
 
     >>> record = parse_syslog(b'<165>1 2026-03-01T09:00:00Z bms boiler 42 ALARM [at@1 room="2.14"] too hot')
     >>> record["severity"], record["timestamp"], record["app"], record["type"], record["data"], record["message"]
@@ -71,7 +71,7 @@ def parse_syslog(
 
 
 def looks_like_syslog(line: bytes) -> bool:
-    """Whether a line begins as a syslog line does.
+    """Whether a line begins like a syslog line.
 
     >>> [looks_like_syslog(line) for line in (b"<34>1 - - - - - -", b"Mar  1 09:00:00 h a: b", b"<http://a> <b> .")]
     [True, True, False]
@@ -80,7 +80,7 @@ def looks_like_syslog(line: bytes) -> bool:
 
 
 def _structured(text: str, kinds: Mapping[str, str]) -> tuple[dict[str, object], str]:
-    """The structured data, and the message after them."""
+    """The structured data, and the message after it."""
     if text == "-" or text.startswith("- ") or not text:
         return {}, text[2:]
     data: dict[str, object] = {}
@@ -90,7 +90,7 @@ def _structured(text: str, kinds: Mapping[str, str]) -> tuple[dict[str, object],
         data[key] = _parameters(element[2], kinds) or True
     if not place or (place < len(text) and text[place] != " "):
         hint = 'such as [id name="value"], or - for none; escape ", ] and \\ with a backslash'
-        raise InputError("the structured data are broken", hint=hint)
+        raise InputError("the structured data is not valid", hint=hint)
     return data, text[place:]
 
 
@@ -104,14 +104,14 @@ def _parameters(text: str, kinds: Mapping[str, str]) -> dict[str, object]:
 
 
 def _with_year(text: str, now: datetime) -> str:
-    """A time without a year in the latest year in which it is not in the future; clocks may differ by a day."""
+    """Add the latest year in which the time is not in the future; clocks may differ by a day."""
     month, clock = _MONTHS.index(text[:3]) + 1, text[7:]
     for year in range(now.year + 1, now.year - 9, -1):
-        told = f"{year:04}-{month:02}-{text[4:6].replace(' ', '0')}T{clock}"
+        text_with_year = f"{year:04}-{month:02}-{text[4:6].replace(' ', '0')}T{clock}"
         try:
-            moment = datetime.fromisoformat(told).replace(tzinfo=UTC)
+            moment = datetime.fromisoformat(text_with_year).replace(tzinfo=UTC)
         except ValueError:
-            continue  # the 29th of February, or no such day at all
+            continue  # February 29th, or no such day
         if moment <= now + timedelta(days=1):
-            return told
-    raise InputError(f"timestamp {text!r} is no date", hint=_HINT)
+            return text_with_year
+    raise InputError(f"timestamp {text!r} is not a valid date", hint=_HINT)
