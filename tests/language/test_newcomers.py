@@ -12,13 +12,13 @@ from likewise.language import parse
     ("text", "column", "hint"),
     [
         ("alert {type = x}", 7, "a name ends with a colon"),
-        ("p: {a=1} {b=1}", 10, "joined by `then`"),
+        ("p: {a=1} {b=1}", 10, "join members by `then`"),
         ("p: {a=1} -> {b=1}", 10, "write `then`"),
         ("p: {a=1} followed by {b=1}", 10, "write `then`"),
         ("p: {a=1} then {b=1} in 5 minutes", 21, "write `within`"),
         ("p: a & b", 6, "write `and`"),
         ("p: {a=1} AND {b=1} within 5 min", 10, "did you mean `and`"),
-        ("a: {x = 1 and y = 2}", 17, "divide predicates with commas"),
+        ("a: {x = 1 and y = 2}", 17, "separate predicates by commas"),
     ],
 )
 def test_other_spellings_are_understood_and_corrected(text: str, column: int, hint: str) -> None:

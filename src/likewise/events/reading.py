@@ -77,9 +77,13 @@ def read_events(
     Flat records and tables are read by a `mapping`; without one it is guessed and passed to `on_mapping`. The first bad
     record raises `InputError`, unless `on_error` takes bad records. `unique_ids` keeps every id in memory: switch it
     off for endless streams. A source without records is an error unless `allow_empty`. `separator` separates the cells
-    of a table; by default it is guessed from the header. >>> import io >>> [event.id for event in
-    read_events(io.BytesIO(b'{"id": "e1", "attributes": {"type": "parking"}}'))] ['e1'] >>> [event.tuples for event in
-    read_events(io.BytesIO(b'{"ts": 1, "temp": 21.5}'))] [(('temp', 21.5),)]
+    of a table; by default it is guessed from the header.
+
+    >>> import io
+    >>> [event.id for event in read_events(io.BytesIO(b'{"id": "e1", "attributes": {"type": "parking"}}'))]
+    ['e1']
+    >>> [event.tuples for event in read_events(io.BytesIO(b'{"ts": 1, "temp": 21.5}'))]
+    [(('temp', 21.5),)]
     """
     batches = read_batches(
         source,

@@ -1,4 +1,4 @@
-"""The subscription language: text to subscriptions and patterns, and back."""
+"""The subscription language: parses text into subscriptions and patterns, and formats them back."""
 
 from likewise.language.durations import (
     parse_duration,

@@ -1,4 +1,4 @@
-"""Lengths of time: `30min`, `30 minutes`, `1 hour 30 minutes`, `1h30min`."""
+"""Durations: `30min`, `30 minutes`, `1 hour 30 minutes`, `1h30min`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ PART = re.compile(r"[^\S\n]*+([0-9]++(?:\.[0-9]++)?)[^\S\n]*+([^\W\d_]++)")
 
 
 def length(number: str, unit: str) -> Duration:
-    """One part of a duration in microseconds; more than `LONGEST` is as good as endless.
+    """One part of a duration in microseconds; very long ones become `LONGEST + 1`.
 
     >>> length("1.5", "h")
     5400000000
@@ -47,7 +47,7 @@ def length(number: str, unit: str) -> Duration:
 
 
 def parse_duration(text: str) -> Duration:
-    """A length of time as patterns write it.
+    """Parse a duration as written in patterns.
 
     >>> parse_duration("1 hour 30 minutes")
     5400000000
@@ -56,12 +56,12 @@ def parse_duration(text: str) -> Duration:
     while (found := PART.match(text, at)) is not None and found[2] in UNITS:
         total, at = total + length(found[1], found[2]), found.end()
     if not at or text[at:].strip() or total > LONGEST:
-        raise BuildError(f"{text!r} is not a length of time", hint="such as `30 s`, `5 minutes` or `1 hour`")
+        raise BuildError(f"{text!r} is not a length of time", hint="write it like `30 s`, `5 minutes` or `1 hour`")
     return total
 
 
 def write_duration(duration: Duration) -> str:
-    """A duration in words, from days down.
+    """A duration in words, from days to microseconds.
 
     >>> write_duration(5_400_000_000)
     '1 hour 30 minutes'

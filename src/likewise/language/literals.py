@@ -1,4 +1,4 @@
-"""Values as they are written: numbers, truth values, timestamps; everything else is text."""
+"""Literals: numbers, booleans and timestamps; everything else is text."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _NUMBER_STARTS = frozenset("-.0123456789")
 
 
 def literal(text: str) -> Value:
-    """The value that an unquoted term stands for.
+    """The value of an unquoted term.
 
     A number with leading zeros is a code and a number with a unit is a description: both stay text.
-    Timestamps are what events take for timestamps, so that both sides of a comparison agree.
+    Timestamps are recognised as in events, so that both sides of a comparison agree.
 
     >>> [literal(text) for text in ("3", "-2.5", "true", "room 112", "007", "14:22:03")]
     [3, -2.5, True, 'room 112', '007', '14:22:03']
@@ -38,7 +38,7 @@ def literal(text: str) -> Value:
 
 
 def ordered_literal(text: str) -> Value:
-    """The value that `<`, `>` or a range compares with: here a unit after a number is dropped.
+    """The value for a comparison with `<`, `>` or a range: a unit after a number is dropped.
 
     >>> ordered_literal("10°C"), ordered_literal("35 km/h"), ordered_literal("monday")
     (10, 35, 'monday')
@@ -48,7 +48,7 @@ def ordered_literal(text: str) -> Value:
 
 
 def beyond_numbers(text: str) -> bool:
-    """Whether an unquoted term looks like a number but is none that `<` or `>` could compare with.
+    """Whether an unquoted term looks like a number but is not finite, so it cannot be compared.
 
     >>> [beyond_numbers(text) for text in ("NaN", "-inf", "1e999", "-1e999 km", "1e30", "infinite", "monday")]
     [True, True, True, True, False, False, False]

@@ -1,4 +1,4 @@
-"""The members of a pattern, the names under which conditions speak of them, and references between subscriptions."""
+"""The members of a pattern, their names in conditions, and references between subscriptions."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from likewise.language.model import (
     TimeEvent,
 )
 
-# As tuples: a union would be built anew for every node.
+# Tuples, since a union type would be built anew for every node.
 _LEAVES: Final = (Member, Reference, TimeEvent)
-_ABOUT_ONE: Final = (Negation, Selection, Repetition)
+_SINGLE_PART: Final = (Negation, Selection, Repetition)
 
 
 def members(pattern: Pattern) -> Iterator[Member | Reference | TimeEvent]:
@@ -35,10 +35,10 @@ def members(pattern: Pattern) -> Iterator[Member | Reference | TimeEvent]:
 
 
 def parts(pattern: Pattern) -> tuple[Pattern, ...]:
-    """The patterns directly below one."""
+    """The direct parts of a pattern."""
     if isinstance(pattern, _LEAVES):
         return ()
-    if isinstance(pattern, _ABOUT_ONE):
+    if isinstance(pattern, _SINGLE_PART):
         return (pattern.part,)
     if isinstance(pattern, Relation):
         return (pattern.left, pattern.right)
@@ -46,7 +46,7 @@ def parts(pattern: Pattern) -> tuple[Pattern, ...]:
 
 
 def labels(pattern: Pattern) -> Iterator[str]:
-    """The name of each member that has one: its alias, or else the subscription it refers to."""
+    """The names of the members: the alias, or else the subscription it refers to."""
     for member in members(pattern):
         if member.alias is not None:
             yield member.alias
@@ -55,7 +55,7 @@ def labels(pattern: Pattern) -> Iterator[str]:
 
 
 def references(subscription: Subscription) -> tuple[str, ...]:
-    """The names that a subscription's pattern refers to, each once.
+    """The distinct names that a subscription's pattern refers to.
 
     >>> from likewise.language import parse_subscription
     >>> references(parse_subscription("alarm: smoke then not people then smoke"))
@@ -63,18 +63,18 @@ def references(subscription: Subscription) -> tuple[str, ...]:
     """
     if isinstance(subscription.body, Profile):
         return ()
-    named = [one.name for one in members(subscription.body.root) if isinstance(one, Reference)]
+    named = [member.name for member in members(subscription.body.root) if isinstance(member, Reference)]
     return tuple(dict.fromkeys(named)) if named else ()
 
 
 def circle(subscriptions: Iterable[Subscription]) -> tuple[str, ...]:
-    """Names that lead back to the first of them, () if no subscription rests on itself.
+    """A cycle of references, beginning and ending with the same name; () if there is none.
 
     >>> from likewise.language import parse
     >>> circle(parse("a: b then {x= 1}\\nb: a or {x= 2}"))
     ('a', 'b', 'a')
     """
-    below = {one.name: references(one) for one in subscriptions}
+    below = {subscription.name: references(subscription) for subscription in subscriptions}
     done: set[str] = set()
     for start in below:
         path, pending = list[str](), [iter((start,))]

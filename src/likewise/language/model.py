@@ -1,6 +1,6 @@
-"""What a subscription says: profiles of single events and patterns over them.
+"""The values of the language: profiles of single events, and patterns over them.
 
-These are plain values: the parser makes them, the formatter prints them, engines read them.
+The parser creates these values, the formatter writes them, engines run them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Operator(StrEnum):
 
 
 def _same(left: object, right: object) -> bool:
-    """To Python, True equals 1, but not to a subscriber."""
+    """Equality that distinguishes True from 1, unlike Python's."""
     return left == right and isinstance(left, bool) == isinstance(right, bool)
 
 
@@ -86,7 +86,7 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a subscriber may set; None leaves it to the engine."""
+    """Options of a subscription; None means the engine's default."""
 
     threshold: float | None = None
     top_k: int | None = None
@@ -98,10 +98,10 @@ APPROACHES: tuple[str, ...] = ("exact", "concept", "approximate", "thematic", "c
 """How terms are compared: the rows of the papers' tables; all but `exact` can be written with `+contrast`."""
 
 SHORTHANDS: tuple[str, ...] = ("contrast", "evidence")
-"""Approaches that stand for a whole choice: `approximate+contrast`, and the default."""
+"""Short names of approaches: `contrast` for `approximate+contrast`, and `evidence` for the default."""
 
 AGGREGATIONS: tuple[str, ...] = ("product", "geometric", "mean", "cautious", "joint")
-"""How the predicates' similarities become one score [000, 004: the first two; 002: the mean]."""
+"""How the predicates' similarities are combined into one score [000, 004: the first two; 002: the mean]."""
 
 
 class Keep(StrEnum):
@@ -115,7 +115,7 @@ class Keep(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Duplicates:
-    """Which of several instances of one member take part; `nth` counts from 1."""
+    """Which duplicates of a member take part; `nth` counts from 1."""
 
     keep: Keep = Keep.ALL
     nth: int | None = None
@@ -166,7 +166,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """One after the other, `(E1; E2)t` [003 table 1]; `within` bounds the time from the first part to the last."""
+    """Parts one after the other, `(E1; E2)t` [003 table 1]; `within` limits the time from first to last."""
 
     parts: tuple[Pattern, ...]
     within: Duration | None = None
@@ -174,7 +174,7 @@ class Sequence:
 
 @dataclass(frozen=True, slots=True)
 class Conjunction:
-    """All, in any order, `(E1, E2)t`."""
+    """All parts in any order, `(E1, E2)t`."""
 
     parts: tuple[Pattern, ...]
     within: Duration | None = None
@@ -182,14 +182,14 @@ class Conjunction:
 
 @dataclass(frozen=True, slots=True)
 class Disjunction:
-    """Any one of them, `(E1 | E2)`."""
+    """Any of the parts, `(E1 | E2)`."""
 
     parts: tuple[Pattern, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ExclusiveOr:
-    """Exactly one of them within the window [001 sec III]."""
+    """Exactly one of the parts within the window [001 sec III]."""
 
     parts: tuple[Pattern, ...]
     within: Duration | None = None
@@ -197,7 +197,7 @@ class ExclusiveOr:
 
 @dataclass(frozen=True, slots=True)
 class Negation:
-    """No such event for a time, `(not E)t`; inside a sequence: none in between."""
+    """No such event for a time, `(not E)t`; inside a sequence, none between its neighbours."""
 
     part: Pattern
     within: Duration | None = None
@@ -214,7 +214,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Repetition:
-    """From `least` to `most` instances in a row, `E{2..5}`; most None is unbounded, `longest` asks for maximal rows."""
+    """From `least` to `most` instances in a row, `E{2..5}`; None is unlimited, `longest` keeps only maximal rows."""
 
     part: Pattern
     least: int
@@ -225,7 +225,7 @@ class Repetition:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """Two members whose intervals stand in one of Allen's relations."""
+    """Two members whose intervals have one of Allen's relations."""
 
     left: Pattern
     relation: Allen
@@ -235,7 +235,7 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class TimeEvent:
-    """A moment as an event [003 sec 2.2]: `at` a time of day, or `every` so often (one is set)."""
+    """A time event [003 sec 2.2]: `at` a time of day, or `every` period; exactly one is set."""
 
     at: Duration | None = None
     every: Duration | None = None
@@ -259,7 +259,7 @@ Pattern: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """An attribute of a named member, `a.room`, moved by an optional number: `a.temperature + 5`."""
+    """An attribute of a named member, `a.room`, optionally plus a number: `a.temperature + 5`."""
 
     alias: str
     attribute: str
@@ -278,8 +278,8 @@ class Binding:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Binding):
             return NotImplemented
-        how = (self.operator, self.approximate) == (other.operator, other.approximate)
-        return how and self.left == other.left and _same(self.right, other.right)
+        same_operator = (self.operator, self.approximate) == (other.operator, other.approximate)
+        return same_operator and self.left == other.left and _same(self.right, other.right)
 
     def __hash__(self) -> int:
         return hash((self.left, self.operator, self.right, self.approximate))
@@ -287,7 +287,7 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class Composite:
-    """A whole pattern: its root, the conditions between members, and what a detection consumes."""
+    """A pattern: its root, the conditions between members, and its consumption."""
 
     root: Pattern
     where: tuple[Binding, ...] = ()
@@ -296,7 +296,7 @@ class Composite:
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """One named interest: a profile of single events or a pattern."""
+    """A named profile or pattern with its options."""
 
     name: str
     body: Profile | Composite

@@ -1,4 +1,4 @@
-"""The words with a meaning of their own in patterns and options, and help with misspelt ones."""
+"""The keywords of patterns and options, and suggestions for misspelt words."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from likewise.language.model import APPROACHES, Allen
 ALLEN_FIRST: dict[str, Allen] = {relation.value.split()[0]: relation for relation in Allen} | {
     "includes": Allen.CONTAINS
 }
-"""An Allen relation by its first word; `met`, `started`, … are followed by `by`. 001 says `includes` for `contains`."""
+"""Allen relations by first word; `met`, `started`, … are followed by `by`. 001 writes `includes` for `contains`."""
 
 JOINERS = ("then", "and", "xor", "or", *ALLEN_FIRST)
 CLAUSES = ("where", "consume", "threshold", "top", "approach", "aggregation")
@@ -19,7 +19,7 @@ FOLLOWERS = ("within", "for", "as", "times")
 OTHERS = ("by", "duplicate", "of", "to", "more", "least")
 
 KEYWORDS = frozenset((*JOINERS, *CLAUSES, *PREFIXES, *FOLLOWERS, *OTHERS))
-"""A subscription named like one of these is referred to in quotes."""
+"""A subscription with such a name is referred to in quotes."""
 
 
 def suggestion(word: str, candidates: Iterable[str]) -> str | None:

@@ -1,4 +1,4 @@
-"""Reading what follows a profile or pattern: conditions between members, consumption, options."""
+"""Reads the clauses after a profile or pattern: conditions between members, consumption, options."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ClauseReader:
         self.options: dict[str, Any] = {}
 
     def read(self, kind: str, at: int) -> None:
-        """One clause, whose keyword has been read."""
+        """Read one clause, after its keyword."""
         clause = _SPELLINGS.get(kind, kind)
         if clause in self.seen:
             self.scanner.fail(f"`{clause}` is given twice", at=at, hint="keep one of them")
@@ -51,7 +51,7 @@ class ClauseReader:
         getattr(self, f"_{clause}")()
 
     def body(self, body: Profile | Pattern) -> Profile | Composite:
-        """The body with its clauses, checked for sense."""
+        """The body with its clauses, after checks."""
         if isinstance(body, Profile):
             for clause in ("where", "consume"):
                 if clause in self.seen:
@@ -67,14 +67,14 @@ class ClauseReader:
         if self.options.get("approach") != "exact":
             return
         for profile in profiles:
-            if any(one.attribute_approximate or one.value_approximate for one in profile.predicates):
+            if any(predicate.attribute_approximate or predicate.value_approximate for predicate in profile.predicates):
                 self.scanner.fail(
                     "`approach exact` contradicts the `~` in the predicates",
                     at=self.seen["approach"],
-                    hint="leave out one of them",
+                    hint="remove one of them",
                 )
 
-    def chosen(self) -> Options:
+    def given_options(self) -> Options:
         """The options that were given."""
         return Options(**self.options) if self.options else _NONE
 
@@ -84,12 +84,12 @@ class ClauseReader:
             self.scanner.fail(f"{threshold:g} is not a threshold", at=at, expected=("a threshold from 0 to 1",))
         self.options["threshold"] = threshold
 
-    def _number(self, what: str) -> float:
-        """A number; the place is left before it until it is known to be one."""
+    def _number(self, description: str) -> float:
+        """Read a number; on failure the error points to its start."""
         scan, at = self.scanner, self.scanner.peek().start
         number = scan.value(ordered=False)
         if isinstance(number, bool) or not isinstance(number, int | float) or abs(number) > sys.float_info.max:
-            scan.fail("this is not a number that fits here", at=at, expected=(what,))
+            scan.fail("this is not a number that fits here", at=at, expected=(description,))
         return float(number)
 
     def _top(self) -> None:
@@ -136,7 +136,7 @@ class ClauseReader:
         operator, approximate = self._comparison()
         right = self._right(ordered=operator not in (Operator.EQ, Operator.NE))
         if approximate and isinstance(right, Field) and (left.offset or right.offset):
-            self.scanner.fail("a moved number cannot be compared by meaning", at=start, hint="use `=`")
+            self.scanner.fail("a number with an offset cannot be compared by meaning", at=start, hint="use `=`")
         self.where.append((Binding(left, operator, right, approximate), start))
 
     def _field(self) -> Field:
@@ -195,7 +195,7 @@ class ClauseReader:
                 )
 
     def _place(self, alias: str, start: int) -> int:
-        """Where a condition that starts here names this member: the wrong name may be its second."""
+        """The position at which a condition that starts here names this member."""
         found = re.compile(rf"(?<!\w){re.escape(alias)}(?=\s*\.)").search(self.scanner.text, start)
         return start if found is None else found.start()
 

@@ -20,9 +20,9 @@ _COLON = re.compile(r"\s*+:")
 
 
 def parse_event(text: str, *, source: str = "<text>") -> Event:
-    """The one event of a text [000 sec 3.3, 004 sec 5.2]; also `event(room = 273)` of [003 sec 2.1].
+    """Parse the single event of a text [000 sec 3.3, 004 sec 5.2]; also `event(room = 273)` of [003 sec 2.1].
 
-    An id may stand before it (`e1: {…}`) and a time after it (`at …` or `from … to …`).
+    An id may precede it (`e1: {…}`), and a time may follow it (`at …` or `from … to …`).
 
     >>> parse_event("{energy}, {device: computer, office: room 112}}").tuples
     (('device', 'computer'), ('office', 'room 112'))
@@ -37,7 +37,7 @@ def parse_event(text: str, *, source: str = "<text>") -> Event:
 
 
 def format_event(event: Event) -> str:
-    """An event in one line, as `parse_event` reads it.
+    """An event on one line, in the form that `parse_event` reads.
 
     >>> format_event(Event.of({"type": "parking", "slot": [1, 2]}, id="e1", theme=["transport"]))
     'e1: {transport} {type: parking, slot: 1, slot: 2}'
@@ -54,9 +54,9 @@ def _times(event: Event) -> tuple[str, ...]:
         return ()
     start, end = event.span
     try:
-        moments = tuple(write_literal(to_datetime(one)) for one in (start, end))
+        moments = tuple(write_literal(to_datetime(instant)) for instant in (start, end))
     except OverflowError as error:
-        raise BuildError(f"event {event.id!r} has a time that no calendar can write") from error
+        raise BuildError(f"event {event.id!r} has a time outside the calendar") from error
     return ("at", moments[0]) if start == end else ("from", moments[0], "to", moments[1])
 
 
@@ -64,7 +64,7 @@ class _EventReader(ProfileReader):
     __slots__ = ()
 
     def event(self) -> Event:
-        """The event that starts here."""
+        """Read the event that starts here."""
         name = self._id()
         tags = self.tags() if self.skip() == "{" else None
         if tags is not None:
@@ -100,7 +100,7 @@ class _EventReader(ProfileReader):
             attribute = self.exact(self.attribute(), "an event")
             operator, at = self.operator(attribute.text)
             if operator is not Operator.EQ:
-                self.scanner.fail("an event states what is", at=at, expected=("`:`", "`=`"))
+                self.scanner.fail("an event has values, not comparisons", at=at, expected=("`:`", "`=`"))
             tuples.append((attribute.text, meaning(self.exact_value("an event"), ordered=False)))
             if self.ends_set(closer):
                 return tuple(tuples)

@@ -1,4 +1,4 @@
-"""Text to subscriptions, patterns and events."""
+"""Parses text into subscriptions and patterns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from likewise.errors import ParseError
 from likewise.language.model import Composite, Member, Profile, Subscription
-from likewise.language.reading.scanner import MOST_NESTED, Scanner
+from likewise.language.reading.scanner import MAX_NESTING, Scanner
 from likewise.language.reading.source import Source
 from likewise.language.reading.statements import Statement, StatementReader
 
@@ -22,7 +22,7 @@ _BRACKETS = re.compile(r"[\"“][^\"”\n]*+[\"”]?|[{(\[]|[})\]]|\n")
 
 
 def parse(text: str, *, source: str = "<text>") -> list[Subscription]:
-    """All subscriptions of a text; the first mistake raises.
+    """Parse all subscriptions of a text; the first error is raised.
 
     >>> [alert] = parse("alert: {power} {device~= laptop~, floor > 2} threshold 0.6")
     >>> alert.name, alert.options.threshold, len(alert.body.predicates)
@@ -37,18 +37,18 @@ def parse(text: str, *, source: str = "<text>") -> list[Subscription]:
 def parse_lenient(
     text: str, source: str = "<text>", *, most_errors: int | None = None
 ) -> tuple[list[Subscription], list[ParseError]]:
-    """The good subscriptions of a text, and an error for each bad one.
+    """Parse a text into its valid subscriptions, and one error for each invalid one.
 
     >>> good, errors = parse_lenient("a: {type= x}\\nb: {type= }\\nc: {type= y}")
-    >>> [one.name for one in good], [error.line for error in errors]
+    >>> [subscription.name for subscription in good], [error.line for error in errors]
     (['a', 'c'], [2])
     """
     placed, errors = parse_placed(text, source, most_errors=most_errors)
-    return [each.subscription for each in placed], errors
+    return [item.subscription for item in placed], errors
 
 
 class Placed(NamedTuple):
-    """A subscription, and where it stands in its text."""
+    """A subscription and its position in the text."""
 
     subscription: Subscription
     source: Source
@@ -56,7 +56,7 @@ class Placed(NamedTuple):
     end: int
 
     def error(self, message: str, *, hint: str | None = None) -> ParseError:
-        """What is wrong with it, with a caret: at the first thing that the message quotes, or at its beginning."""
+        """An error with a caret: at the first word that the message quotes, or at the beginning."""
         text = self.source.code[self.start : self.end]
         quoted = (a or b for a, b in _QUOTE.findall(message))
         at = next((place for word in quoted if word != self.subscription.name and (place := text.find(word)) >= 0), 0)
@@ -66,7 +66,7 @@ class Placed(NamedTuple):
 def parse_placed(
     text: str, source: str = "<text>", *, most_errors: int | None = None
 ) -> tuple[list[Placed], list[ParseError]]:
-    """As `parse_lenient`, with the place of each subscription."""
+    """Like `parse_lenient`, with the position of each subscription."""
     origin = Source(text, source)
     try:
         origin.check()
@@ -86,7 +86,7 @@ def parse_placed(
 
 
 def parse_subscription(text: str, *, source: str = "<text>") -> Subscription:
-    """The one subscription of a text, named "s1" if it has no name."""
+    """Parse the single subscription of a text, named "s1" if it has no name."""
     found = parse(text, source=source)
     if len(found) != 1:
         message = "there is no subscription here" if not found else f"{len(found)} subscriptions where one was expected"
@@ -95,7 +95,7 @@ def parse_subscription(text: str, *, source: str = "<text>") -> Subscription:
 
 
 def parse_pattern(text: str, *, source: str = "<text>") -> Composite:
-    """The pattern of a text, without a name or options.
+    """Parse a pattern without a name or options.
 
     >>> parse_pattern("a then b within 30 minutes").root.within
     1800000000
@@ -103,12 +103,12 @@ def parse_pattern(text: str, *, source: str = "<text>") -> Composite:
     found = parse_subscription(text, source=source)
     origin = Source(text, source)
     if found.options != type(found.options)():
-        raise origin.error(0, "a pattern alone has no options", hint="leave out threshold, top and approach")
+        raise origin.error(0, "a pattern alone has no options", hint="remove threshold, top and approach")
     return Composite(Member(found.body)) if isinstance(found.body, Profile) else found.body
 
 
 def _outcomes(reader: StatementReader) -> Iterator[Statement | ParseError]:
-    """Each statement, or what is wrong with it."""
+    """Yield each statement, or its error."""
     scan = reader.scanner
     while scan.peek().kind != "end":
         start = scan.peek().start
@@ -117,18 +117,18 @@ def _outcomes(reader: StatementReader) -> Iterator[Statement | ParseError]:
         except ParseError as error:
             stopped = scan.pos
             following = _next_start(scan.text, start, stopped)
-            # Thousands of errors must not keep the frames they came from.
+            # Without tracebacks, so that thousands of errors do not keep their frames.
             flaw = None if "has no end" in error.message else _unclosed(scan, start, following)
             yield flaw or reader.explain(error.with_traceback(None), start)
             scan.pos = following
         except RecursionError:
-            hint = f"nest at most {MOST_NESTED} levels"
+            hint = f"nest at most {MAX_NESTING} levels"
             yield scan.source.error(start, "nested too deeply for the room left on the stack", hint=hint)
             scan.pos = _next_start(scan.text, start, start + 1)
 
 
 def _unclosed(scan: Scanner, start: int, end: int) -> ParseError | None:
-    """The error of a brace that opens in a statement and does not close before the next one."""
+    """The error for a brace that is not closed before the next statement."""
     open_braces: list[int] = []
     for found in _BRACKETS.finditer(scan.text, start, end):
         if found[0] == "{":
@@ -143,11 +143,11 @@ def _unclosed(scan: Scanner, start: int, end: int) -> ParseError | None:
 
 
 def _next_start(text: str, start: int, stopped: int) -> int:
-    """Where reading can go on after a mistake: at a line that clearly starts a subscription.
+    """Where to resume after an error: at a line that clearly starts a subscription.
 
-    `name: {` at the start of a line does so anywhere, since braces do not nest; a mere `name:` could be a
-    predicate and does so only outside brackets, or at the margin after a line that does not go on; and a blank line
-    past the mistake ends every statement.
+    `name: {` at the start of a line always does, since braces do not nest. A mere `name:` could be a predicate, so it
+    counts only outside brackets, or at the margin after a line that does not continue. A blank line after the error
+    ends every statement.
     """
     depth = 0
     for found in _BRACKETS.finditer(text, start):
@@ -160,7 +160,7 @@ def _next_start(text: str, start: int, stopped: int) -> int:
             after = found.end()
             if _STARTS_ANYWHERE.match(text, after):
                 return after
-            if depth > 0 and _STARTS_AT_MARGIN.match(text, after) and not _goes_on(text, found.start()):
+            if depth > 0 and _STARTS_AT_MARGIN.match(text, after) and not _continues(text, found.start()):
                 return after
             outside = depth <= 0 and _STARTS_OUTSIDE.match(text, after)
             if after > stopped and (outside or _BLANK_LINE.match(text, after)):
@@ -168,21 +168,21 @@ def _next_start(text: str, start: int, stopped: int) -> int:
     return len(text)
 
 
-def _goes_on(text: str, end: int) -> bool:
-    """Whether the line that ends here wants another one."""
+def _continues(text: str, end: int) -> bool:
+    """Whether the line that ends here continues on the next."""
     line = text[text.rfind("\n", 0, end) + 1 : end].rstrip()
     return line.endswith((",", "{", "(", "[", "=", ";"))
 
 
 def _name(statements: list[Statement], origin: Source) -> tuple[list[Placed], list[ParseError]]:
-    """Subscriptions with their names; those without get `s` and their number in the text."""
+    """Name the subscriptions; unnamed ones get `s` and their number in the text."""
     given = {statement.name for statement in statements if statement.name is not None}
     seen, good, clashes = set[str](), list[Placed](), list[ParseError]()
     ends = [*(statement.start for statement in statements[1:]), len(origin.text)]
     for number, (name, body, options, start) in enumerate(statements, 1):
         label = name or _free_name(number, given)
         if label in seen:
-            clashes.append(origin.error(start, f"the name `{label}` is taken already", hint="give each its own name"))
+            clashes.append(origin.error(start, f"the name `{label}` is taken already", hint="choose different names"))
             continue
         seen.add(label)
         good.append(Placed(Subscription(label, body, options), origin, start, ends[number - 1]))

@@ -1,8 +1,8 @@
-"""Reading patterns, in words (`a then b within 30 minutes`) and in the papers' signs (`(a; b)30min`).
+"""Reads patterns, in words (`a then b within 30 minutes`) and in the papers' notation (`(a; b)30min`).
 
 The operators are those of [003 table 1], XOR and Allen's relations of [001 sec III], and repetition.
 From loosest to tightest: `or`, `xor`, `and`, `then`, an Allen relation, `not` and counts. Operands are
-read by precedence climbing, so that the depth of the stack grows with parentheses only.
+read by precedence climbing, so that the stack depth grows with parentheses only.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ _HEADER = re.compile(r"[^\W][\w.\-]*+\s*+:")
 _MEMBERS = ("a profile such as `{type= parking~}`", "the name of a subscription", "`not`", "`(`")
 
 
-# What people write who come from elsewhere, and what it is here.
-_FOREIGN = {
-    "{": "a name ends with a colon, as in `alert: {…}`; members are joined by `then`, `and` or `or`",
+# Notations of other languages, and hints for them.
+_OTHER_NOTATIONS = {
+    "{": "a name ends with a colon, as in `alert: {…}`; join members by `then`, `and` or `or`",
     "-": "write `then` between what comes first and what follows",
     "=>": "write `then` between what comes first and what follows",
     "followed": "write `then` between what comes first and what follows",
@@ -73,15 +73,15 @@ class PatternReader:
         self.names: set[str] = set()
 
     def pattern(self) -> Pattern:
-        """A whole pattern; options and conditions after it are left unread."""
+        """Read a pattern; options and conditions after it are left unread."""
         return self._expression(1, claimed=False)
 
     def pattern_from(self, profile: Profile) -> Pattern:
-        """The rest of a pattern whose first profile has been read."""
+        """Read the rest of a pattern after its first profile."""
         return self._expression(1, claimed=False, left=self._after(Member(profile)))
 
     def _expression(self, floor: int, *, claimed: bool, left: Pattern | None = None) -> Pattern:
-        """Operators of level `floor` and tighter; `claimed`: a `within` after a lone operand is not its own."""
+        """Read operators of level `floor` and tighter; if `claimed`, a `within` does not belong to a single operand."""
         left = left or self._operand()
         if not claimed:
             left = self._bounded(left)
@@ -99,7 +99,7 @@ class PatternReader:
         return token.text if token.text in _LEVELS else "relation"
 
     def _begins_statement(self, token: Token) -> bool:
-        """`then: {…}` on a new line outside brackets is a subscription of that name."""
+        """Whether `then: {…}` on a new line outside brackets starts a subscription of that name."""
         scan = self.scanner
         return scan.depth == 0 and scan.new_line_before(token) and _HEADER.match(self.text, token.start) is not None
 
@@ -121,11 +121,11 @@ class PatternReader:
     def _relation(self, left: Pattern) -> Pattern:
         relation = self._allen(self.scanner.take())
         right = self._expression(_LEVELS["relation"] + 1, claimed=True)
-        whole = self._bounded(Relation(left, relation, right))
+        relation_pattern = self._bounded(Relation(left, relation, right))
         if self._joiner() == "relation":
             at = self.scanner.peek().start
-            self.scanner.fail("two relations in a row can be read in two ways", at=at, hint="use parentheses")
-        return whole
+            self.scanner.fail("two relations in a row are ambiguous", at=at, hint="use parentheses")
+        return relation_pattern
 
     def _allen(self, token: Token) -> Allen:
         relation = ALLEN_FIRST[token.text]
@@ -138,7 +138,7 @@ class PatternReader:
         return token.kind == "word" and token.text == "within" and not self._begins_statement(token)
 
     def _bounded(self, pattern: Pattern) -> Pattern:
-        """The pattern with the `within` that may follow it."""
+        """The pattern, with the `within` that may follow it."""
         if not self._within_follows() or not isinstance(pattern, _BOUNDED):
             return pattern
         token = self.scanner.take()
@@ -150,11 +150,11 @@ class PatternReader:
                 "this part cannot have a duration", at=at, hint="a duration belongs to `then`, `and`, `not`"
             )
         if pattern.within is not None:
-            self.scanner.fail("this part has a duration already", at=at, hint="keep one of them")
+            self.scanner.fail("this part already has a duration", at=at, hint="keep one of them")
         return replace(pattern, within=duration)
 
     def _operand(self) -> Pattern:
-        """One member with what stands before it (`not`, `3rd`) and after it (`as x`, `[3]`)."""
+        """Read one member with its prefixes (`not`, `3rd`) and suffixes (`as x`, `[3]`)."""
         scan, token = self.scanner, self.scanner.peek()
         scan.enter(token.start)
         pattern = self._prefixed(token)
@@ -208,9 +208,7 @@ class PatternReader:
         self.scanner.take()
         part = self._operand()
         if not isinstance(part, Repetition) or part.longest:
-            self.scanner.fail(
-                "`longest` is said of a repetition", at=token.start, expected=("`longest 2 or more times a`",)
-            )
+            self.scanner.fail("`longest` needs a repetition", at=token.start, expected=("`longest 2 or more times a`",))
         return replace(part, longest=True)
 
     def _at_least(self) -> Repetition:
@@ -222,7 +220,7 @@ class PatternReader:
         part = self._operand()
         if not isinstance(part, Member | Reference) or part.duplicates is not None:
             self.scanner.fail(
-                "duplicates are chosen of a single member",
+                "duplicates can only be chosen of a single member",
                 at=token.start,
                 expected=("a profile or a name after it",),
                 hint="for the i-th instance of a pattern write `3rd (…)`",
@@ -250,7 +248,7 @@ class PatternReader:
     def _positive(self, token: Token) -> Duration:
         duration = self.scanner.duration()
         if duration == 0:
-            self.scanner.fail("`every` needs some time in between", at=token.start, expected=("a duration above 0",))
+            self.scanner.fail("`every` needs a period above 0", at=token.start, expected=("a duration above 0",))
         return duration
 
     def _primary(self, token: Token) -> Pattern:
@@ -279,9 +277,9 @@ class PatternReader:
                 "only a single member can be named", at=at, hint="name the members inside the parentheses"
             )
         if part.alias is not None:
-            self.scanner.fail("this member has a name already", at=at, hint="keep one of them")
+            self.scanner.fail("this member already has a name", at=at, hint="keep one of them")
         if alias in self.names:
-            self.scanner.fail(f"two members are named {shown(alias)}", at=at, hint="give each its own name")
+            self.scanner.fail(f"two members are named {shown(alias)}", at=at, hint="choose different names")
         self.names.add(alias)
         return replace(part, alias=alias)
 
@@ -322,7 +320,7 @@ class PatternReader:
         return Disjunction(tuple(parts)) if token.text == "or" else _CHAINS[token.text](tuple(parts))
 
     def _timed_operand(self) -> Pattern:
-        """`E1/T1`: the label of the time is not kept, since events bring their own times."""
+        """`E1/T1`: the time label is ignored, since events have their own times."""
         part = self._expression(_LEVELS["and"] + 1, claimed=False)
         self._time_label()
         return part
@@ -366,12 +364,12 @@ class PatternReader:
         return Repetition(pattern, least, scan.whole("the larger count", least=least))
 
     def unfinished(self, expected: tuple[str, ...], candidates: tuple[str, ...]) -> NoReturn:
-        """Refuse what follows a whole pattern."""
+        """Refuse the text after a complete pattern."""
         words = (*JOINERS, *FOLLOWERS, *candidates)
         follows = ("`then`", "`and`", "`or`", "`within`", *expected)
         token = self.scanner.peek()
-        if token.text in _FOREIGN:
+        if token.text in _OTHER_NOTATIONS:
             self.scanner.fail(
-                f"unexpected {shown(token.text)}", at=token.start, expected=follows, hint=_FOREIGN[token.text]
+                f"unexpected {shown(token.text)}", at=token.start, expected=follows, hint=_OTHER_NOTATIONS[token.text]
             )
         self.scanner.unexpected(follows, candidates=words)

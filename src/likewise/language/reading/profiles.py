@@ -1,4 +1,4 @@
-"""Reading themes and predicates: `{power, computers}, {device~= laptop~, floor > 2}`.
+"""Reads themes and predicates: `{power, computers}, {device~= laptop~, floor > 2}`.
 
 [000 sec 3.4] and [004 sec 5.1]; [003 sec 2.1] writes `profile(…)`.
 """
@@ -36,7 +36,7 @@ _RISING = (Operator.LT, Operator.LE)
 _CLOSED = (Operator.LE, Operator.GE)
 _OPERATOR = r"==?|:|!=|<=?|>=?|[≤≥≠]"
 
-# The common predicate in one step; whatever this does not match is read piece by piece.
+# Matches the common predicate in one step; any other is read piece by piece.
 _PREDICATE = re.compile(rf"\s*+({ATTRIBUTE})(~?)\s*+({_OPERATOR})\s*+({VALUE})(~?)\s*+([,}})])")
 _TAGS = re.compile(rf"\{{([^:'‘{STOPS.replace(',', '')}]*+)\}}")
 _OPERATOR_HERE = re.compile(rf"\s*+({_OPERATOR})")
@@ -57,7 +57,7 @@ class ProfileReader(TermReader):
         return Profile(predicates, theme)
 
     def theme(self) -> tuple[str, ...]:
-        """The theme before the predicates, () where there is none; stops in front of the next set."""
+        """Read the theme before the predicates, () if there is none; stops before the next set."""
         scan, start = self.scanner, self.scanner.pos
         tags = self.tags()
         if tags is None:
@@ -71,7 +71,7 @@ class ProfileReader(TermReader):
         return tuple(dict.fromkeys(tags))
 
     def tags(self) -> list[str] | None:
-        """The theme tags of the set that starts here; None, and nothing read, if it holds predicates."""
+        """Read the theme tags of the set that starts here; None, with nothing read, if it holds predicates."""
         scan, start = self.scanner, self.scanner.pos
         found = _TAGS.match(self.text, start)
         if found is None:
@@ -83,7 +83,7 @@ class ProfileReader(TermReader):
         return tags
 
     def go_to_next_set(self) -> bool:
-        """Go over a comma to the set after a theme; whether there is one."""
+        """Skip a comma to the set after a theme; returns whether there is one."""
         end = self.scanner.pos
         if self.skip() == ",":
             self.scanner.pos += 1
@@ -93,7 +93,7 @@ class ProfileReader(TermReader):
         return False
 
     def _careful_tags(self) -> list[str]:
-        """Theme tags one by one; none, and nothing read, if the set turns out to hold predicates."""
+        """Read theme tags one by one; empty, with nothing read, if the set holds predicates."""
         scan, start, tags = self.scanner, self.scanner.pos, list[str]()
         scan.pos += 1
         while True:
@@ -102,7 +102,7 @@ class ProfileReader(TermReader):
             if end not in (",", "}") or tag.approximate:
                 if tags:
                     hint = "write `{tag, tag}, {attribute= value}`"
-                    scan.fail("theme tags and predicates stand in one set", hint=hint)
+                    scan.fail("theme tags and predicates are mixed in one set", hint=hint)
                 scan.pos = start
                 return []
             tags.append(tag.text)
@@ -126,7 +126,7 @@ class ProfileReader(TermReader):
                 return tuple(predicates)
 
     def open(self) -> str:
-        """Go into the set that starts here; the bracket that will close it."""
+        """Enter the set that starts here; returns the bracket that will close it."""
         scan = self.scanner
         if self.skip() == "{":
             scan.pos += 1
@@ -138,7 +138,7 @@ class ProfileReader(TermReader):
         return ")"
 
     def ends_set(self, closer: str) -> bool:
-        """Go over the comma or the bracket after an entry; whether it was the bracket."""
+        """Skip the comma or bracket after an entry; returns whether it was the bracket."""
         end = self.skip()
         if end not in (",", closer):
             self.missing("this set is not closed here", ("`,`", f"`{closer}`"), signs='([])!~=<>:"“')
@@ -146,12 +146,12 @@ class ProfileReader(TermReader):
         return end == closer
 
     def extra_brace(self) -> None:
-        """Go over one closing brace too many, which [000 sec 3.3, 3.4] print."""
+        """Skip one extra closing brace, as printed in [000 sec 3.3, 3.4]."""
         before = self.scanner.pos
         self.scanner.pos = self.scanner.pos + 1 if self.skip() == "}" else before
 
     def _careful(self) -> Predicate:
-        """A predicate read piece by piece: quoted terms, order, ranges, and all mistakes."""
+        """Read a predicate piece by piece: quoted terms, comparisons, ranges, and all errors."""
         left = self.attribute()
         ranged = self._range_start(left)
         if ranged is not None:
@@ -159,7 +159,7 @@ class ProfileReader(TermReader):
         if left.approximate and not _OPERATOR_HERE.match(self.text, self.scanner.pos):
             hint = f"write `{left.text[:40]}~= value~`"
             at = self.scanner.pos - 1
-            self.scanner.fail("`~` marks a term and compares nothing by itself", at=at, expected=("`=`",), hint=hint)
+            self.scanner.fail("`~` marks a term and is not an operator", at=at, expected=("`=`",), hint=hint)
         operator, _ = self.operator(left.text)
         right = self.value()
         if operator not in _FLIPPED:
@@ -167,7 +167,7 @@ class ProfileReader(TermReader):
             return Predicate(left.text, operator, value, left.approximate, right.approximate)
         if _OPERATOR_HERE.match(self.text, self.scanner.pos):
             return self._chain(left, operator, right)
-        if not left.quoted and not right.quoted and _stands_left(left.text, right.text):
+        if not left.quoted and not right.quoted and _value_comes_first(left.text, right.text):
             if _is_number(right.text):
                 self.scanner.fail("both sides are numbers", at=left.start, expected=("an attribute on one side",))
             left, right, operator = right, left, _FLIPPED[operator]
@@ -175,7 +175,7 @@ class ProfileReader(TermReader):
         return Predicate(left.text, operator, self.compared(right), left.approximate)
 
     def operator(self, attribute: str) -> tuple[Operator, int]:
-        """The operator after an attribute, and where it stands."""
+        """Read the operator after an attribute; also returns its position."""
         found = _OPERATOR_HERE.match(self.text, self.scanner.pos)
         if found is None:
             expected = ("`=`", "`!=`", "`<`", "`<=`", "`>`", "`>=`", "`in [low, high]`")
@@ -184,7 +184,7 @@ class ProfileReader(TermReader):
         return OPERATORS[found[1]], found.start(1)
 
     def _range_start(self, left: Term) -> tuple[Term, str] | None:
-        """The attribute and the opening bracket of `attribute in [`, None where there is no range."""
+        """Read the attribute and the opening bracket of `attribute in [`; None if there is no range."""
         scan = self.scanner
         if left.quoted or left.approximate:
             found = _RANGE_HERE.match(self.text, scan.pos)
@@ -197,7 +197,7 @@ class ProfileReader(TermReader):
         return None
 
     def _range(self, attribute: Term, bracket: str) -> Predicate:
-        """`temperature in [10, 20)`, from after the bracket."""
+        """Read `temperature in [10, 20)`, from after the bracket."""
         scan, start = self.scanner, self.scanner.pos - 1
         low = self.compared(self.exact_value("an end of a range"))
         if self.skip() != ",":
@@ -211,7 +211,7 @@ class ProfileReader(TermReader):
         return self._ranged(attribute, Range(low, high, bracket == "[", end == "]"), start)
 
     def _chain(self, low: Term, operator: Operator, attribute: Term) -> Predicate:
-        """`10 <= temperature < 20`, from after the attribute."""
+        """Read `10 <= temperature < 20`, from after the attribute."""
         second, at = self.operator(attribute.text)
         high = self.exact_value("an end of a range")
         if second not in _FLIPPED or (operator in _RISING) != (second in _RISING):
@@ -228,11 +228,13 @@ class ProfileReader(TermReader):
     def _ranged(self, attribute: Term, span: Range, start: int) -> Predicate:
         scan = self.scanner
         if _kind(span.low) != _kind(span.high):
-            scan.fail("the ends of a range must be of one kind", at=start, expected=("two numbers", "two timestamps"))
-        if span.low > span.high:  # type: ignore[operator]  # of one kind, as was just seen
+            scan.fail(
+                "the ends of a range must have the same type", at=start, expected=("two numbers", "two timestamps")
+            )
+        if span.low > span.high:  # type: ignore[operator]  # of the same type, as just checked
             scan.fail("the low end of this range is above its high end", at=start, hint="swap them")
         if span.low == span.high and not (span.low_closed and span.high_closed):
-            scan.fail("nothing lies in this range", at=start, hint="close both ends: `[`, `]`")
+            scan.fail("this range is empty", at=start, hint="close both ends: `[`, `]`")
         return Predicate(attribute.text, Operator.IN, span, attribute.approximate)
 
 
@@ -242,7 +244,7 @@ def starts_profile(text: str, pos: int) -> bool:
 
 
 def _common(found: re.Match[str]) -> Predicate | None:
-    """The predicate of a quick match, None where it needs a closer look."""
+    """The predicate of a quick match; None if it must be read piece by piece."""
     attribute, loose_attribute, sign, value, loose_value, _ = found.groups()
     operator, attribute, value = OPERATORS[sign], " ".join(attribute.split()), " ".join(value.split())
     if ": " in value or value[-1] == ":":
@@ -254,7 +256,7 @@ def _common(found: re.Match[str]) -> Predicate | None:
     return Predicate(attribute, operator, literal(value), loose_attribute == "~", loose_value == "~")
 
 
-def _stands_left(left: str, right: str) -> bool:
+def _value_comes_first(left: str, right: str) -> bool:
     """Whether a comparison has its value first: `10 < x`; `inf < 10` is about an attribute."""
     return _is_number(left) or (beyond_numbers(left) and not _is_number(right))
 
@@ -264,7 +266,7 @@ def _is_number(text: str) -> bool:
 
 
 def _kind(value: Value) -> str:
-    """What a value can be compared with."""
+    """The type by which a value can be compared."""
     if isinstance(value, bool):
         return "truth value"
     return "number" if isinstance(value, int | float) else type(value).__name__

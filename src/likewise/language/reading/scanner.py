@@ -1,8 +1,8 @@
-"""Reading a source from left to right: tokens, quoted texts, terms, durations.
+"""Scans a source from left to right: tokens, quoted texts, terms, durations.
 
-The language is read by hand and not through a grammar library: terms are unquoted phrases whose end
-depends on where they stand, errors name what was expected in people's words, and one regular
-expression per predicate is many times faster than a token stream in Python.
+The scanner is written by hand rather than with a grammar library: terms are unquoted phrases whose end depends on their
+context, errors describe what was expected in plain words, and one regular expression per predicate is much faster than
+a token stream in Python.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from likewise.language.model import Duration
 from likewise.language.reading.source import Source
 from likewise.language.words import KEYWORDS, suggestion
 
-MOST_NESTED = 50
-"""Deeper patterns are refused: nobody writes them, and they would exhaust the stack."""
+MAX_NESTING = 50
+"""Deeper patterns are refused, as they would exhaust the stack."""
 
 _TOKEN = re.compile(
     r"\s*+(?:(?P<word>[^\W\d][\w\-]*+)|(?P<number>[0-9]++(?:\.[0-9]++)?)|(?P<quote>[\"“‘'])"
@@ -46,7 +46,7 @@ class Token(NamedTuple):
 
 
 class Scanner:
-    """A position in a source, and everything that can be read at it."""
+    """A position in a source, and methods to read from it."""
 
     __slots__ = ("_peeked", "_peeked_at", "depth", "pos", "source", "text")
 
@@ -69,24 +69,24 @@ class Scanner:
         raise self.source.error(self.pos if at is None else at, message, expected=expected, hint=hint)
 
     def peek(self) -> Token:
-        """The next token, left in place."""
+        """The next token, without consuming it."""
         if self._peeked_at != self.pos:
             self._peeked, self._peeked_at = self._read(), self.pos
         return self._peeked
 
     def take(self) -> Token:
-        """The next token, read past."""
+        """Consume the next token."""
         token = self.peek()
         self.pos = token.end
         return token
 
     def accept(self, *texts: str) -> Token | None:
-        """The next token if it is one of these words or symbols."""
+        """Consume the next token if it is one of these words or symbols."""
         token = self.peek()
         return self.take() if token.text in texts and token.kind in {"word", "symbol"} else None
 
     def require(self, text: str) -> Token:
-        """The next token, which must be this one."""
+        """Consume the next token, which must be this one."""
         found = self.accept(text)
         if found is None:
             self.unexpected((f"`{text}`",), candidates=(text,))
@@ -101,7 +101,7 @@ class Scanner:
         self.fail(f"unexpected {shown(token.text)}", at=token.start, expected=expected, hint=hint)
 
     def quoted(self) -> str:
-        """The quoted text at this position; typographic quotes close straight ones, as in [002]."""
+        """Read the quoted text at this position; typographic quotes close straight ones, as in [002]."""
         opener = self.text[self.pos]
         found = _QUOTED[opener].match(self.text, self.pos)
         if found is None:
@@ -114,24 +114,26 @@ class Scanner:
             return inner
         inner = _ESCAPE.sub(_unescape, inner)
         if _HALF.search(inner):
-            self.fail("half a character is escaped here", at=found.start(), hint="write the character itself")
+            self.fail(
+                "an incomplete surrogate pair is escaped here", at=found.start(), hint="write the character itself"
+            )
         return inner
 
-    def name(self, what: str) -> str:
-        """A bare word or a quoted text that names something."""
+    def name(self, description: str) -> str:
+        """Read a name: a bare word or a quoted text."""
         token = self.peek()
         if token.kind == "word":
             return self.take().text
         if token.kind != "quote":
-            self.unexpected((what,))
+            self.unexpected((description,))
         self.pos = token.start
         name = self.quoted()
         if not name:
-            self.fail("a name cannot be empty", at=token.start, expected=(what,))
+            self.fail("a name cannot be empty", at=token.start, expected=(description,))
         return name
 
     def value(self, *, ordered: bool) -> Value:
-        """An unquoted number, truth value, timestamp or other single word."""
+        """Read an unquoted number, boolean, timestamp or other single word."""
         found = _SINGLE.match(self.text, self.pos)
         if found is None or found[1] in KEYWORDS:
             self.unexpected(("a value",))
@@ -141,24 +143,26 @@ class Scanner:
         return ordered_literal(found[1]) if ordered else literal(found[1])
 
     def check_finite(self, text: str, *, at: int) -> None:
-        """Refuse what is no finite number, where it would be compared as text without a word."""
+        """Refuse NaN and infinities, which would otherwise be compared as text."""
         if beyond_numbers(text):
             shown = text[:40]
             hint = f'quote it to compare with the text: "{shown}"'
-            self.fail(f"`{shown}` is no number to compare with", at=at, expected=("a finite number",), hint=hint)
+            self.fail(f"`{shown}` is not a number to compare with", at=at, expected=("a finite number",), hint=hint)
 
-    def whole(self, what: str, *, least: int = 1) -> int:
-        """A whole number of at least `least`."""
+    def whole(self, description: str, *, least: int = 1) -> int:
+        """Read an integer of at least `least`."""
         token = self.peek()
         if token.kind != "number" or "." in token.text or len(token.text) > 9:
-            self.unexpected((what,))
+            self.unexpected((description,))
         self.take()
         if int(token.text) < least:
-            self.fail(f"{token.text} is too small here", at=token.start, expected=(f"{what} of at least {least}",))
+            self.fail(
+                f"{token.text} is too small here", at=token.start, expected=(f"{description} of at least {least}",)
+            )
         return int(token.text)
 
     def duration(self) -> Duration:
-        """One or more parts on one line, such as `1 hour 30 minutes`."""
+        """Read a duration of one or more parts on one line, such as `1 hour 30 minutes`."""
         found = PART.match(self.text, self.peek().start)
         if found is None:
             self.unexpected(("a duration such as `30 minutes`",))
@@ -169,7 +173,7 @@ class Scanner:
                 self.fail("the duration is too long", at=found.start(1))
             self.pos = found.end()
             found = PART.match(self.text, self.pos)
-            # `within 1 hour 3 times …`: a number without a unit of time is not ours.
+            # `within 1 hour 3 times …`: a number without a unit of time does not belong to it.
             if found is None or found[2] not in UNITS:
                 return total
 
@@ -188,11 +192,11 @@ class Scanner:
         return "\n" in self.text[self.pos : token.start]
 
     def enter(self, at: int) -> None:
-        """One level deeper; see `MOST_NESTED`."""
+        """Enter a nested level; at most `MAX_NESTING`."""
         self.depth += 1
-        if self.depth > MOST_NESTED:
+        if self.depth > MAX_NESTING:
             self.fail(
-                f"nested more than {MOST_NESTED} levels deep", at=at, hint="name the inner parts and refer to them"
+                f"nested more than {MAX_NESTING} levels deep", at=at, hint="name the inner parts and refer to them"
             )
 
     def leave(self) -> None:
@@ -208,7 +212,7 @@ class Scanner:
 
 
 def shown(text: str) -> str:
-    """A piece of the source as messages show it: short, and without line ends."""
+    """A piece of the source for messages: shortened, without line ends."""
     line = " ".join(text.split()) or text
     return f"`{line[:40]}…`" if len(line) > 40 else f"`{line}`"
 

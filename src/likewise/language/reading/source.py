@@ -1,4 +1,4 @@
-"""The text being read: where its lines are, and errors that point into it."""
+"""The source text: line positions, and errors that point into it."""
 
 from __future__ import annotations
 
@@ -27,11 +27,13 @@ class Source:
         self._starts: list[int] | None = None
 
     def check(self) -> None:
-        """Refuse halves of characters (lone surrogates), which no output could encode."""
+        """Refuse lone surrogates, which cannot be encoded."""
         try:
             self.text.encode()
         except UnicodeEncodeError as error:
-            raise self.error(error.start, "half a character stands here", hint="decode the text as UTF-8") from None
+            raise self.error(
+                error.start, "the text contains a lone surrogate", hint="decode the text as UTF-8"
+            ) from None
 
     def position(self, offset: int) -> Position:
         """Line and column of an offset, both from 1.

@@ -1,4 +1,4 @@
-"""Reading whole subscriptions, one after the other, with or without names."""
+"""Reads subscriptions one after the other, with or without names."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NEXT_LINE = re.compile(r"[^\S\n]*+\n(?=[^\S\n]*+\??event\b)")
 
 
 class Statement(NamedTuple):
-    """One subscription as it was read; the name is None where the text gives none."""
+    """A parsed subscription; the name is None if the text has none."""
 
     name: str | None
     body: Profile | Composite
@@ -35,7 +35,7 @@ class Statement(NamedTuple):
 
 
 class StatementReader:
-    """Reads statement after statement from one scanner."""
+    """Reads statements from one scanner."""
 
     __slots__ = ("scanner", "text")
 
@@ -44,7 +44,7 @@ class StatementReader:
         self.text = scanner.text
 
     def statement(self) -> Statement:
-        """The statement that starts here."""
+        """Read the statement that starts here."""
         scan = self.scanner
         scan.depth = 0
         start = scan.peek().start
@@ -60,7 +60,7 @@ class StatementReader:
             name, parsed = parsed.alias, _without_alias(parsed)
         profiles = [parsed] if isinstance(parsed, Profile) else _profiles(parsed)
         clauses.check_approach(profiles)
-        return Statement(name, clauses.body(parsed), clauses.chosen(), start)
+        return Statement(name, clauses.body(parsed), clauses.given_options(), start)
 
     def _name(self) -> str | None:
         scan = self.scanner
@@ -82,7 +82,7 @@ class StatementReader:
         return name
 
     def _body(self, clauses: ClauseReader) -> Profile | Pattern:
-        """A profile, or a pattern if an operator follows it."""
+        """Read a profile, or a pattern if an operator follows it."""
         scan, patterns = self.scanner, PatternReader(self.scanner)
         body: Profile | Pattern
         if _PROFILE_ALONE.match(self.text, scan.pos):
@@ -105,9 +105,7 @@ class StatementReader:
             elif self._ends_here(token):
                 return
             elif token.text == "within":
-                scan.fail(
-                    "there is nothing here that takes time", at=token.start, hint="`within` follows `then` or `and`"
-                )
+                scan.fail("nothing here takes time", at=token.start, hint="`within` follows `then` or `and`")
             elif patterns is None or clauses.seen:
                 scan.unexpected(tuple(f"`{word}`" for word in CLAUSES), candidates=CLAUSES)
             else:
@@ -119,16 +117,16 @@ class StatementReader:
         return not (self.scanner.new_line_before(token) and _NAMED.match(self.text, token.start))
 
     def _ends_here(self, token: Token) -> bool:
-        """At the end of the text, or where a line starts that does not carry on this statement."""
+        """Whether the statement ends: at the end of the text, or at a line that does not continue it."""
         if token.kind == "end":
             return True
         if not self.scanner.new_line_before(token):
             return False
-        carries_on = token.text in JOINERS or token.text in FOLLOWERS or token.text in ";,|)"
-        return not carries_on or _NAMED.match(self.text, token.start) is not None
+        continues = token.text in JOINERS or token.text in FOLLOWERS or token.text in ";,|)"
+        return not continues or _NAMED.match(self.text, token.start) is not None
 
     def _triples(self) -> Profile:
-        """Lines `event property "value"`, all approximate [002 sec 5.2]; a blank line ends them."""
+        """Read lines `event property "value"`, all approximate [002 sec 5.2]; a blank line ends them."""
         scan, predicates = self.scanner, list[Predicate]()
         while (found := _STATEMENT.match(self.text, scan.pos)) is not None:
             scan.pos = found.end()
@@ -142,7 +140,7 @@ class StatementReader:
         return Profile(tuple(predicates))
 
     def explain(self, error: ParseError, start: int) -> ParseError:
-        """The error, moved to a misspelt first word if that is what broke the statement.
+        """The error, moved to a misspelt first word if that broke the statement.
 
         `thershold 0.6` on a line of its own reads as a new pattern until its second word.
         """

@@ -1,1 +1,1 @@
-"""Subscriptions and patterns to text, and to plain values for JSON."""
+"""Writes subscriptions and patterns as text, and as plain values for JSON."""

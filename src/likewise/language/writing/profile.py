@@ -1,6 +1,6 @@
-"""Profiles to text: `{power, computers} {device~ = laptop~, floor in [1, 3)}`.
+"""Writes profiles as text: `{power, computers} {device~ = laptop~, floor in [1, 3)}`.
 
-Terms, values and names are written as the parser reads them back: bare where that is safe, quoted elsewhere.
+Terms, values and names are written so that the parser reads them back: bare if that is safe, else quoted.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ _WORD = re.compile(r"[^\W\d][\w\-]*+")
 _HEADER = re.compile(r"\w[\w.\-]*+")
 _UNSAFE = re.compile("[\x7f-\x9f\u2028\u2029\u201d]")
 _HALF = re.compile("[\ud800-\udfff]")
-_READ_OTHERWISE = KEYWORDS | {"event", "profile"}
+_RESERVED = KEYWORDS | {"event", "profile"}
 
 
 def write_quoted(text: str) -> str:
-    """A text in quotes, with JSON's escapes.
+    """Quote a text, with JSON escapes.
 
     >>> write_quoted('a "b"')
     '"a \\\\"b\\\\""'
     """
     if _HALF.search(text):
-        raise BuildError(f"{text[:40]!r} holds half a character (a lone surrogate)")
+        raise BuildError(f"{text[:40]!r} contains a lone surrogate")
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(text, ensure_ascii=False))
 
 
 def write_attribute(text: str) -> str:
-    """An attribute; one that looks like a number would be read as the low end of a range."""
+    """Write an attribute; one that looks like a number is quoted, as it would be read as the end of a range."""
     if not text:
         raise BuildError("an attribute cannot be empty")
     safe = _PLAIN.fullmatch(text) and isinstance(ordered_literal(text), str) and not beyond_numbers(text)
@@ -43,12 +43,12 @@ def write_attribute(text: str) -> str:
 
 
 def write_theme(tags: Iterable[str]) -> str:
-    """A theme in braces."""
+    """Write a theme in braces."""
     return "{" + ", ".join(tag if _PLAIN.fullmatch(tag) else write_quoted(tag) for tag in tags) + "}"
 
 
 def write_value(value: Value, *, ordered: bool = False) -> str:
-    """A value, with quotes around text that would be read as something else."""
+    """Write a value, quoting text that would be read as another type."""
     if not isinstance(value, str):
         return write_literal(value)
     if ordered and beyond_numbers(value):
@@ -58,29 +58,29 @@ def write_value(value: Value, *, ordered: bool = False) -> str:
 
 
 def write_name(name: str) -> str:
-    """A name as patterns refer to it."""
+    """Write a name as patterns refer to it."""
     if not name:
         raise BuildError("a name cannot be empty")
-    return name if _WORD.fullmatch(name) and name not in _READ_OTHERWISE else write_quoted(name)
+    return name if _WORD.fullmatch(name) and name not in _RESERVED else write_quoted(name)
 
 
 def write_header(name: str) -> str:
-    """A name in front of its colon."""
+    """Write a name before its colon."""
     if not name:
         raise BuildError("a name cannot be empty")
     return name if _HEADER.fullmatch(name) else write_quoted(name)
 
 
 def format_profile(profile: Profile) -> str:
-    """A theme, if there is one, and the predicates."""
+    """Write the theme, if any, and the predicates."""
     if not profile.predicates:
         raise BuildError("a profile without predicates cannot be written")
-    predicates = "{" + ", ".join(format_predicate(one) for one in profile.predicates) + "}"
+    predicates = "{" + ", ".join(format_predicate(predicate) for predicate in profile.predicates) + "}"
     return f"{write_theme(profile.theme)} {predicates}" if profile.theme else predicates
 
 
 def format_predicate(predicate: Predicate) -> str:
-    """One predicate.
+    """Write one predicate.
 
     >>> format_predicate(Predicate("device", Operator.EQ, "laptop", True, True))
     'device~ = laptop~'

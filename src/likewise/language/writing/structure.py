@@ -11,7 +11,7 @@ from likewise.language.model import Subscription
 
 
 def structure(subscription: Subscription) -> dict[str, Any]:
-    """A subscription as dictionaries, lists and scalars; `kind` names each node, None is left out.
+    """A subscription as dictionaries, lists and scalars; `kind` names each node, None is omitted.
 
     >>> from likewise.language import parse_subscription
     >>> structure(parse_subscription("a: {slot > 0}"))["body"]["predicates"]
@@ -34,12 +34,12 @@ def _plain(value: Any) -> Any:
 
 
 def _set_fields(node: Any) -> list[tuple[str, Any]]:
-    """Fields that say something: what is None, False or empty is the default."""
-    named = ((one.name, getattr(node, one.name)) for one in fields(node))
-    return [(name, item) for name, item in named if not (item is None or item == () or _is_plain_no(name, item))]
+    """The fields that differ from the default (None, False or empty)."""
+    named = ((field.name, getattr(node, field.name)) for field in fields(node))
+    return [(name, item) for name, item in named if not (item is None or item == () or _is_default_false(name, item))]
 
 
-def _is_plain_no(name: str, item: Any) -> bool:
+def _is_default_false(name: str, item: Any) -> bool:
     return item is False and (name.endswith("approximate") or name == "longest")
 
 

@@ -1,4 +1,4 @@
-"""Subscriptions and patterns to text: one canonical form, which the parser reads back to the same value.
+"""Writes subscriptions and patterns as text, in a canonical form that the parser reads back to the same value.
 
 A pattern is written in words: `a then b within 30 minutes where a.room = b.room`.
 """
@@ -38,7 +38,7 @@ from likewise.language.writing.profile import format_profile, write_header, writ
 
 
 def format_subscription(subscription: Subscription) -> str:
-    """A subscription on one line.
+    """Write a subscription on one line.
 
     >>> from likewise.language import parse_subscription
     >>> format_subscription(parse_subscription("{power,computers}{device~:laptop~}  top 3 threshold 0.6"))
@@ -50,8 +50,8 @@ def format_subscription(subscription: Subscription) -> str:
 
 
 def format_file(subscriptions: Iterable[Subscription]) -> str:
-    """Subscriptions one per line, as `parse` reads them."""
-    return "".join(f"{format_subscription(one)}\n" for one in subscriptions)
+    """Write subscriptions, one per line, as `parse` reads them."""
+    return "".join(f"{format_subscription(subscription)}\n" for subscription in subscriptions)
 
 
 def _options(options: Options) -> Iterable[str]:
@@ -71,18 +71,18 @@ _JOINER = {Sequence: " then ", Conjunction: " and ", Disjunction: " or ", Exclus
 
 
 def format_pattern(pattern: Composite) -> str:
-    """A pattern with its conditions and consumption; whatever is nested stands in parentheses.
+    """Write a pattern with its conditions and consumption; nested parts are in parentheses.
 
     >>> from likewise.language import parse_pattern
     >>> format_pattern(parse_pattern("((E1; E2)5min, !E3)1h"))
     '(E1 then E2 within 5 minutes) and not E3 within 1 hour'
     """
-    # A lone profile without parentheses would be read as a profile and not as a pattern.
+    # A single profile needs parentheses, or it would be read as a profile, not a pattern.
     root = pattern.root
     lone = isinstance(root, Member) and root.alias is None and root.duplicates is None
     text = f"({_write(root)})" if lone else _write(root)
     if pattern.where:
-        text += " where " + " and ".join(_binding(one) for one in pattern.where)
+        text += " where " + " and ".join(_binding(binding) for binding in pattern.where)
     return text if pattern.consumption is None else f"{text} consume {pattern.consumption}"
 
 
@@ -113,14 +113,14 @@ def _joined(pattern: Sequence | Conjunction | ExclusiveOr | Disjunction) -> str:
 
 
 def _operand(pattern: Pattern) -> str:
-    """A part of a chain: members and `not` of a member stand bare, the rest in parentheses."""
+    """Write a part of a chain: members and `not` of a member bare, the rest in parentheses."""
     if isinstance(pattern, Negation) and pattern.within is None:
         return f"not {_single(pattern.part)}"
     return _single(pattern)
 
 
 def _single(pattern: Pattern) -> str:
-    """What `not` or a count is said of: a member, or parentheses."""
+    """Write the operand of `not` or a count: a member, or parentheses."""
     return _leaf(pattern) if isinstance(pattern, Member | Reference | TimeEvent) else f"({_write(pattern)})"
 
 
