@@ -11,7 +11,7 @@ from likewise.language import parse, parse_event, parse_pattern
 
 PAGE = (Path(__file__).parents[2] / "docs" / "language.md").read_text(encoding="utf-8")
 BLOCKS = [body for kind, body in re.findall(r"^```(\w*)\n(.*?)^```$", PAGE, flags=re.S | re.M) if not kind]
-TABLE = PAGE[PAGE.index("| in words") : PAGE.index("What each of them means")]
+TABLE = PAGE[PAGE.index("| in words") : PAGE.index("[Composite events](composite.md) defines")]
 PATTERNS = re.findall(r"`([^`]+)`", TABLE.replace("\\|", "|"))
 
 
