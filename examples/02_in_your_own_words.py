@@ -1,9 +1,9 @@
-"""The same by meaning: `~` lets a related word answer, and every match says why.
+"""Match by meaning: `~` also accepts words that mean the same, and every match explains itself.
 
-Needs the WordNet space: `likewise space build --corpus wordnet --out wordnet`, or `scripts/demo`.
+Needs the WordNet space: run `likewise space build --corpus wordnet --out wordnet` first, or `scripts/demo`.
 """
 
-from likewise.engine import Engine
+from likewise import Engine
 
 engine = Engine(spaces=["wordnet"])
 engine.subscribe(
@@ -18,5 +18,5 @@ events = [
     {"parking vacancy": 3},
 ]
 for event in events:
-    for told in engine.publish(event):
-        print(told.match.explain().text(), end="\n\n")
+    for notification in engine.publish(event):
+        print(notification.match.explain(), end="\n\n")

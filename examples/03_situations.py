@@ -1,9 +1,8 @@
-"""Situations: events combined in time, joined by the room they happened in."""
+"""Detect patterns: events in the same room within ten minutes, and a heartbeat that is missing."""
 
 from datetime import UTC, datetime, timedelta
 
-from likewise.engine import Engine
-from likewise.events import Event
+from likewise import Engine, Event
 
 engine = Engine()
 engine.subscribe(
@@ -22,5 +21,6 @@ night = [
 ]
 for number, (minute, attributes) in enumerate(night):
     event = Event.of(attributes, id=f"e{number}", time=start + timedelta(minutes=minute))
-    for told in engine.publish(event):
-        print(f"{event.time:%H:%M} {told.subscription}: {', '.join(one.id for one in told.events) or 'nothing came'}")
+    for notification in engine.publish(event):
+        ids = ", ".join(member.id for member in notification.events)
+        print(f"{event.time:%H:%M} {notification.subscription}: {ids or 'no event arrived'}")

@@ -34,7 +34,7 @@ folder = Path(tempfile.mkdtemp())
 
 # %% [markdown]
 # ## A space
-# Usually `likewise space build --corpus wordnet --out wordnet`; here one of six sentences, enough to see it work.
+# Usually built with `likewise space build --corpus wordnet --out wordnet`; six sentences are enough for this example.
 
 # %%
 space = folder / "tiny"
@@ -52,8 +52,8 @@ write_space(
 
 # %% [markdown]
 # ## Events
-# Any table becomes events: say which columns are what. Files of JSON lines, CloudEvents, CSV, Parquet and RDF are read
-# too; what is no event becomes a dead letter.
+# Any table becomes events: a mapping names the columns of id and time. `read_events` reads JSON lines, CloudEvents, CSV,
+# Parquet and RDF; bad records become dead letters.
 
 # %%
 readings = spark.createDataFrame(
@@ -72,7 +72,7 @@ events.select("id", "time", F.transform("attributes", lambda a: F.concat_ws("=",
 
 # %% [markdown]
 # ## Matching by meaning
-# Subscribers use their own words; `~` marks the terms that may be answered by related ones.
+# Subscribers use their own words; `~` marks terms that related words may answer.
 
 # %%
 found = match(
@@ -84,7 +84,7 @@ found.select("event_id", F.round("score", 3).alias("score"), F.col("mapping")[0]
 
 # %% [markdown]
 # ## Detection in event time
-# Power is drawn, then someone is there, in the same room, within five minutes.
+# Electricity is used, then someone is present in the same room within five minutes.
 
 # %%
 patterns = """
@@ -103,7 +103,7 @@ dead_letters(read_events(spark, file)).show(truncate=False)
 
 # %% [markdown]
 # ## A join by meaning
-# Two tables that name the same things differently.
+# Join two tables that use different words for the same things.
 
 # %%
 catalogue = spark.createDataFrame([("computer", "IT"), ("garage", "facilities")], "thing string, owner string")
