@@ -89,7 +89,11 @@ def _report_refusals(refusals: Counter[str]) -> None:
     if any("late" in reason for reason in refusals):
         errors.print("hint: `--lateness 5m` accepts events that arrive up to 5 minutes late", markup=False)
     if any("no time" in reason for reason in refusals):
-        errors.print('hint: patterns need events with a time, such as "time": "2026-01-01T10:00:00Z"', markup=False)
+        errors.print(
+            'hint: patterns need a time: name its field with --time FIELD, or write "time": "2026-01-01T10:00:00Z"',
+            markup=False,
+            soft_wrap=True,
+        )
 
 
 def read_subscriptions(source: str, rejects: Rejects) -> list[Subscription]:
