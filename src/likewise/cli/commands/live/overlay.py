@@ -77,13 +77,17 @@ async def _status(address: str, state: Path) -> dict[str, Any]:
 def _show_status(status: dict[str, Any]) -> None:
     output.print(f"{status['address']}  id {status['id'][:8]}  {'in the ring' if status['joined'] else 'joining'}")
     neighbours = ", ".join(f"{neighbour['address']} ({neighbour['id']})" for neighbour in status["neighbours"])
-    output.print(f"  neighbours: {neighbours or 'none'}")
-    output.print(f"  {status['catalogue']} topics known; leads {status['led']} keys, copies {status['copies']}")
+    output.print(f"  neighbours: {neighbours or 'none'}", markup=False, soft_wrap=True)
+    output.print(
+        f"  {status['catalogue']} topics known; leads {status['led']} keys, copies {status['copies']}",
+        markup=False,
+        soft_wrap=True,
+    )
     for composite in status["composites"]:
         awaited = ", ".join(f"{how}: {count} awaited" for how, count in composite["awaited"].items())
-        output.print(f"  composite {composite['key']}: {awaited}")
+        output.print(f"  composite {composite['key']}: {awaited}", markup=False, soft_wrap=True)
     traffic = ", ".join(f"{name} {count:,}" for name, count in sorted((status["counts"] | status["network"]).items()))
-    output.print(f"  pending: {status['under way']}; traffic: {traffic or 'none yet'}")
+    output.print(f"  pending: {status['under way']}; traffic: {traffic or 'none yet'}", markup=False, soft_wrap=True)
 
 
 def simulate(

@@ -43,7 +43,9 @@ def list_all(
             output.print(f"{subscription['name']}{state}  {subscription['text']}", markup=False, soft_wrap=True)
     if not stored and not as_json:
         output.print(
-            "no subscriptions yet; add one: likewise subscriptions add 'parking: {type~ = parking~}'", markup=False
+            "no subscriptions yet; add one: likewise subscriptions add 'parking: {type~ = parking~}'",
+            markup=False,
+            soft_wrap=True,
         )
 
 
