@@ -52,8 +52,8 @@ write_space(
 
 # %% [markdown]
 # ## Events
-# Any table becomes events: a mapping names the columns of id and time. `read_events` reads JSON lines, CloudEvents, CSV,
-# Parquet and RDF; bad records become dead letters.
+# Any table becomes events: a mapping names the columns of id and time. `read_events` reads JSON lines, CloudEvents,
+# CSV, Parquet and RDF; bad records become dead letters.
 
 # %%
 readings = spark.createDataFrame(
