@@ -1,4 +1,4 @@
-"""`kill -9` at random moments under load: what was acknowledged, what was lost, what subscribers missed."""
+"""`kill -9` at random moments under load: count lost events and missed notifications."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx
 
-from _broker_world import Rows, Served, say, start, stop
+from _broker_world import Rows, Served, show_progress, start, stop
 from likewise.engine import Engine
 from likewise.events import Event
 
@@ -23,11 +23,11 @@ both: {type = open} as o then {type = closed} as c within 20 seconds where o.roo
 """
 KINDS = ("temperature", "open", "closed", "weather")
 BATCH = 9
-"""Events of the largest request."""
+"""Maximum number of events per request."""
 
 
 def events(count: int, seed: int) -> list[dict[str, Any]]:
-    """Seven seconds of event time apart, so that patterns wait across kills."""
+    """Random events, seven seconds of event time apart, so that patterns have partial instances across kills."""
     chance = random.Random(seed)
     return [
         {
@@ -44,25 +44,28 @@ def events(count: int, seed: int) -> list[dict[str, Any]]:
 
 
 def uninterrupted(trace: list[dict[str, Any]]) -> list[tuple[str, tuple[str, ...]]]:
-    """What one engine finds that nobody kills."""
+    """The notifications of an engine that is not killed."""
     engine, found = Engine(), []
     engine.subscribe(TEXT)
-    for one in trace:
-        moment = one["time"] * 1_000_000
-        event = Event(one["id"], tuple(one["attributes"].items()), (), moment, moment)
-        found += [(n.subscription, tuple(each.id for each in n.events)) for n in engine.publish(event)]
+    for record in trace:
+        moment = record["time"] * 1_000_000
+        event = Event(record["id"], tuple(record["attributes"].items()), (), moment, moment)
+        found += [
+            (notification.subscription, tuple(member.id for member in notification.events))
+            for notification in engine.publish(event)
+        ]
     return sorted(found)
 
 
 class Subscriber(threading.Thread):
-    """Follows the stream from the last id it has seen, through every crash."""
+    """Follows the stream and resumes after the last id when the broker has crashed."""
 
     def __init__(self, url: str) -> None:
         super().__init__(daemon=True)
         self.url, self.last, self.ended = url, "0", threading.Event()
         self.got: dict[str, tuple[str, tuple[str, ...]]] = {}
         self.changed = 0
-        """Notifications that came again under their id with another content."""
+        """Number of notifications that were repeated with the same id but other content."""
 
     def run(self) -> None:
         while not self.ended.is_set():
@@ -77,13 +80,13 @@ class Subscriber(threading.Thread):
                 time.sleep(0.05)
 
     def _note(self, body: dict[str, Any]) -> None:
-        told = (body["subscription"], tuple(event["id"] for event in body["events"]))
-        self.changed += self.got.setdefault(body["id"], told) != told
+        notification = (body["subscription"], tuple(event["id"] for event in body["events"]))
+        self.changed += self.got.setdefault(body["id"], notification) != notification
         self.last = body["id"]
 
 
 def kills(count: int, *, per_kill: int = 120, seed: int = 11) -> Rows:
-    """The report of `count` kills, each after as many acknowledged events as chance has it, amid the next ones."""
+    """Kill the broker `count` times, each time after a random number of acknowledged events; returns the report."""
     folder, chance = Path(tempfile.mkdtemp(prefix="likewise-kill-")), random.Random(seed)
     trace = events((count + 1) * (2 * per_kill + BATCH), seed)
     served = start(folder)
@@ -99,7 +102,7 @@ def kills(count: int, *, per_kill: int = 120, seed: int = 11) -> Rows:
             times.append(time.perf_counter() - began)
             subscriber.url = served.url
             if len(times) % 10 == 0:
-                say(f"killed {len(times)} times, {acknowledged:,} events acknowledged")
+                show_progress(f"killed {len(times)} times, {acknowledged:,} events acknowledged")
         last = acknowledged
         with served.client() as client:
             while acknowledged < last + per_kill:
@@ -112,7 +115,7 @@ def kills(count: int, *, per_kill: int = 120, seed: int = 11) -> Rows:
 
 
 def _until_killed(served: Served, trace: list[dict[str, Any]], low: int, calm: int) -> int:
-    """Publish without a pause, and kill the broker some milliseconds after so many events; gives what it confirmed."""
+    """Publish without a pause and kill the broker shortly after `calm` events; returns how many it acknowledged."""
     timer = threading.Timer((calm % 29) / 1000, served.kill)
     with served.client() as client:
         try:
@@ -126,7 +129,7 @@ def _until_killed(served: Served, trace: list[dict[str, Any]], low: int, calm: i
 
 
 def _publish(client: httpx.Client, trace: list[dict[str, Any]], low: int) -> int:
-    """Publish a batch, until it is acknowledged; the same batch has the same key after a kill as before it."""
+    """Publish a batch and wait for its acknowledgement; a batch keeps its idempotency key after a kill."""
     batch = trace[low : low + 1 + (low * 7919) % BATCH]
     client.post("/v1/events", json=batch, headers={"Idempotency-Key": f"k{low}"}).raise_for_status()
     return low + len(batch)
@@ -143,7 +146,7 @@ def _report(served: Served, subscriber: Subscriber, trace: list[dict[str, Any]],
             stored += [event["id"] for event in page]
             after = page[-1]["position"]
     got = sorted(subscriber.got.values())
-    lost = len({one["id"] for one in trace} - set(stored))
+    lost = len({event["id"] for event in trace} - set(stored))
     doubled = len(stored) - len(set(stored))
     missed = len(set(expected) - set(got))
     what = f"kill -9 at {len(times)} random moments"

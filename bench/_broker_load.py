@@ -1,4 +1,4 @@
-"""Load for the broker: a lean HTTP client, so that the client's share of the two cores is small."""
+"""A load generator with a minimal HTTP client, which leaves most of the two cores to the broker."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FOUND = re.compile(rb'"subscription":"([^"]+)".*?"events":\[\{"id":"(\d+)"')
 
 
 class Connection(asyncio.Protocol):
-    """One connection that is kept open and has one request under way."""
+    """A persistent connection with one request at a time."""
 
     def __init__(self) -> None:
         self._buffer = b""
@@ -46,7 +46,7 @@ class Connection(asyncio.Protocol):
             self._waiting.set_exception(exc or ConnectionResetError("the broker closed the connection"))
 
     async def post(self, body: bytes, kind: str = LINES) -> tuple[int, bytes]:
-        """Publish, and wait for the answer."""
+        """Publish and wait for the response."""
         assert self._transport is not None
         self._waiting = asyncio.get_running_loop().create_future()
         self._transport.write(
@@ -61,7 +61,7 @@ class Connection(asyncio.Protocol):
 
 
 class Stream(asyncio.Protocol):
-    """A stream of server-sent events that notes when each notification came."""
+    """A stream of server-sent events that records when each notification arrived."""
 
     def __init__(self, names: Iterable[str] = (), *, after: str = "") -> None:
         query = "&".join([*(f"subscription={name}" for name in names), *([f"after={after}"] if after else [])])
@@ -79,11 +79,11 @@ class Stream(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self.open.set()
-        came = time.perf_counter()
-        whole, mark, rest = (self._rest + data).rpartition(b"\n\n")
+        arrived = time.perf_counter()
+        complete, mark, rest = (self._rest + data).rpartition(b"\n\n")
         self._rest = rest
         if mark:
-            self.found += [(name.decode(), int(number), came) for name, number in _FOUND.findall(whole)]
+            self.found += [(name.decode(), int(number), arrived) for name, number in _FOUND.findall(complete)]
 
     def close(self) -> None:
         if self.transport is not None:
@@ -92,7 +92,7 @@ class Stream(asyncio.Protocol):
 
 @dataclass
 class Measured:
-    """What a run of load gave."""
+    """The measurements of one run."""
 
     seconds: float = 0.0
     sent: dict[int, float] = field(default_factory=dict)
@@ -109,7 +109,7 @@ class Measured:
 
 
 def quantile(values: list[float], share: float) -> float:
-    """Of sorted values."""
+    """A quantile of sorted values."""
     return values[min(len(values) - 1, int(len(values) * share))] if values else float("nan")
 
 
@@ -128,15 +128,15 @@ async def load(
     streams: int = 10,
     subscribed: int = 1000,
 ) -> Measured:
-    """Publish in requests of `size` events over some connections, as fast as it goes or at a rate of requests.
+    """Publish in requests of `size` events, as fast as possible or at `rate` requests per second.
 
-    Streams share the subscriptions among them, and are read until all is matched and delivered.
+    The streams divide the subscriptions among them and are read until everything is matched and delivered.
     """
-    out = Measured()
+    measured = Measured()
     listeners = [Stream(f"s{n}" for n in range(low, subscribed, streams)) for low in range(streams)]
     publishers = [Connection() for _ in range(connections)]
-    for one in (*listeners, *publishers):
-        await connected(served.port, one)
+    for protocol in (*listeners, *publishers):
+        await connected(served.port, protocol)
     for listener in listeners:
         await asyncio.wait_for(listener.open.wait(), 60)
     kind = JSON if size == 1 else LINES
@@ -149,18 +149,18 @@ async def load(
             if (pause := due - time.perf_counter()) > 0:
                 await asyncio.sleep(pause)
             for number in range(low, low + size):
-                out.sent[number] = due
+                measured.sent[number] = due
             status, _ = await publisher.post(body, kind)
-            out.refused += status != 200
+            measured.refused += status != 200
 
-    await asyncio.gather(*(work(one) for one in publishers))
-    out.seconds = time.perf_counter() - start
-    await asyncio.to_thread(served.settle)
+    await asyncio.gather(*(work(publisher) for publisher in publishers))
+    measured.seconds = time.perf_counter() - start
+    await asyncio.to_thread(served.wait_until_matched)
     seen = -1
     while seen != (seen := sum(len(listener.found) for listener in listeners)):
         await asyncio.sleep(0.5)
-    out.found = [found for listener in listeners for found in listener.found]
-    for one in (*listeners, *publishers):
-        one.close()
+    measured.found = [found for listener in listeners for found in listener.found]
+    for protocol in (*listeners, *publishers):
+        protocol.close()
     await asyncio.sleep(0.05)
-    return out
+    return measured

@@ -1,4 +1,4 @@
-"""What else one could run: Mosquitto with a subscriber that compares strings, and percolation by SQLite's full text."""
+"""Alternatives for comparison: Mosquitto with string comparison, and percolation with SQLite full-text search."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from _broker_world import ASKED, PLACES, Feed
+from _broker_world import PLACES, SUBSCRIBED, Feed
 
 
 @dataclass(frozen=True)
 class PeerResult:
-    """Events a second, and the pairs of subscription and event that were found."""
+    """Events per second, and the matched pairs of subscription and event."""
 
     rate: float
     found: set[tuple[str, int]]
@@ -32,10 +32,10 @@ def quality(found: set[tuple[str, int]], meant: list[str]) -> tuple[float, float
 
 
 def full_text(feed: Feed, count: int) -> PeerResult:
-    """Every subscription is a document, every event a query: a word of its type, stemmed, and its place."""
+    """Percolation: every subscription is a document, every event a query for a word of its type and its place."""
     database = sqlite3.connect(":memory:")
     database.execute("CREATE VIRTUAL TABLE s USING fts5(type, place, tokenize='porter')")
-    documents = [(number + 1, ASKED[number % 10], PLACES[number // 10 % 100]) for number in range(count)]
+    documents = [(number + 1, SUBSCRIBED[number % 10], PLACES[number // 10 % 100]) for number in range(count)]
     database.executemany("INSERT INTO s(rowid, type, place) VALUES (?, ?, ?)", documents)
     found: set[tuple[str, int]] = set()
     start = time.perf_counter()
@@ -52,25 +52,25 @@ def full_text(feed: Feed, count: int) -> PeerResult:
 
 
 def mosquitto(feed: Feed, count: int) -> PeerResult | None:
-    """QoS 1, and a subscriber that looks each event's strings up in a table of the subscriptions' strings."""
+    """Mosquitto with QoS 1, and a subscriber that looks up the strings of each event in a table."""
     program = shutil.which("mosquitto") or "/usr/sbin/mosquitto"
     if not Path(program).exists():
         return None
     import paho.mqtt.client as mqtt
     from paho.mqtt.enums import CallbackAPIVersion
 
-    wanted = {(ASKED[number % 10], PLACES[number // 10 % 100]): f"s{number}" for number in range(count)}
+    wanted = {(SUBSCRIBED[number % 10], PLACES[number // 10 % 100]): f"s{number}" for number in range(count)}
     found: set[tuple[str, int]] = set()
-    came, all_here, subscribed = [0], threading.Event(), threading.Event()
+    received, all_received, subscribed = [0], threading.Event(), threading.Event()
 
-    def hear(_: Any, __: Any, message: Any) -> None:
+    def received_message(_: Any, __: Any, message: Any) -> None:
         event = json.loads(message.payload)
         name = wanted.get((event["attributes"]["type"], event["attributes"]["place"]))
         if name is not None:
             found.add((name, int(event["id"])))
-        came[0] += 1
-        if came[0] >= len(feed.lines):
-            all_here.set()
+        received[0] += 1
+        if received[0] >= len(feed.lines):
+            all_received.set()
 
     with tempfile.TemporaryDirectory(prefix="likewise-bench-") as folder:
         port = _free_port()
@@ -80,7 +80,7 @@ def mosquitto(feed: Feed, count: int) -> PeerResult | None:
         clients = [mqtt.Client(CallbackAPIVersion.VERSION2) for _ in range(2)]
         try:
             _until_listening(port)
-            clients[0].on_message = hear
+            clients[0].on_message = received_message
             clients[0].on_subscribe = lambda *_: subscribed.set()
             for client in clients:
                 client.max_inflight_messages_set(1000)
@@ -92,8 +92,8 @@ def mosquitto(feed: Feed, count: int) -> PeerResult | None:
             start = time.perf_counter()
             for line in feed.lines:
                 clients[1].publish("events", line, qos=1)
-            all_here.wait(120)
-            rate = came[0] / (time.perf_counter() - start)
+            all_received.wait(120)
+            rate = received[0] / (time.perf_counter() - start)
         finally:
             for client in clients:
                 client.disconnect()

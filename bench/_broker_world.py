@@ -1,4 +1,4 @@
-"""What the benchmark of the broker runs on: subscriptions, events with the right answers, and a broker process."""
+"""The setup of the broker benchmark: subscriptions, events with their expected matches, and a broker process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pathlib import Path
 
 import httpx
 
-SAID = (
+PUBLISHED = (
     "car park",
     "energy usage",
     "automobile",
@@ -32,8 +32,8 @@ SAID = (
     "notebook computer",
     "illumination",
 )
-"""What publishers say."""
-ASKED = (
+"""Event types in the words of publishers."""
+SUBSCRIBED = (
     "parking lot",
     "electricity consumption",
     "car",
@@ -45,41 +45,42 @@ ASKED = (
     "laptop",
     "light",
 )
-"""What subscribers ask for, in the same order."""
+"""The same types in the words of subscribers."""
 PLACES = tuple(f"room {number}" for number in range(100))
 Rows = list[dict[str, object]]
 
 
 def subscriptions(count: int) -> str:
-    """Approximate subscriptions, each for one kind of event in one place."""
+    """Approximate subscriptions, each for one type of event in one place."""
     return "\n".join(
-        f"s{number}: {{type~ = {ASKED[number % 10]}~, place = {PLACES[number // 10 % 100]}}}" for number in range(count)
+        f"s{number}: {{type~ = {SUBSCRIBED[number % 10]}~, place = {PLACES[number // 10 % 100]}}}"
+        for number in range(count)
     )
 
 
 @dataclass(frozen=True)
 class Feed:
-    """Events as JSON lines, and the subscription that each one is meant for."""
+    """Events as JSON lines, and the subscription that each should match."""
 
     lines: list[bytes]
     meant: list[str]
 
 
 def feed(count: int, *, subscribed: int = 1000, seed: int = 1) -> Feed:
-    """Events at random over kinds and places; the id of the event with number n is `n`."""
+    """Random events; the id of event number n is `n`."""
     chance, lines, meant = random.Random(seed), [], []
     for number in range(count):
-        which = chance.randrange(subscribed)
-        kind, place = SAID[which % 10], PLACES[which // 10 % 100]
+        subscription = chance.randrange(subscribed)
+        kind, place = PUBLISHED[subscription % 10], PLACES[subscription // 10 % 100]
         attributes = {"type": kind, "place": place, "value": chance.randrange(100)}
         lines.append(json.dumps({"id": str(number), "attributes": attributes}, separators=(",", ":")).encode())
-        meant.append(f"s{which}")
+        meant.append(f"s{subscription}")
     return Feed(lines, meant)
 
 
 @dataclass
 class Served:
-    """A broker in a process of its own."""
+    """A broker in its own process."""
 
     process: subprocess.Popen[bytes]
     url: str
@@ -94,30 +95,30 @@ class Served:
         return httpx.Client(base_url=self.url, timeout=120)
 
     def metric(self, name: str) -> float:
-        """A metric as it stands."""
+        """The current value of a metric."""
         with self.client() as client:
             text = client.get("/metrics").text
         found = [line.split()[-1] for line in text.splitlines() if line.split(" ")[0] in (name, f"{name}_total")]
         return float(found[0]) if found else 0.0
 
-    def settle(self, *, timeout: float = 120) -> None:
-        """Until all that was accepted is matched."""
+    def wait_until_matched(self, *, timeout: float = 120) -> None:
+        """Wait until all accepted events are matched."""
         deadline = time.monotonic() + timeout
         while self.metric("likewise_backlog_records") and time.monotonic() < deadline:
             time.sleep(0.05)
 
     def megabytes(self) -> float:
-        """Resident memory."""
+        """Resident memory in megabytes."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmRSS"))) / 1024
 
     def seconds(self) -> float:
-        """Processor time."""
+        """Processor time in seconds."""
         parts = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(parts[11]) + int(parts[12])) / os.sysconf("SC_CLK_TCK")
 
     def kill(self) -> None:
-        """As a power cut would."""
+        """Kill the process with SIGKILL."""
         self.process.send_signal(signal.SIGKILL)
         self.process.wait(timeout=30)
 
@@ -142,7 +143,7 @@ def start(folder: Path, *options: str) -> Served:
 
 
 def warm(served: Served) -> None:
-    """Wait until the broker has compiled what it needs; a first start on a machine takes a while."""
+    """Wait until the broker has compiled its kernels; the first start on a machine takes a while."""
     deadline = time.monotonic() + 300
     while not served.metric("likewise_warm") and time.monotonic() < deadline:
         time.sleep(0.2)
@@ -156,7 +157,7 @@ def _drain(served: Served) -> None:
 
 
 def stop(served: Served) -> None:
-    """In order, whatever state it is in."""
+    """Stop the process with SIGTERM, or kill it after a minute."""
     if served.process.poll() is None:
         served.process.send_signal(signal.SIGTERM)
     try:
@@ -178,12 +179,12 @@ def serving(*options: str) -> Iterator[Served]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def many_files() -> None:
-    """Let this process open as many sockets as the system lets it."""
+def raise_file_limit() -> None:
+    """Raise the limit of open files, and so of sockets, to its maximum."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-def say(text: str) -> None:
-    """Progress, beside the table."""
+def show_progress(text: str) -> None:
+    """Print progress to stderr."""
     print(f"broker: {text}", file=sys.stderr)

@@ -1,7 +1,7 @@
-"""The broker: durable publishing, delivery and latency beside peers; crowds of subscribers; `kill -9`; memory.
+"""Benchmark of the broker on the loopback: speed in comparison with peers, many streams, `kill -9` and memory.
 
-`LIKEWISE_BENCH_ONLY=speed` runs one part alone: speed, peers, crowds, kills or memory. All is on the loopback.
-`LIKEWISE_BENCH_EVENTS` is how many events the part about memory sends.
+`LIKEWISE_BENCH_ONLY` runs one part: speed, crowds, kills or memory. `LIKEWISE_BENCH_EVENTS` is the number of events
+of the memory part.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ Rows = list[dict[str, object]]
 
 
 def run(*, quick: bool = False) -> Rows:
-    """Rows for the table of `likewise bench broker`."""
+    """Run the benchmark; returns the rows of `likewise bench broker`."""
     sys.path.insert(0, str(Path(__file__).resolve().parent))
     from _broker_faults import crowds, memory
     from _broker_kill import kills
-    from _broker_world import say
+    from _broker_world import show_progress
 
     events = int(os.environ.get("LIKEWISE_BENCH_EVENTS", "") or (100_000 if quick else 1_000_000))
     parts = {
@@ -32,7 +32,7 @@ def run(*, quick: bool = False) -> Rows:
     for name, part in parts.items():
         if os.environ.get("LIKEWISE_BENCH_ONLY", name) == name:
             for row in part():
-                say(" | ".join(str(cell) for cell in row.values()))
+                show_progress(" | ".join(str(cell) for cell in row.values()))
                 rows.append(row)
     return rows
 
@@ -40,21 +40,21 @@ def run(*, quick: bool = False) -> Rows:
 def _speed(options: tuple[str, ...], quick: bool) -> Rows:
     from _broker_load import load, quantile
     from _broker_peers import full_text, mosquitto, quality
-    from _broker_world import feed, say, serving, subscriptions
+    from _broker_world import feed, serving, show_progress, subscriptions
 
     stream = feed(10_000 if quick else 50_000)
-    some = feed(2_000 if quick else 10_000, seed=2)
+    sample = feed(2_000 if quick else 10_000, seed=2)
     with serving(*options) as served:
         with served.client() as client:
             client.post("/v1/subscriptions", json={"text": subscriptions(1000)}).raise_for_status()
         asyncio.run(load(served, feed(3_000, seed=3).lines, size=100, connections=4))
-        say("batches of 100 over 8 connections, 10 streams")
+        show_progress("batches of 100 over 8 connections, 10 streams")
         before = served.seconds()
         batch = asyncio.run(load(served, stream.lines, size=100, connections=8))
         share = (served.seconds() - before) / batch.until_last()
-        say("single events over 32 connections, 10 streams")
-        single = asyncio.run(load(served, some.lines, size=1, connections=32))
-        say("half of both loads")
+        show_progress("single events over 32 connections, 10 streams")
+        single = asyncio.run(load(served, sample.lines, size=1, connections=32))
+        show_progress("half of both loads")
         calm = asyncio.run(
             load(served, feed(4_000 if quick else 10_000, seed=4).lines, size=1, connections=32, rate=750)
         )
@@ -77,24 +77,24 @@ def _speed(options: tuple[str, ...], quick: bool) -> Rows:
         },
         {
             "what": "single publishes over 32 connections",
-            "value": len(some.lines) / single.seconds,
+            "value": len(sample.lines) / single.seconds,
             "unit": "requests/s",
             "target": 1_500,
         },
     ]
-    for what, measured in (("750 single publishes/s", calm), ("5,000 events/s in batches", half)):
+    for load_name, measured in (("750 single publishes/s", calm), ("5,000 events/s in batches", half)):
         delays = measured.delays()
         for name, share, goal in (("p50", 0.5, 10), ("p99", 0.99, 50)):
             rows.append(
                 {
-                    "what": f"publish to notify at {what}, {name}",
+                    "what": f"publish to notify at {load_name}, {name}",
                     "value": quantile(delays, share),
                     "unit": "ms",
                     "target": f"< {goal}",
                 }
             )
-    say("peers")
-    peers = {"SQLite FTS5 percolation": full_text(some, 1000), "Mosquitto, strings compared": mosquitto(some, 1000)}
+    show_progress("peers")
+    peers = {"SQLite FTS5 percolation": full_text(sample, 1000), "Mosquitto, strings compared": mosquitto(sample, 1000)}
     rows.append(
         {
             "what": "broker: found of what was meant",
@@ -105,9 +105,9 @@ def _speed(options: tuple[str, ...], quick: bool) -> Rows:
     )
     for name, peer in peers.items():
         if peer is None:
-            rows.append({"what": name, "value": None, "unit": "events/s", "note": "skipped: it is not installed"})
+            rows.append({"what": name, "value": None, "unit": "events/s", "note": "skipped: not installed"})
             continue
-        recall, precision = quality(peer.found, some.meant)
+        recall, precision = quality(peer.found, sample.meant)
         rows.append({"what": name, "value": peer.rate, "unit": "events/s", "note": "nothing stored, one client"})
         rows.append(
             {

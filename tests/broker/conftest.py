@@ -1,4 +1,4 @@
-"""A broker for tests: in this process on a real port, or in a process of its own that can be killed."""
+"""Brokers for tests: in this process on a real port, or in their own process, which can be killed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from likewise.testing import tiny_space
 
 @dataclass
 class Running:
-    """A broker that runs in a thread of this process."""
+    """A broker in a thread of this process."""
 
     broker: Broker
     url: str
@@ -33,15 +33,15 @@ class Running:
     clients: list[BrokerClient] = field(default_factory=list)
 
     def client(self, token: str | None = None, **options: Any) -> BrokerClient:
-        made = BrokerClient(self.url, token=token or self.token or "", **options)
-        self.clients.append(made)
-        return made
+        client = BrokerClient(self.url, token=token or self.token or "", **options)
+        self.clients.append(client)
+        return client
 
     def settle(self) -> None:
         """Wait until all that was published is matched and stored."""
         deadline = time.monotonic() + 120
         while self.broker.host.block < self.broker.log.block or self._pending():
-            assert time.monotonic() < deadline, "the broker does not come to rest"
+            assert time.monotonic() < deadline, "the broker did not finish in time"
             time.sleep(0.005)
 
     def _pending(self) -> bool:
@@ -106,19 +106,19 @@ LONG = 600
 
 @dataclass
 class Process:
-    """A broker in a process of its own."""
+    """A broker in its own process."""
 
     process: subprocess.Popen[bytes]
     url: str
     folder: Path
 
     def kill(self) -> None:
-        """Without a word, as a power cut would."""
+        """Kill the process with SIGKILL."""
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
 
     def stop(self) -> int:
-        """In order."""
+        """Stop the process with SIGTERM; returns its exit code."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(timeout=LONG)
 
@@ -133,7 +133,7 @@ def start_process(folder: Path, *options: str) -> Process:
 
 @pytest.fixture
 def processes() -> Iterator[Callable[..., Process]]:
-    """Starts broker processes, and ends those that are left."""
+    """Starts broker processes, and kills those that still run at the end."""
     started: list[Process] = []
 
     def start(folder: Path, *options: str) -> Process:
@@ -141,8 +141,8 @@ def processes() -> Iterator[Callable[..., Process]]:
         return started[-1]
 
     yield start
-    for one in started:
-        if one.process.poll() is None:
-            one.kill()
-        if one.process.stderr is not None:
-            one.process.stderr.close()
+    for process in started:
+        if process.process.poll() is None:
+            process.kill()
+        if process.process.stderr is not None:
+            process.process.stderr.close()

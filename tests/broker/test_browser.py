@@ -1,4 +1,4 @@
-"""A browser's own EventSource: it follows the stream, and after a restart of the broker it goes on where it was."""
+"""EventSource in a browser follows the stream and resumes after a restart of the broker."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ def page() -> Iterator[Any]:
         browser.close()
 
 
-def heard(page: Any, count: int) -> list[int]:
-    """The numbers of the events that have come, once there are so many."""
+def received(page: Any, count: int) -> list[int]:
+    """Wait for `count` events; returns their numbers."""
     deadline = time.monotonic() + 120
-    while len(found := page.evaluate("window.heard")) < count:
+    while len(found := page.evaluate("window.received")) < count:
         assert time.monotonic() < deadline, found
         page.wait_for_timeout(50)
     return found
 
 
 LISTEN = """token => new Promise(opened => {
-    window.heard = []
+    window.received = []
     const stream = new EventSource('/v1/stream?access_token=' + token)
     stream.onopen = opened
     stream.addEventListener('match', message =>
-        window.heard.push(JSON.parse(message.data).events[0].attributes.number))
+        window.received.push(JSON.parse(message.data).events[0].attributes.number))
 })"""
 
 
@@ -51,8 +51,8 @@ def test_an_event_source_goes_on_after_a_restart(settings, page):
         page.goto(f"{served.url}/asyncapi.json")
         page.evaluate(LISTEN, served.token)
         client.publish([{"attributes": {"number": 1}}])
-        assert heard(page, 1) == [1]
+        assert received(page, 1) == [1]
         port = int(served.url.rsplit(":", 1)[1])
     with running(replace(settings, port=port)) as served:
         served.client().publish([{"attributes": {"number": 2}}])
-        assert heard(page, 2) == [1, 2]
+        assert received(page, 2) == [1, 2]

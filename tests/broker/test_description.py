@@ -1,4 +1,4 @@
-"""The OpenAPI document is true: clients are held equal to it, and random requests find no answer beyond it."""
+"""The OpenAPI document is correct: the clients implement it, and random requests get only documented responses."""
 
 from __future__ import annotations
 

@@ -54,20 +54,20 @@ def summary(arrival: Arrival) -> tuple[Any, ...]:
 
 
 def by_engine(settings: BrokerSettings, events: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
-    """What an engine in this process finds in the same events."""
-    maker = EngineFactory(settings)
-    maker.open()
-    engine = maker.make(lambda _: None)
+    """The notifications of an engine in this process for the same events."""
+    factory = EngineFactory(settings)
+    factory.open()
+    engine = factory.make(lambda _: None)
     engine.subscribe(TEXT)
-    out = []
-    for one in events:
-        moment = one["time"] * 1_000_000
-        event = Event(one["id"], tuple(one["attributes"].items()), (), moment, moment)
-        out += [
-            (found.subscription, tuple(each.id for each in found.events), round(float(found.score), 5))
+    notifications = []
+    for record in events:
+        moment = record["time"] * 1_000_000
+        event = Event(record["id"], tuple(record["attributes"].items()), (), moment, moment)
+        notifications += [
+            (found.subscription, tuple(member.id for member in found.events), round(float(found.score), 5))
             for found in engine.publish(event)
         ]
-    return sorted(out)
+    return sorted(notifications)
 
 
 def all_arrivals(client: BrokerClient, count: int) -> list[Arrival]:
@@ -121,7 +121,7 @@ def test_without_its_snapshots_the_whole_log_gives_the_same_state(settings):
 
 
 class Listener(threading.Thread):
-    """A subscriber that reconnects whenever the broker goes away, and notes what it gets."""
+    """A subscriber that reconnects after every crash of the broker and records what it receives."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
@@ -223,7 +223,7 @@ def test_retention_removes_what_a_replay_does_not_need(settings):
 
 
 def test_a_full_disk_is_a_problem_document_and_passes(processes, tmp_path):
-    """The files of a broker reach a limit of the system while it runs; later there is room again."""
+    """The files of a running broker reach a size limit, which is raised later."""
     folder = tmp_path / "broker"
     started = processes(folder, "--open")
     with BrokerClient(started.url) as client:
@@ -242,7 +242,7 @@ def test_a_full_disk_is_a_problem_document_and_passes(processes, tmp_path):
 
 
 def test_the_first_moment_of_1970_does_not_make_a_replay_live(settings):
-    """The clock advances live streams only: a replay would find its own events late."""
+    """The clock advances live streams only; in a replay, events would be late otherwise."""
     with running(settings) as served:
         client = served.client()
         client.subscribe("left: {type = open} then not {type = closed} within 30 seconds")

@@ -28,7 +28,7 @@ PARKING = "parking: {type = parking, slots > 0}"
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory, space: str) -> Iterator[Running]:
-    """One broker for all tests of this module, each in a namespace of its own."""
+    """One broker for all tests of this module; each test has its own namespace."""
     settings = BrokerSettings(
         folder=tmp_path_factory.mktemp("shared"),
         spaces=(space,),
@@ -91,7 +91,7 @@ def test_a_detection_is_explained_role_by_role(shared, client):
     assert [step["role"] for step in client.explain(found["id"])["steps"]] == ["o", "c"]
 
 
-def test_a_trial_tells_what_would_have_been_found_and_stores_nothing(shared, client):
+def test_a_trial_shows_what_would_have_been_found_and_stores_nothing(shared, client):
     client.publish([{"id": f"e{n}", **event(type="parking", slots=n)} for n in range(4)])
     found = client.trial("{type = parking, slots > 1}")
     assert (found["events"], found["found"]) == (4, 2)
@@ -259,7 +259,7 @@ def test_an_open_broker_refuses_other_sites(settings):
 
 
 class Receiver(ThreadingHTTPServer):
-    """A webhook's other end: notes what comes and answers as it is told."""
+    """A webhook receiver that records requests and answers with the given statuses."""
 
     daemon_threads = True
 
@@ -321,7 +321,7 @@ def test_a_webhook_is_signed_in_order_and_retried(shared, client, receiver):
 
 
 def test_publishing_matching_and_delivering_are_spans(shared, client, receiver, monkeypatch):
-    """As the SDK's tracer would be called."""
+    """A recorder takes the place of the SDK's tracer."""
     seen: list[tuple[str, Any]] = []
 
     class Recorder:

@@ -35,7 +35,7 @@ def kinds(*names: str) -> list[dict[str, Any]]:
 
 
 def sent(served: Running, count: int) -> None:
-    """Wait until the federation has so many events of this run."""
+    """Wait until `count` events of this run were forwarded."""
     end = time.monotonic() + LONG
     while served.broker.counts["federation_sent"] < count:
         assert time.monotonic() < end, served.broker.checks()

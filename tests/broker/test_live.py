@@ -1,4 +1,4 @@
-"""The way of one event through a running broker: published, stored, matched, delivered."""
+"""One event in a running broker: published, stored, matched, delivered."""
 
 from __future__ import annotations
 

@@ -81,11 +81,11 @@ class Device:
     def __init__(self, port: int, topic: str) -> None:
         from paho.mqtt.enums import CallbackAPIVersion
 
-        self.heard: list[tuple[str, Any, bool]] = []
+        self.received: list[tuple[str, Any, bool]] = []
         self.subscribed = False
         name = f"device-{next(self._numbers)}"
         self.client = paho.Client(CallbackAPIVersion.VERSION2, client_id=name, clean_session=False)
-        self.client.on_message = lambda _, __, message: self.heard.append(
+        self.client.on_message = lambda _, __, message: self.received.append(
             (message.topic, json.loads(message.payload), message.retain)
         )
         self.client.on_connect = lambda client, *_: client.subscribe(topic, qos=1)
@@ -101,10 +101,10 @@ class Device:
 
     def wait(self, count: int) -> list[tuple[str, Any, bool]]:
         deadline = time.monotonic() + 60
-        while len(self.heard) < count:
-            assert time.monotonic() < deadline, self.heard
+        while len(self.received) < count:
+            assert time.monotonic() < deadline, self.received
             time.sleep(0.02)
-        return self.heard
+        return self.received
 
     def close(self) -> None:
         self.client.disconnect()
@@ -194,7 +194,7 @@ def test_a_restarted_mosquitto_loses_and_repeats_nothing(settings, mosquitto):
         stored = [one["attributes"]["value"] for one in served.client().list_events()["events"]]
         assert served.broker.counts["mqtt_connections_lost"] == 1
     assert stored == [1, 2, 3], "the retained message came again and is not taken again"
-    assert [body["events"][0]["attributes"]["value"] for _, body, _ in device.heard] == [1, 2, 3]
+    assert [body["events"][0]["attributes"]["value"] for _, body, _ in device.received] == [1, 2, 3]
 
 
 def test_a_group_shares_its_messages(settings, mosquitto):
@@ -205,13 +205,13 @@ def test_a_group_shares_its_messages(settings, mosquitto):
         _until(lambda: other.subscribed)
         for number in range(20):
             other.send("sensors/a", str(number))
-        _until(lambda: served.broker.counts["mqtt_received"] + len(other.heard) == 20)
+        _until(lambda: served.broker.counts["mqtt_received"] + len(other.received) == 20)
         served.settle()
         here = {one["attributes"]["value"] for one in served.client().list_events()["events"]}
         other.close()
     assert here
-    assert here.isdisjoint(body for _, body, _ in other.heard)
-    assert here.union(body for _, body, _ in other.heard) == set(range(20))
+    assert here.isdisjoint(body for _, body, _ in other.received)
+    assert here.union(body for _, body, _ in other.received) == set(range(20))
 
 
 def test_messages_wait_for_a_database_that_is_away(settings, mosquitto):

@@ -1,4 +1,4 @@
-"""A broker with its page, and a browser, for the tests of a run to share."""
+"""A broker with its page and a browser, shared by all tests of a run."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from likewise.broker import BrokerClient  # noqa: E402
 
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run")
 PATIENCE = 60_000
-"""Milliseconds that a browser waits for something to appear; a slow machine needs some of them."""
+"""Milliseconds that the browser waits for an element; slow machines need many."""
 
 
 @dataclass
 class PageServer:
-    """`likewise serve` in a process of its own."""
+    """`likewise serve` in its own process."""
 
     process: subprocess.Popen[bytes]
     url: str
     folder: Path
     failures: list[str] = field(default_factory=list)
-    """What the page said in the log when something broke."""
+    """Log lines about failures of the page."""
 
     def listen(self) -> None:
         assert self.process.stderr is not None
@@ -64,7 +64,7 @@ def start_page(folder: Path, *options: str, port: int = 0) -> PageServer:
 
 @pytest.fixture(scope="session")
 def page_servers() -> Iterator[Callable[..., PageServer]]:
-    """Starts brokers and ends those that are left."""
+    """Starts brokers, and stops those that still run at the end."""
     started: list[PageServer] = []
 
     def start(folder: Path, *options: str, port: int = 0) -> PageServer:
@@ -72,9 +72,9 @@ def page_servers() -> Iterator[Callable[..., PageServer]]:
         return started[-1]
 
     yield start
-    for one in started:
-        one.stop()
-    assert [one.failures for one in started if one.failures] == []
+    for server in started:
+        server.stop()
+    assert [server.failures for server in started if server.failures] == []
 
 
 @pytest.fixture(scope="session")

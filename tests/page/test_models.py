@@ -15,11 +15,13 @@ from likewise.broker.page.preview import pasted_events
 from likewise.broker.page.session import same_site
 from likewise.broker.page.tuning import best_fit, fit
 from likewise.broker.page.views.evidence import timeline_rows, waterfall_bars
+from likewise.broker.page.views.why import reason_line
 from likewise.broker.page.vocabulary import cluster_terms, layout
 from likewise.broker.page.watch import RateCounter, StreamWords
+from likewise.engine import Engine
 from likewise.errors import InputError
 from likewise.events import Event
-from likewise.language import parse, parse_subscription
+from likewise.language import Profile, parse, parse_subscription
 
 
 def test_the_city_speaks_three_vocabularies_and_its_citizen_a_fourth() -> None:
@@ -79,6 +81,24 @@ def test_the_timeline_shows_what_was_awaited_and_until_when() -> None:
     assert rows[1].words == "b at 12:00:30; allowed until 12:01:00"
     assert rows[2].missing
     assert "glass broke" in rows[0].words
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (
+            "{type = parking, slots > 0}",
+            "type = parking ↔ type: parking 100 %, exact; slots > 0 ↔ slots: 3 100 %, exact",
+        ),
+        ("{type = parking, floor = 2}", "floor = 2 is not answered"),
+    ],
+)
+def test_the_reason_of_a_match_names_all_predicates_and_of_a_miss_the_failing_one(text: str, reason: str) -> None:
+    engine, event = Engine(), Event.of({"type": "parking", "slots": 3})
+    body = parse_subscription(text).body
+    assert isinstance(body, Profile)
+    explanation = engine.matcher.explain(body, event)
+    assert reason_line({"why_not": explanation.why_not or None, "text": explanation.text()}) == reason
 
 
 def test_tuning_finds_the_threshold_between_right_and_wrong() -> None:

@@ -80,7 +80,7 @@ class WhyView:
                 score(float(explanation["score"]), matched=bool(explanation["matched"]))
                 text(percent(float(explanation["score"])), "small hint", tag="span")
             if kind == "match":
-                text(_reason(explanation), tag="p").style("margin-top: .4rem")
+                text(reason_line(explanation), tag="p").style("margin-top: .4rem")
             if event is not None:
                 text(f"Event: {event_line(event)}", "hint small", tag="p")
 
@@ -135,7 +135,7 @@ class WhyView:
                         target = f"/why?event={quote(id)}&subscription={quote(explanation['subscription'])}"
                         link(explanation["subscription"], target, "match-name")
                         score(float(explanation["score"]), matched=bool(explanation["matched"]))
-                    text(_reason(explanation), "reason")
+                    text(reason_line(explanation), "reason")
 
     def _explain_all(self, id: str) -> list[dict[str, Any]]:
         names = [entry.name for _, entry in self._broker.history.entries(self._namespace, limit=_MOST)]
@@ -246,7 +246,7 @@ def _events(notice: Notice) -> list[Event]:
     return [decode_line(msgspec.json.encode(event)) for event in body["events"]]
 
 
-def _reason(explanation: dict[str, Any]) -> str:
+def reason_line(explanation: dict[str, Any]) -> str:
     """Why an event does not match, or for a match the lines of all predicates."""
     if explanation["why_not"]:
         return plain_reason(str(explanation["why_not"]))
@@ -275,4 +275,4 @@ async def why_view(visitor: Visitor, watch: StreamWatch, state: dict[str, str]) 
             )
 
 
-__all__ = ["WhyView", "why_view"]
+__all__ = ["WhyView", "reason_line", "why_view"]
