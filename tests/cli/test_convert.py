@@ -95,7 +95,7 @@ def test_events_change_their_format_and_come_back_equal() -> None:
 
 def test_fields_are_named_for_records_that_are_not_events_yet() -> None:
     Path("e.jsonl").write_text('{"attributes":{"type":"rain"}}\n')
-    assert "events already" in run("e.jsonl", "--time", "at", "--out", "x.jsonl").err
+    assert "already has events" in run("e.jsonl", "--time", "at", "--out", "x.jsonl").err
     assert "--add takes NAME=VALUE" in run("readings.csv", "--add", "type", "--out", "x.jsonl").err
 
 

@@ -227,15 +227,15 @@ def examine(seeds: Iterable[int], seen: Counter[str]) -> Iterator[str]:
     """All disagreements of a range of cases, each shrunk and as text; counts what occurred."""
     for seed in seeds:
         case = make(seed)
-        examination, told = Examination(case, seen), features(case)
+        examination, case_features = Examination(case, seen), features(case)
         try:
             _ = examination.general
         except BuildError:
             seen["refused"] += 1
             continue
-        seen.update(["cases", *told])
+        seen.update(["cases", *case_features])
         if examination.expected:
-            seen.update(f"{feature}, detected" for feature in ["cases", *told])
+            seen.update(f"{feature}, detected" for feature in ["cases", *case_features])
         for path in paths_of(case):
             seen["compared"] += 1
             seen[f"compared: {path}"] += 1

@@ -91,7 +91,7 @@ def trace(text: str) -> list[Event]:
     return out
 
 
-def told(detector: Detector, stream: list[Event], how: str) -> list[str]:
+def detected(detector: Detector, stream: list[Event], how: str) -> list[str]:
     if how == "batch":
         # Others of the first moment, so that there are enough for a batch.
         moment = stream[0].end
@@ -116,7 +116,7 @@ def test_by_hand(text: str, events: str, expected: list[str], how: str) -> None:
         assert [" ".join(e.id for e in one.members) + f"@{one.time - shift}" for one in found] == expected
         return
     detector = TwoStepDetector(pattern) if how == "two steps" else Detector(pattern, compiled=how != "general")
-    assert told(detector, stream, how) == expected
+    assert detected(detector, stream, how) == expected
 
 
 @pytest.mark.parametrize("compiled", [True, False])
@@ -127,7 +127,7 @@ def test_when_only_advance_moves_time(compiled: bool) -> None:
     assert detector.advance(3) == []
     [found] = detector.advance(4)
     assert (found.time, found.start, found.end, found.probability) == (4, 1, 1, 1.0)
-    # What comes now at 4 is late: it was said that all up to 4 had come.
+    # What comes now at 4 is late: all up to 4 was declared complete.
     assert detector.publish(*trace("B4")) == []
     assert detector.late == 1
     assert detector.advance(100) == []

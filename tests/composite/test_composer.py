@@ -112,8 +112,8 @@ def test_the_engine_scores_once_for_single_events_and_patterns(monkeypatch: pyte
     score = engine.matcher.score_batch
     monkeypatch.setattr(engine.matcher, "score_batch", lambda encoded: calls.append(1) or score(encoded))
     events = [event("A", 1, room=1, v=2), event("B", 2, room=1, v=0), event("B", 3, room=2, v=3)]
-    told = engine.publish_batch(events)
-    assert [(one.subscription, *(e.id for e in one.events)) for one in told] == [
+    notifications = engine.publish_batch(events)
+    assert [(one.subscription, *(e.id for e in one.events)) for one in notifications] == [
         ("one", "A1"),
         ("one", "B3"),
         ("p", "A1", "B2"),
@@ -175,13 +175,16 @@ def test_with_lateness_too_the_engine_scores_once(monkeypatch: pytest.MonkeyPatc
     calls = []
     score = engine.matcher.score_batch
     monkeypatch.setattr(engine.matcher, "score_batch", lambda encoded: calls.append(1) or score(encoded))
-    told = engine.publish_batch([event("B", 3, r=1, v=0), event("A", 2, r=1, v=2)])
-    told += engine.publish_batch([event("C", 9, r=1, v=0)])
-    assert [(one.subscription, *(e.id for e in one.events)) for one in told] == [("one", "A2"), ("p", "A2", "B3")]
+    notifications = engine.publish_batch([event("B", 3, r=1, v=0), event("A", 2, r=1, v=2)])
+    notifications += engine.publish_batch([event("C", 9, r=1, v=0)])
+    assert [(one.subscription, *(e.id for e in one.events)) for one in notifications] == [
+        ("one", "A2"),
+        ("p", "A2", "B3"),
+    ]
     assert len(calls) == 2
     engine.subscribe("late: {v < 1, kind = C} as c then {v < 1, kind = D} as d within 5 s")
-    told = engine.publish_batch([event("D", 10, r=1, v=0)]) + engine.advance(20)
-    assert [(one.subscription, *(e.id for e in one.events)) for one in told] == [("late", "C9", "D10")]
+    notifications = engine.publish_batch([event("D", 10, r=1, v=0)]) + engine.advance(20)
+    assert [(one.subscription, *(e.id for e in one.events)) for one in notifications] == [("late", "C9", "D10")]
 
 
 def test_a_composer_refuses_what_a_detector_wrote() -> None:

@@ -323,12 +323,12 @@ _VALUES = st.one_of(
 
 @EXAMPLES
 @given(st.sampled_from(("room", "Rooms", "room_name")), _VALUES, st.sampled_from(("room", "ROOM", "roomName")), _VALUES)
-def test_the_dictionary_agrees_with_the_matcher(asked: str, wanted: object, said: str, value: object) -> None:
+def test_the_dictionary_agrees_with_the_matcher(asked: str, wanted: object, attribute: str, value: object) -> None:
     """A profile of one equality is answered by a dictionary; it must say what exact matching says."""
     predicate = Predicate(asked, Operator.EQ, wanted)  # type: ignore[arg-type]
     matcher = Matcher()
     matcher.add(Profile((predicate,)))
-    happened = Event("1", ((said, value),), (), 1, 1)  # type: ignore[arg-type]
+    happened = Event("1", ((attribute, value),), (), 1, 1)  # type: ignore[arg-type]
     columns = TupleEncoder()
     number = columns.predicate(asked, wanted)  # type: ignore[arg-type]
     [found] = columns.ids(happened.tuples, 1).tolist()

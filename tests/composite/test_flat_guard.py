@@ -79,9 +79,9 @@ def test_compiled_is_general_is_the_definition(patterns: list[Composite], trace:
     assert found == [one.signature for e in trace for one in general.publish(e)] + signatures(general.advance(horizon))
     for number, composite in enumerate(patterns):
         defined = Trace(composite, trace, match=exactly, horizon=horizon).detections()
-        told = [(f.time, f.start, f.end, [e.id for _, _, e in f.roles]) for f in defined]
+        expected_rows = [(f.time, f.start, f.end, [e.id for _, _, e in f.roles]) for f in defined]
         mine = [(s[1], s[2], s[3], [role[1] for role in s[4]]) for s in found if s[0] == f"p{number}"]
-        assert mine == told
+        assert mine == expected_rows
 
 
 @EXAMPLES

@@ -115,8 +115,8 @@ CASES = {
 def test_the_reference_gives_what_was_worked_out_by_hand(patterns: str, events: str, expected: list[str]) -> None:
     case = read_case("\n".join([patterns, *events.split(";"), "advance to 20 s"]))
     found = sorted(by_definition(case), key=lambda row: row[1])
-    told = [" ".join(f"{role}={','.join(ids)}" for role, ids in row[4]) + f"@{row[1] / 1e6:g}" for row in found]
-    assert told == expected
+    texts = [" ".join(f"{role}={','.join(ids)}" for role, ids in row[4]) + f"@{row[1] / 1e6:g}" for row in found]
+    assert texts == expected
 
 
 def test_a_case_is_read_back_from_its_text() -> None:

@@ -71,13 +71,13 @@ def test_a_restart_changes_nothing(family: Family, trace: list[Event], cut: int)
 def found(text: str, trace: list[Event], *, until: int = 100) -> list[str]:
     """Detections of the pattern `p` as `events@time`, which both methods agree on."""
     subscriptions = parse(BASE + text)
-    told = []
+    results = []
     for kind in (Detector, TwoStepDetector):
         made = kind(subscriptions, matcher=SimpleMatcher())
         out = [one for e in trace for one in made.publish(e)] + made.advance(until)
-        told.append([" ".join(e.id for e in one.members) + f"@{one.time}" for one in out if one.pattern == "p"])
-    assert told[0] == told[1]
-    return told[0]
+        results.append([" ".join(e.id for e in one.members) + f"@{one.time}" for one in out if one.pattern == "p"])
+    assert results[0] == results[1]
+    return results[0]
 
 
 class TestNames:
@@ -165,6 +165,6 @@ def test_ticks_of_a_name_in_branches_are_counted_one_by_one() -> None:
     """A tick has no event of its own: what was known at another moment is another instance all the same."""
     text = "tick: every 2 us as t\np: 1 to 2 times (tick as x or tick as y) within 2 us where x.room = x.room"
     detector = Detector(parse(text), compiled=False)
-    told = [*detector.publish(*events("A3")), *detector.advance(8)]
-    spans = [(one.start, one.time) for one in told if one.pattern == "p"]
+    detections = [*detector.publish(*events("A3")), *detector.advance(8)]
+    spans = [(one.start, one.time) for one in detections if one.pattern == "p"]
     assert spans == [(4, 4), (4, 6), (6, 6), (6, 8), (8, 8)]

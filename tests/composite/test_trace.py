@@ -25,20 +25,20 @@ def detector(text: str, *, compiled: bool = True) -> Detector:
 
 
 def stream() -> list[Event]:
-    said = ("fumes", "sprinkler", "warmth")
-    return [Event(word, (("type", word),), (), at * 1_000_000, at * 1_000_000) for at, word in enumerate(said, 1)]
+    words = ("fumes", "sprinkler", "warmth")
+    return [Event(word, (("type", word),), (), at * 1_000_000, at * 1_000_000) for at, word in enumerate(words, 1)]
 
 
 @pytest.mark.parametrize("text", PATTERNS)
 def test_members_have_their_own_probabilities_on_both_paths(text: str) -> None:
-    (mine,), (theirs,) = (detector(text, compiled=way).publish_batch(stream()) for way in (True, False))
-    assert mine.probability == pytest.approx(theirs.probability)
-    assert mine.probability < 1
-    for one, other in zip(mine.trace, theirs.trace, strict=True):
+    (detection,), (general,) = (detector(text, compiled=way).publish_batch(stream()) for way in (True, False))
+    assert detection.probability == pytest.approx(general.probability)
+    assert detection.probability < 1
+    for one, other in zip(detection.trace, general.trace, strict=True):
         assert replace_probability(one) == replace_probability(other)
         assert one.probability == pytest.approx(other.probability)
-    told = [line.probability for line in mine.trace if line.what == "event"]
-    assert all(each is not None and mine.probability <= each < 1 for each in told)
+    probabilities = [line.probability for line in detection.trace if line.what == "event"]
+    assert all(p is not None and detection.probability <= p < 1 for p in probabilities)
 
 
 def replace_probability(line: object) -> object:

@@ -284,8 +284,8 @@ HALVES = [
 def test_a_date_and_a_time_of_day_are_one_time(halves: dict[str, object], time: str, form: str | None) -> None:
     """In JSON and in a table; what has another name stays an attribute."""
     mapping = guess_mapping([{**halves, "t": 1}])
-    told = mapping.plain()
-    assert (told["time"], told.get("time_format"), told.get("end")) == (time, form, None)
+    settings = mapping.plain()
+    assert (settings["time"], settings.get("time_format"), settings.get("end")) == (time, form, None)
     event = mapping.event({**halves, "t": 1}, default_id="-")
     assert event.start == 1_794_816_000 * SECOND
     others = {name for name in halves if name not in time.replace("visit.", "").split("+") and name != "visit"}
@@ -311,8 +311,8 @@ def test_where_names_or_order_leave_a_doubt_no_time_is_guessed(record: dict[str,
 
 def test_starts_and_ends_may_have_halves_and_whole_times_come_first() -> None:
     halves = {"Start Date": "2026-11-16", "Start Time": "08:00", "End Date": "2026-11-17", "End Time": "01:00"}
-    told = {"time": "Start Date+Start Time", "end": "End Date+End Time"}
-    assert guess_mapping([{**halves, "Subject": "x"}]).plain() == told
+    expected = {"time": "Start Date+Start Time", "end": "End Date+End Time"}
+    assert guess_mapping([{**halves, "Subject": "x"}]).plain() == expected
     assert guess_mapping([{"ts": 1, "date": "2026-11-16", "time": "08:00"}]).plain() == {"time": "ts"}
     makers = guess_mapping([{"ts": 1, "t": 2}, {"datum": "16.11.2026", "uhrzeit": "08:00", "t": 1}])
     assert makers.plain() == {"time": ["ts", "datum+uhrzeit"], "time_format": {"datum+uhrzeit": "%d.%m.%Y %H:%M"}}

@@ -355,7 +355,7 @@ class Composer:
                     fire(ends[at] - 1)
                 found = deliver(hits, events[at], base + at)
                 if found:
-                    out.extend((at, number(one), one) for one in found)
+                    out.extend((at, number(detection), detection) for detection in found)
             fire(ends[-1] - 1)
         return out
 

@@ -120,7 +120,7 @@ def _conditions(node: SequenceNode | JointNode) -> list[Condition]:
 def _absences(node: SequenceNode | JointNode, instance: Instance) -> Iterator[Line]:
     """Lines for the guards, with a probability where the rest of the instance determines it."""
     probability = None
-    if len(node.guards) == 1 and not any(one.approximate for one in _conditions(node)):
+    if len(node.guards) == 1 and not any(condition.approximate for condition in _conditions(node)):
         probability = _rest(instance)
     for guard in node.guards:
         low, high = _span(node, guard, instance)

@@ -339,7 +339,7 @@ class ConsumptionScope:
                     del self._holders[filled.token.rank]
 
     def consume(self, instance: Instance) -> None:
-        """Consume the events of a detection, and tell their holders."""
+        """Consume the events of a detection, and notify their holders."""
         tokens = [filled.token for filled in instance.roles if filled.token.rank >= 0]
         for token in tokens:
             token.consumed = True
