@@ -95,6 +95,49 @@ def test_columns_are_found_as_spark_finds_them(spark: Any) -> None:
     assert tuples(doubled) == [[("device", "x"), ("double", 14)]]
 
 
+def test_paths_in_backticks_are_read_as_spark_reads_them(spark: Any) -> None:
+    """A dot within them parts nothing; the attribute is named without them."""
+    table = spark.sql("select 'e' as `i d`, named_struct('x.y', 1, 'q`q', 2) as `s.t`, 3 as `a.b`")
+    mapping = RecordMapping(id="`i d`", attributes=["`s.t`.`x.y`", "`s.t`.`q``q`", "`a.b`"])
+    events = events_from_columns(table, mapping)
+    assert [row.id for row in events.collect()] == ["e"]
+    assert tuples(events) == [[("s.t.x.y", 1), ("s.t.q`q", 2), ("a.b", 3)]]
+
+
+def test_columns_of_one_name_are_refused_when_the_plan_is_built(spark: Any) -> None:
+    for names in ("1 as a, 2 as a", "1 as a, 2 as A"):
+        with pytest.raises(BuildError, match="two columns 'a' and"):
+            events_from_columns(spark.sql(f"select 'e' as id, {names}"), RecordMapping(id="id"))
+
+
+def test_texts_of_any_collation_are_texts(spark: Any) -> None:
+    table = spark.sql("""select 'e' collate unicode as id, '2026-01-01T10:00:00Z' collate unicode as at,
+        '5' collate utf8_lcase as n, array('X' collate unicode) as xs, map('k', 'v' collate unicode) as m,
+        array('T' collate unicode) as tags, 'a, b' collate unicode as more""")
+    for theme, tags in (("tags", ["T"]), ("more", ["a", "b"])):
+        events = events_from_columns(table, RecordMapping(id="id", time="at", theme=theme, attributes=["n", "xs", "m"]))
+        assert tuples(events) == [[("n", 5), ("xs", "X"), ("m.k", "v")]]
+        assert [(row.time.year, row.theme) for row in events.collect()] == [(2026, tags)]
+
+
+def test_an_event_without_an_id_is_known_by_its_content(spark: Any, tmp_path: Path) -> None:
+    """In a frame and in Parquet that workers read, and its kept columns go with it."""
+    table = spark.sql("""select nullif(i, 'null') as id, timestamp'2026-01-01 10:00:00' as time,
+        map('a', n) as attributes, n as tenant from values ('null', 1), ('', 2), ('e', 3) as t(i, n)""")
+    as_events(table).drop("flaw").write.parquet(str(tmp_path / "in.parquet"))
+    direct = read_events(spark, tmp_path / "in.parquet")
+    frames = (
+        match(table, "x: {a > 0}", keep="*"),
+        match(direct, "x: {a > 0}"),
+        match(direct.where("true"), "x: {a > 0}"),
+    )
+    ids = [sorted(row.event_id for row in frame.collect()) for frame in frames]
+    assert ids[0] == ids[1] == ids[2]
+    assert len(set(ids[0])) == 3
+    assert "e" in ids[0]
+    assert sorted(row.tenant for row in frames[0].collect()) == [1, 2, 3]
+
+
 def test_columns_are_computed_while_files_are_read(spark: Any, tmp_path: Path) -> None:
     """Of Parquet and of CSV; what cannot be computed is refused when the plan is built."""
     (tmp_path / "t.csv").write_text("id,a,b\n1,3,4\n")

@@ -47,6 +47,12 @@ query = writer.option("checkpointLocation", str(folder / "state")).trigger(avail
 query.awaitTermination()
 told["stream"] = sorted(map(repr, signatures(spark.read.parquet(str(folder / "out")).toArrow()).elements()))
 
+timed = stream.withWatermark("time", "0 seconds").dropDuplicatesWithinWatermark(["id"])
+writer = detect(timed, PATTERNS + MEANT, spaces=space, buckets=2).writeStream.format("parquet")
+writer = writer.option("path", str(folder / "timed")).option("checkpointLocation", str(folder / "timed state"))
+writer.trigger(availableNow=True).start().awaitTermination()
+told["timed"] = sorted(map(repr, signatures(spark.read.parquet(str(folder / "timed")).toArrow()).elements()))
+
 left = spark.createDataFrame([(1, "laptop"), (2, "zzyzx")], "id int, word string")
 right = spark.createDataFrame([("c", "computer"), ("g", "garage")], "id string, term string")
 joined = join_by_meaning(left, right, on=("word", "term"), best=1, measure="esa", spaces=space, how="left")
@@ -100,6 +106,7 @@ def test_matches_and_detections_are_those_of_the_engine(told: Any, space: str) -
     # What is known only at the last moment waits for the next event.
     last = trace[-1].start or 0
     assert told["stream"] == sorted(repr(key) for key in found.elements() if key[1] < last)
+    assert told["timed"] == told["stream"]
 
 
 def test_joins_and_sql_know_meaning(told: Any, space: str) -> None:

@@ -178,6 +178,13 @@ def test_odd_names_of_columns(spark: Any, space: Path) -> None:
     assert found.count() == 1
 
 
+def test_texts_of_any_collation_join(spark: Any, space: Path) -> None:
+    left = spark.sql("select 'laptop' collate utf8_lcase as device")
+    right = spark.sql("select 'computer' collate unicode as name")
+    joined = join_by_meaning(left, right, on=("device", "name"), best=1, measure="esa", spaces=str(space))
+    assert [(row.device, row.name) for row in joined.collect()] == [("laptop", "computer")]
+
+
 def test_a_join_of_a_join(spark: Any, left: Any, right: Any, space: Path) -> None:
     """The result is a table as any other, whatever its columns are called."""
     once = join_by_meaning(

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from tests.pipeline.traces import START, trace, write_files
 
 from likewise.errors import BuildError, ParseError
-from likewise.events import Event
+from likewise.events import Event, RecordMapping
 from likewise.pipeline import (
     FileSink,
     FixedRecipe,
@@ -164,10 +164,12 @@ def test_what_is_no_subscription_is_refused(nothing: Any) -> None:
 def test_a_second_watermark_is_refused_when_the_query_is_built(spark: Any, tmp_path: Path) -> None:
     write_files(tmp_path / "in", trace(10), size=10)
     events = read_events(spark, tmp_path / "in", format="jsonl", stream=True)
-    with pytest.raises(BuildError, match="already have a watermark"):
-        detect(events.withWatermark("time", "1 minute"), PAIR)
-    with pytest.raises(BuildError, match="already have a watermark"):
-        detect(events.withWatermark("time", "1 minute").dropDuplicatesWithinWatermark(["id"]).select("*"), PAIR)
+    timed = events.withWatermark("time", "1 minute")
+    for option in ("lateness", "heartbeat"):
+        with pytest.raises(BuildError, match=f"already have a watermark, so {option} cannot be given"):
+            detect(timed, PAIR, **{option: "10 seconds"})
+    with pytest.raises(BuildError, match="a watermark on another column"):
+        detect(events.withColumn("seen", F.col("time")).withWatermark("seen", "1 minute"), PAIR)
     with pytest.raises(BuildError, match="a second one would drop them all"):
         detect(events, PAIR).withWatermark("time", "1 minute")
     found = detect(events, PAIR)
@@ -175,6 +177,63 @@ def test_a_second_watermark_is_refused_when_the_query_is_built(spark: Any, tmp_p
     for made in (found.select("time"), chained, found.alias("x").drop("start")):
         with pytest.raises(BuildError, match="a second one would drop them all"):
             made.withWatermark("time", "1 minute")
+
+
+def rows_of(frame: Any, folder: Path) -> list[Any]:
+    """What a stream gives of all that is there."""
+    writer = frame.writeStream.format("parquet").option("path", str(folder / "out")).trigger(**NOW)
+    writer.option("checkpointLocation", str(folder / "state")).start().awaitTermination()
+    return list(frame.sparkSession.read.parquet(str(folder / "out")).collect())
+
+
+@pytest.mark.spark
+def test_detection_goes_by_the_watermark_of_its_events(spark: Any, tmp_path: Path) -> None:
+    """Duplicates are dropped before it in the same query, and an event later than the watermark is a dead letter."""
+    moments = {"a1": 0, "b1": 5, "a2": 300, "b2": 305, "a-late": 1, "end": 900}
+    events = [
+        Event(name, (("type", name[0]), ("room", "r")), (), START + at * 1_000_000, START + at * 1_000_000)
+        for name, at in moments.items()
+    ]
+    write_files(tmp_path / "in", [*events[:4], *events[:4]], size=8)
+    write_files(tmp_path / "in", events[4:], size=2, first=1)
+    stream = read_events(spark, tmp_path / "in", format="jsonl", stream=True, options={"maxFilesPerTrigger": "1"})
+    timed = stream.withWatermark("time", "30 seconds")
+    found = rows_of(detect(timed, PAIR, buckets=1, dead_letters=True, keep="*"), tmp_path / "timed")
+    assert [row.flaw.reason for row in found if row.flaw] == ["late by 274 s for pair"]
+    assert sum(row.flaw is None for row in found) > 2
+    single = timed.dropDuplicatesWithinWatermark(["id"])
+    found = rows_of(detect(single, PAIR, buckets=1), tmp_path / "single")
+    assert sorted(each.id for row in found for each in row.events) == ["a1", "a2", "b1", "b2"]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("mapped", [False, True])
+def test_matches_keep_the_watermark_of_their_events(spark: Any, tmp_path: Path, mapped: bool) -> None:
+    """So windows over them need no second one, which Spark would refuse."""
+    write_files(tmp_path / "in", [*trace(60)], size=30)
+    if mapped:
+        kinds = "id string, time timestamp, attributes struct<type: string>"
+        table = spark.readStream.schema(kinds).json(str(tmp_path / "in")).withWatermark("time", "1 second")
+        events = events_from_columns(table, RecordMapping(id="id", time="time", attributes={"attributes.type": "type"}))
+    else:
+        events = read_events(spark, tmp_path / "in", stream=True).withWatermark("time", "1 second")
+    found = match(events, "s: {type = a}", with_explanation=mapped)
+    counts = rows_of(found.groupBy(F.window("time", "10 seconds")).count(), tmp_path)
+    whole = match(read_events(spark, tmp_path / "in"), "s: {type = a}")
+    windows = whole.groupBy(F.window("time", "10 seconds")).count().collect()
+    assert 0 < len(windows) - len(counts) <= 2  # the last are still open
+    assert set(counts) < set(windows)
+
+
+@pytest.mark.spark
+def test_two_detections_stand_in_one_batch_query(spark: Any) -> None:
+    events = spark.sql("""select 'e' || id as id, timestamp_seconds(id) as time,
+        map('type', if(id % 2 = 0, 'a', 'b')) as attributes from range(10)""")
+    pairs = [
+        detect(events, f"{x}{y}: {{type = {x}}} as p then {{type = {y}}} as q within 1 second") for x, y in ("ab", "ba")
+    ]
+    counts = pairs[0].union(pairs[1]).groupBy("pattern").count()
+    assert {row.pattern: row["count"] for row in counts.collect()} == {"ab": 5, "ba": 4}
 
 
 def test_a_new_stream_has_as_many_stores_as_cores_unless_the_session_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

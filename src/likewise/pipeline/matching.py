@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -15,7 +15,7 @@ from likewise.errors import BuildError
 from likewise.events import BatchColumns, EventColumns
 from likewise.matching import EventScores, Match, Matcher
 from likewise.pipeline.background import BackgroundChoice, given_background, informed
-from likewise.pipeline.events.frame import Keep, written
+from likewise.pipeline.events.frame import Keep, column, watermark_of, with_metadata, written
 from likewise.pipeline.events.keep import KEPT, Kept, keeping
 from likewise.pipeline.events.transfer import Batches, over_events
 from likewise.pipeline.options import Subscriptions, glossary_text, interests, named_options
@@ -145,7 +145,17 @@ def match_with(events: DataFrame, recipe: Recipe, *, with_explanation: bool = Tr
         found = over_events(marked, MatchTask(recipe), MATCHES_SCHEMA, name="LikewiseMatch")
     else:
         found = _rows_of(over_events(marked, ScoreTask(recipe), SCORES_SCHEMA, name="LikewiseMatch"), recipe)
-    return found if kept is None else _with_kept(found, kept)
+    return with_watermark(found if kept is None else _with_kept(found, kept), watermark_of(events))
+
+
+def with_watermark(found: DataFrame, watermark: Mapping[str, int]) -> DataFrame:
+    """Rows whose `time` has the watermark of the events that they are made of, which workers do not hand on."""
+    from pyspark.sql import functions as F
+
+    if not watermark:
+        return found
+    marked = with_metadata(F.col("time"), "time", watermark)
+    return found.select(*(marked if name == "time" else column(name) for name in found.columns))
 
 
 def _with_kept(found: DataFrame, kept: Kept) -> DataFrame:

@@ -84,7 +84,8 @@ def detect(
 ) -> DataFrame:
     """Every detection of the patterns, a row each; batch and streaming DataFrames alike.
 
-    A stream waits for events that are late by up to `lateness` (also called `watermark`) and refuses later ones.
+    A stream waits for events that are late by up to `lateness` (also called `watermark`) and refuses later ones; by
+    default, it goes by the watermark of the column `time`, if that has one.
     `buckets` is over how many places the keys of a bound pattern are spread; without `spread` each pattern has one
     place, which is exact also for events with several values of a key in patterns that choose or consume. Events whose
     time is further ahead of the clock than `max_ahead` are refused. With `dead_letters` there is a column `flaw`, set
@@ -111,7 +112,7 @@ def detect(
         }
         source = FixedRecipe(Recipe.of(interests(patterns), measure=measure, spaces=spaces, options=options))
     chosen = DetectOptions(
-        lateness=microseconds(lateness if watermark is None else watermark) or 0,
+        lateness=microseconds(lateness if watermark is None else watermark),
         buckets=buckets,
         spread=spread,
         max_ahead=microseconds(max_ahead),
@@ -128,7 +129,7 @@ def detect(
 class DetectOptions:
     """How detection is laid out; see `detect`. Durations are in microseconds."""
 
-    lateness: int = 0
+    lateness: int | None = None
     buckets: int = BUCKETS
     spread: bool = True
     max_ahead: int | None = None
@@ -198,7 +199,8 @@ def counted(routed: DataFrame) -> DataFrame:
     from pyspark.sql import Observation
     from pyspark.sql import functions as F
 
-    seen = Observation("likewise")
+    # Without a name of ours: two detections may be in one query.
+    seen = Observation()
     columns = [
         F.count("hits").alias("routed"),
         F.coalesce(F.sum("refused"), F.lit(0)).alias("refused"),

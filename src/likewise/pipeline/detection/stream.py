@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, wraps
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -29,7 +29,7 @@ from likewise.pipeline.detection.route import (
     make_composer,
     restored_composer,
 )
-from likewise.pipeline.events.frame import FLAW
+from likewise.pipeline.events.frame import FLAW, WATERMARK, watermark_of, with_metadata
 from likewise.pipeline.events.refusals import letter, over_records
 from likewise.pipeline.streaming.subscriptions import RecipeSource, Versions
 from likewise.recipe import Recipe
@@ -324,13 +324,26 @@ def detection_row(found: Detection) -> Row:
     )
 
 
-def refuse_watermark(events: DataFrame) -> None:
-    """Spark has one watermark for a query; a second one fails it, after it has written rows."""
-    if "EventTimeWatermark" in plan_text(events):
-        raise BuildError(
-            "the events already have a watermark, and a query has only one",
-            hint="leave out withWatermark and give detect lateness=…; deduplicate in a query before it",
-        )
+def own_watermark(events: DataFrame, options: DetectOptions) -> dict[str, int]:
+    """The watermark that the events bring along; Spark allows a query no second one.
+
+    It would fail only after rows were written, so what cannot go by it is refused here.
+    """
+    known = watermark_of(events)
+    if not known:
+        if "EventTimeWatermark" in plan_text(events):
+            raise BuildError(
+                "the events have a watermark on another column than their time, and a query has only one",
+                hint="give withWatermark the column of the time, or leave it out and give detect lateness=…",
+            )
+        return {}
+    for name in ("lateness", "heartbeat"):
+        if getattr(options, name) is not None:
+            raise BuildError(
+                f"the events already have a watermark, so {name} cannot be given",
+                hint=f"leave out either withWatermark or {name}",
+            )
+    return known
 
 
 def plan_text(frame: DataFrame) -> str:
@@ -425,7 +438,8 @@ def detect_stream(events: DataFrame, source: RecipeSource, options: DetectOption
     """Detections of a stream, with the columns of a batch job."""
     from pyspark.sql import functions as F
 
-    refuse_watermark(events)
+    known = own_watermark(events, options)
+    options = replace(options, lateness=known[WATERMARK] * 1000 if known else options.lateness or 0)
     # The only store that has timers and more state than memory.
     events.sparkSession.conf.set("spark.sql.streaming.stateStore.providerClass", ROCKSDB)
     # Every batch writes its snapshots anew, and each store would gather 64 MB of old ones before it lets go.
@@ -435,12 +449,13 @@ def detect_stream(events: DataFrame, source: RecipeSource, options: DetectOption
     routed = over_records(events, task, STREAM_SCHEMA, name="LikewiseRoute")
     if options.heartbeat is not None:
         routed = routed.union(tick_rows(events.sparkSession, options.heartbeat, task))
-    found = (
-        routed.withWatermark("end", f"{options.lateness // 1000} milliseconds")
-        .groupBy("pattern", "version", "place")
-        .transformWithState(
-            DetectProcessor(source, options), outputStructType=NUMBERS, outputMode="Append", timeMode="EventTime"
-        )
+    if known:
+        end = with_metadata(F.col("end"), "end", known)
+        timed = routed.select(*(end if name == "end" else name for name in routed.columns))
+    else:
+        timed = routed.withWatermark("end", f"{(options.lateness or 0) // 1000} milliseconds")
+    found = timed.groupBy("pattern", "version", "place").transformWithState(
+        DetectProcessor(source, options), outputStructType=NUMBERS, outputMode="Append", timeMode="EventTime"
     )
     members = F.transform(
         "events",

@@ -128,6 +128,7 @@ def leaf(cell: Column, kind: DataType, *, label: str, read_as: str | None = None
 
     sort = kind.typeName().partition("(")[0]
     if sort in _TEXTS:
+        cell = cell.cast("string")  # without its collation, which most functions refuse
         text = cell if read_as == "text" else F.trim(cell)
         return _number_or_null(text, read_as), _guessed(text) if read_as is None else F.lit(read_as)
     if sort in _NUMBERS:

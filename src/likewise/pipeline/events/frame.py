@@ -7,6 +7,7 @@ with Arrow alone, without a Python object per event.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -34,6 +35,11 @@ EVENTS_SCHEMA: Final = (
 EVENT_COLUMNS: Final = ("id", "time", "end", "theme", "attributes", "flaw")
 Keep: TypeAlias = str | Sequence[str]
 """Columns of the input that go through: names, or `"*"` for all that are not ours."""
+
+BETWEEN: Final = "\x1f"
+"""Stands between the cells of a row, of which a digest is taken."""
+DIGITS: Final = 16
+"""Characters of a digest in an id."""
 
 NO_ATTRIBUTES: Final = "the event has no attributes"
 INFINITE_NUMBER: Final = "a number is infinite"
@@ -197,6 +203,46 @@ def _texts(flat: pa.StructArray, name: str) -> pa.Array:
     return _plain(part).cast(pa.string()).fill_null("") if part.null_count else part
 
 
+def digest_of(text: str) -> str:
+    """The digest that stands in the id of an event that came without one."""
+    return hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()[:DIGITS]
+
+
+def with_ids(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """A batch in which every event has an id; one without gets a digest of its content, as `as_events` does.
+
+    >>> from likewise.events import Event
+    >>> with_ids(batch_of([Event.of({"a": 1}, id="")])).column("id").to_pylist()
+    ['4d79565f7e108efe']
+    """
+    ids = batch.column("id")
+    missing = pc.and_(
+        pc.equal(pc.fill_null(ids, ""), ""), pc.greater(pc.list_value_length(batch.column("attributes")), 0)
+    )
+    if not pc.any(missing).as_py():
+        return batch
+    rows = batch.filter(missing)
+    moments = [rows.column(name).cast(pa.int64()).to_pylist() for name in ("time", "end")]
+    lists = [rows.column(name).to_pylist() for name in ("theme", "attributes")]
+    made = []
+    for start, end, theme, tuples in zip(*moments, *lists, strict=True):
+        texts = [BETWEEN.join(each[part] or "" for each in tuples) for part in TEXTS]
+        tags = None if theme is None else BETWEEN.join(tag or "" for tag in theme)
+        parts = [str(moment) for moment in (start, end) if moment is not None]
+        made.append(digest_of(BETWEEN.join([*parts, *([] if tags is None else [tags]), *texts])))
+    filled = pc.replace_with_mask(ids.cast(pa.string()), missing, pa.array(made, pa.string()))
+    return batch.set_column(0, batch.schema.field(0).name, filled)
+
+
+def _content_digest(moments: Sequence[Column], theme: Column, attributes: Column) -> Column:
+    """What `with_ids` makes of the same event."""
+    from pyspark.sql import functions as F
+
+    texts = [F.array_join(each, BETWEEN, "") for each in (theme, *(attributes.getField(part) for part in TEXTS))]
+    cells = [F.unix_micros(moment).cast("string") for moment in moments]
+    return F.substring(F.sha1(F.concat_ws(BETWEEN, *cells, *texts)), 1, DIGITS)
+
+
 def column(name: str) -> Column:
     """A column by its very name, dots, blanks and backticks included."""
     from pyspark.sql import functions as F
@@ -210,11 +256,29 @@ def folding(frame: DataFrame) -> Callable[[str], str]:
     return str if sensitive else str.lower
 
 
+WATERMARK: Final = "spark.watermarkDelayMs"
+"""Where Spark notes, in the metadata of a column, that it has a watermark."""
+
+
+def watermark_of(frame: DataFrame, name: str = "time") -> dict[str, int]:
+    """The watermark of a column of a stream, as metadata; nothing if it has none."""
+    fold = folding(frame)
+    fields = [field for field in frame.schema.fields if fold(field.name) == fold(name)]
+    known = fields[0].metadata if fields and frame.isStreaming else {}
+    return {WATERMARK: known[WATERMARK]} if WATERMARK in known else {}
+
+
+def with_metadata(value: Column, name: str, metadata: Mapping[str, int]) -> Column:
+    """A column by a new name, with metadata if there is any."""
+    return value.alias(name, metadata=dict(metadata)) if metadata else value.alias(name)
+
+
 def as_events(frame: DataFrame, extra: Sequence[Column] = ()) -> DataFrame:
     """Any DataFrame with `id` and `attributes`, brought to the columns of events, and `extra` ones after them.
 
     `attributes` may be the array of structs or a map from names to values of any type, arrays of them included;
-    `time`, `end`, `theme` and `flaw` may be missing. A row without any attribute is no event: it gets a `flaw`.
+    `time`, `end`, `theme` and `flaw` may be missing. A row without any attribute is no event: it gets a `flaw`. An
+    event whose id is null or empty gets a digest of its content.
     """
 
     fold = folding(frame)
@@ -230,14 +294,23 @@ def as_events(frame: DataFrame, extra: Sequence[Column] = ()) -> DataFrame:
     cells = {name: column(spelt[name]) for name in types}
     attributes = _attributes(cells["attributes"], types["attributes"])
     moments = [cells[name].cast("timestamp") if name in cells else _null("timestamp") for name in ("time", "end")]
+    theme = cells["theme"].cast("array<string>") if "theme" in cells else _null("array<string>")
     made = [
-        cells["id"].cast("string"),
+        _event_id(cells["id"].cast("string"), _content_digest(moments, theme, attributes), attributes),
         *moments,
-        cells.get("theme", _null("array<string>")),
+        theme,
         attributes,
         _flaw(cells["id"], attributes, cells.get("flaw"), floats=_holds_floats(types["attributes"])),
     ]
-    return frame.select(*(value.alias(name) for name, value in zip(EVENT_COLUMNS, made, strict=True)), *extra)
+    named = [value.alias(name) for name, value in zip(EVENT_COLUMNS, made, strict=True)]
+    return frame.select(named[0], with_metadata(moments[0], "time", watermark_of(frame)), *named[2:], *extra)
+
+
+def _event_id(id: Column, digest: Column, attributes: Column) -> Column:
+    """The id of an event; one that has none is known by what it says, so that reading it twice gives the same id."""
+    from pyspark.sql import functions as F
+
+    return F.coalesce(F.nullif(id, F.lit("")), F.when(F.size(attributes) > 0, digest))
 
 
 def _null(kind: str) -> Column:
@@ -257,7 +330,7 @@ def _check_types(types: Mapping[str, DataType]) -> None:
     wrong += [
         (name, types[name]) for name in ("time", "end") if name in types and types[name].typeName() not in allowed
     ]
-    if "theme" in types and types["theme"].simpleString() not in ("array<string>", "void"):
+    if "theme" in types and not re.fullmatch(r"array<string( collate \w+)?>|void", types["theme"].simpleString()):
         wrong.append(("theme", types["theme"]))
     if wrong:
         name, kind = wrong[0]

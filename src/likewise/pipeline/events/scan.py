@@ -15,7 +15,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from hashlib import sha1
 from itertools import compress
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 from urllib.parse import unquote, urlsplit
@@ -24,7 +23,16 @@ import numpy as np
 import pyarrow as pa
 
 from likewise.events import BadRecord, CsvColumns, EventColumns, RecordIntake, RecordMapping, parquet_batches
-from likewise.pipeline.events.frame import ARROW_SCHEMA, EVENTS_SCHEMA, ColumnWriter, decoded, tidy
+from likewise.pipeline.events.frame import (
+    ARROW_SCHEMA,
+    BETWEEN,
+    EVENTS_SCHEMA,
+    ColumnWriter,
+    decoded,
+    digest_of,
+    tidy,
+    with_ids,
+)
 from likewise.pipeline.events.transfer import Batches, EventOrigin, Step, remember
 
 if TYPE_CHECKING:
@@ -172,7 +180,7 @@ def brought(batch: pa.RecordBatch) -> pa.RecordBatch:
         _column(batch.column(field.name), field) if field.name in there else pa.nulls(batch.num_rows, field.type)
         for field in ARROW_SCHEMA
     ]
-    return pa.RecordBatch.from_arrays(columns, names=ARROW_SCHEMA.names)
+    return with_ids(pa.RecordBatch.from_arrays(columns, names=ARROW_SCHEMA.names))
 
 
 def _column(column: pa.Array, field: pa.Field) -> pa.Array:
@@ -184,10 +192,6 @@ def _column(column: pa.Array, field: pa.Field) -> pa.Array:
 
 BLOCK: Final = 1 << 20
 """Bytes that are read and cut into cells at once."""
-BETWEEN: Final = "\x1f"
-"""Stands between the cells of a row, of which a digest is taken."""
-DIGITS: Final = 16
-"""So much of a digest is in an id."""
 _BOM: Final = b"\xef\xbb\xbf"
 _PROBE: Final = 4096
 _LINE_END: Final = re.compile(rb"\r\n|\n|\r")
@@ -267,7 +271,7 @@ def cells_of(line: str, separator: str) -> list[str]:
 
 def row_id(source: str, said: str) -> str:
     """The id of what has none: the name of its file, and a digest of its line or cells. Spark's SQL makes the same."""
-    return f"{source}:{sha1(said.encode(), usedforsecurity=False).hexdigest()[:DIGITS]}"
+    return f"{source}:{digest_of(said)}"
 
 
 def csv_events(lines: DataFrame, table: CsvTable, *, stream: bool) -> DataFrame:

@@ -24,6 +24,8 @@ from likewise.pipeline.events.cells import (
 )
 from likewise.pipeline.events.frame import (
     ATTRIBUTES,
+    BETWEEN,
+    DIGITS,
     EVENT_COLUMNS,
     FLAW,
     INFINITE_NUMBER,
@@ -31,8 +33,9 @@ from likewise.pipeline.events.frame import (
     Keep,
     column,
     folding,
+    watermark_of,
+    with_metadata,
 )
-from likewise.pipeline.events.scan import BETWEEN, DIGITS
 from likewise.pipeline.options import named_options
 
 if TYPE_CHECKING:
@@ -96,12 +99,34 @@ def _spelt(name: str, present: Sequence[str], fold: Callable[[str], str]) -> str
         return alike[0]
     if len(alike) > 1:
         raise BuildError(f"the table has several columns {name!r}: {', '.join(alike)}", hint="spell it as one of them")
-    root = name.partition(".")[0].strip("`")
-    if "." in name and any(fold(each) == fold(root) for each in present):
+    root, *rest = _path_steps(name)
+    if not rest and root != name:
+        return _spelt(root, present, fold)
+    if rest and any(fold(each) == fold(root) for each in present):
         return name
     near = get_close_matches(name, present, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(present)}"
     raise BuildError(f"the table has no column {name!r}", hint=hint)
+
+
+def _path_steps(path: str) -> list[str]:
+    """The names on a path; those in backticks may hold dots.
+
+    >>> _path_steps("device.name"), _path_steps("`a.b`.`tick``tock`")
+    (['device', 'name'], ['a.b', 'tick`tock'])
+    """
+    parts = re.findall(r"`(?:[^`]|``)*`|[^.]+", path)
+    return [part[1:-1].replace("``", "`") if part[0] == part[-1] == "`" != part else part for part in parts] or [path]
+
+
+def _refuse_twins(names: Sequence[str], fold: Callable[[str], str]) -> None:
+    """Two columns that Spark cannot tell apart are refused here; its own error fills the screen."""
+    known: dict[str, str] = {}
+    for name in names:
+        twin = known.get(fold(name))
+        if twin is not None:
+            raise BuildError(f"the table has two columns {twin!r} and {name!r}", hint="rename or drop one of them")
+        known[fold(name)] = name
 
 
 class TableCell(NamedTuple):
@@ -138,6 +163,7 @@ def events_from_columns(
 
     table = with_computed(table, computed)
     present = [name for name in table.columns if name not in (broken, source)]
+    _refuse_twins(table.columns, folding(table))
     mapping = bound(columns, present, folding(table))
     if mapping.zone is not None:
         raise BuildError("Spark reads times in the zone of its session", hint="set spark.sql.session.timeZone")
@@ -156,8 +182,10 @@ def events_from_columns(
         _digest(present).alias(_DIGEST),
     )
     judged = cells.select("*", _reason(mapping, broken is not None).alias(_REASON))
+    timed = mapping.used.get("time", ())
+    watermark = watermark_of(table, timed[0]) if len(timed) == 1 else {}
     return judged.select(
-        *_event_columns(mapping, filed=source is not None),
+        *_event_columns(mapping, filed=source is not None, watermark=watermark),
         *(F.col(f"_likewise_{at}").alias(name) for at, name in enumerate(kept)),
     )
 
@@ -187,7 +215,7 @@ _ID, _TIME, _END, _THEME, _ATTRIBUTES, _UNREAD, _BROKEN, _SOURCE, _ROW, _DIGEST,
 )
 
 
-def _event_columns(mapping: RecordMapping, *, filed: bool) -> list[Column]:
+def _event_columns(mapping: RecordMapping, *, filed: bool, watermark: Mapping[str, int]) -> list[Column]:
     from pyspark.sql import functions as F
 
     good = F.col(_REASON).isNull()
@@ -202,7 +230,7 @@ def _event_columns(mapping: RecordMapping, *, filed: bool) -> list[Column]:
     )
     return [
         F.when(good, key).alias("id"),
-        F.when(good, F.col(_TIME)).alias("time"),
+        with_metadata(F.when(good, F.col(_TIME)), "time", watermark),
         F.when(good, F.coalesce(_END, _TIME)).alias("end"),
         F.when(good, F.col(_THEME)).alias("theme"),
         F.when(good, F.col(_ATTRIBUTES)).alias("attributes"),
@@ -247,7 +275,10 @@ class _Plan(NamedTuple):
             role: [_whole(name, [next(cells) for _ in mapping.parts(name, role)]) for name in names]
             for role, names in mapping.used.items()
         }
-        chosen = [(called, name, cell) for (name, called), cell in zip(wanted.items(), cells, strict=True)]
+        chosen = [
+            (".".join(_path_steps(called)) if called == name not in present else called, name, cell)
+            for (name, called), cell in zip(wanted.items(), cells, strict=True)
+        ]
         return cls(mapping, own, chosen, nested)
 
     def id(self) -> Column:
@@ -294,8 +325,9 @@ class _Plan(NamedTuple):
         sort = cell.kind.typeName().partition("(")[0]
         if sort in ("string", "char", "varchar"):
             tags = F.split(F.trim(F.coalesce(cell.value, F.lit(""))), r"\s*,\s*")
-        elif cell.kind.simpleString() == "array<string>":
-            tags = F.transform(F.coalesce(cell.value, F.array().cast("array<string>")), F.trim)
+        elif re.fullmatch(r"array<string( collate \w+)?>", cell.kind.simpleString()):
+            given = cell.value.cast("array<string>")
+            tags = F.transform(F.coalesce(given, F.array().cast("array<string>")), F.trim)
         else:
             raise refusal(cell.label, cell.kind, "cannot be a theme")
         return F.filter(tags, lambda tag: tag.isNotNull() & (tag != ""))
@@ -360,7 +392,11 @@ def _resolved(table: DataFrame, names: Sequence[str], present: Sequence[str]) ->
     except AnalysisException as error:
         told = str(error).partition("SQLSTATE")[0].strip().splitlines()[0]
         raise BuildError(f"the columns cannot be used: {told}", hint="check the names and paths") from None
-    return [TableCell(value, field.dataType, name) for name, value, field in zip(names, values, fields, strict=True)]
+    return [
+        # Without its collation, which most functions refuse.
+        TableCell(value.cast("string") if field.dataType.typeName() == "string" else value, field.dataType, name)
+        for name, value, field in zip(names, values, fields, strict=True)
+    ]
 
 
 def _steps(kind: Any, path: str, fold: Callable[[str], str]) -> FieldPath:
@@ -369,8 +405,8 @@ def _steps(kind: Any, path: str, fold: Callable[[str], str]) -> FieldPath:
     Spark would say so too if one is not, at length and on standard error.
     """
     steps = list[str]()
-    for part in re.findall(r"`(?:[^`]|``)*`|[^.]+", path):
-        name = part.strip("`").replace("``", "`")
+    for name in _path_steps(path):
+        step = name
         while kind.typeName() == "array":
             kind = kind.elementType
         if kind.typeName() == "map":
@@ -380,10 +416,10 @@ def _steps(kind: Any, path: str, fold: Callable[[str], str]) -> FieldPath:
             if not found:
                 hint = f"there are {', '.join(kind.names)}"
                 raise BuildError(f"there is no field {name!r} on the path {path!r}", hint=hint)
-            name, kind = found[0].name, found[0].dataType
+            step, kind = found[0].name, found[0].dataType
         else:
             raise BuildError(f"the path {path!r} goes on after {kind.simpleString()}", hint="end it before that")
-        steps.append(name)
+        steps.append(step)
     return tuple(steps)
 
 

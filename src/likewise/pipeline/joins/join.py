@@ -5,6 +5,7 @@ Only distinct terms are compared, on the workers; rows are then joined by Spark'
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -109,7 +110,7 @@ class JoinSide:
             if name not in types:
                 raise BuildError(f"there is no column {name!r} to join on", hint=f"there are {known}")
         for name in self.on:
-            if types[name].partition("(")[0] not in ("string", "char", "varchar"):
+            if re.split(r"[( ]", types[name])[0] not in ("string", "char", "varchar"):
                 raise BuildError(
                     f"the column {name!r} is {types[name]}, not text", hint=f"cast it: F.col('{name}').cast('string')"
                 )
@@ -127,13 +128,13 @@ class JoinSide:
     def _key(self, name: str) -> Column:
         from pyspark.sql import functions as F
 
+        text = column(name).cast("string")  # without its collation: pairs are joined by the very text
         if self.theme is None:
-            return column(name)
+            return text
         theme = column(self.theme)
         tags = F.array(theme) if dict(self.frame.dtypes)[self.theme] == "string" else theme
         ordered = F.array_sort(F.array_distinct(F.array_compact(F.coalesce(tags, F.array()))))
-        term = F.translate(column(name), TAG, " ")
-        return F.when(column(name).isNotNull(), F.concat_ws(TAG, term, ordered))
+        return F.when(text.isNotNull(), F.concat_ws(TAG, F.translate(text, TAG, " "), ordered))
 
 
 def new_names(

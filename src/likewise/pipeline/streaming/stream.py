@@ -238,7 +238,7 @@ class Stream:
     dead_letters: Sink | None = None
     trigger: Mapping[str, Any] = field(default_factory=dict)
     with_explanation: bool = True
-    lateness: Span = "0 seconds"
+    lateness: Span | None = None
     buckets: int = BUCKETS
     spread: bool = True
     max_ahead: Span | None = None
@@ -291,7 +291,7 @@ class Stream:
 
     def _options(self) -> DetectOptions:
         return DetectOptions(
-            lateness=microseconds(self.lateness) or 0,
+            lateness=microseconds(self.lateness),
             buckets=self.buckets,
             spread=self.spread,
             max_ahead=microseconds(self.max_ahead),
