@@ -4,11 +4,12 @@ import json
 
 import pytest
 
+from likewise.calibration import TOPICS_OF_EVENTS
 from likewise.errors import InputError, MissingError
 from likewise.events import Event
 from likewise.language import Operator, Predicate, Profile
 from likewise.matching import Matcher, Taxonomy, Topic
-from likewise.matching.topics import PUBLISHED, Classifier, Clusters
+from likewise.matching.topics import Classifier, Clusters
 from likewise.testing import TableMeasure
 
 TRANSPORT, ENERGY = Topic("transport"), Topic("energy", "power and fuel")
@@ -50,8 +51,8 @@ def test_terms_and_numbers_without_topics_are_compared_with_all():
 def test_a_term_has_at_most_so_many_topics():
     many = Taxonomy(tuple(Topic(f"t{n}") for n in range(20)))
     measure = TableMeasure({(f"t{n} t{n}", "x"): 0.1 + n / 100 for n in range(20)})
-    found = Classifier(measure, many).topics_of(["x"], most=PUBLISHED)
-    assert found[0].tolist() == [False] * (20 - PUBLISHED) + [True] * PUBLISHED
+    found = Classifier(measure, many).topics_of(["x"], most=TOPICS_OF_EVENTS)
+    assert found[0].tolist() == [False] * (20 - TOPICS_OF_EVENTS) + [True] * TOPICS_OF_EVENTS
 
 
 def test_taxonomies_from_json_iptc_and_skos(tmp_path):

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from likewise.calibration import THEME_FLOOR, THEME_SHARPNESS
 from likewise.semantics import Space, write_space
-from likewise.semantics.measures.thematic import FLOOR, SHARPNESS, Emphasis
+from likewise.semantics.measures.thematic import Emphasis
 
 TRAFFIC = ["road car", "car lane", "road lane bus", "bus ferry"]
 COOKING = [f"oven soup bread{i}" for i in range(12)]
@@ -29,8 +30,10 @@ def test_concepts_of_the_field_count_though_they_lack_the_tag(space: Space) -> N
     assert weights is not None
     assert weights.max() == pytest.approx(1)
     by_title = {space.title(at): weight for at, weight in enumerate(weights.tolist())}
-    assert by_title["T1"] > 5 * FLOOR
-    assert [by_title[f"T{i + len(TRAFFIC)}"] for i in range(len(COOKING))] == pytest.approx([FLOOR] * len(COOKING))
+    assert by_title["T1"] > 5 * THEME_FLOOR
+    assert [by_title[f"T{i + len(TRAFFIC)}"] for i in range(len(COOKING))] == pytest.approx(
+        [THEME_FLOOR] * len(COOKING)
+    )
 
 
 def test_weights_by_hand(tmp_path: Path) -> None:
@@ -42,15 +45,15 @@ def test_weights_by_hand(tmp_path: Path) -> None:
     # Only words of at most a quarter of the concepts spell themes out, so `ship`, in two of five, does not.
     apart = sqrt(1 * log(5))
     near = np.array([apart, 0, 0, 0, 0]) / apart
-    np.testing.assert_allclose(found, FLOOR + (1 - FLOOR) * near**SHARPNESS, rtol=1e-6)
+    np.testing.assert_allclose(found, THEME_FLOOR + (1 - THEME_FLOOR) * near**THEME_SHARPNESS, rtol=1e-6)
 
 
 def test_a_theme_that_no_frequent_word_spells_out_counts_by_its_own_words(tmp_path: Path) -> None:
     write_space(tmp_path / "s", [("A", "sea ship"), ("B", "sea"), ("C", "lake lake")])
     found = Emphasis(Space.open(tmp_path / "s")).of(["sea"])
     assert found is not None
-    assert found[2] == pytest.approx(FLOOR)
-    assert min(found[:2]) > 10 * FLOOR
+    assert found[2] == pytest.approx(THEME_FLOOR)
+    assert min(found[:2]) > 10 * THEME_FLOOR
 
 
 @pytest.mark.parametrize("theme", [[], ["zzyzx"], ["", "of"]])
@@ -69,4 +72,4 @@ def test_every_weight_is_above_0_and_at_most_1(tiny_space: Space) -> None:
     for theme in (["car"], ["energy", "power"], ["car", "zzyzx"]):
         weights = Emphasis(tiny_space).of(theme)
         assert weights is not None
-        assert FLOOR * 0.999 <= weights.min() <= weights.max() <= 1
+        assert THEME_FLOOR * 0.999 <= weights.min() <= weights.max() <= 1

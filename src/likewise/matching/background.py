@@ -16,15 +16,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from math import inf, prod, sqrt
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise.calibration import CHANCE, LEAST_CHANCE, MEANT, MEANT_IN_STREAM, MOST_CHANCE
 from likewise.events import Event
 from likewise.matching.encoding import term_of
-from likewise.matching.index.dense_kernel import CHANCE, MEANT, joint_score
+from likewise.matching.index.dense_kernel import joint_score
 from likewise.semantics import Measure
 from likewise.semantics.evidence import Surroundings
 
@@ -171,14 +172,6 @@ class StreamLearner:
 # Joint probability.
 
 
-MEANT_IN_STREAM: Final = 0.02
-"""The prior probability that an event of a known stream is meant."""
-
-RAREST: Final = 0.05
-MOST_COMMON: Final = 0.95
-"""Limits of the chance of a predicate: a sample is not exact enough for more extreme values."""
-
-
 def odds_against(chance: float) -> float:
     """The prior odds against a predicate in a known stream.
 
@@ -211,7 +204,7 @@ class Commonness:
     def seen(cls, shares: Sequence[float], by_meaning: Sequence[bool]) -> Commonness:
         """For a known stream, from the share of its events that answer each predicate."""
         pairs = zip(shares, by_meaning, strict=True)
-        chances = tuple(min(max(share, RAREST), MOST_COMMON) if loose else 1.0 for share, loose in pairs)
+        chances = tuple(min(max(share, LEAST_CHANCE), MOST_CHANCE) if loose else 1.0 for share, loose in pairs)
         odds = tuple(odds_against(chance) if chance < 1 else 0.0 for chance in chances)
         return cls(MEANT_IN_STREAM, chances, odds)
 

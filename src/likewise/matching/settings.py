@@ -12,6 +12,7 @@ from typing import Final
 
 import numpy as np
 
+from likewise.calibration import DEFAULT_THRESHOLD, PAPER_THRESHOLDS
 from likewise.errors import BuildError, LikewiseError, MissingError
 from likewise.language import Operator, Options, Predicate, Profile
 from likewise.matching.background import Commonness, joint
@@ -102,17 +103,6 @@ class Approach:
 
 EVIDENCE: Final = Approach("evidence", contrast=True)
 
-_THRESHOLDS: Final = {
-    "approximate": {"esa": 0.3, "combined": 0.55, "embedding": 0.7},
-    "approximate+contrast": {"esa": 0.01, "combined": 0.2, "embedding": 0.35},
-    "clustered": {"esa": 0.25, "combined": 0.55, "embedding": 0.7},
-    "hybrid": {"hybrid": 0.7},
-    "thematic": {"thematic": 0.35, "combined": 0.55, "thematic-euclidean": 0.2},
-    "thematic+contrast": {"thematic": 0.04, "combined": 0.15, "thematic-euclidean": 0.08},
-}
-"""The single threshold with the best F1 over all subscriptions of the thematic data set. For the thematic approach it
-is the best one without themes: the best one with themes, 0.5, misses the example of 000. Evidence always has 0.5."""
-
 
 def default_threshold(approach: Approach, measure: str) -> float:
     """The threshold of an approach with a measure where none is given.
@@ -120,7 +110,7 @@ def default_threshold(approach: Approach, measure: str) -> float:
     >>> default_threshold(Approach("approximate"), "esa"), default_threshold(Approach("approximate"), "my own")
     (0.3, 0.5)
     """
-    return _THRESHOLDS.get(str(approach), {}).get(measure, 0.5)
+    return PAPER_THRESHOLDS.get(str(approach), {}).get(measure, DEFAULT_THRESHOLD)
 
 
 def certainty(approach: Approach, measure: str) -> float:

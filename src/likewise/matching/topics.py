@@ -16,13 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise.calibration import TOPICS_OF_EVENTS, TOPICS_OF_SUBSCRIPTIONS
 from likewise.errors import InputError, MissingError
 from likewise.semantics import Measure
-
-SUBSCRIBED = 5
-PUBLISHED = 12
-"""Topics of a subscription term and of an event term; with these, less than a third of the pairs are compared, at the
-same F1."""
 
 _CACHED = 1 << 16
 """Terms whose topics are cached before the cache is cleared."""
@@ -135,8 +131,8 @@ class Clusters:
 
     def meet(self, subscribed: Sequence[str], published: Sequence[str]) -> NDArray[np.bool_]:
         """A row per event term, a column per subscription term: whether they share a topic [004 Alg 2]."""
-        left = self._rows(published, PUBLISHED).astype(np.float32)
-        right = self._rows(subscribed, SUBSCRIBED).astype(np.float32)
+        left = self._rows(published, TOPICS_OF_EVENTS).astype(np.float32)
+        right = self._rows(subscribed, TOPICS_OF_SUBSCRIPTIONS).astype(np.float32)
         shared: NDArray[np.bool_] = left @ right.T > 0
         return shared
 

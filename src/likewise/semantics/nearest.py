@@ -13,6 +13,7 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise.calibration import DEFAULT_THRESHOLD
 from likewise.errors import BuildError
 from likewise.semantics.measures.base import Matrix, Measure, Prepared
 
@@ -20,8 +21,6 @@ Theme: TypeAlias = tuple[str, ...]
 
 CHUNK: Final = 20_000
 """Terms of the right side that are prepared together: about 200 MB on the Wikipedia space."""
-
-THRESHOLD: Final = 0.5
 
 CELLS: Final = 4_000_000
 """Scores that are in memory together."""
@@ -63,7 +62,7 @@ class Bar:
         """Check the options of a user; the default threshold is 0.5, or none if `best` is given."""
         if best is not None and best < 1:
             raise BuildError(f"best={best!r} leaves nothing to join", hint="best=1 keeps the nearest term only")
-        chosen = threshold if threshold is not None else (THRESHOLD if best is None else 0.0)
+        chosen = threshold if threshold is not None else (DEFAULT_THRESHOLD if best is None else 0.0)
         # Written so that NaN is refused too.
         if not 0 <= chosen <= 1 or (chosen == 0 and best is None):
             hint = "give a threshold above 0 and at most 1, or best=1 without a threshold"

@@ -9,8 +9,9 @@ from heapq import nlargest
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise.calibration import STRONGEST_POSTINGS
 from likewise.semantics.measures.base import Matrix
-from likewise.semantics.measures.esa import STRONGEST, Esa
+from likewise.semantics.measures.esa import Esa
 from likewise.semantics.space.space import Space
 from likewise.semantics.space.vectors import Vectors, unit
 from likewise.semantics.space.vocabulary import Vocabulary
@@ -67,7 +68,7 @@ def _mass(space: Space, terms: Mapping[str, float]) -> NDArray[np.float32]:
     """The distribution of the text's meaning over concepts; all 0 if no term is known."""
     # The logarithm of frequencies, so that one busy sensor does not become the whole theme.
     weights = np.log1p(np.fromiter(terms.values(), np.float32, len(terms)))
-    rows = unit(Vectors(space, pruning=STRONGEST).rows(list(terms)))
+    rows = unit(Vectors(space, pruning=STRONGEST_POSTINGS).rows(list(terms)))
     mass = np.asarray(rows.T @ weights, np.float32)
     return mass / mass.sum() if mass.any() else mass
 

@@ -21,11 +21,6 @@ MEAN: Final = 2
 CAUTIOUS: Final = 3
 JOINT: Final = 4
 
-MEANT: Final = 0.2
-"""The prior probability that an event is meant as a whole, with all its predicates."""
-CHANCE: Final = 0.5
-"""The probability that a predicate is answered if the event is not meant."""
-
 _TEXT: Final = 0
 
 

@@ -11,12 +11,11 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise.calibration import CHANCE, MEANT
 from likewise.matching.index.dense_kernel import (
     CAUTIOUS,
-    CHANCE,
     JOINT,
     MEAN,
-    MEANT,
     RELATED,
     UNRELATED,
     has_text_value,

@@ -16,6 +16,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise.calibration import CONTRAST_TEMPERATURE, CONTRAST_TEMPERATURES, RANK_PATIENCE, RANK_SUBSCRIPTION_SHARE
 from likewise.errors import BuildError, InputError
 from likewise.events import Event, normalise
 from likewise.semantics.adjust.base import Rescaled
@@ -121,12 +122,6 @@ class Beside(Rescaled):
         return self._prepared[theme]
 
 
-TEMPERATURES = {"combined": 0.01, "embedding": 0.05, "esa": 0.005, "thematic": 0.005}
-"""Temperatures by measure, on the scale of its scores; chosen by matching quality."""
-
-_DEFAULT_TEMPERATURE = 0.02
-
-
 class Contrast(Beside):
     """r' = r * softmax_tau(r over competitors) / max of it, over any measure.
 
@@ -138,7 +133,9 @@ class Contrast(Beside):
     suffix = "contrast"
 
     def __init__(self, measure: Measure, competitors: Competitors, *, temperature: float | None = None) -> None:
-        self._tau = TEMPERATURES.get(measure.name, _DEFAULT_TEMPERATURE) if temperature is None else temperature
+        self._tau = (
+            CONTRAST_TEMPERATURES.get(measure.name, CONTRAST_TEMPERATURE) if temperature is None else temperature
+        )
         if not self._tau > 0:
             raise BuildError(f"temperature {self._tau} is not above 0", hint="give a number above 0")
         super().__init__(measure, competitors)
@@ -189,12 +186,6 @@ def contrasted(scores: Matrix, rival: NDArray[np.float32], tau: float) -> Matrix
     return np.asarray(scores * np.exp((scores - best).astype(np.float64) / tau), np.float32)
 
 
-PATIENCE = 10.0
-"""The k of the formula: a term has about this many synonyms and relatives, which should not count."""
-
-OWN_SIDE = 0.2
-"""The subscription side's share of the exponent; the rest is the event side's."""
-
 _TIE = np.float32(1e-5)  # scores that differ by rounding only are equal
 
 
@@ -215,8 +206,8 @@ class Ranked(Beside):
         measure: Measure,
         vocabulary: Competitors,
         *,
-        patience: float = PATIENCE,
-        own_side: float = OWN_SIDE,
+        patience: float = RANK_PATIENCE,
+        own_side: float = RANK_SUBSCRIPTION_SHARE,
     ) -> None:
         if not (patience > 0 and 0 <= own_side <= 1):
             raise BuildError(

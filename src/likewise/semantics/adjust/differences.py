@@ -9,16 +9,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise.calibration import DIFFERING_POWER, DIFFERING_POWERS
 from likewise.errors import BuildError
 from likewise.events import normalise
 from likewise.semantics.adjust.base import Rescaled
 from likewise.semantics.measures.base import Matrix, Measure, Prepared
 from likewise.semantics.text import key, tokens
-
-POWERS: Final = {"combined": 0.5, "embedding": 0.75, "esa": 0.25, "thematic": 0.25}
-"""The weight of differing words by measure: cosines of sparse rows are often near 0."""
-
-_DEFAULT_POWER: Final = 0.5
 
 _KEPT: Final = 1 << 22
 """Cached scores of words: most phrases use the same few words."""
@@ -43,7 +39,7 @@ class Differing(Rescaled):
         super().__init__(measure)
         self.name = measure.name
         """The inner name is kept, since thresholds are chosen by name."""
-        self._power = POWERS.get(measure.name, _DEFAULT_POWER) if power is None else power
+        self._power = DIFFERING_POWERS.get(measure.name, DIFFERING_POWER) if power is None else power
         if not self._power > 0:
             raise BuildError(f"power {self._power} is not above 0", hint="give a power above 0")
 
@@ -155,4 +151,4 @@ def words_of(term: str) -> tuple[tuple[str, str], ...]:
     return tuple(by_key.items())
 
 
-__all__ = ["POWERS", "Differing", "PreparedDiffering"]
+__all__ = ["DIFFERING_POWERS", "Differing", "PreparedDiffering"]

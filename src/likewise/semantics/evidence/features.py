@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise.calibration import LIGHT_WEIGHT, SAME_HEAD
 from likewise.semantics.adjust.apart import Opposed
 from likewise.semantics.evidence.encoder import SentenceEncoder
 from likewise.semantics.evidence.glossary import Glossary
@@ -24,13 +25,6 @@ from likewise.semantics.wordnet.wordnet import WordNet
 
 Floats = NDArray[np.float32]
 Codes = NDArray[np.int8]
-
-LIGHT_WEIGHT = 0.25
-"""How much a word that adds little counts where words are compared one by one."""
-
-
-SAME_HEAD = 0.5
-"""Heads that mean the same with this probability are taken for the same."""
 
 
 class PairShape(IntEnum):

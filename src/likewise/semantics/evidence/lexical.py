@@ -11,10 +11,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise.calibration import COMMON_SENSE
 from likewise.semantics.wordnet.wordnet import WordNet
-
-COMMON = 0.1
-"""A sense is common if it is the first of its part of speech or has that share of the most common one's uses."""
 
 _KEPT = 100_000
 _UP = ("@", "@i", "&")
@@ -105,7 +103,7 @@ class WordLexicon:
             every.update(sense.synset for sense in senses)
             first.update(sense.synset for sense in senses[:1])
             # Without counts no sense is known to be rare: a lorry is a truck, although WordNet lists a wagon first.
-            least = max(1, COMMON * most) if most else 0
+            least = max(1, COMMON_SENSE * most) if most else 0
             common.update(s.synset for at, s in enumerate(senses) if at == 0 or s.count >= least)
         up, further, *others = self._above(common)
         rare_up = frozenset(over for sense in every for over in wordnet.pointers(sense, _UP))

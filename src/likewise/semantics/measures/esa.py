@@ -8,13 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from likewise.calibration import STRONGEST_POSTINGS
 from likewise.semantics.measures.base import Matrix, Measure, Scores, Shared, Themes, cosines
 from likewise.semantics.space.space import Space, Weighting
 from likewise.semantics.space.vectors import Vectors, dense_product, norms, unit
 from likewise.semantics.text import TermPlaces
-
-STRONGEST = 1000
-"""Postings kept of each word: as good as all postings, with a tenth of the work."""
 
 
 class Esa(Measure):
@@ -32,7 +30,7 @@ class Esa(Measure):
         space: Space,
         *,
         weighting: Weighting | None = None,
-        pruning: int | None = STRONGEST,
+        pruning: int | None = STRONGEST_POSTINGS,
         unit_words: bool = True,
     ) -> None:
         self.space = space
@@ -81,7 +79,7 @@ class EsaEuclidean(Esa):
         space: Space,
         *,
         weighting: Weighting | None = None,
-        pruning: int | None = STRONGEST,
+        pruning: int | None = STRONGEST_POSTINGS,
         unit_words: bool = False,
         normalise: bool = False,
     ) -> None:

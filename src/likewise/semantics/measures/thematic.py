@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, diags_array, vstack
 
+from likewise.calibration import STRONGEST_POSTINGS, THEME_FLOOR, THEME_SHARPNESS, THEME_TOO_COMMON, THEME_WORDS
 from likewise.semantics.measures.base import Matrix, Measure, Scores, Shared, Themes, cosines
-from likewise.semantics.measures.esa import STRONGEST, relatedness, shared_concepts
+from likewise.semantics.measures.esa import relatedness, shared_concepts
 from likewise.semantics.space.space import Space, Weighting
 from likewise.semantics.space.vectors import Row, Vectors, dense_product, norms, unit
 from likewise.semantics.text import TermPlaces
@@ -19,18 +20,6 @@ from likewise.semantics.themes import worth
 
 Weights = NDArray[np.float32]
 """A weight from above 0 to 1 for every concept."""
-
-WORDS = 500
-"""Frequent words that describe a theme; a thousand of them gave no better results."""
-
-TOO_COMMON = 0.25
-"""Words in more than this share of all concepts are not used."""
-
-FLOOR = 0.02
-"""The least weight of a concept, so that terms outside the theme keep their meaning."""
-
-SHARPNESS = 2.0
-"""The exponent of a concept's nearness to the theme."""
 
 KEPT = 64
 """Themes whose weights are cached, four bytes for each concept."""
@@ -59,7 +48,7 @@ class Emphasis:
             return None
         near = self._field(vector)
         near = near if near.any() else vector
-        weights: Weights = (FLOOR + (1 - FLOOR) * (near / near.max()) ** SHARPNESS).astype(np.float32)
+        weights: Weights = (THEME_FLOOR + (1 - THEME_FLOOR) * (near / near.max()) ** THEME_SHARPNESS).astype(np.float32)
         weights.flags.writeable = False
         return weights
 
@@ -75,9 +64,9 @@ class Emphasis:
     def _words(self) -> csr_matrix[np.float32]:
         """The frequent words as rows of length 1."""
         space = self._space
-        usable = np.flatnonzero((space.df > 0) & (space.df <= TOO_COMMON * space.concepts))
+        usable = np.flatnonzero((space.df > 0) & (space.df <= THEME_TOO_COMMON * space.concepts))
         frequent = usable[np.argsort(-space.df[usable], kind="stable")]
-        chosen = [word for word in frequent[: 2 * WORDS] if space.term(int(word)).isalpha()][:WORDS]
+        chosen = [word for word in frequent[: 2 * THEME_WORDS] if space.term(int(word)).isalpha()][:THEME_WORDS]
         return unit(space.term_matrix(chosen))
 
 
@@ -95,7 +84,9 @@ class Thematic(Measure):
     name = "thematic"
     symmetric = True
 
-    def __init__(self, space: Space, *, weighting: Weighting | None = None, pruning: int | None = STRONGEST) -> None:
+    def __init__(
+        self, space: Space, *, weighting: Weighting | None = None, pruning: int | None = STRONGEST_POSTINGS
+    ) -> None:
         self.space = space
         self._vectors = Vectors(space, weighting=weighting, idf=False)
         self._pruning = pruning

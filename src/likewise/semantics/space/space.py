@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from likewise.calibration import LENGTH_POWER
 from likewise.errors import BuildError, LikewiseError, SpaceError
 from likewise.semantics.space.format import ARRAYS, HINT_REBUILD, MANIFEST, Manifest, check_files, read_manifest
 from likewise.semantics.text import tokens
@@ -27,9 +28,6 @@ from likewise.semantics.text import tokens
 Weighting: TypeAlias = Literal["augmented", "log"]
 WEIGHTINGS: tuple[Weighting, ...] = get_args(Weighting)
 DEFAULT_WEIGHTING: Weighting = "log"
-
-LENGTH_POWER = 0.25
-"""The exponent that damps long concepts, chosen on the human judgements of docs/spaces.md."""
 
 
 def term_frequency(

@@ -9,8 +9,9 @@ from difflib import get_close_matches
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise.calibration import STRONGEST_POSTINGS
 from likewise.events import words as split_term
-from likewise.semantics.measures.esa import STRONGEST, Esa
+from likewise.semantics.measures.esa import Esa
 from likewise.semantics.space.space import Space, term_frequency
 from likewise.semantics.space.vectors import Vectors
 from likewise.semantics.text import is_word, raw_words, stem
@@ -41,7 +42,7 @@ class Vocabulary:
 
         One pass over all postings finds candidates, which the measure `esa` then scores.
         """
-        query = Vectors(self.space, pruning=STRONGEST).rows([term])
+        query = Vectors(self.space, pruning=STRONGEST_POSTINGS).rows([term])
         _, own = self.space.incidence([term])
         if not query.nnz:
             return []

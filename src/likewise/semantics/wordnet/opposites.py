@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypeAlias
 
+from likewise.calibration import COMMON_SENSE
 from likewise.errors import MissingError
 from likewise.events import normalise, words_in
 from likewise.semantics.text import STOP_WORDS, fold
@@ -47,10 +48,6 @@ ABROAD = {
     for word in words
 }
 """The English words of which words of other languages have the opposites."""
-
-COMMON = 0.1
-"""A sense counts if it is the first of its part of speech or at least that share of the most common one there; a part
-of speech, if it has that share of all uses of the word."""
 
 STEM = 4
 """First letters that derived words share: `arrive` and `arrival`, not `go` and `departure`."""
@@ -183,8 +180,8 @@ class Opposites:
         total = sum(sense.count for found in senses.values() for sense in found)
         for found in senses.values():
             most = max((sense.count for sense in found), default=0)
-            if sum(sense.count for sense in found) >= COMMON * total:
-                yield from (s.synset for at, s in enumerate(found) if at == 0 or s.count >= max(1, COMMON * most))
+            if sum(sense.count for sense in found) >= COMMON_SENSE * total:
+                yield from (s.synset for at, s in enumerate(found) if at == 0 or s.count >= max(1, COMMON_SENSE * most))
 
     def _forms(self, text: str) -> dict[str, list[str]]:
         """The words that this one may be a form of, by part of speech; a dimmer is a thing and not more dim."""
