@@ -132,7 +132,7 @@ def test_a_setting_has_a_key_and_a_value(app: typer.Typer, shelf: Path) -> None:
         run(app, "evaluate", "relatedness", "--set", "seed")
 
 
-@pytest.mark.parametrize(("setting", "message"), [("foo=1", "knows no option 'foo'"), ("seeds=some", "--set: invalid")])
+@pytest.mark.parametrize(("setting", "message"), [("foo=1", "has no option 'foo'"), ("seeds=some", "--set: invalid")])
 def test_settings_that_would_have_no_effect_are_refused(
     app: typer.Typer, shelf: Path, setting: str, message: str
 ) -> None:

@@ -102,7 +102,7 @@ def precision_recall(curves: Mapping[str, Curve], *, title: str) -> Spec:
 
 
 def reliability(curves: Mapping[str, Sequence[Mapping[str, object]]], *, title: str) -> Spec:
-    """How often scores are right against what they say, a line for each set of pairs, beside the diagonal."""
+    """Calibration: the share of right pairs by score, a line for each set of pairs, and the diagonal."""
     rows = [{"pairs": name, **row} for name, found in curves.items() for row in found]
     axis = {"type": "quantitative", "scale": {"domain": [0, 1]}}
     encoding = {
@@ -127,7 +127,7 @@ def reliability(curves: Mapping[str, Sequence[Mapping[str, object]]], *, title: 
 
 
 def _thin(made: Curve, most: int = 400) -> list[int]:
-    """At most so many places of a curve, its best among them: a chart cannot show more."""
+    """At most about `most` places of a curve, including its best: a chart cannot show more."""
     if not len(made.thresholds):
         return []
     step = max(1, len(made.thresholds) // most)

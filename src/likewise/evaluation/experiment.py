@@ -1,4 +1,4 @@
-"""What an experiment is: a module under `experiments` with a name `experiment`, run by `likewise evaluate`."""
+"""Experiments: each is a module under `experiments` with an object `experiment`, run by `likewise evaluate`."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ def _silent(_message: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ExperimentSettings:
-    """What a user may say to any experiment; each reads what it needs."""
+    """The options of a user; each experiment reads those that it needs."""
 
     spaces: tuple[str, ...] = ()
-    """Names or paths of spaces; empty leaves the choice to the experiment."""
+    """Names or paths of spaces; empty for the experiment's default."""
     data: Path | None = None
-    """The folder of the data sets; None for the usual place."""
+    """The folder of the data sets; None for the default folder."""
     quick: bool = False
     out: Path | None = None
-    """Where charts and tables go; None for nowhere."""
+    """The folder for charts and tables; None to write none."""
     options: Mapping[str, str] = field(default_factory=dict)
-    """What only this experiment knows, from `--set key=value`."""
+    """Options of this experiment only, from `--set key=value`."""
     say: Callable[[str], None] = _silent
-    """Tells the user what goes on."""
+    """Receives progress messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExperimentReport:
-    """One table, a row per thing that was compared, and what to know when reading it."""
+    """A table of results, with notes for the reader."""
 
     title: str
     rows: Sequence[Row]
@@ -57,37 +57,38 @@ class ExperimentReport:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """A name, a line of what it shows, and how it runs."""
+    """An experiment: its name, a summary, and the function that runs it."""
 
     name: str
     summary: str
     run: Callable[[ExperimentSettings], Sequence[ExperimentReport]]
     knows: tuple[str, ...] = ()
-    """The names that `--set` may give it."""
+    """The names of its options for `--set`."""
     guide: str = ""
-    """What `likewise evaluate NAME --help` says of it: what it shows, what `--set` takes, how it is called."""
+    """The text of `likewise evaluate NAME --help`: what it shows, the options of `--set`, an example."""
 
     def check(self, settings: ExperimentSettings) -> None:
-        """Refuse, before a run of minutes, what would have no effect."""
+        """Raise an error for unknown options before a run of minutes starts."""
         unknown = [name for name in settings.options if name not in self.knows]
         if unknown:
-            known = ", ".join(self.knows) or "it has none"
-            raise BuildError(f"{self.name} knows no option {unknown[0]!r}", hint=known)
+            known = ", ".join(self.knows)
+            hint = f"its options are {known}" if known else "it has no options"
+            raise BuildError(f"{self.name} has no option {unknown[0]!r}", hint=hint)
 
 
 def experiments() -> dict[str, Experiment]:
-    """Every experiment of this package by its name."""
+    """All experiments by name."""
     package = import_module("likewise.evaluation.experiments")
-    found = {}
+    by_name = {}
     for module in sorted(info.name for info in pkgutil.iter_modules(package.__path__)):
-        made = getattr(import_module(f"{package.__name__}.{module}"), "experiment", None)
-        if isinstance(made, Experiment):
-            found[made.name] = made
-    return found
+        experiment = getattr(import_module(f"{package.__name__}.{module}"), "experiment", None)
+        if isinstance(experiment, Experiment):
+            by_name[experiment.name] = experiment
+    return by_name
 
 
 def find_experiment(name: str) -> Experiment:
-    """The experiment of a name, or an error that names the nearest."""
+    """The experiment with this name; the error for an unknown name suggests the nearest."""
     known = experiments()
     if name not in known:
         near = get_close_matches(name, known, n=1)

@@ -1,8 +1,8 @@
-"""The two-step method, as 003 describes it for trees [003 sec 3, 4]: the reference and the baseline.
+"""The two-step method for trees of 003 [sec 3, 4], as reference and baseline.
 
-First every event is matched against all profiles, whether they can contribute or not; then the matches go to
-the composite pool, where an operator keeps what each of its parts ever found and checks the complete list.
-The results are those of the single step; the work is not.
+First every event is matched with all profiles, even those that cannot contribute. Then the matches go to the composite
+pool, where an operator keeps all matches of its parts and checks the complete list. The results are those of the single
+step, with more work.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _KEPT: Final = 1000
 
 
 class TreeLeaf(LeafProcess):
-    """A profile that never leaves the pool while its pattern runs."""
+    """A profile that stays in the pool while its pattern runs."""
 
     __slots__ = ()
 
@@ -40,7 +40,7 @@ class TreeLeaf(LeafProcess):
 
 
 class TreeSequence(SequenceProcess):
-    """A parent node: all its leaves report from the start, and each report meets the whole list of the others."""
+    """A parent node: all its leaves are active from the start, and each match is compared with all others."""
 
     __slots__ = ("seen",)
 
@@ -59,7 +59,7 @@ class TreeSequence(SequenceProcess):
         super().handle(inbox)
 
     def _store(self, k: int, instance: Instance) -> None:
-        """Keep what the part found for as long as the window reaches."""
+        """Keep a match of a part until the window has passed."""
         seen, within = self.seen[k], self.node.within
         seen.append(instance)
         while within is not None and seen[0].time < instance.time - within:
@@ -73,20 +73,20 @@ class TreeSequence(SequenceProcess):
 
     def _activate(self, prefix: Prefix, *, fresh: bool = True) -> None:
         super()._activate(prefix, fresh=fresh)
-        # A tree compares a new match of the left with all of the right; only later ones can follow it.
+        # A tree compares a new match on the left with all on the right; only later ones can follow it.
         for instance in self.seen.get(prefix.level + 1, ()):
             if instance.time > prefix.parts[-1].time:
                 self._offer(prefix.level + 1, instance, prefix)
 
 
 class TreeRun(Run):
-    """A pattern whose parts never leave the pools."""
+    """A pattern whose parts stay in the pools."""
 
     processes: ClassVar[dict[str, type[Process]]] = PROCESSES | {"LeafNode": TreeLeaf, "SequenceNode": TreeSequence}
 
 
 class TwoStepDetector(Detector):
-    """Same patterns, same detections as `Detector`, found in two steps."""
+    """The same detections as `Detector`, found in two steps."""
 
     _kind: ClassVar[type[Run]] = TreeRun
 

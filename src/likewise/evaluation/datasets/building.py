@@ -34,7 +34,7 @@ silent-garage: not {type~ = parking~} for 30 minutes
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of thing that happens, as each maker writes it: attribute names and the event's type."""
+    """One kind of event in the words of each maker: attribute names and the event's type."""
 
     name: str
     types: tuple[str, str, str]
@@ -77,7 +77,7 @@ _THEME: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Happening:
-    """An event with what it really is: its kind, device and room in one common vocabulary."""
+    """An event with its truth: its kind, device and room in a common vocabulary."""
 
     event: Event
     kind: str
@@ -97,7 +97,7 @@ def simulate(count: int, *, seed: int = 7, break_ins: int = 10) -> list[Happenin
 
 
 def relevant(subscription: str, happenings: list[Happening]) -> set[str]:
-    """The ids of the events that a subscription of `SUBSCRIPTIONS` really asks for."""
+    """The ids of the events that are relevant to a subscription of `SUBSCRIPTIONS`."""
     return {one.event.id for one in happenings if _asked(subscription, one)}
 
 

@@ -29,7 +29,7 @@ DOMAINS = {
 }
 """The six domains of [000 sec 5.2.2] and their numbers in EuroVoc."""
 
-_WHOLE = 100141  # the scheme that holds every concept; it says nothing about the domain
+_WHOLE = 100141  # the scheme of all concepts, which has no domain
 _PART_OF = 72  # in geography "narrower" means a part of the place, not a kind of it
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z' -]+")
 
@@ -74,7 +74,7 @@ class Eurovoc:
     def variants(
         self, term: str, *, relations: Iterable[EurovocRelation] = ("synonym", "related", "narrower")
     ) -> tuple[str, ...]:
-        """Labels that may replace a term: other labels of its concept, then its neighbours' preferred ones."""
+        """Labels that may replace a term: other labels of its concept, then preferred labels of its neighbours."""
         found: dict[str, None] = {}
         for concept in (self.concepts[key] for key in self._by_label.get(_key(term), ())):
             for relation in relations:
@@ -91,7 +91,7 @@ class Eurovoc:
 
 
 def plain_label(label: str) -> bool:
-    """Whether a label is made of plain words."""
+    """Whether a label has plain words only."""
     return _PLAIN.fullmatch(label) is not None
 
 

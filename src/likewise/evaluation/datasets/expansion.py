@@ -1,4 +1,4 @@
-"""Semantic expansion: the same event said in other words, by a thesaurus [000 sec 5.2.2, 004 sec 8.2]."""
+"""Semantic expansion: events with terms replaced by a thesaurus [000 sec 5.2.2, 004 sec 8.2]."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from likewise.evaluation.datasets.seeds import SeedTuples
 
 TermRole: TypeAlias = Literal["attribute", "value"]
 Slot: TypeAlias = tuple[TermRole, str]
-"""A term together with where it stands: "vehicle" the attribute is not "vehicle" the value."""
+"""A term and its role: "vehicle" as an attribute is not "vehicle" as a value."""
 
 HOMOGRAPHS = frozenset({"light", "wind", "direction", "unit", "event", "floor", "co", "none"})
 """Words whose only concept in EuroVoc is another sense ("light" is a car's lamp there): never replaced."""
@@ -27,7 +27,7 @@ RELATIONS: tuple[EurovocRelation, ...] = ("synonym", "related", "narrower")
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """Which phrases may stand for a seed's attribute or value; no phrase stands for two of them.
+    """The phrases that may replace a seed's attribute or value; no phrase replaces two of them.
 
     That disjointness is what makes the truth exact: from the words alone one can tell the seed's term.
     """
@@ -39,12 +39,12 @@ class Expansion:
         return self.variants.get((role, term), ())
 
     def capacity(self, seed: SeedTuples) -> int:
-        """How many different events one seed expands to, itself left out."""
+        """How many different events one seed expands to, without itself."""
         sizes = (1 + len(self.of(role, term)) for role, term in slots(seed))
         return math.prod(sizes) - 1
 
     def expand(self, seed: SeedTuples, *, count: int, replace: float, rng: random.Random) -> list[SeedTuples]:
-        """That many different expansions, each term replaced with the given probability and at least one of them."""
+        """`count` different expansions; each term is replaced with the given probability, at least one always."""
         if count > self.capacity(seed):
             raise BuildError(f"a seed has {self.capacity(seed)} expansions, {count} were asked for")
         choices = [(term, *self.of(role, term)) for role, term in slots(seed)]
@@ -72,7 +72,7 @@ def build_expansion(
     relations: Sequence[EurovocRelation] = RELATIONS,
     most: int = 6,
 ) -> Expansion:
-    """At most that many phrases for every term of the seeds, a phrase for one term of its role only."""
+    """At most `most` phrases for every term of the seeds; a phrase replaces only one term of each role."""
     wanted = sorted({slot for seed in seeds for slot in slots(seed)})
     offered = {slot: list(phrases(slot[1], thesaurus, relations)) for slot in wanted}
     taken = {(role, term.lower()) for role, term in wanted}
@@ -87,7 +87,7 @@ def build_expansion(
 
 
 def phrases(term: str, thesaurus: Eurovoc, relations: Sequence[EurovocRelation] = RELATIONS) -> Iterator[str]:
-    """Other ways to say a term; an event type has its longest part that the thesaurus knows replaced [004 sec 8.2].
+    """Phrases that may replace a term; of an event type the longest part known to the thesaurus [004 sec 8.2].
 
     Only event types are phrases made of terms: in names ("Quay Street", "kitchen aid") a part means nothing by itself.
 
@@ -108,7 +108,7 @@ def phrases(term: str, thesaurus: Eurovoc, relations: Sequence[EurovocRelation] 
 
 
 def quotas(capacities: Sequence[int], total: int) -> list[int]:
-    """Share a total evenly over seeds; what one cannot take goes to the others.
+    """Divide a total evenly among seeds, up to the capacity of each.
 
     >>> quotas([2, 100, 100], 21)
     [2, 10, 9]

@@ -13,7 +13,7 @@ from likewise.language import Subscription, format_subscription
 
 
 def write_thematic(data: ThematicDataset, folder: Path) -> dict[str, Path]:
-    """Write all files into a folder, which is made if need be; returns them by what they hold."""
+    """Write all files into a folder, which is created if needed; returns their paths by content."""
     folder.mkdir(parents=True, exist_ok=True)
     exact = (Subscription(s.name, profile) for s, profile in zip(data.subscriptions, data.exact, strict=True))
     seeds = (Event(f"seed{i:03}", seed) for i, seed in enumerate(data.seeds, start=1))

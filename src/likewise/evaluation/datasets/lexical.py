@@ -1,4 +1,4 @@
-"""WordNet and IPTC Media Topics as thesauri: what events are made of that are no test."""
+"""WordNet and IPTC Media Topics as thesauri, for generating development events."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _RELATED: Final = ("#p", "%p", "#m", "%m", "#s", "%s", "+")
 
 
 def wordnet_thesaurus(wordnet: WordNet) -> Eurovoc:
-    """The nouns that texts use: a concept's labels are its words, the first one a word that means it first."""
+    """The nouns tagged in texts: a concept's labels are its words, first a word with this as its first sense."""
     tagged, parts = wordnet.tagged(), wordnet.parts()
     used = [number for number in range(len(wordnet)) if parts[number] == 0 and tagged[number] > 0]
     labels = {number: found for number in used if (found := _labels(wordnet, number))}
@@ -46,7 +46,7 @@ def _labels(wordnet: WordNet, number: int) -> tuple[str, ...]:
 
 
 def iptc_thesaurus(path: Path) -> Eurovoc:
-    """Media topics with one label each, and those below them."""
+    """Media topics with one label each, and their narrower topics."""
     if not path.exists():
         raise MissingError(f"there is no {path}", hint="set LIKEWISE_DATA to the folder of the data sets")
     with path.open(encoding="utf-8") as stream:

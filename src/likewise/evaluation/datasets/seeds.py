@@ -101,7 +101,7 @@ def appliances(folder: Path) -> tuple[str, ...]:
 
 
 def seed_events(rng: random.Random, *, count: int, devices: Sequence[str]) -> list[SeedTuples]:
-    """That many different seed events, every kind of platform in turn.
+    """`count` different seed events, from all kinds of platforms in turn.
 
     >>> seeds = seed_events(random.Random(1), count=4, devices=("kettle",))
     >>> [dict(seed).get("country") in ("Ireland", "Spain") for seed in seeds]

@@ -1,4 +1,4 @@
-"""Any SKOS thesaurus for the experiments: its concepts, and events that are made of its own terms."""
+"""Any SKOS thesaurus for the experiments: its concepts, and events made from its terms."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from likewise.evaluation.datasets.seeds import SeedTuples
 ALL_DOMAINS: Final = frozenset(range(100))
 _HINT: Final = "give a SKOS file (.rdf, .ttl, .nt, .jsonld, .skos) or a SKOS YAML file such as EuroVoc's"
 _FEWEST: Final = 3
-"""Concepts below another that make its name an attribute and theirs its values."""
+"""The least number of narrower concepts for a concept to be an attribute, with these as values."""
 _KINDS: Final = 12
 _ATTRIBUTES: Final = (3, 6)
 _SITES: Final = ("Galway", "Santander", "Aarhus")
@@ -23,7 +23,7 @@ _ROOMS: Final = (101, 102, 114, 210, 211, 313)
 
 
 def read_skos(path: Path, *, language: str = "en") -> Eurovoc:
-    """The concepts of a SKOS file with their labels in one language; files without such labels are refused."""
+    """The concepts of a SKOS file with their labels in one language; raises an error if there are none."""
     if not path.is_file():
         raise MissingError(f"there is no thesaurus at {path}", hint=_HINT)
     if path.suffix.lower() in {".yaml", ".yml"}:
@@ -57,7 +57,7 @@ def read_skos(path: Path, *, language: str = "en") -> Eurovoc:
 
 
 def thesaurus_seeds(rng: random.Random, thesaurus: Eurovoc, *, count: int) -> list[SeedTuples]:
-    """Events made of a thesaurus: a concept's name is an attribute, the concepts below it are its values.
+    """Events made from a thesaurus: a concept's name is an attribute, its narrower concepts are the values.
 
     There are a dozen kinds of events. Each names its type, and has attributes of its own. All say where they come
     from, in names that are never said otherwise: most events of a stream have such things in common.
@@ -65,8 +65,8 @@ def thesaurus_seeds(rng: random.Random, thesaurus: Eurovoc, *, count: int) -> li
     families = _families(thesaurus)
     if len(families) < _ATTRIBUTES[1] + 1:
         raise BuildError(
-            f"the thesaurus has {len(families)} concepts with {_FEWEST} others below them, too few for events",
-            hint="give a larger one",
+            f"only {len(families)} concepts have {_FEWEST} narrower ones, too few for events",
+            hint="give a larger thesaurus",
         )
     names = sorted(families)
     kinds = []
@@ -82,11 +82,11 @@ def thesaurus_seeds(rng: random.Random, thesaurus: Eurovoc, *, count: int) -> li
         found[tuple(said)] = None
         if len(found) == count:
             return list(found)
-    raise BuildError(f"the thesaurus gives no {count} different events", hint="ask for fewer seeds")
+    raise BuildError(f"the thesaurus is too small for {count} different events", hint="ask for fewer seeds")
 
 
 def _families(thesaurus: Eurovoc) -> dict[str, list[str]]:
-    """By the name of a concept the names of those below it; every name stands once."""
+    """For each concept's name the names of its narrower concepts; every name occurs once."""
     found: dict[str, list[str]] = {}
     taken: set[str] = set()
     for concept in thesaurus.concepts.values():
@@ -108,7 +108,7 @@ def _graph(path: Path) -> Any:
 
     graph = rdflib.Graph()
     try:
-        # `.skos` says what is in a file, not how it is written.
+        # `.skos` tells the content of a file, not its syntax.
         written = ("xml" if _is_xml(path) else "turtle") if path.suffix.lower() == ".skos" else None
         graph.parse(path, format=written)
     except Exception as error:  # rdflib's parsers raise errors of many libraries

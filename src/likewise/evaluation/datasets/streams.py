@@ -27,7 +27,7 @@ _ROOMS: Final = {
     "SleepDoor": "bedroom",
     "Sleep": "bedroom",
 }
-# House B labels its sensors half in Dutch; its other half says what they are.
+# House B labels half of its sensors in Dutch; these are their English names.
 _SENSORS: Final = {
     "press bed  rechts": "bed right",
     "press bed links": "bed left",
@@ -45,12 +45,12 @@ _HOME_TIME: Final = "%d-%b-%Y %H:%M:%S"
 
 
 def stream_events(name: str, data: Path) -> Iterator[Event]:
-    """The events of a stream by its name, in order of time."""
+    """The events of the stream with this name, in order of time."""
     return STREAMS[name](data)
 
 
 def home_events(data: Path, houses: Iterable[str] = ("A", "B")) -> Iterator[Event]:
-    """Sensor activations with start and end, house by house (the houses were watched in different years)."""
+    """Sensor activations with start and end, house by house (recorded in different years)."""
     for house in houses:
         folder = data / "streams" / "homes"
         names = _sensor_names(_existing(folder / f"HF_sensorMap{house}-ids.txt"))
@@ -79,10 +79,10 @@ def _activation(house: str, names: dict[str, tuple[str, str]], line: str, k: int
 
 
 def aarhus_events(data: Path, *, day: str = "") -> Iterator[Event]:
-    """Traffic, car parks and weather of August and September 2014, in order of time; or of one day, as `2014-08-06`."""
+    """Traffic, car parks and weather of August and September 2014, or of one day such as `2014-08-06`, by time."""
     archive = _existing(data / "streams" / "aarhus" / "streams.tar.xz")
     streets = _streets(_existing(data / "streams" / "aarhus" / "trafficMetaData.csv"))
-    # Some rows are there twice.
+    # Some rows are duplicates.
     found: dict[str, Event] = {}
     with tarfile.open(archive, "r:xz") as tar:
         for entry in tar:
@@ -151,7 +151,7 @@ def _order(event: Event) -> tuple[int, int, str]:
 
 
 def city_recordings(data: Path) -> Iterator[Event]:
-    """One day of Aarhus and of two homes, from the morning on, for a demo; what is missing is left out."""
+    """One day of Aarhus and of two homes, from the morning on, for a demo; missing streams are left out."""
     day, morning, found = 86_400_000_000, 7 * 3_600_000_000, list[Event]()
     for events in (aarhus_events(data, day="2014-08-06"), home_events(data)):
         with contextlib.suppress(MissingError):

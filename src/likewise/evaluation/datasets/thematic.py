@@ -28,7 +28,7 @@ from likewise.language import Operator, Predicate, Profile, Subscription
 from likewise.semantics import WordNet
 
 WORDNET: Final = "wordnet"
-"""The thesaurus that is no file."""
+"""The only thesaurus that is not a file."""
 
 Truth = NDArray[np.bool_]
 """Relevance: a row per subscription, a column per event."""
@@ -36,7 +36,7 @@ Truth = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class DatasetRecipe:
-    """What the data set is made from; the same recipe always gives the same set."""
+    """The parameters of a data set; the same recipe always gives the same set."""
 
     seed: int = 1
     events: int = 14_743
@@ -49,9 +49,9 @@ class DatasetRecipe:
     typed: bool = False
     """Whether every subscription asks for the event's type."""
     thesaurus: str = ""
-    """A SKOS file, or `wordnet`, that both seeds and other words come from; without one, city events in EuroVoc's."""
+    """A SKOS file or `wordnet` as the source of seeds and replacements; by default city events and EuroVoc."""
     city: bool = False
-    """Whether the seeds are city events all the same, and only the other words come from the thesaurus."""
+    """Whether the seeds are city events and only the replacements come from the thesaurus."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.approximation <= 1:
@@ -64,7 +64,7 @@ class DatasetRecipe:
 
 @dataclass(frozen=True)
 class ThematicDataset:
-    """Events and where each comes from, subscriptions and which events are relevant to each."""
+    """Events with their seeds, and subscriptions with their relevant events."""
 
     recipe: DatasetRecipe
     seeds: tuple[SeedTuples, ...]
@@ -94,7 +94,7 @@ class ThematicDataset:
         return replace(made, facts=_facts(made))
 
     def reworded(self, share: float = 0.5) -> ThematicDataset:
-        """The same interests, but each subscriber says that share of its approximate terms in other words.
+        """The same subscriptions with a share of their approximate terms replaced by other words.
 
         The paper's subscribers all use the same word for the same thing; real ones do not. What is relevant
         stays the same: another word for a term means that term.
@@ -104,7 +104,7 @@ class ThematicDataset:
         return replace(self, profiles=profiles)
 
     def themes(self, event_tags: int, subscription_tags: int, *, sample: int = 0) -> tuple[list[str], list[str]]:
-        """Tags for all events and for all subscriptions; the smaller set lies in the larger [000 sec 5.2.4]."""
+        """Tags for all events and for all subscriptions; the smaller set is part of the larger [000 sec 5.2.4]."""
         most = max(event_tags, subscription_tags)
         if not 0 < most <= len(self.top_terms):
             raise BuildError(f"{most} theme tags", hint=f"there are {len(self.top_terms)} top terms to pick from")
@@ -126,7 +126,7 @@ def data_folder() -> Path:
 
 
 def build_thematic(recipe: DatasetRecipe | None = None, *, data: Path | None = None) -> ThematicDataset:
-    """Make the data set of a recipe from the data folder's EuroVoc and appliances, or from another thesaurus."""
+    """Build the data set of a recipe from EuroVoc and appliances in the data folder, or from another thesaurus."""
     if recipe is not None and recipe.thesaurus:
         named = recipe.thesaurus
         other = wordnet_thesaurus(WordNet.load()) if named == WORDNET else read_skos(Path(named))
@@ -138,7 +138,7 @@ def build_thematic(recipe: DatasetRecipe | None = None, *, data: Path | None = N
 
 
 def generate(recipe: DatasetRecipe, *, thesaurus: Eurovoc, devices: tuple[str, ...] = ()) -> ThematicDataset:
-    """The whole construction, over any thesaurus; without devices the seeds are made of the thesaurus too."""
+    """Build the data set with any thesaurus; without devices the seeds come from the thesaurus too."""
     rng = random.Random(recipe.seed)
     seeds = tuple(
         seed_events(rng, count=recipe.seeds, devices=devices)
@@ -183,7 +183,7 @@ def _expand(
         for origin, (seed, share) in enumerate(zip(seeds, shares, strict=True))
         for tuples in expansion.expand(seed, count=share, replace=recipe.replace, rng=rng)
     ]
-    # Streams mix their sources; the order must not give the seed away.
+    # Real streams are mixed, and the order must not reveal the seed.
     rng.shuffle(said)
     return [Event(f"e{i:05}", tuples) for i, (_, tuples) in enumerate(said, start=1)], [o for o, _ in said]
 
@@ -201,13 +201,13 @@ def _exact_profiles(seeds: tuple[SeedTuples, ...], *, recipe: DatasetRecipe, rng
         found.setdefault(frozenset(picked), Profile(predicates))
         if len(found) == recipe.subscriptions:
             return list(found.values())
-    raise BuildError(f"the seeds give no {recipe.subscriptions} different subscriptions", hint="ask for more seeds")
+    raise BuildError(f"too few seeds for {recipe.subscriptions} different subscriptions", hint="ask for more seeds")
 
 
 def _relax(
     profile: Profile, data: ThematicDataset, *, degree: float, rng: random.Random
 ) -> tuple[Profile, NDArray[np.bool_]]:
-    """Set `~` on that share of attributes and values; drawn anew while nothing could answer."""
+    """Set `~` on this share of attributes and values; drawn again while no event could match."""
     count = 2 * len(profile.predicates)
     for _ in range(50):
         relaxed = set(rng.sample(range(count), round(degree * count)))
@@ -239,7 +239,7 @@ def _reword(profile: Profile, expansion: Expansion, *, share: float, rng: random
 
 
 def _facts(data: ThematicDataset) -> dict[str, float]:
-    """How heterogeneous the set is, to be set beside the paper's figures."""
+    """How heterogeneous the data set is, for comparison with the paper's figures."""
     pairs = [
         (before, after)
         for event, origin in zip(data.events, data.origins, strict=True)

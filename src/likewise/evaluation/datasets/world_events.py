@@ -27,7 +27,7 @@ NOTHING: Final[Meanings] = frozenset()
 BASE: Final = "http://example.org/"
 TYPE: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 FIRST_SOURCE: Final = 20_000
-"""Events of the first source, as many as the paper's from Wikipedia; the second has all others."""
+"""The number of events of the first source, as in the paper's from Wikipedia; the second source has the rest."""
 
 KINGDOM: Final = frozenset({"England", "Scotland", "Wales", "Northern Ireland"})
 SOUTH_AMERICA: Final = frozenset((
@@ -43,12 +43,12 @@ EUROPE: Final = KINGDOM | frozenset(
     Saarland,San Marino,Serbia,Serbia and Montenegro,Slovakia,Slovenia,Soviet Union,Spain,Sweden,Switzerland,Turkey,
     Ukraine,Yugoslavia,Éire""".replace("\n    ", "").split(",")
 )
-"""As EuroVoc's `7206 Europe`, and names of former times."""
+"""As in EuroVoc's `7206 Europe`, with former names."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorldStatement:
-    """Property and object as a source writes them, and what that means."""
+    """Property and object in the words of a source, and their meanings."""
 
     property: str
     object: str
@@ -59,37 +59,37 @@ class WorldStatement:
 
 @dataclass(frozen=True, slots=True)
 class WorldEvent:
-    """An event as one editor wrote it down."""
+    """An event in the words of one editor."""
 
     id: str
     statements: tuple[WorldStatement, ...]
 
     def answers(self, wanted: Sequence[str]) -> bool:
-        """Whether each of the meanings stands in some statement."""
+        """Whether each of the meanings is in some statement."""
         meant = frozenset().union(*(each.means for each in self.statements))
         return meant.issuperset(wanted)
 
 
 @dataclass(frozen=True, slots=True)
 class MatchEditor:
-    """How one editor writes a football match: names of properties, and forms of values."""
+    """How one editor describes a football match: names of properties, and forms of values."""
 
     types: tuple[str, ...]
     friendly: str
     teams: tuple[str, str]
     city: str
     country: str
-    """Empty for an editor who leaves the country out."""
+    """Empty if this editor omits the country."""
     competition: str
     team_form: str = "{}"
     city_form: str = "{city}"
     more: tuple[str, ...] = ()
-    """What else this editor states: properties that no subscription asks for."""
+    """More properties of this editor, for which no subscription asks."""
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryEditor:
-    """How one editor writes a historic event."""
+    """How one editor describes a historic event."""
 
     types: tuple[str, ...]
     place: str
@@ -146,7 +146,7 @@ DATABASE: Final = EventSource(
         HistoryEditor(("Event", "Conflict", "{kind}"), "area", ("alias", "startDate", "includedInEvent")),
     ),
 )  # fmt: skip
-"""Names as in Freebase, none of them the paper's `Football Match`."""
+"""Names as in Freebase, without the paper's `Football Match`."""
 
 SOURCES: Final = (ENCYCLOPAEDIA, DATABASE)
 
@@ -159,7 +159,7 @@ _KIND = re.compile(
 _PLACE = re.compile(r"\b(?:of|at|on|in) (?:the )?([A-ZÀ-Þ].*)")
 _BRACKET = re.compile(r"\s*\([^)]*\)|,.*$")
 _UNNAMED = re.compile(r"[\s/#<>\"{}|^`\\]+")
-"""What cannot stand in the last part of an IRI."""
+"""Characters that are not allowed in the last part of an IRI."""
 
 
 def read_matches(data: Path) -> Iterator[Mapping[str, str]]:
@@ -196,7 +196,7 @@ def world_events(data: Path, *, seed: int = 1, share: float = 1.0) -> dict[str, 
 
 
 def write_down(facts: Mapping[str, str], name: str, source: EventSource, *, chance: Random) -> WorldEvent:
-    """One event as one of the source's editors, drawn at random, writes it."""
+    """One event in the words of a random editor of the source."""
     if "label" in facts:
         statements = _history(facts, chance.choice(source.history))
     else:
@@ -243,7 +243,7 @@ def _history(facts: Mapping[str, str], editor: HistoryEditor) -> Iterator[WorldS
 
 
 def _country(facts: Mapping[str, str]) -> str:
-    """Belfast is where it is today; before 1921 the data have it in Ireland."""
+    """The country, with Belfast where it is today; the data have it in Ireland before 1921."""
     return "Northern Ireland" if facts["city"] == "Belfast" else facts["country"]
 
 
@@ -296,7 +296,7 @@ _VALUE_OF: Final = {
     "event": "includedInEvent",
     "century": "century",
 }
-"""Which fact a property of an editor gives."""
+"""The fact of each property of an editor."""
 _FACT: Final = {prop: fact for fact, props in _VALUE_OF.items() for prop in props.split()}
 
 

@@ -34,12 +34,12 @@ from likewise.events import read_events
 from likewise.semantics import Measure, Space, find_space, measure
 
 Levels = NDArray[np.float64]
-"""A row per subscription with its precision at eleven recall levels; NaN where nothing is relevant."""
+"""A row per subscription with its precision at eleven recall levels; NaN if no event is relevant."""
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A subscription of table 3: what is needed, its statements, and what each of them means."""
+    """A subscription of table 3: its description, its statements, and the meaning of each."""
 
     text: str
     statements: tuple[Wanted, ...]
@@ -79,7 +79,7 @@ NEEDS = (
 
 MATCHERS = ("jiang-conrath", "wikipedia esa", "hybrid")
 ALSO = ("wordnet esa", "concept", "sentence", "evidence")
-"""What figure 5 also compares here: WordNet's definitions, its synonyms, the sentence encoder, and our default."""
+"""More measures in figure 5: WordNet's definitions, its synonyms, the sentence encoder, and our default."""
 TOPS = range(1, 7)
 
 PAPER_F1: Mapping[str, Mapping[str, tuple[float, float, float]]] = {
@@ -148,7 +148,7 @@ class World:
 
     @cached_property
     def truth(self) -> Relevance:
-        """Which event is relevant to which need."""
+        """Which events are relevant to which subscription."""
         return np.array([[event.answers(need.means) for event in self.events] for need in NEEDS])
 
     def levels(self, matcher: StatementMatcher, *, top: int = TOP) -> Levels:
@@ -160,12 +160,12 @@ class World:
         )
 
     def maximal(self, matcher: StatementMatcher) -> float:
-        """The mean of each need's own maximal F1."""
+        """The mean of the maximal F1 of each subscription."""
         scores = self.scorer.score(matcher)
         return float(np.mean([max_f1(*row) for row in zip(scores, self.truth, strict=True) if row[1].any()]))
 
     def pairs(self, need: Need) -> dict[str, set[tuple[str, str]]]:
-        """Properties and values that relevant events use, by what they mean."""
+        """Properties and values of relevant events, by their meanings."""
         found: dict[str, set[tuple[str, str]]] = {}
         relevant = self.truth[NEEDS.index(need)]
         for number in np.flatnonzero(relevant).tolist():
@@ -175,13 +175,13 @@ class World:
         return found
 
     def types(self) -> int:
-        """How many types events have."""
+        """The number of distinct event types."""
         kind = self.table.properties.index("type")
         return len(np.unique(self.table.value_of[self.table.property_of == kind]))
 
 
 def run(settings: ExperimentSettings) -> list[ExperimentReport]:
-    """Figures 5 to 11 and tables 1 and 4 to 8; GUIDE says what `--set` takes."""
+    """Figures 5 to 11 and tables 1 and 4 to 8; GUIDE lists the options of `--set`."""
     experiment.check(settings)
     options = settings.options
     seeds = [int(seed) for seed in options.get("seeds", "1" if settings.quick else "1,2,3").split(",")]
@@ -190,7 +190,7 @@ def run(settings: ExperimentSettings) -> list[ExperimentReport]:
         raise BuildError(f"share must be above 0 and at most 1, not {share:g}", hint="for example --set share=0.2")
     tops = [int(top) for top in options.get("tops", ",".join(map(str, TOPS))).split(",")]
     if min(tops) < 1:
-        raise BuildError(f"no properties are left in a top {min(tops)}", hint="choose 1 or more; the paper has 5")
+        raise BuildError(f"top {min(tops)} leaves no properties", hint="give 1 or more; the paper has 5")
     matchers = make_matchers(settings, _also(settings))
     with tempfile.TemporaryDirectory() as temporary:
         folder = settings.out or Path(temporary)
@@ -208,7 +208,7 @@ def make_worlds(settings: ExperimentSettings, seeds: Iterable[int], *, share: fl
 
 
 def make_matchers(settings: ExperimentSettings, also: Sequence[str]) -> dict[str, StatementMatcher]:
-    """The three of the paper, and others that are installed here."""
+    """The three measures of the paper, and others that are installed."""
     named = {name: path for path in settings.spaces for name in ("wordnet", "wikipedia") if name in str(path)}
     spaces = {name: find_space(named.get(name, name)) for name in ("wordnet", "wikipedia")}
     similar, esa = measure("jiang-conrath"), measure("esa", spaces=[spaces["wikipedia"]])
@@ -221,7 +221,7 @@ def make_matchers(settings: ExperimentSettings, also: Sequence[str]) -> dict[str
         try:
             made[name] = StatementMatcher.of(_other(name, list(spaces.values())))
         except LikewiseError as error:
-            settings.say(f"{name} is left out: {error.message}")
+            settings.say(f"{name} skipped: {error.message}")
     return made
 
 
@@ -250,7 +250,7 @@ class Figures:
         self._levels: dict[tuple[str, str, int], Levels] = {}
 
     def reports(self, tops: Sequence[int]) -> list[ExperimentReport]:
-        """In the order of the paper; charts go to the folder of the settings."""
+        """All reports in the order of the paper; charts are written to the folder of the settings."""
         return [
             self.event_sets(),
             *map(self.subscriptions, self.sources),
@@ -266,7 +266,7 @@ class Figures:
         return [world for world in self.worlds if world.name == source]
 
     def levels(self, source: str, name: str, *, top: int = TOP) -> Levels:
-        """Precision of every need at the recall levels, the mean over seeds."""
+        """Precision of every subscription at the recall levels, the mean over seeds."""
         if (source, name, top) not in self._levels:
             self.settings.say(f"{source}: {name}, m = {top}")
             found = np.stack([world.levels(self.matchers[name], top=top) for world in self.of(source)])
@@ -277,7 +277,7 @@ class Figures:
         return self._levels[source, name, top]
 
     def average(self, source: str, name: str, *, top: int = TOP) -> NDArray[np.float64]:
-        """The curve of a matcher: the mean over the needs that have relevant events."""
+        """The curve of a matcher: the mean over the subscriptions with relevant events."""
         levels = self.levels(source, name, top=top)
         there = levels[~np.isnan(levels).any(axis=1)]
         return np.asarray(there.mean(axis=0)) if len(there) else np.zeros(len(RECALLS))
@@ -325,8 +325,8 @@ class Figures:
         for name in MATCHERS:
             f1, recall, precision = best_on_levels(self.average(source, name))
             row: dict[str, Cell] = {"matcher": name, "maximal F1": f1, "recall": recall, "precision": precision}
-            told = ("F1 (paper)", "recall (paper)", "precision (paper)")
-            row |= dict(zip(told, PAPER_F1[source][name], strict=True))
+            columns = ("F1 (paper)", "recall (paper)", "precision (paper)")
+            row |= dict(zip(columns, PAPER_F1[source][name], strict=True))
             row["mean of each one's"] = float(np.mean([w.maximal(self.matchers[name]) for w in self.of(source)]))
             rows.append(row)
         notes = ["maximal F1 on the averaged curve; mean of each one's: of the subscriptions' own maximal F1"]
@@ -349,7 +349,7 @@ class Figures:
         return ExperimentReport("One measure for properties and values [002 figure 5]", rows, notes)
 
     def histogram(self) -> ExperimentReport:
-        """Figure 6: how both measures spread over [0, 1]."""
+        """Figure 6: the distribution of both measures over [0, 1]."""
         scorer = self.of("encyclopaedia")[0].scorer
         matcher = self.matchers["hybrid"]
         found = {

@@ -1,4 +1,4 @@
-"""Whether a score of 0.8 is right in 8 of 10: reliability on pairs written by hand, also at other base rates."""
+"""Calibration of scores on pairs written by hand: is a score of 0.8 right in 8 of 10, also at other base rates?"""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def run(settings: ExperimentSettings) -> list[ExperimentReport]:
 
 
 def _other_fields(measure: Measure, limit: float) -> ExperimentReport:
-    """Pairs of fields that no list or weight was made for."""
+    """Pairs of fields for which no list or weight was made."""
     pairs = read_hand_pairs(OTHER_FIELDS)
     scores = score_pairs(measure, pairs)
     error = calibration_error(scores, np.array([pair.same for pair in pairs]))
@@ -72,7 +72,7 @@ def _other_fields(measure: Measure, limit: float) -> ExperimentReport:
 
 
 def reliability_rows(scores: NDArray[np.floating], truth: NDArray[np.bool_]) -> list[Row]:
-    """By bin of scores: how many, what they say in the mean, and how many are right.
+    """For each bin of scores: the number of pairs, their mean score, and the share that is right.
 
     >>> reliability_rows(np.array([0.85, 0.86, 0.1]), np.array([True, False, False]))[1]["right"]
     0.5
@@ -91,7 +91,7 @@ def reliability_rows(scores: NDArray[np.floating], truth: NDArray[np.bool_]) -> 
 
 
 def calibration_error(scores: NDArray[np.floating], truth: NDArray[np.bool_]) -> float:
-    """The mean distance of what scores say from how often they are right, weighted by the size of the bins.
+    """The mean difference of score and share that is right, weighted by the size of the bins.
 
     >>> round(calibration_error(np.array([0.9, 0.9]), np.array([True, False])), 3)
     0.4
@@ -107,7 +107,7 @@ def _size(row: Row) -> float:
 
 
 def _rate(measure: Measure, pairs: Sequence[HandPair], wrong: int, limit: float) -> Row:
-    """What comes through when so many random candidates stand beside every right one."""
+    """Precision and recall with a number of random candidates for every right one."""
     rng = np.random.default_rng(wrong)
     right = [pair for pair in pairs if pair.same]
     drawn = [

@@ -1,8 +1,8 @@
-"""The experiments of paper 001 [sec VI]: traffic by interest and composition, delay beside JTangCSPS; and our own.
+"""The experiments of paper 001 [sec VI]: traffic by interest and composition, delay compared with JTangCSPS; and ours.
 
-Traffic counts the notifications that customers receive (figure 7). Delay is that of a composite subscription
-(figure 8): hops to the roots of its members times a latency that is the same for both systems, plus the measured
-time of splitting and indexing it.
+Traffic is the number of notifications that customers receive (figure 7). Delay is that of a composite subscription
+(figure 8): hops to the roots of its members, times the same latency for both systems, plus the measured time of
+splitting and indexing it.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from likewise.overlay.cube import Pairing, Plane, Subscriber
 from likewise.overlay.simulation import OverlayTrial, conjunction, run_trial, static_ring
 
 LATENCY = 50.0
-"""Milliseconds of a hop, for all systems."""
+"""Milliseconds per hop, for all systems."""
 
 TOPICS = 28
-"""Topics of the traffic experiment. The paper names none; with 28, a customer wants 5/28 = 18 % of all events."""
+"""Topics of the traffic experiment. The paper gives no number; with 28, a customer wants 5/28 = 18 % of all events."""
 
 
 def run(settings: ExperimentSettings) -> list[ExperimentReport]:
-    """Both figures of the paper, and what the paper has not measured."""
+    """Both figures of the paper, and our own measurements."""
     seed = int(settings.options.get("seed", "1"))
     traffic = _traffic(seed, publications=1000 if settings.quick else 4000)
     settings.say("traffic measured")
@@ -47,7 +47,7 @@ def run(settings: ExperimentSettings) -> list[ExperimentReport]:
 
 
 def _traffic(seed: int, *, publications: int) -> ExperimentReport:
-    """200 composites of five primitives; what customers receive when flooded, by topic, and by composite."""
+    """200 composites of five primitives; what customers receive by flooding, by topic, and by composite."""
     chance = random.Random(seed)
     topics = [key_of(f"topic {number}") for number in range(TOPICS)]
     plane, cube = Plane(), Cube()
@@ -84,7 +84,7 @@ def _traffic(seed: int, *, publications: int) -> ExperimentReport:
 
 
 class Hops:
-    """Counts hops in a finished ring; nodes are made when a route comes by."""
+    """Counts hops in a stable ring; nodes are created when a route reaches them."""
 
     def __init__(self, count: int) -> None:
         self.ids = [key_of(f"node {number}") for number in range(count)]
@@ -107,7 +107,7 @@ class Hops:
 
 
 def cecube_delay(hops: Hops, start: Key, tree: ProfileTopic | Compound) -> int:
-    """Hops until every member is at its root: both members of a composite go out at once."""
+    """Hops until every member is at its root; both members of a composite are sent at once."""
     root, count = hops.route(start, tree.key)
     if isinstance(tree, ProfileTopic):
         return count
@@ -115,7 +115,7 @@ def cecube_delay(hops: Hops, start: Key, tree: ProfileTopic | Compound) -> int:
 
 
 def jtang_delay(hops: Hops, start: Key, topics: Sequence[Key]) -> int:
-    """Hops until the composite tree is built on the way past every primitive, and is back at the first."""
+    """Hops until the composite tree has passed every primitive and is back at the first."""
     first, total = hops.route(start, topics[0])
     at = first
     for topic in topics[1:]:
@@ -130,7 +130,7 @@ def _delay(seed: int, *, sizes: Sequence[int], sample: int) -> ExperimentReport:
         hops = Hops(nodes)
         for members in (2, 5, 10, 20):
             chance = random.Random(seed)
-            ours, theirs, building = [], [], []
+            ours, jtang, building = [], [], []
             for number in range(sample):
                 names = [f"topic {chance.randrange(20 * nodes)}" for _ in range(members)]
                 start = chance.choice(hops.ids)
@@ -139,14 +139,14 @@ def _delay(seed: int, *, sizes: Sequence[int], sample: int) -> ExperimentReport:
                 tree = decompose(wanted)
                 building.append((time.perf_counter() - began) * 1000)
                 ours.append(cecube_delay(hops, start, tree) * LATENCY)
-                theirs.append(jtang_delay(hops, start, [key_of(name) for name in names]) * LATENCY)
+                jtang.append(jtang_delay(hops, start, [key_of(name) for name in names]) * LATENCY)
             built = mean(building)
             rows.append(
                 {
                     "nodes": nodes,
                     "primitives": members,
                     "CECube, ms": mean(ours) + built,
-                    "JTangCSPS, ms": mean(theirs) + built,
+                    "JTangCSPS, ms": mean(jtang) + built,
                     "of it building, ms": built,
                 }
             )
@@ -172,7 +172,7 @@ def _hops(seed: int, *, sizes: Sequence[int]) -> ExperimentReport:
 
 
 def _ours(settings: ExperimentSettings, seed: int) -> list[ExperimentReport]:
-    # Few events need few topics, or no composite comes together and nothing is compared.
+    # With few events there must be few topics, or no composite completes.
     nodes, events, topics = (40, 200, 30) if settings.quick else (100, 1000, 200)
     base = OverlayTrial(nodes=nodes, events=events, topics=topics, compare=True, seed=seed)
     churn = [(f"{100 * share:.0f} % a minute", replace(base, churn=share)) for share in (0.0, 0.01, 0.05, 0.1)]

@@ -30,17 +30,17 @@ from likewise.matching import Matcher, Taxonomy
 from likewise.semantics import Measure, measure
 
 METHODS: Final = {"within clusters": "clustered", "all pairs": "approximate"}
-"""The paper's algorithm and what it is compared with, by the approaches that a user chooses."""
+"""The paper's algorithm and its baseline, with the names of their approaches."""
 ROWS: Final = {"within clusters": "clustered (004)", "all pairs": "approximate (Wikipedia)"}
 
 KS: Final = (1, 2, 5, 10, 20, 50)
 TUPLES: Final = 10
 """Predicates and tuples of figure 4."""
 MAPPINGS: Final = 5
-"""k in figure 5; the paper does not say it."""
+"""k in figure 5; the paper does not give it."""
 DEGREES: Final = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 PAPER_PRECISION: Final = {0.8: 0.93, 1.0: 0.91}
-"""What the paper's text says of its own precision in figure 6(a)."""
+"""The paper's precision in figure 6(a), from its text."""
 
 KNOWS: Final = ("seeds", "ks", "predicates", "degrees", "events")
 GUIDE: Final = """\
@@ -65,7 +65,7 @@ the data folder.
 
 @dataclass(frozen=True, slots=True)
 class MatchingCost:
-    """What a batch of events costs: milliseconds an event, when all words are known and with their first sight."""
+    """Milliseconds per event: with all words known, and including new words."""
 
     known: float
     first: float
@@ -75,7 +75,7 @@ class MatchingCost:
 
 @dataclass(frozen=True)
 class TimedWorld:
-    """Events and subscriptions of so many tuples, and how a fresh measure is made."""
+    """Events and subscriptions with a number of tuples, and a function that creates a new measure."""
 
     events: Sequence[Event]
     seeds: Sequence[Sequence[tuple[str, str]]]
@@ -83,7 +83,7 @@ class TimedWorld:
     taxonomy: Taxonomy | Path | None = None
 
     def profiles(self, predicates: int, *, count: int = 20) -> list[Profile]:
-        """Wholly approximate subscriptions of that many tuples of seeds, drawn by a fixed seed."""
+        """Fully approximate subscriptions with this number of predicates, drawn from the seeds with a fixed seed."""
         chance = Random(predicates)
         found: dict[Profile, None] = {}
         for turn in range(10 * count):
@@ -95,7 +95,7 @@ class TimedWorld:
         return list(found)
 
     def cost(self, approach: str, profiles: Sequence[Profile], *, k: int, turns: int = 3) -> MatchingCost:
-        """All events against all subscriptions, with the k best mappings of every match."""
+        """Match all events with all subscriptions, with the k best mappings of every match."""
         matcher = Matcher(self.fresh(), approach=approach, threshold=0.0, top_k=k, taxonomy=self.taxonomy)
         for profile in profiles:
             matcher.add(profile)
@@ -115,7 +115,7 @@ class TimedWorld:
 
 
 def run(settings: ExperimentSettings) -> list[ExperimentReport]:
-    """Figures 4, 5 and 6; GUIDE says what `--set` takes."""
+    """Figures 4, 5 and 6; GUIDE lists the options of `--set`."""
     experiment.check(settings)
     options = settings.options
     ks = _numbers(options.get("ks"), KS[:4] if settings.quick else KS)
@@ -129,7 +129,7 @@ def run(settings: ExperimentSettings) -> list[ExperimentReport]:
     recipe = DatasetRecipe(events=1500) if settings.quick else DatasetRecipe()
     sets = [build_thematic(replace(recipe, seed=seed), data=settings.data) for seed in seeds]
     world = make_world(sets[0], laboratory, events=timed)
-    # Compiled code is loaded once, before anything is timed.
+    # Loads compiled code before anything is timed.
     for approach in METHODS.values():
         world.cost(approach, world.profiles(2, count=2), k=1, turns=1)
     return [
@@ -197,8 +197,8 @@ def _costs(world: TimedWorld, profiles: Sequence[Profile], *, k: int, settings: 
 def _growth(rows: Sequence[Mapping[str, Cell]], x: str) -> str:
     """How time grows along the axis, for each method."""
     first, last = rows[0], rows[-1]
-    told = [f"{name} {float(last[name] or 0) / float(first[name] or 1):.1f}" for name in METHODS]
-    return f"from {x} = {first[x]} to {last[x]}, times the time: {', '.join(told)}"
+    growth = [f"{name} {float(last[name] or 0) / float(first[name] or 1):.1f}" for name in METHODS]
+    return f"from {x} = {first[x]} to {last[x]}, times the time: {', '.join(growth)}"
 
 
 def by_degree(

@@ -34,24 +34,24 @@ def profile(number: int) -> Profile:
 
 @dataclass(frozen=True, slots=True)
 class PatternWorld:
-    """Sequences by the numbers that they wait for, and the numbers that come."""
+    """Sequences of event numbers to detect, and the event numbers published."""
 
     pairs: Sequence[tuple[int, int]]
     numbers: Sequence[int]
 
     def patterns(self) -> Iterator[Composite]:
-        """As the detector takes them."""
+        """The sequences as subscriptions."""
         profiles = {number: profile(number) for pair in self.pairs for number in pair}
         for a, z in self.pairs:
             yield Composite(Then((Member(profiles[a], "a", _FIRST), Member(profiles[z], "z"))))
 
     def events(self) -> list[Event]:
-        """A millisecond apart."""
+        """The events, a millisecond apart."""
         return [Event(str(i), (("value", n),), (), 1000 * i, 1000 * i) for i, n in enumerate(self.numbers)]
 
 
 def grouped(profiles: int, *, starts: int, groups: int) -> PatternWorld:
-    """`starts` A-events in groups, each closed by a Z; profiles beyond the starts remain unmatched [003 fig 6, 7].
+    """`starts` A-events in groups, each closed by a Z; the other profiles stay unmatched [003 fig 6, 7].
 
     >>> grouped(4, starts=4, groups=2).numbers
     [0, 1, -1, 2, 3, -1]
@@ -80,7 +80,7 @@ def crossed(first: int, last: int, *, events: int) -> PatternWorld:
 
 
 def measure(world: PatternWorld, method: str, *, unique: bool) -> Spent:
-    """What the events cost, in all, in composing, and after the last event of a composite."""
+    """Processor time of the events: total, of composing, and after the last event of a composite."""
     watch = Stopwatch()
     kind = METHODS[method]
     detector = kind(matcher=watch.matcher, compiled=False)
@@ -146,7 +146,7 @@ def _profiles(starts: int, settings: ExperimentSettings) -> Iterator[ExperimentR
 def _cardinality(starts: int, settings: ExperimentSettings) -> Iterator[ExperimentReport]:
     """Figure 8."""
     sequences = 3 * starts
-    whole: list[dict[str, Cell]] = []
+    total_rows: list[dict[str, Cell]] = []
     composing: list[dict[str, Cell]] = []
     for first in sorted({1, max(1, starts // 100), max(1, starts // 10), sequences // 10, sequences}):
         last = sequences // first
@@ -154,22 +154,22 @@ def _cardinality(starts: int, settings: ExperimentSettings) -> Iterator[Experime
         world = crossed(first, last, events=2 * sequences + 1)
         spent = {method: best(lambda m=method, w=world: measure(w, m, unique=True)) for method in METHODS}  # type: ignore[misc]  # mypy cannot type defaults of a lambda
         name: dict[str, Cell] = {"first": first, "last": last}
-        whole.append(name | {method: 1e3 * each.total for method, each in spent.items()})
+        total_rows.append(name | {method: 1e3 * each.total for method, each in spent.items()})
         composing.append(
             name
             | {f"{method}: all": 1e3 * each.composing for method, each in spent.items()}
             | {f"{method}: after the last event": 1e6 * each.response for method, each in spent.items()}
         )
-    _chart(settings, "figure-8a", whole, x="first", title="Overall time [003 figure 8(a)]", unit="ms", log=True)
+    _chart(settings, "figure-8a", total_rows, x="first", title="Overall time [003 figure 8(a)]", unit="ms", log=True)
     parts = [{key: value for key, value in row.items() if key == "first" or "all" in key} for row in composing]
     _chart(settings, "figure-8b", parts, x="first", title="Composition time [003 figure 8(b)]", unit="ms", log=True)
     lines = {method: (method, True) for method in METHODS}
     yield ExperimentReport(
         "003 figure 8(a): overall time and profile cardinality",
-        whole,
+        total_rows,
         [
             f"ms of the processor for {2 * sequences + 1:,} events and {sequences:,} unique sequences",
-            _dearer(whole, lines) + ", and 1 for a single first profile",
+            _dearer(total_rows, lines) + ", and 1 for a single first profile",
         ],
     )
     yield ExperimentReport(
@@ -183,7 +183,7 @@ def _cardinality(starts: int, settings: ExperimentSettings) -> Iterator[Experime
 
 
 def _response(starts: int) -> ExperimentReport:
-    """The claim of 003 section 1: a composite is there as fast as its last primitive event."""
+    """The claim of 003 section 1: a composite is detected as fast as its last primitive event."""
     stream = [Event(str(i), (("value", -(i % 2)),), (), 1000 * i, 1000 * i) for i in range(2 * starts)]
     [pattern] = PatternWorld([(0, -1)], []).patterns()
     pattern = replace(pattern, consumption=Consumption.UNIQUE)
@@ -213,7 +213,7 @@ def _per_event(world: PatternWorld) -> dict[str, Cell]:
     return out
 
 
-# --- the shapes, told beside the paper's ---------------------------------------------------------
+# --- the shapes of the curves, compared with the paper's -----------------------------------------
 
 
 def _ratios(rows: Sequence[dict[str, Cell]], one: str, two: str) -> list[float]:
@@ -221,32 +221,34 @@ def _ratios(rows: Sequence[dict[str, Cell]], one: str, two: str) -> list[float]:
 
 
 def _dearer(rows: Sequence[dict[str, Cell]], lines: Iterable[str]) -> str:
-    """Two steps against one, at each place of the axis."""
-    told = []
+    """The ratio of two steps to one, at each point of the axis."""
+    texts = []
     for one in (name for name in lines if name.startswith("one step")):
         ratios = _ratios(rows, one, one.replace("one step", "two steps"))
         kind = one.removeprefix("one step").strip(", ") or "unique"
-        told.append(f"{kind} {', '.join(f'{ratio:.2f}' for ratio in ratios)}")
-    return f"two steps / one step along the axis: {'; '.join(told)} (the paper: never below 1)"
+        texts.append(f"{kind} {', '.join(f'{ratio:.2f}' for ratio in ratios)}")
+    return f"two steps / one step along the axis: {'; '.join(texts)} (the paper: never below 1)"
 
 
 def _grows(rows: Sequence[dict[str, Cell]]) -> str:
     gaps = [float(row["two steps, unique"] or 0) - float(row["one step, unique"] or 0) for row in rows]
     shape = "grows" if gaps[-1] > gaps[0] else "does not grow"
-    told = ", ".join(f"{gap:.1f}" for gap in gaps)
-    return f"the gap {shape} with the groups, unique: {told} µs (the paper: it grows)"
+    texts = ", ".join(f"{gap:.1f}" for gap in gaps)
+    return f"the gap {shape} with the groups, unique: {texts} µs (the paper: it grows)"
 
 
 def _linear(rows: Sequence[dict[str, Cell]], *, until: int) -> str:
-    """How the time for all events goes with the profiles that are matched: 1 is linear."""
+    """How the time for all events grows with the profiles that are matched: 1 is linear."""
     inside = [row for row in rows if int(row["profiles"] or 0) <= until]
     low, high = inside[0], inside[-1]
-    told = []
+    texts = []
     for name in LINES:
         grown = float(high[name] or 0) / float(low[name] or 1)
-        told.append(f"{name} {grown:.1f}")
+        texts.append(f"{name} {grown:.1f}")
     times = int(high["profiles"] or 0) / int(low["profiles"] or 1)
-    return f"with {times:.0f} times the profiles, times the time: {'; '.join(told)} (the paper: linear; less is better)"
+    return (
+        f"with {times:.0f} times the profiles, times the time: {'; '.join(texts)} (the paper: linear; less is better)"
+    )
 
 
 def _chart(
@@ -264,7 +266,7 @@ def _chart(
 
 
 def lines_chart(rows: Sequence[dict[str, Cell]], *, x: str, title: str, unit: str, log: bool) -> Spec:
-    """A line for each column but the axis."""
+    """A line for each column except the axis."""
     values = [
         {x: row[x], "method": name, unit: value}
         for row in rows

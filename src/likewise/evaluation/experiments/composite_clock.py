@@ -1,4 +1,4 @@
-"""What composite filtering costs: matching of primitive events apart from composing, and what comes after the last."""
+"""Times of composite filtering: matching of primitive events, composing, and the time after the last event."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from likewise.matching import Matcher
 
 
 class Spent(NamedTuple):
-    """Seconds of the processor: in all, without matching, and without matching for each detection's last event."""
+    """Processor seconds: total, without matching, and without matching for each detection's last event."""
 
     total: float
     composing: float
@@ -24,22 +24,22 @@ class Spent(NamedTuple):
 
 
 class TimedMatcher:
-    """A matcher that knows how long it took."""
+    """A matcher that measures its own time."""
 
     def __init__(self) -> None:
         self._matcher = Matcher()
         self.seconds = 0.0
 
     def add(self, profile: Profile, *, options: Options | None = None, key: Hashable = None) -> int:
-        """Into the pool."""
+        """Add a profile to the pool."""
         return self._matcher.add(profile, options=options, key=key)
 
     def remove(self, handle: int) -> None:
-        """Out of it."""
+        """Remove a profile from the pool."""
         self._matcher.remove(handle)
 
     def match(self, event: Event) -> Iterable[Any]:
-        """Which profiles the event matches."""
+        """The profiles that the event matches."""
         begin = time.process_time()
         found = self._matcher.match(event)
         self.seconds += time.process_time() - begin
@@ -47,13 +47,13 @@ class TimedMatcher:
 
 
 class Stopwatch:
-    """Publishes events one by one and keeps the times."""
+    """Publishes events one by one and measures the times."""
 
     def __init__(self) -> None:
         self.matcher = TimedMatcher()
 
     def run(self, detector: Detector, events: Sequence[Event], *, remove: bool) -> Spent:
-        """With `remove`, a pattern goes once it was detected [003 sec 5.1: single unique pairs].
+        """With `remove`, a pattern is removed when it was detected [003 sec 5.1: single unique pairs].
 
         Taking a pattern out of the system for good is no part of filtering, so its time does not count.
         """
@@ -76,13 +76,13 @@ class Stopwatch:
 
 
 def best(work: Callable[[], Spent], times: int = 3) -> Spent:
-    """The best of a few runs: other work on the machine only ever adds time."""
+    """The best of a few runs, since other work on the machine only adds time."""
     runs = [work() for _ in range(times)]
     return min(runs, key=lambda spent: spent.total)
 
 
 def response(detector: Detector, events: Sequence[Event]) -> float:
-    """Seconds of the processor for an event that completes something, the median."""
+    """The median processor seconds of an event that completes a composite."""
     spent = []
     for event in events:
         begin = time.process_time()

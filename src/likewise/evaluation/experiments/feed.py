@@ -31,10 +31,10 @@ stuck-lift: {alarm~ = lift fault~}
 
 @dataclass(frozen=True, slots=True)
 class FeedPoint:
-    """What is measured or raised, how each maker says it, and between which numbers it lies."""
+    """A measured point or an alarm: its name, its name by each maker, and the range of its values."""
 
     name: str
-    said: tuple[str, str, str]
+    names: tuple[str, str, str]
     low: float = 0.0
     high: float = 0.0
 
@@ -74,7 +74,7 @@ RAISED: Final = (
 _MEASURED_AS: Final = (("measured quantity", "value"), ("point", "val"), ("metric", "reading"))
 _RAISED_AS: Final = (("alarm", "status"), ("alm", "sts"), ("alertType", "state"))
 MAKERS: Final = ("descriptions", "raw labels", "identifiers")
-"""How the three makers write: in words, abbreviated, and as names in code."""
+"""The styles of the three makers: words, abbreviations, and names in code."""
 _PLACES: Final = ("place", "loc", "location")
 
 ASKED: Final = {
@@ -87,12 +87,12 @@ ASKED: Final = {
     "leak": ("water leak", None),
     "stuck-lift": ("lift fault", None),
 }
-"""Which point each wish is for, and above which number."""
+"""The point of each subscription, and its lower limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class PointReport:
-    """An event and what it truly is."""
+    """An event and its true point."""
 
     event: Event
     point: str
@@ -100,7 +100,7 @@ class PointReport:
 
 
 def feed(count: int = 2000, *, seed: int = 1) -> list[PointReport]:
-    """That many events, every point of every maker in turn."""
+    """`count` events, every point of every maker in turn."""
     chance = random.Random(seed)
     ways = [(point, maker) for point in (*MEASURED, *RAISED) for maker in range(3)]
     return [_report(chance, number, *ways[number % len(ways)]) for number in range(count)]
@@ -111,7 +111,7 @@ def _report(chance: random.Random, number: int, point: FeedPoint, maker: int) ->
     name, other = (_MEASURED_AS if measured else _RAISED_AS)[maker]
     reading = round(chance.uniform(point.low, point.high), 1)
     value: Value = reading if measured else chance.choice(("active", "new"))
-    tuples = ((name, point.said[maker]), (other, value), (_PLACES[maker], f"room {chance.randrange(100, 140)}"))
+    tuples = ((name, point.names[maker]), (other, value), (_PLACES[maker], f"room {chance.randrange(100, 140)}"))
     return PointReport(Event(f"f{number}", tuples), point.name, reading)
 
 
@@ -160,7 +160,7 @@ def reciprocal_ranks(points: Sequence[FeedPoint], meaning: Measure) -> list[floa
     names = [point.name for point in points]
     found = []
     for maker in range(3):
-        scores = meaning.matrix(names, [point.said[maker] for point in points])
+        scores = meaning.matrix(names, [point.names[maker] for point in points])
         own = scores.diagonal()
         rank = (scores > own).sum(axis=0) + (1 + (scores == own).sum(axis=0)) / 2
         found.append(float((1 / rank).mean()))
@@ -174,7 +174,7 @@ def ranking(spaces: Sequence[str], settings: ExperimentSettings) -> ExperimentRe
         try:
             meaning = measure(name, spaces=spaces)
         except LikewiseError as error:
-            settings.say(f"{name} is left out: {error.message}")
+            settings.say(f"{name} skipped: {error.message}")
             continue
         rows.append(
             {"measure": name, **dict(zip(MAKERS, reciprocal_ranks((*MEASURED, *RAISED), meaning), strict=True))}

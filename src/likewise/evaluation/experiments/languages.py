@@ -1,4 +1,4 @@
-"""English subscriptions, French events: the thematic data set said in EuroVoc's French."""
+"""English subscriptions, French events: the thematic data set translated by EuroVoc."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FRAMES = {
     "vacant": "libre",
     "event": "événement",
 }
-"""The words of event types that are no terms of EuroVoc."""
+"""The words of event types that are not terms of EuroVoc."""
 
 
 def run(settings: ExperimentSettings) -> list[ExperimentReport]:
@@ -48,7 +48,7 @@ def run(settings: ExperimentSettings) -> list[ExperimentReport]:
                 settings.say(f"seed {seed}: {name}")
     rows = [{"approach": name, **_mean(each)} for name, each in found.items()]
     notes = [
-        f"{np.mean(share):.0%} of the events' terms are said in French; the others are names, codes and units",
+        f"{np.mean(share):.0%} of the events' terms are in French; the others are names, codes and units",
         f"the background is the words of the first {SAMPLE} events",
         "default: mean F1 at the default threshold; best: mean of each subscription's maximal F1",
     ]
@@ -80,29 +80,29 @@ def _mean(rows: list[Row]) -> Row:
 
 
 def in_french(data: ThematicDataset, words: Mapping[str, str]) -> ThematicDataset:
-    """The same events with every term that the thesaurus knows said in French; truth and subscriptions stay."""
-    said = [
+    """The same events with all terms known to the thesaurus in French; truth and subscriptions are unchanged."""
+    translated = [
         Event(event.id, tuple((french(name, words), french(str(value), words)) for name, value in event.tuples))
         for event in data.events
     ]
     pairs = [
         (before, after)
-        for old, new in zip(data.events, said, strict=True)
+        for old, new in zip(data.events, translated, strict=True)
         for one, other in zip(old.tuples, new.tuples, strict=True)
         for before, after in zip(one, other, strict=True)
     ]
     changed = sum(before != after for before, after in pairs) / len(pairs)
-    return replace(data, events=tuple(said), facts={**data.facts, "said in French": changed})
+    return replace(data, events=tuple(translated), facts={**data.facts, "said in French": changed})
 
 
 def french(term: str, words: Mapping[str, str]) -> str:
-    """A term in French, if the thesaurus knows it; of an event type, the words that it knows.
+    """A term in French, if the thesaurus knows it; of an event type, its known words.
 
     >>> french("increased noise event", {"noise": "bruit"}), french("room 112", {})
     ('augmentation bruit événement', 'room 112')
     """
-    if (whole := words.get(normalise(term))) is not None:
-        return whole
+    if (translation := words.get(normalise(term))) is not None:
+        return translation
     parts = term.split()
     if parts[-1] != "event":
         return term

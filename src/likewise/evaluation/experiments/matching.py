@@ -24,14 +24,14 @@ from likewise.language import format_subscription
 
 SEEDS = 5
 CHOSEN_ON = 3
-"""Weights, temperatures and thresholds were chosen on so many seeds; the others had no part in it and are held out."""
+"""The number of seeds on which weights, temperatures and thresholds were chosen; later seeds are held out."""
 DEGREES = (1.0, 0.5, 0.0)
 HALF = 0.97
-"""What the issue asks of the best approach at half approximation."""
+"""The F1 that the best approach has to reach at half approximation."""
 QUICK = DatasetRecipe(events=1500)
 KNOWS = ("seeds", "degrees", "approach", "worst", "thesaurus", "typed", "city")
 WORST = "default (both); default + background (all)"
-"""Whose worst subscriptions are shown, unless others are asked for."""
+"""The approaches whose worst subscriptions are shown by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +45,9 @@ class Result:
     together: Quality
     alone: Quality
     compared: float = 1.0
-    """The share of pairs whose words were compared at all."""
+    """The share of pairs that were compared."""
     usual: Usual | None = None
-    """What comes through for someone who gives no threshold."""
+    """The figures at the default threshold."""
 
 
 def run(settings: ExperimentSettings) -> list[ExperimentReport]:
@@ -93,7 +93,7 @@ def run(settings: ExperimentSettings) -> list[ExperimentReport]:
 
 
 def _is_wanted(options: dict[str, str], name: str) -> bool:
-    """Whether an option is `yes`; anything but yes and no is refused."""
+    """Whether an option is `yes`; raises an error unless it is yes or no."""
     answer = options.pop(name, "no")
     if answer not in ("yes", "no"):
         raise BuildError(f"{name} is {answer!r}", hint=f"--set {name}=yes or {name}=no")
@@ -105,8 +105,8 @@ def summary(results: Sequence[Result], degree: float, *, reworded: bool = False)
     rows: list[Row] = []
     for approach in dict.fromkeys(each.approach for each in results):
         kept = (each for each in results if each.degree == degree and each.reworded == reworded)
-        mine = [each for each in kept if each.approach == approach]
-        rows.append({"approach": approach.name, **_figures(mine), **({} if reworded else _targets(approach, degree))})
+        own = [result for result in kept if result.approach == approach]
+        rows.append({"approach": approach.name, **_figures(own), **({} if reworded else _targets(approach, degree))})
     notes = [
         "together, alone: mean over subscriptions of each one's maximal F1; ± is the standard deviation over seeds",
         f"held out: together and alone on the seeds after {CHOSEN_ON}, which had no part in any choice",
@@ -120,12 +120,12 @@ def summary(results: Sequence[Result], degree: float, *, reworded: bool = False)
     title = f"Matching quality at {degree:.0%} approximation, {_count(results)} seeds"
     if reworded:
         title += ", subscribers in their own words"
-        notes.append("half of the subscriptions' terms are said in other words too, so synonyms compete")
+        notes.append("half of the subscriptions' terms are also replaced by other words, so synonyms compete")
     return ExperimentReport(title, rows, notes)
 
 
 def at_usual(results: Sequence[Result]) -> ExperimentReport:
-    """A row for each approach that has a usual threshold and each kind of subscription: what it lets through."""
+    """A row for each approach with a default threshold and each kind of subscription: its figures there."""
     rows: list[Row] = []
     for approach, degree, reworded in dict.fromkeys((each.approach, each.degree, each.reworded) for each in results):
         same = (each for each in results if (each.approach, each.degree, each.reworded) == (approach, degree, reworded))
@@ -134,7 +134,7 @@ def at_usual(results: Sequence[Result]) -> ExperimentReport:
             words = "own words" if reworded else f"{degree:.0%}"
             rows.append({"approach": approach.name, "~": words, **usual_figures(found, chosen_on=CHOSEN_ON)})
     notes = [
-        "~: the share of terms that are approximate; own words: all, and half of them said in other words too",
+        "~: the share of terms that are approximate; own words: all of them, and half of them replaced by other words",
         "precision, recall and F1 are means over subscriptions, of which one that gets nothing has precision 0",
     ]
     return ExperimentReport(f"At the usual threshold, {_count(results)} seeds", rows, notes)
@@ -163,7 +163,7 @@ def worst_subscriptions(trial: Trial, approach: ComparedApproach, *, count: int 
 
 
 def make_laboratory(settings: ExperimentSettings) -> Laboratory:
-    """Measures over the spaces that the user named, or over those called wordnet and wikipedia."""
+    """Measures over the spaces given by the user, or over wordnet and wikipedia."""
     folder = settings.data or data_folder()
     named = {name: path for path in settings.spaces for name in ("wordnet", "wikipedia") if name in str(path)}
     return Laboratory(
@@ -204,26 +204,26 @@ def _try_all(
         yield Result(approach, degree, seed, reworded, together, alone, trial.compared(approach), usual)
 
 
-def _figures(mine: Sequence[Result]) -> Row:
-    together = np.array([each.together.mean_max_f1 for each in mine])
-    alone = np.array([each.alone.mean_max_f1 for each in mine])
+def _figures(results: Sequence[Result]) -> Row:
+    together = np.array([result.together.mean_max_f1 for result in results])
+    alone = np.array([result.alone.mean_max_f1 for result in results])
     return {
         "together": float(together.mean()),
         "±": float(together.std()),
         "alone": float(alone.mean()),
         "alone ±": float(alone.std()),
-        **_held_out(mine),
-        "curve": float(np.mean([each.together.curve_max_f1 for each in mine])),
-        "global": float(np.mean([each.together.global_f1 for each in mine])),
-        "at": float(np.mean([each.together.global_threshold for each in mine])),
-        "alone curve": float(np.mean([each.alone.curve_max_f1 for each in mine])),
-        "alone global": float(np.mean([each.alone.global_f1 for each in mine])),
-        "pairs": float(np.mean([each.compared for each in mine])),
+        **_held_out(results),
+        "curve": float(np.mean([result.together.curve_max_f1 for result in results])),
+        "global": float(np.mean([result.together.global_f1 for result in results])),
+        "at": float(np.mean([result.together.global_threshold for result in results])),
+        "alone curve": float(np.mean([result.alone.curve_max_f1 for result in results])),
+        "alone global": float(np.mean([result.alone.global_f1 for result in results])),
+        "pairs": float(np.mean([result.compared for result in results])),
     }
 
 
-def _held_out(mine: Sequence[Result]) -> Row:
-    late = [each for each in mine if each.seed > CHOSEN_ON]
+def _held_out(results: Sequence[Result]) -> Row:
+    late = [result for result in results if result.seed > CHOSEN_ON]
     if not late:
         return {}
     return {

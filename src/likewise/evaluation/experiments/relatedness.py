@@ -1,4 +1,4 @@
-"""How well measures agree with people: Spearman's correlation on word pairs that people have judged."""
+"""Spearman's correlation of measures with human judgements of word pairs."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ TARGETS: Mapping[str, Mapping[str, float]] = {
     "wikipedia": {"WS-353": 0.70, "MEN": 0.70, "MTurk-771": 0.63, "RG-65": 0.80},
     "wikipedia + wordnet": {"WS-353": 0.75, "MEN": 0.74, "MTurk-771": 0.69, "RG-65": 0.88},
 }
-"""What the cosine of ESA should reach, by the names of its spaces."""
+"""The correlations that ESA has to reach, by the names of its spaces."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judgements:
-    """Pairs of words and what people thought of them."""
+    """Pairs of words and their human judgements."""
 
     name: str
     left: tuple[str, ...]
@@ -48,7 +48,7 @@ class Judgements:
 
     @classmethod
     def read(cls, path: Path, *, name: str | None = None) -> Judgements:
-        """From lines of word, word and score between tabs."""
+        """Read lines of word, word and score, separated by tabs."""
         left, right, scores = [], [], []
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
             try:
@@ -62,7 +62,7 @@ class Judgements:
         return cls(name or path.stem, tuple(left), tuple(right), np.array(scores))
 
     def agreement(self, judge: Measure) -> float:
-        """Spearman's correlation of a measure with the people."""
+        """Spearman's correlation of a measure with the judgements."""
         rows, columns = sorted(set(self.left)), sorted(set(self.right))
         scores = judge.matrix(rows, columns)
         at = {word: number for number, word in enumerate(rows)}, {word: number for number, word in enumerate(columns)}
@@ -71,7 +71,7 @@ class Judgements:
 
 
 def read_all(data: Path | None = None, *, names: Sequence[str] = tuple(FILES)) -> list[Judgements]:
-    """The data sets of these names that are there."""
+    """The available data sets of these names."""
     folder = (data or data_folder()) / "relatedness"
     found = [Judgements.read(folder / FILES[name], name=name) for name in names if (folder / FILES[name]).is_file()]
     if not found:
@@ -80,7 +80,7 @@ def read_all(data: Path | None = None, *, names: Sequence[str] = tuple(FILES)) -
 
 
 def run(settings: ExperimentSettings) -> list[ExperimentReport]:
-    """Every measure on every data set; the targets stand under the rows they belong to."""
+    """Every measure on every data set; targets follow the rows to which they belong."""
     experiment.check(settings)
     sets = read_all(settings.data, names=QUICK if settings.quick else tuple(FILES))
     spaces = [find_space(name) for name in settings.spaces] or _shelf()
@@ -119,7 +119,7 @@ def _judges(spaces: Sequence[Space], settings: ExperimentSettings) -> Iterator[t
         try:
             judge = measure(name, **options)
         except MissingError as error:
-            settings.say(f"{name} is left out: {error.message}")
+            settings.say(f"{name} skipped: {error.message}")
         else:
             yield f"{name}, all senses" if options else name, "", judge
             if spaces and name in ("embedding", "sentence"):

@@ -1,4 +1,4 @@
-"""Effect of themes on matching: heat maps as [000 figures 7 to 10], what each step from 000 brings, and controls."""
+"""Effect of themes on matching: heat maps as [000 figures 7 to 10], the effect of each change to 000, and controls."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ QUICK_SIZES = (1, 3, 10)
 SAMPLES = 2
 KNOWS = ("sizes", "samples", "seeds", "mapped")
 SEEDS = "4,5,6"
-"""The measure was chosen on seeds 1 to 3; the map is drawn on others."""
+"""The seeds of the map; the measure was chosen on seeds 1 to 3."""
 GOOD_EVENT_TAGS = range(2, 8)
 GOOD_SUBSCRIPTION_TAGS = range(2, 16)
 """The sizes that the paper recommends [000 sec 5.3.3]: few tags for events, more for subscriptions."""
 
 STEP = (3, 7)
-"""The sizes, of events and of subscriptions, at which the steps from 000 are compared."""
+"""The theme sizes of events and of subscriptions at which the changes to 000 are compared."""
 
 MEASURES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "thematic": ("thematic", {}),
@@ -41,7 +41,7 @@ MEASURES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "thematic-euclidean, length 1": ("thematic-euclidean", {"normalise": True}),
 }
 MAPPED = ("thematic", "thematic-euclidean")
-"""Those that a map is drawn of: ours, and the formula as printed."""
+"""The measures with a map: ours, and the formula as printed."""
 
 FIELDS = (
     ("fitting", ("land transport", "protection of nature")),
@@ -52,7 +52,7 @@ FIELDS = (
     ("foreign", ("insects", "botany")),
     ("unknown words", ("xqzvk", "blorptangle")),
 )
-"""Themes that all events and subscriptions have, to see whether it matters which: the first is the paper's example."""
+"""Themes given to all events and subscriptions, to see whether the choice matters; the first is the paper's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +68,14 @@ class ThemeCell:
     f1: float
     spread: float
     gain: float
-    """Over the same measure without themes, on the same seeds."""
+    """The gain over the same measure without themes, on the same seeds."""
     over_esa: float
-    """Over the `esa` measure, which knows no themes, on the same seeds."""
+    """The gain over `esa`, which uses no themes, on the same seeds."""
     over_best: float
-    """Over whatever is best without themes, all postings and all formulas tried, on the same seeds."""
+    """The gain over the best measure without themes, of all formulas and prunings tried, on the same seeds."""
     seconds: float
     rate: float = 0.0
-    """Events matched against all subscriptions in a second of the processor, words related anew."""
+    """Events per processor second, matched with all subscriptions, with all terms compared anew."""
     rate_spread: float = 0.0
     faster: float = 0.0
     """The rate, divided by that of `esa` without themes on the same seeds."""
@@ -94,7 +94,7 @@ class Found(NamedTuple):
 
 
 class ThemedRun(NamedTuple):
-    """One run over all events: F1, the seconds of the processor to relate all terms, and events a second in all."""
+    """One run over all events: F1, processor seconds to compare all terms, and events per second."""
 
     f1: float
     seconds: float
@@ -102,7 +102,7 @@ class ThemedRun(NamedTuple):
 
 
 class Bench:
-    """One data set, and how well measures match on it under any themes."""
+    """The F1 of measures on one data set, under any themes."""
 
     def __init__(self, data: ThematicDataset, measures: Mapping[str, Measure], esa: Measure) -> None:
         self.data = data
@@ -112,15 +112,15 @@ class Bench:
         self._vocabulary, self._encoded = encoder.vocabulary, list(batches_of(encoder, data.events))
         self.plain = {name: self.try_out(each).f1 for name, each in measures.items()}
         """F1 of each measure without themes."""
-        # The first run loads the space; rates are compared when it is there.
+        # The first run loads the space, so that rates are comparable.
         self.esa, _, _ = self.try_out(esa)
         self.esa_rate = self.try_out(esa).rate
         self.best = max(self.esa, *self.plain.values())
 
-    def try_out(self, one: Measure, *, mine: Sequence[str] = (), theirs: Sequence[str] = ()) -> ThemedRun:
-        """Mean maximal F1 with these themes of subscriptions and of events, and what it costs."""
+    def try_out(self, measure: Measure, *, subscribed: Sequence[str] = (), published: Sequence[str] = ()) -> ThemedRun:
+        """Mean maximal F1 with these themes of subscriptions and of events, and the times."""
         begin = time.process_time()
-        table = Tabled(one, self._terms, subscription_theme=mine, event_theme=theirs)
+        table = Tabled(measure, self._terms, subscription_theme=subscribed, event_theme=published)
         related = time.process_time()
         matcher = Matcher(table, approach="approximate", vocabulary=self._vocabulary)
         scores = scores_of(matcher, self._encoded, self.data.subscriptions, count=len(self.data.events))
@@ -129,11 +129,11 @@ class Bench:
         return ThemedRun(f1, related - begin, rate)
 
     def sample(self, name: str, sizes: tuple[int, int], samples: int) -> list[Found]:
-        """Themes drawn as the paper does, of which one contains the other [000 sec 5.2.4]."""
+        """Runs with random themes as in the paper, where one contains the other [000 sec 5.2.4]."""
         found = []
         for sample in range(samples):
-            theirs, mine = self.data.themes(*sizes, sample=sample)
-            f1, spent, rate = self.try_out(self.measures[name], mine=mine, theirs=theirs)
+            published, subscribed = self.data.themes(*sizes, sample=sample)
+            f1, spent, rate = self.try_out(self.measures[name], subscribed=subscribed, published=published)
             gains = (f1 - self.plain[name], f1 - self.esa, f1 - self.best)
             found.append(Found(f1, *gains, spent, rate, rate / self.esa_rate))
         return found
@@ -168,7 +168,7 @@ def _benches(settings: ExperimentSettings, seeds: Sequence[int]) -> Iterator[Ben
 
 
 def make_measures(laboratory: Laboratory) -> dict[str, Measure]:
-    """All that are compared, over the Wikipedia space."""
+    """All measures compared, over the Wikipedia space."""
     space = laboratory.spaces["wikipedia"]
     return {name: measure(base, spaces=[space], **options) for name, (base, options) in MEASURES.items()}
 
@@ -206,7 +206,7 @@ def grid(
 
 
 def regions(cells: Sequence[ThemeCell]) -> dict[str, list[ThemeCell]]:
-    """The parts of the map that the paper speaks of."""
+    """The parts of the map that the paper discusses."""
     return {
         "all": list(cells),
         "good region (2-7 event tags, 2-15 and more for subscriptions)": [
@@ -245,11 +245,11 @@ PAPER: Mapping[str, str] = {
     "cells faster than esa": "more than 92 %",
     "sample error of events a second": "about 10",
 }
-"""What the text of 000 section 5.3 says of figures 7 to 10."""
+"""Values of figures 7 to 10 from the text of 000 section 5.3."""
 
 
 def _papers(cells: Sequence[ThemeCell], benches: Sequence[Bench]) -> ExperimentReport:
-    """Figures 7 to 10 in one figure each, beside the paper's."""
+    """Figures 7 to 10 as one number each, compared with the paper's."""
     rows: list[Row] = []
     for name in dict.fromkeys(cell.measure for cell in cells):
         part = [cell for cell in cells if cell.measure == name]
@@ -300,7 +300,7 @@ def _controls(benches: Sequence[Bench]) -> ExperimentReport:
         row: dict[str, str | float] = {"theme": ", ".join(theme), "field": kind}
         for name in MAPPED:
             gains = [
-                bench.try_out(bench.measures[name], mine=theme, theirs=theme).f1 - bench.plain[name]
+                bench.try_out(bench.measures[name], subscribed=theme, published=theme).f1 - bench.plain[name]
                 for bench in benches
             ]
             row[f"gain of {name}"] = float(np.mean(gains))
@@ -329,13 +329,13 @@ def _draw(cells: Sequence[ThemeCell], settings: ExperimentSettings) -> None:
     if settings.out is None:
         return
     for name in dict.fromkeys(cell.measure for cell in cells):
-        mine = [cell for cell in cells if cell.measure == name]
-        plain = float(np.mean([cell.f1 - cell.gain for cell in mine]))
-        rows = [_row(cell) for cell in mine]
+        own = [cell for cell in cells if cell.measure == name]
+        plain = float(np.mean([cell.f1 - cell.gain for cell in own]))
+        rows = [_row(cell) for cell in own]
         charts = {
             "f1": _map(rows, "F1", f"Mean maximal F1 of {name} by theme sizes ({plain:.2f} without themes)", plain),
             "f1-error": _map(rows, "±", f"Sample error of F1, {name}"),
-            "rate": _map(rows, "events/s", f"Events a second, {name}", _esa_rate(mine), form=",.0f"),
+            "rate": _map(rows, "events/s", f"Events a second, {name}", _esa_rate(own), form=",.0f"),
             "rate-error": _map(
                 rows, "events/s ±", f"Sample error of events a second, {name} [000 figure 10]", form=",.0f"
             ),

@@ -1,8 +1,8 @@
-"""How the scores of terms combine: what an attribute tells beside its value, and how much other subscriptions say.
+"""Learns how scores of terms combine: the bits of attributes, and the temperature of contrast.
 
-Both numbers are learned on events made of EuroVoc's domains that the thematic data set does not use: those under which
-the truth of all subscriptions is likeliest, registered together and each alone. An attribute and its value stand in one
-predicate, so predicates are taken by themselves here: their plain product counts.
+Both numbers maximise the likelihood of the truth, with subscriptions together and alone, on events made from EuroVoc
+domains that the thematic data set does not use. They concern single predicates, so the product of predicates is used
+here.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class MadeEvents:
         return cls(data, Tabled(measure, TermsOfData.of(data.events, data.profiles)))
 
     def loss(self, bits: float, temperature: float) -> float:
-        """How unlikely the truth is, in nats for each right answer: together and alone in the mean."""
+        """The negative log likelihood of the truth, in nats per right answer: the mean of together and alone."""
         matcher = Matcher(
             {"approximate": self.table},
             approach="approximate+contrast",
@@ -55,7 +55,7 @@ class MadeEvents:
 
 
 def surprise(scores: NDArray[np.floating], truth: NDArray[np.bool_]) -> float:
-    """The negative logarithm of the likelihood of the truth, for each right answer.
+    """The negative log likelihood of the truth, per right answer.
 
     >>> round(surprise(np.array([0.5, 0.5]), np.array([True, False])), 3)  # two bits in nats
     1.386
@@ -67,7 +67,7 @@ def surprise(scores: NDArray[np.floating], truth: NDArray[np.bool_]) -> float:
 def combined(
     model: Model, sources: Sources, *, data: Path | None = None, say: Callable[[str], None] = lambda _: None
 ) -> Model:
-    """The model with the bits of attributes and the temperature of contrast that make the truth likeliest."""
+    """The model with the bits of attributes and the temperature that maximise the likelihood of the truth."""
     path = (data or data_folder()) / "eurovoc" / "eurovoc.yaml"
     thesaurus = read_eurovoc(path, domains=ALL_DOMAINS - frozenset(DOMAINS.values()))
     measure = Evidence.of(sources, model)

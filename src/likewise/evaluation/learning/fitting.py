@@ -1,4 +1,4 @@
-"""Learning the weights of evidence from made pairs: features, dropped at random, then the fit; and what it reaches."""
+"""Learns the weights of evidence from generated pairs, and reports their quality on held-out concepts."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ BLOCK: Final = 128
 """Pairs whose terms are compared together."""
 
 DROPPED: Final = {"embedding": 0.25, "esa": 0.4, "relation": 0.25}
-"""How often a source of evidence is left out of a second copy of a pair, so that each has a weight of its own."""
+"""How often a source of evidence is left out of a second copy of a pair, so that its weight is meaningful alone."""
 
 UNSEEN: Final = 12.0
-"""How much wrong pairs count where nothing at all is known of two terms: most terms of a stream mean something else, so
-that a score without evidence must be low."""
+"""The weight of wrong pairs of two unknown terms: most terms of a stream mean something else, so a score without
+evidence must be low."""
 
 POSITIVE: Final = 0.5
-"""The share of pairs that mean the same after weighting: the words of a stream change the odds, see `Evidence`."""
+"""The share of pairs that mean the same after weighting; the words of a stream change the odds, see `Evidence`."""
 
 PRIOR_STEP: Final = 0.05
 PRIOR_STEPS: Final = 20
-"""Priors are tried in such steps, so many up and down from the one that is calibrated."""
+"""Priors are tried in steps of this size, this many up and down from the calibrated one."""
 
 RESAMPLES: Final = 100
-"""Over so many draws of the held-out pairs the prior is averaged."""
+"""The number of resamples of the held-out pairs over which the prior is averaged."""
 
 PRIOR_BESIDE: Final = 4
-"""So many neighbours on either side of a prior are judged with it: one pair more or less must not decide."""
+"""The number of neighbours on either side over which the F1 of a prior is smoothed, so that no single pair decides."""
 
 TRUST: Final = {
     "glossary": 0.5,
@@ -58,10 +58,10 @@ TRUST: Final = {
     "IPTC compounds": 0.5,
     "appliances compounds": 0.5,
 }
-"""How much the pairs of a source count, where they are made by rule; all others count 1."""
+"""The weights of pairs by source, for sources made by rule; all others have weight 1."""
 
 LOOSE: Final = {"same field": 0.5}
-"""How much pairs of a kind count that few would take for the same."""
+"""The weights of pairs by kind, for kinds that are clearly different."""
 
 Floats = NDArray[np.float64]
 
@@ -79,21 +79,21 @@ class MeasuredPairs:
 def learn(
     pairs: Sequence[Pair], sources: Sources, *, seed: int = 1, say: Callable[[str], None] = lambda _: None
 ) -> tuple[Model, MeasuredPairs]:
-    """Weights learned on the pairs that are not held out, and all pairs with their features."""
+    """Learn weights on the pairs that are not held out; returns them, and all pairs with their features."""
     single = [pair for pair in pairs if " " not in pair.subscription and " " not in pair.event]
     words = measured(single, sources, model=None, say=say)
     first = _fit(words, seed=seed, provenance={})
     say(f"words: {len(single):,} pairs")
-    whole = measured(pairs, sources, model=first, say=say)
+    everything = measured(pairs, sources, model=first, say=say)
     counts = Counter(f"{pair.source}: {pair.kind}" for pair in pairs if not pair.held_out)
     provenance = {"pairs": dict(sorted(counts.items())), "positive": POSITIVE, "seed": seed, **_described(sources)}
-    return _fit(whole, seed=seed, provenance=provenance), whole
+    return _fit(everything, seed=seed, provenance=provenance), everything
 
 
 def measured(
     pairs: Sequence[Pair], sources: Sources, *, model: Model | None, say: Callable[[str], None] = lambda _: None
 ) -> MeasuredPairs:
-    """The features of all pairs; those that WordNet made mostly do not see WordNet, see `Pair.blind`."""
+    """The features of all pairs; for most pairs from WordNet its relations are hidden, see `Pair.blind`."""
     blind = without_wordnet(sources)
     ordered = sorted(pairs, key=lambda pair: (pair.blind, pair.source))
     found: list[Features] = []
@@ -105,33 +105,33 @@ def measured(
                 found.append(_block(part, blind if hidden else sources, model))
         if start and start % (BLOCK * 40) == 0:
             say(f"{start:,} of {len(ordered):,} pairs measured")
-    whole = Features.concatenate(found)
+    features_of_all = Features.concatenate(found)
     labels = np.array([pair.label for pair in ordered])
-    return MeasuredPairs(tuple(ordered), whole, labels, _weights(ordered, labels))
+    return MeasuredPairs(tuple(ordered), features_of_all, labels, _weights(ordered, labels))
 
 
 def without_wordnet(sources: Sources) -> Sources:
-    """The same sources, to which WordNet only tells which words are English."""
+    """The same sources, with WordNet used only to recognise English words."""
     spaces = tuple(space for space in sources.spaces if "wordnet" not in space.name)
     return Sources(spaces, sources.encoder, sources.wordnet, sources.glossary, relations=False)
 
 
 def _block(pairs: Sequence[Pair], sources: Sources, model: Model | None) -> Features:
     """The features of each pair in its best reading."""
-    mine = [sources.reader.readings(pair.subscription) for pair in pairs]
-    theirs = [sources.reader.readings(pair.event) for pair in pairs]
-    side = TermSide([reading for each in mine for reading in each], sources)
-    events = TermSide([reading for each in theirs for reading in each], sources)
-    starts = np.cumsum([0, *map(len, mine)])
+    subscribed = [sources.reader.readings(pair.subscription) for pair in pairs]
+    published = [sources.reader.readings(pair.event) for pair in pairs]
+    side = TermSide([reading for readings in subscribed for reading in readings], sources)
+    events = TermSide([reading for readings in published for reading in readings], sources)
+    starts = np.cumsum([0, *map(len, subscribed)])
     rows = list(features(side, events, model.word_scores if model is not None else _no_word))
     out: list[Features] = []
     at = 0
     for number in range(len(pairs)):
         columns = np.arange(starts[number], starts[number + 1])
-        options = [(row, column) for row in range(at, at + len(theirs[number])) for column in columns.tolist()]
+        options = [(row, column) for row in range(at, at + len(published[number])) for column in columns.tolist()]
         best = max(options, key=lambda option: _preference(rows[option[0]], option[1]))
         out.append(rows[best[0]].take(np.array([best[1]])))
-        at += len(theirs[number])
+        at += len(published[number])
     return Features.concatenate(out)
 
 
@@ -149,7 +149,7 @@ def _weights(pairs: Sequence[Pair], labels: Floats) -> Floats:
 
 
 def _sees_wordnet(pair: Pair) -> bool:
-    """Pairs of WordNet that see its relations are few, and count double."""
+    """The weights of pairs; the few pairs from WordNet with its relations visible count double."""
     return pair.source.startswith("WordNet") and not pair.blind
 
 
@@ -171,7 +171,7 @@ def _fit(found: MeasuredPairs, *, seed: int, provenance: Mapping[str, Any]) -> M
 
 
 def _unseen(plain: Features) -> tuple[Features, NDArray[np.int64]]:
-    """The pairs that share no word, without anything that is known of their terms."""
+    """The pairs that share no word, without any knowledge of their terms."""
     without_common_words = [PairShape.WORD, PairShape.UNLISTED_WORD, PairShape.APART, PairShape.FOREIGN]
     some = np.flatnonzero(np.isin(plain.shape, without_common_words))
     made = plain.take(some)
@@ -191,7 +191,7 @@ def _dropped(plain: Features, rng: np.random.Generator) -> Features:
 
 
 def _no_word(*known: NDArray[np.generic]) -> NDArray[np.float32]:
-    """Before words are learned, none means the same as another."""
+    """The first model, by which no word means the same as another."""
     return np.zeros(len(known[0]), np.float32)
 
 
@@ -203,7 +203,7 @@ def _described(sources: Sources) -> dict[str, Any]:
 
 
 def settled(model: Model, found: MeasuredPairs, *, say: Callable[[str], None] = lambda _: None) -> Model:
-    """The model with the prior by which the default threshold divides the held-out concepts best.
+    """The model with the prior that gives the best F1 at the default threshold on held-out concepts.
 
     Best is the greatest F1 where half of the pairs mean the same, in the mean over resamples of the pairs: the curve is
     flat, and a few pairs more or less would move its highest point by half a bit.
@@ -236,7 +236,7 @@ def _f1_by_prior(bits: NDArray[np.float32], priors: Floats, truth: NDArray[np.bo
 
 
 def _clear(found: MeasuredPairs) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """The held-out pairs that surely mean the same or do not, and which do."""
+    """The held-out pairs with clear labels, and their labels."""
     held = np.array([pair.held_out for pair in found.pairs])
     here = np.flatnonzero(held & ((found.labels >= 0.8) | (found.labels == 0)))
     return here, found.labels[here] >= 0.8
@@ -250,19 +250,19 @@ def _balanced(weights: Floats, labels: Floats) -> Floats:
 
 
 def report(model: Model, found: MeasuredPairs) -> list[dict[str, str | float | int]]:
-    """By source, on pairs of concepts that were not learned from: how well 0.5 divides them, and AUC."""
+    """For each source, on pairs of held-out concepts: precision, recall and F1 at 0.5, and AUC."""
     scores = probability(model.bits(found.features))
     rows: list[dict[str, str | float | int]] = []
     for source in [*sorted({pair.source for pair in found.pairs}), "all"]:
         here = np.array([pair.held_out and source in (pair.source, "all") for pair in found.pairs])
         clear = here & ((found.labels >= 0.8) | (found.labels == 0))
-        truth, said = found.labels[clear] >= 0.8, scores[clear]
-        right = int((truth & (said >= 0.5)).sum())
-        given, wanted = int((said >= 0.5).sum()), int(truth.sum())
+        truth, given_scores = found.labels[clear] >= 0.8, scores[clear]
+        right = int((truth & (given_scores >= 0.5)).sum())
+        given, wanted = int((given_scores >= 0.5).sum()), int(truth.sum())
         f1 = 2 * right / max(1, given + wanted)
         rows.append({"source": source, "pairs": int(clear.sum()), "F1 at 0.5": f1,
                      "precision": right / max(1, given), "recall": right / max(1, wanted),
-                     "AUC": auc(said, truth)})  # fmt: skip
+                     "AUC": auc(given_scores, truth)})  # fmt: skip
     return rows
 
 

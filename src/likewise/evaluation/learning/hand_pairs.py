@@ -20,7 +20,7 @@ KINDS = ("same", "sibling", "unrelated", "contained", "abbreviated")
 
 @dataclass(frozen=True, slots=True)
 class HandPair:
-    """What a subscriber says, what an event says, and whether the subscriber wants it."""
+    """A subscription's term, an event's term, and whether they should match."""
 
     kind: str
     same: bool
@@ -29,7 +29,7 @@ class HandPair:
 
     @property
     def held_out(self) -> bool:
-        """Half of the pairs, by their text, are reported apart and were never looked at one by one."""
+        """Whether the pair is held out: half of the pairs, by their text, were never looked at one by one."""
         return int(sha256(f"{self.subscription}|{self.event}".encode()).hexdigest(), 16) % 2 == 0
 
 
@@ -45,7 +45,7 @@ def read_hand_pairs(name: str = "pairs") -> list[HandPair]:
 
 
 def calibrated(model: Model, sources: Sources) -> Model:
-    """The model as sure as the looked-at half of the pairs lets it be."""
+    """The model calibrated on the development half of the pairs."""
     pairs = [pair for pair in read_hand_pairs() if not pair.held_out]
     scores = score_pairs(Evidence.of(sources, model), pairs).astype(np.float64)
     kept = np.clip(scores, 1e-4, 1 - 1e-4)
@@ -53,18 +53,18 @@ def calibrated(model: Model, sources: Sources) -> Model:
 
 
 def score_pairs(measure: Measure, pairs: Sequence[HandPair]) -> NDArray[np.float32]:
-    """The score of each pair by itself."""
+    """The score of each pair."""
     return measure.pairwise([pair.subscription for pair in pairs], [pair.event for pair in pairs])
 
 
 def accepted(pairs: Sequence[HandPair], scores: NDArray[np.floating], *, threshold: float) -> list[Row]:
-    """By kind: how many of the pairs that mean the same are accepted, how many of the others, F1 and AUC."""
+    """For each kind: accepted pairs that mean the same, other accepted pairs, F1 and AUC."""
     kinds = [kind for kind in KINDS if any(pair.kind == kind for pair in pairs)]
     return [_accepted(pairs, scores, kind, threshold=threshold) for kind in (*kinds, "all")]
 
 
 def accepted_by_half(pairs: Sequence[HandPair], scores: NDArray[np.floating], *, threshold: float) -> list[Row]:
-    """The same for the half that was looked at and for the one that was held out."""
+    """The same figures for the development half and the held-out half."""
     rows: list[Row] = []
     for half in ("looked at", "held out"):
         places = [at for at, pair in enumerate(pairs) if pair.held_out == (half == "held out")]

@@ -1,4 +1,4 @@
-"""How much it speaks against two values that others of the stream are nearer, learned from events whose truth is known.
+"""Learns, from events with known truth, how much nearer values of the stream count against a pair of values.
 
 The events are made of WordNet, whose own relations are hidden from evidence then, and of IPTC Media Topics. Pairs by
 themselves do not tell: only within a stream do the other values of an attribute stand beside the right one.
@@ -23,8 +23,8 @@ from likewise.semantics.evidence import Sources
 
 EVENT_BITS: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
 OWN_SIDE: Final = 0.5
-"""Values nearer to the subscription's term count so much of what those count that are nearer to the event's: on the
-side of the subscription, other words for the same thing stand in the way more often."""
+"""The weight of values nearer to the subscription's term, relative to those nearer to the event's term: it is lower,
+since these are more often other words for the same thing."""
 RECIPES: Final = (DatasetRecipe(seed=1, events=600), DatasetRecipe(seed=2, events=600, typed=True))
 
 
@@ -42,7 +42,7 @@ class RankedEvents:
         return cls(data, measure, Tabled(measure, TermsOfData.of(data.events, data.profiles)))
 
     def f1(self, model: Model) -> float:
-        """F1 at the default threshold with what a model says of nearer values, together and alone in the mean."""
+        """F1 at the default threshold with a model's weights of nearer values: the mean of together and alone."""
         table = copy(self.table)
         table.inner = Evidence.of(self.measure.sources, model)
         matcher = Matcher(
@@ -59,7 +59,7 @@ class RankedEvents:
 def ranked(
     model: Model, sources: Sources, *, data: Path | None = None, say: Callable[[str], None] = lambda _: None
 ) -> Model:
-    """The model with the bits for nearer values of the stream that give the highest F1 on the made events."""
+    """The model with the bits for nearer values that give the highest F1 on the generated events."""
     found = _best(list(_made(model, sources, data or data_folder())), model)
     say(f"nearer values of the stream: {found.nearer_event:g} and {found.nearer_subscription:g} bits")
     return found
@@ -74,7 +74,7 @@ def _made(model: Model, sources: Sources, folder: Path) -> Iterator[RankedEvents
 
 
 def _best(made: Sequence[RankedEvents], model: Model) -> Model:
-    """The highest F1; of equal ones, the mildest."""
+    """The weight with the highest F1; among equal ones the lowest."""
     tried = [replace(model, nearer_event=bits, nearer_subscription=OWN_SIDE * bits) for bits in EVENT_BITS]
     return max(tried, key=lambda one: (round(sum(each.f1(one) for each in made), 6), -one.nearer_event))
 

@@ -1,9 +1,8 @@
-"""Labelled pairs of terms to learn evidence from: made from thesauri, not typed.
+"""Labelled pairs of terms for learning evidence, generated from thesauri.
 
-Labels of one concept, synonyms and phrases whose words are replaced by synonyms mean the same; siblings, opposites,
-wider terms and random pairs do not. Narrower and related terms lie between, so their label does too. What the thematic
-data set is made of is left out. Every pair carries the concept it came from, so that what is reported is split by
-concept from what was learned.
+Labels of one concept, synonyms and phrases with words replaced by synonyms mean the same; siblings, opposites, wider
+terms and random pairs do not. Narrower and related terms have labels in between. Concepts of the thematic data set are
+left out. Every pair has its concept, so that training and test pairs are split by concept.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ from likewise.events import normalise, words_in
 from likewise.semantics import Glossary, WordNet, extra_words, key
 
 PER_KIND: Final = 800
-"""Pairs of one kind from one source; more of them change the weights by less than the noise of the split."""
+"""The most pairs of one kind from one source; more change the weights by less than the noise of the split."""
 
 HELD_OUT: Final = 5
-"""One concept in so many is kept for testing."""
+"""One concept in this number is held out for testing."""
 
 SEEN: Final = 4
-"""On one concept of WordNet in so many, WordNet's relations are seen."""
+"""WordNet's relations are visible for one concept of WordNet in this number."""
 
 LABELS: Final = {
     "synonym": 1.0,
@@ -48,7 +47,7 @@ LABELS: Final = {
     "one number": 0.4,
     "named": 0.55,
 }
-"""How often a pair of this kind means the same; all others 0. Alternative labels are often no synonyms."""
+"""How often a pair of a kind means the same; 0 for all others. Alternative labels are often not synonyms."""
 
 
 _BEFORE: Final = ("", "", "high", "low", "new", "increased", "decreased", "first", "daily", "outdoor")
@@ -67,18 +66,18 @@ _BEFORE_IN_FRENCH: Final = (
 )
 _AFTER_IN_FRENCH: Final = ("événement", "alarme", "niveau", "rapport", "état", "capteur", "usage", "demande", "avis")
 _TURNED: Final = {2: 3, 3: 2, 5: 6, 6: 5}
-"""Which of the words before a term are opposites, by their places."""
+"""Which of the prefixed words are opposites, by their places."""
 
 
 _STOP_WORDS: Final = frozenset(words_in("stop_words", package="likewise.semantics"))
 
 _ALL_OF_EUROVOC: Final = 100_141
-"""The scheme that every concept is in."""
+"""The scheme of all concepts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """What the subscriber says, what the event says, and how surely they mean the same."""
+    """A subscription's term and an event's term, with the kind and source of the pair."""
 
     subscription: str
     event: str
@@ -88,20 +87,20 @@ class Pair:
 
     @property
     def label(self) -> float:
-        """From 0, something else, to 1, the same."""
+        """The probability that both mean the same, from 0 to 1."""
         return LABELS.get(self.kind, 0.0)
 
     @property
     def held_out(self) -> bool:
-        """Whether its concept is kept for testing; it depends on nothing but the concept's name."""
+        """Whether its concept is held out for testing; this depends on the concept's name only."""
         return self._number % HELD_OUT == 0
 
     @property
     def blind(self) -> bool:
-        """Whether WordNet's relations are hidden: on three of four concepts that WordNet itself made.
+        """Whether WordNet's relations are hidden, as for three of four concepts from WordNet.
 
-        Seen on all of them, these relations would look certain; on none, nothing would be learned of them but from
-        the labels of thesauri, which are often no synonyms.
+        If all were visible, these relations would always be right; if none, they would be learned only from labels of
+        thesauri, which are often not synonyms.
         """
         return self.source.startswith("WordNet") and self._number // HELD_OUT % SEEN != 0
 
@@ -111,7 +110,7 @@ class Pair:
 
 
 def training_pairs(*, data: Path | None = None, seed: int = 1, per_kind: int = PER_KIND) -> list[Pair]:
-    """All made pairs, the same ones for the same data and seed."""
+    """All generated pairs, equal for equal data and seed."""
     folder = data or data_folder()
     banned = thematic_terms(folder)
     made: list[Pair] = []
@@ -135,7 +134,7 @@ def training_pairs(*, data: Path | None = None, seed: int = 1, per_kind: int = P
 
 
 def thematic_terms(folder: Path) -> frozenset[str]:
-    """Every term of the thematic data set, seeds 1 to 5: no concept that has one is learned from."""
+    """All terms of the thematic data set, seeds 1 to 5; concepts with any of them are left out."""
     found: set[str] = set()
     for seed in range(1, 6):
         data = build_thematic(DatasetRecipe(seed=seed, events=100), data=folder)
@@ -149,20 +148,20 @@ def thematic_terms(folder: Path) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class ThesaurusEntry:
-    """A concept of any thesaurus: its labels, the preferred one first, and what stands above it."""
+    """A concept of any thesaurus: its labels, the preferred one first, and its broader concepts."""
 
     labels: tuple[str, ...]
     above: tuple[str, ...] = ()
     related: tuple[str, ...] = ()
     foreign: tuple[str, ...] = ()
     field: str = ""
-    """What it is about."""
+    """Its fields."""
 
 
 def thesaurus_pairs(
     entries: Mapping[str, ThesaurusEntry], rng: random.Random, *, source: str, synonym: str = "label"
 ) -> Iterator[Pair]:
-    """Labels of one concept, siblings, narrower, wider, related and random ones; also in another language."""
+    """Pairs of labels: same concept, sibling, narrower, wider, related and random, also in another language."""
     below: dict[str, list[str]] = defaultdict(list)
     for name, entry in entries.items():
         for parent in entry.above:
@@ -198,7 +197,7 @@ def thesaurus_pairs(
 
 
 def _compounds(entries: Mapping[str, ThesaurusEntry], *, source: str) -> Iterator[Pair]:
-    """`energy` and `energy policy`, which is another thing; `policy` and `energy policy`, which is one."""
+    """`energy` and `energy policy` are different things; `policy` and `energy policy` are not."""
     owner = {label.lower(): name for name, entry in entries.items() for label in entry.labels[:1]}
     for name, entry in entries.items():
         words = entry.labels[0].lower().split()
@@ -380,7 +379,7 @@ def _replaced_phrases(wordnet: WordNet, common: Sequence[int], rng: random.Rando
 
 
 def _beside(wordnet: WordNet, number: int, rng: random.Random) -> str | None:
-    """The name of one that stands beside a synset, of one word."""
+    """The one-word name of a sibling of a synset."""
     parents = wordnet.pointers(number, ["@"])
     siblings = [each for parent in parents[:1] for each in wordnet.pointers(parent, ["~"]) if each != number]
     names = [name for name in _names(wordnet, rng.choice(siblings)) if " " not in name] if siblings else []
@@ -388,9 +387,9 @@ def _beside(wordnet: WordNet, number: int, rng: random.Random) -> str | None:
 
 
 def _compound_pairs(wordnet: WordNet, lemma: str) -> Iterator[Pair]:
-    """`printer` and `laser printer`, which is one; `fire` and `fire drill`, which is none."""
+    """`printer` and `laser printer`, which is a printer; `fire` and `fire drill`, which is not a fire."""
     modifier, head = lemma.split()
-    # Names of people and Latin names of genera are known by one word, but streams seldom speak of them.
+    # Names of people and Latin names of genera may be one word, but are rare in streams.
     same = {sense.synset for sense in wordnet.senses(lemma) if lemma in _names(wordnet, sense.synset)}
     if not same:
         return
@@ -398,7 +397,7 @@ def _compound_pairs(wordnet: WordNet, lemma: str) -> Iterator[Pair]:
     heads = {sense.synset for sense in wordnet.senses(head, part="noun")}
     modifiers = {sense.synset for sense in wordnet.senses(modifier, part="noun")}
     for word in (word for word, senses in ((head, heads), (modifier, modifiers)) if senses & same):
-        # A laptop computer is a laptop; where the one word first means something else, it may well be meant so.
+        # A laptop computer is a laptop; but if the single word has another first sense, that may be meant.
         first = wordnet.senses(word)[0].synset in same
         other = "modified" if word == head else "related"
         yield Pair(word, lemma, "synonym" if first else other, "WordNet compounds", lemma)
@@ -413,7 +412,7 @@ def _compound_pairs(wordnet: WordNet, lemma: str) -> Iterator[Pair]:
 
 
 def _up(wordnet: WordNet, number: int) -> set[int]:
-    """What stands one to three steps above."""
+    """The hypernyms one to three steps above."""
     found, layer = set(), [number]
     for _ in range(3):
         layer = [up for each in layer for up in wordnet.pointers(each, ["@", "@i"])]
@@ -430,11 +429,11 @@ def _first(wordnet: WordNet, name: str, number: int) -> bool:
     return bool(senses) and senses[0].synset == number
 
 
-# --- what is made by rule -----------------------------------------------------------------------------------------
+# --- pairs made by rule -------------------------------------------------------------------------------------------
 
 
 def glossary_pairs(glossary: Glossary, rng: random.Random) -> Iterator[Pair]:
-    """An abbreviation and what it stands for; and what stands for something else."""
+    """An abbreviation and its meaning; and the meaning of another abbreviation."""
     shorts = sorted(glossary.shorts)
     for short in shorts:
         meanings = glossary.meanings(short)
@@ -448,7 +447,7 @@ def glossary_pairs(glossary: Glossary, rng: random.Random) -> Iterator[Pair]:
 
 
 def extra_word_pairs(pairs: Sequence[Pair], rng: random.Random) -> Iterator[Pair]:
-    """A term with a word that adds little, and with one that turns it into something else."""
+    """A term with a word that adds little, and with a word that changes its meaning."""
     light, turning = (sorted(words) for words in extra_words())
     terms = sorted({pair.subscription for pair in pairs if pair.subscription.count(" ") < 2})
     for term in rng.sample(terms, min(len(terms), 1200)):
@@ -470,7 +469,7 @@ def numbered_pairs(pairs: Sequence[Pair], rng: random.Random) -> Iterator[Pair]:
 
 
 def framed_pairs(pairs: Sequence[Pair], rng: random.Random) -> Iterator[Pair]:
-    """Both terms of a pair within the same words, as types of events are: `high lift usage alarm`."""
+    """Both terms of a pair within the same words, as in event types: `high lift usage alarm`."""
     kinds = ("synonym", "label", "narrower", "related", "sibling", "random", "wider")
     for pair in (pair for pair in pairs if pair.kind in kinds and "French" not in pair.source and not pair.blind):
         before, after = rng.choice(_BEFORE), rng.choice(_AFTER)
@@ -479,7 +478,7 @@ def framed_pairs(pairs: Sequence[Pair], rng: random.Random) -> Iterator[Pair]:
 
 
 def framed_in_french(pairs: Sequence[Pair], rng: random.Random) -> Iterator[Pair]:
-    """Both terms of a pair within words that mean the same in two languages, or opposite ones."""
+    """Both terms of a pair within words that mean the same in two languages, or the opposite."""
     for pair in (pair for pair in pairs if pair.source == "EuroVoc in French"):
         before, after = rng.randrange(len(_BEFORE)), rng.randrange(len(_AFTER))
         mine = f"{_BEFORE[before]} {pair.subscription} {_AFTER[after]}".strip()
@@ -492,7 +491,7 @@ def framed_in_french(pairs: Sequence[Pair], rng: random.Random) -> Iterator[Pair
 
 
 def name_pairs(titles: Sequence[str], wordnet: WordNet, rng: random.Random) -> Iterator[Pair]:
-    """Names, of which no two are the same thing however alike they are: `Quay Street`, `Headford Road`."""
+    """Similar names of different things: `Quay Street`, `Headford Road`."""
     names = [
         words
         for words in (title.split() for title in titles)
@@ -503,7 +502,7 @@ def name_pairs(titles: Sequence[str], wordnet: WordNet, rng: random.Random) -> I
     by_last: dict[str, list[list[str]]] = defaultdict(list)
     for words in names:
         by_last[words[1]].append(words)
-    # `Calle Vargas`, `Paseo Pereda`: no word of them is in WordNet, and only the language is the same.
+    # `Calle Vargas`, `Paseo Pereda`: no word is in WordNet, and only the language is the same.
     strange = [words for words in names if not wordnet.senses(words[1].lower())]
     for words in strange:
         beside = rng.choice(strange)
@@ -519,7 +518,7 @@ def name_pairs(titles: Sequence[str], wordnet: WordNet, rng: random.Random) -> I
         if stranger != words:
             yield Pair(name, " ".join(stranger), "other name", "names", concept)
             yield Pair(words[0], stranger[0], "other name alone", "names", concept)
-        # Whom WordNet knows by the last name alone is the same, not one of a kind.
+        # A person whom WordNet lists by the last name is the same person, not a kind.
         if wordnet.senses(head.lower(), part="noun") and not wordnet.senses(name.lower()):
             yield Pair(head.lower(), name, "named", "names", concept)
             yield Pair(name, head.lower(), "unnamed", "names", concept)
@@ -538,7 +537,7 @@ def _either(one: str, other: str, rng: random.Random) -> tuple[str, str]:
 
 
 def _thinned(pairs: Iterable[Pair], rng: random.Random, *, per_kind: int) -> list[Pair]:
-    """At most so many of each kind and source."""
+    """At most a fixed number of pairs of each kind and source."""
     found: dict[tuple[str, str], list[Pair]] = defaultdict(list)
     for pair in pairs:
         found[pair.source, pair.kind].append(pair)

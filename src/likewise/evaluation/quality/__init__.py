@@ -1,1 +1,1 @@
-"""How good answers are: approaches, scores, rankings, labels, and tuning by them."""
+"""Matching quality: approaches, scores, rankings, labels and tuning."""

@@ -1,4 +1,4 @@
-"""The approaches that the matching experiment compares: what measures two terms, and who competes."""
+"""The approaches that the matching experiment compares, with their measures and competitors."""
 
 from __future__ import annotations
 
@@ -36,29 +36,29 @@ from likewise.semantics import (
 Wrap = Literal["", "contrast", "rank", "rank contrast"]
 
 SHARP = {"embedding": 0.05, "all": 0.02}
-"""Temperatures of contrast that are not the usual one, by measure."""
+"""Temperatures of contrast by measure, where they differ from the default."""
 USUAL = 0.005
 RANKED = 0.3
-"""The temperature of contrast over ranked scores, whatever the measure: mild, for subscribers who use each their own
-words for one thing must not be set against each other."""
+"""The temperature of contrast over ranked scores, for all measures: mild, since subscribers who use different words for
+the same thing must not compete."""
 
 SAMPLE = 1000
-"""The background is the words of so many events, the first of the stream."""
+"""The number of events, the first of the stream, whose words are the background."""
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedApproach:
-    """One row of the table: a measure, and what is put around it."""
+    """One row of the table: a measure and its adjustments."""
 
     name: str
     measure: str
     wrap: Wrap = ""
     target: float | None = None
-    """What the issue asks for at full approximation, all subscriptions together."""
+    """The F1 to reach at full approximation, with all subscriptions together."""
     alone: float | None = None
-    """What it asks for when each subscription is alone."""
+    """The F1 to reach with each subscription alone."""
     chosen: str = ""
-    """What a user would choose to have it, if it can be had by name; that has a usual threshold."""
+    """The name by which a user chooses it, if there is one; such an approach has a default threshold."""
 
 
 _KNOWN = (
@@ -68,10 +68,10 @@ _KNOWN = (
     ("embedding", "embedding"),
     ("all", "all"),
 )
-"""What the default may have: only its glossary, WordNet with its space, Wikipedia too, the encoder, or all."""
+"""What the default has: only its glossary, WordNet with its space, Wikipedia too, the encoder, or all."""
 
 PARTS = {"exact": (), "clustered": ("wikipedia",), "hybrid": ("wikipedia", "jiang-conrath")}
-"""What approaches are made of that are not one measure."""
+"""The measures of approaches that use several or none."""
 
 APPROACHES = (
     ComparedApproach("exact", "exact", chosen="exact"),
@@ -108,7 +108,7 @@ APPROACHES = (
 
 @dataclass(frozen=True)
 class Laboratory:
-    """The measures, made when first asked for and kept over all data sets."""
+    """The measures, built on first use and shared by all data sets."""
 
     wordnet: str | Path | Space = "wordnet"
     wikipedia: str | Path | Space = "wikipedia"
@@ -117,7 +117,7 @@ class Laboratory:
     _made: dict[str, Measure] = field(default_factory=dict, repr=False)
 
     def measure(self, name: str) -> Measure:
-        """One of the measures that approaches name, or an error that says what is missing."""
+        """The measure with this name; raises an error that names what is missing."""
         if name not in self._made:
             self._made[name] = self._make(name)
         return self._made[name]
@@ -130,7 +130,7 @@ class Laboratory:
 
     @cached_property
     def clustered(self) -> Matcher:
-        """A matcher that knows the topics of terms, by Wikipedia's measure."""
+        """A matcher with the approach clustered, over the Wikipedia space."""
         return Matcher(self.measure("wikipedia"), approach="clustered", taxonomy=self.taxonomy)
 
     def _make(self, name: str) -> Measure:
@@ -157,7 +157,7 @@ class Laboratory:
         return Evidence(spaces, encoder=known in ("embedding", "all"), wordnet=None if known != "nothing" else False)
 
     def usual_threshold(self, approach: ComparedApproach) -> float | None:
-        """The threshold that a user of this approach gets who gives none; None for what cannot be chosen by name."""
+        """The default threshold of an approach; None for approaches that cannot be chosen by name."""
         if not approach.chosen:
             return None
         if approach.chosen == "evidence":
@@ -168,7 +168,7 @@ class Laboratory:
         return default_threshold(Approach.parse(approach.chosen), f"{name}{ranked}")
 
     def missing(self, approach: ComparedApproach) -> str | None:
-        """Why an approach cannot be run here; None if it can."""
+        """Why an approach cannot run here; None if it can."""
         try:
             for name in PARTS.get(approach.measure, (approach.measure,)):
                 self.measure(name)
@@ -180,7 +180,7 @@ class Laboratory:
 
 
 class Trial:
-    """One data set and the measures: the scores of a matcher under any approach, together and alone."""
+    """Scores of one data set under any approach, with subscriptions together or alone."""
 
     def __init__(self, data: ThematicDataset, laboratory: Laboratory) -> None:
         self.data = data
@@ -190,17 +190,17 @@ class Trial:
         self._compared: dict[ComparedApproach, float] = {}
 
     def scores(self, approach: ComparedApproach, *, alone: bool = False) -> RankedScores:
-        """Scores of all events for all subscriptions, registered together or each in an empty system."""
+        """Scores of all events for all subscriptions, registered together or each alone."""
         matcher, wanted = self._matcher(approach), self.data.subscriptions
         if alone and "contrast" in approach.wrap:
             return score_each(matcher, self.data.events, wanted)
         before = matcher.compared
-        found = score_all(matcher, self.data.events, wanted)
-        self._compared[approach] = (matcher.compared - before) / found.size
-        return found
+        scores = score_all(matcher, self.data.events, wanted)
+        self._compared[approach] = (matcher.compared - before) / scores.size
+        return scores
 
     def compared(self, approach: ComparedApproach) -> float:
-        """The share of pairs of subscription and event whose words are compared at all."""
+        """The share of pairs of subscription and event that are compared."""
         if approach.measure != "clustered":
             return 1.0
         if approach not in self._compared:
@@ -229,12 +229,12 @@ class Trial:
         return Matcher(self._table(name, ranked=ranked), approach=base, temperature=sharp)
 
     def _learned(self, approach: ComparedApproach) -> Model | None:
-        """What evidence has learned; None for other measures."""
-        found = self.laboratory.measure(approach.measure) if approach.chosen == "evidence" else None
-        return found.model if isinstance(found, Evidence) else None
+        """The model of evidence; None for other measures."""
+        chosen = self.laboratory.measure(approach.measure) if approach.chosen == "evidence" else None
+        return chosen.model if isinstance(chosen, Evidence) else None
 
     def _table(self, name: str, *, ranked: bool = False) -> Measure:
-        """A measure over the terms of the data set, worked out once for all approaches."""
+        """A measure over the terms of the data set, computed once for all approaches."""
         key = f"{name}+rank" if ranked else name
         if key not in self._known:
             inner = self.laboratory.measure(name)
@@ -247,17 +247,18 @@ class Trial:
 
 
 def choose(names: Sequence[str]) -> tuple[ComparedApproach, ...]:
-    """The approaches whose names begin with one of these; all for none."""
+    """The approaches whose names begin with one of these; without names all."""
     if not names:
         return APPROACHES
-    found = tuple(each for each in APPROACHES if any(each.name.startswith(name) for name in names))
-    if not found:
-        raise MissingError(f"no approach {names[0]!r}", hint=f"known: {'; '.join(each.name for each in APPROACHES)}")
-    return found
+    chosen = tuple(approach for approach in APPROACHES if approach.name.startswith(tuple(names)))
+    if not chosen:
+        known = "; ".join(approach.name for approach in APPROACHES)
+        raise MissingError(f"no approach {names[0]!r}", hint=f"known: {known}")
+    return chosen
 
 
 class Phrases(Measure):
-    """1 where the thesaurus of the expansion itself says that a term may stand for another."""
+    """1 if the thesaurus of the expansion may replace a term by another, else 0."""
 
     name = "phrases"
     symmetric = False
@@ -275,10 +276,10 @@ class Phrases(Measure):
         subscription_theme: Sequence[str] = (),  # noqa: ARG002 - not needed by this kind
         event_theme: Sequence[str] = (),  # noqa: ARG002 - not needed by this kind
     ) -> Matrix:
-        said = {term: column for column, term in enumerate(event_terms)}
-        made = np.zeros((len(subscription_terms), len(said)), np.float32)
+        columns = {term: column for column, term in enumerate(event_terms)}
+        scores = np.zeros((len(subscription_terms), len(columns)), np.float32)
         for row, term in enumerate(subscription_terms):
             for phrase in (term, *map(normalise, phrases(term, self._thesaurus))):
-                if phrase in said:
-                    made[row, said[phrase]] = 1
-        return made
+                if phrase in columns:
+                    scores[row, columns[phrase]] = 1
+        return scores

@@ -1,4 +1,4 @@
-"""Labelled pairs: which events a user finds relevant to which subscriptions."""
+"""Labelled pairs: which events are relevant to which subscriptions."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _NO = frozenset({"0", "false", "no", "n", "irrelevant"})
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """Judged pairs; `complete` says that every pair not named is judged irrelevant."""
+    """Labelled pairs; if `complete`, all other pairs are irrelevant."""
 
     pairs: dict[tuple[str, str], bool]
     complete: bool
     source: str = "<labels>"
 
     def tables(self, subscriptions: Sequence[str], events: Sequence[str]) -> tuple[Relevance, Relevance]:
-        """Relevant pairs, and judged pairs, a row per subscription and a column per event."""
+        """Relevant pairs and labelled pairs, a row per subscription and a column per event."""
         rows, columns = ({name: i for i, name in enumerate(names)} for names in (subscriptions, events))
         relevant = np.zeros((len(subscriptions), len(events)), np.bool_)
         judged = np.full_like(relevant, self.complete)
@@ -42,13 +42,13 @@ class Labels:
 
 
 def read_labels(path: Path) -> Labels:
-    """Labels from TSV (subscription, event and, if not all are relevant, relevant) or from JSON lines.
+    """Read labels from TSV (subscription, event and optionally relevant) or from JSON lines.
 
-    Two columns mean that every other pair is irrelevant; with a third one only the named pairs count.
+    With two columns all other pairs are irrelevant; with a third column only the listed pairs count.
     """
     rows = list(_rows(read_whole(path).splitlines(), str(path)))
     if not rows:
-        raise InputError("no labels in it", source=str(path), hint="write subscription, event id and 1 or 0")
+        raise InputError("the file has no labels", source=str(path), hint="write subscription, event id and 1 or 0")
     complete = all(yes is None for _, _, yes in rows)
     return Labels({(s, e): yes is not False for s, e, yes in rows}, complete, str(path))
 

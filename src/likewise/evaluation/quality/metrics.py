@@ -1,4 +1,4 @@
-"""Figures that say how well two lists of numbers agree."""
+"""Rank correlation of two lists of numbers."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from likewise.errors import BuildError
 
 
 def spearman(left: Sequence[float] | NDArray[np.floating], right: Sequence[float] | NDArray[np.floating]) -> float:
-    """Spearman's rank correlation, equal values sharing their mean rank; 0 if a side does not vary.
+    """Spearman's rank correlation; equal values share their mean rank; 0 if one list is constant.
 
     >>> spearman([1, 2, 3], [10, 20, 25]), spearman([1, 2, 3], [3, 2, 1])
     (1.0, -1.0)
     """
     if len(left) != len(right):
-        raise BuildError(f"{len(left)} values cannot be compared with {len(right)}", hint="give pairs")
+        raise BuildError(f"{len(left)} values cannot be compared with {len(right)}", hint="give lists of equal length")
     a, b = ranks(np.asarray(left, np.float64)), ranks(np.asarray(right, np.float64))
     a, b = a - a.mean() if len(a) else a, b - b.mean() if len(b) else b
     spread = float(np.sqrt((a @ a) * (b @ b)))

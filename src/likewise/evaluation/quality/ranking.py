@@ -1,4 +1,4 @@
-"""How good a ranking of events is: precision, recall, F1, and the ways to sum them up over subscriptions."""
+"""Quality of rankings: precision, recall, F1, and their means over subscriptions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RECALLS = np.linspace(0, 1, 11)
 """The eleven recall levels of the interpolated curve [002 sec 6]."""
 
 ROUNDING = 1e-6
-"""A score that misses a threshold by no more than this reaches it, as in a matcher."""
+"""A score that is below a threshold by no more than this reaches it, as in a matcher."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +45,10 @@ class Curve:
         return float(self.f1[place]), float(self.thresholds[place])
 
     def best_near(self, preferred: float) -> tuple[float, float]:
-        """The maximal F1, and of all thresholds that give it the preferred one, or else the one farthest from errors.
+        """The maximal F1, and of the thresholds that give it the preferred one, else the middle one.
 
-        >>> made = curve(np.array([0.9, 0.8, 0.2]), np.array([True, True, False]))
-        >>> made.best_near(0.5), made.best_near(0.1)
+        >>> separable = curve(np.array([0.9, 0.8, 0.2]), np.array([True, True, False]))
+        >>> separable.best_near(0.5), separable.best_near(0.1)
         ((1.0, 0.5), (1.0, 0.5))
         """
         f1, highest = self.best
@@ -59,7 +59,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """The three figures of one run, and each subscription's own maximal F1."""
+    """The figures of one run, and the maximal F1 of each subscription."""
 
     mean_max_f1: float
     curve_max_f1: float
@@ -70,7 +70,7 @@ class Quality:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What one threshold gives: means over subscriptions."""
+    """Precision, recall and F1 at one threshold, as means over subscriptions."""
 
     precision: float
     recall: float
@@ -78,9 +78,9 @@ class Delivery:
 
 
 def delivery(scores: RankedScores, relevant: Relevance, threshold: float) -> Delivery:
-    """Precision, recall and F1 of what reaches a threshold; a subscription that gets nothing has precision 0.
+    """Precision, recall and F1 at a threshold; a subscription without any delivered event has precision 0.
 
-    Subscriptions for which there is nothing to get do not count.
+    Subscriptions without any relevant event do not count.
 
     >>> delivery(np.array([[0.9, 0.5, 0.1]], np.float32), np.array([[True, False, True]]), 0.5)
     Delivery(precision=0.5, recall=0.5, f1=0.5)
@@ -94,12 +94,12 @@ def delivery(scores: RankedScores, relevant: Relevance, threshold: float) -> Del
 
 
 def curve(scores: NDArray[np.floating], relevant: Relevance) -> Curve:
-    """Precision and recall when all events at or above a score are delivered; equal scores go together.
+    """Precision and recall at every distinct score as threshold.
 
-    An event that scores 0 is never delivered.
+    An event with score 0 is never delivered.
 
-    >>> made = curve(np.array([0.9, 0.5, 0.5, 0.0]), np.array([True, True, False, True]))
-    >>> made.thresholds.tolist(), made.precision.round(2).tolist(), made.recall.round(2).tolist()
+    >>> example = curve(np.array([0.9, 0.5, 0.5, 0.0]), np.array([True, True, False, True]))
+    >>> example.thresholds.tolist(), example.precision.round(2).tolist(), example.recall.round(2).tolist()
     ([0.9, 0.5], [1.0, 0.67], [0.33, 0.67])
     """
     every, right = np.sort(scores), np.sort(scores[relevant])
@@ -111,7 +111,7 @@ def curve(scores: NDArray[np.floating], relevant: Relevance) -> Curve:
 
 
 def max_f1(scores: NDArray[np.floating], relevant: Relevance) -> float:
-    """The best F1 that any threshold gives for one subscription [002 sec 6.2].
+    """The maximal F1 of one subscription over all thresholds [002 sec 6.2].
 
     >>> max_f1(np.array([0.9, 0.8, 0.1]), np.array([True, True, False]))
     1.0
@@ -120,7 +120,7 @@ def max_f1(scores: NDArray[np.floating], relevant: Relevance) -> float:
 
 
 def interpolated(scores: NDArray[np.floating], relevant: Relevance) -> NDArray[np.float64]:
-    """Precision at eleven recall levels: the best precision at that recall or beyond.
+    """Interpolated precision at eleven recall levels: the best precision at that recall or higher.
 
     >>> interpolated(np.array([0.9, 0.5]), np.array([False, True])).tolist() == [0.5] * 11
     True
@@ -156,7 +156,7 @@ def best_on_levels(precision: NDArray[np.float64]) -> tuple[float, float, float]
 
 
 def global_f1(scores: RankedScores, relevant: Relevance, *, steps: int = 400) -> tuple[float, float]:
-    """The best mean F1 that one threshold for all subscriptions gives, and that threshold.
+    """The best mean F1 with one threshold for all subscriptions, and that threshold.
 
     >>> global_f1(np.array([[0.9, 0.2], [0.6, 0.1]], dtype=np.float32), np.array([[True, False], [True, False]]))
     (1.0, 0.6000000238418579)

@@ -1,4 +1,4 @@
-"""Scores of all events for all subscriptions, as a matcher gives them."""
+"""A matcher's scores of all events for all subscriptions."""
 
 from __future__ import annotations
 
@@ -19,31 +19,32 @@ _BATCH = 1000
 
 
 def score_all(matcher: Matcher, events: Sequence[Event], subscriptions: Sequence[Subscription]) -> RankedScores:
-    """The matcher's scores for all pairs: its threshold is put to 0 for that."""
+    """The matcher's scores for all pairs, with the threshold 0."""
     return scores_of(matcher, batches_of(matcher, events), subscriptions, count=len(events))
 
 
 def score_each(matcher: Matcher, events: Sequence[Event], subscriptions: Sequence[Subscription]) -> RankedScores:
-    """The same with each subscription alone in the matcher."""
+    """The matcher's scores for all pairs, with each subscription alone in the matcher."""
     batches = list(batches_of(matcher, events))
-    return np.concatenate([scores_of(matcher, batches, [one], count=len(events)) for one in subscriptions])
+    rows = [scores_of(matcher, batches, [subscription], count=len(events)) for subscription in subscriptions]
+    return np.concatenate(rows)
 
 
 def batches_of(matcher: Matcher, events: Sequence[Event]) -> Iterator[Encoded]:
-    """The events as numbers, some at a time."""
+    """The events encoded, in batches."""
     return (matcher.encode(events[begin : begin + _BATCH]) for begin in range(0, len(events), _BATCH))
 
 
 def scores_of(
     matcher: Matcher, batches: Iterable[Encoded], subscriptions: Sequence[Subscription], *, count: int
 ) -> RankedScores:
-    """The scores of so many encoded events; the subscriptions are in the matcher only for that."""
-    handles = [_add(matcher, one) for one in subscriptions]
+    """The scores of `count` encoded events; the subscriptions are added to the matcher and removed again."""
+    handles = [_add(matcher, subscription) for subscription in subscriptions]
     scores = np.zeros((len(handles), count), np.float32)
     begin = 0
     for batch in batches:
-        found = matcher.score_batch(batch)
-        scores[found.handle - handles[0], found.event + begin] = found.score
+        hits = matcher.score_batch(batch)
+        scores[hits.handle - handles[0], hits.event + begin] = hits.score
         begin += len(batch)
     for handle in handles:
         matcher.remove(handle)
@@ -56,18 +57,17 @@ def _add(matcher: Matcher, subscription: Subscription) -> int:
 
 
 class TermsOfData(NamedTuple):
-    """The distinct attributes and values that profiles ask for and that events say."""
+    """The distinct attributes and values of profiles and of events."""
 
     attributes: tuple[list[str], list[str]]
     values: tuple[list[str], list[str]]
 
     @classmethod
     def of(cls, events: Iterable[Event], profiles: Iterable[Profile]) -> TermsOfData:
-        """Those of a data set, as measures see them."""
-        wanted = {(each.attribute, str(each.value)) for profile in profiles for each in profile.predicates}
-        said = {(name, str(value)) for event in events for name, value in event.tuples}
-        sides = ((_distinct(pairs, side) for pairs in (wanted, said)) for side in (0, 1))
-        return cls(*((mine, theirs) for mine, theirs in sides))
+        """The normalised terms of a data set."""
+        subscribed = {(part.attribute, str(part.value)) for profile in profiles for part in profile.predicates}
+        published = {(name, str(value)) for event in events for name, value in event.tuples}
+        return cls(*((_distinct(subscribed, side), _distinct(published, side)) for side in (0, 1)))
 
 
 def _distinct(pairs: Iterable[tuple[str, str]], side: int) -> list[str]:
@@ -75,7 +75,7 @@ def _distinct(pairs: Iterable[tuple[str, str]], side: int) -> list[str]:
 
 
 class Tabled(Measure):
-    """A measure whose scores over the terms of a data set are worked out once, however often matchers ask.
+    """A measure whose scores over the terms of a data set are computed once.
 
     >>> from likewise.testing import TableMeasure
     >>> terms = TermsOfData((["device"], ["device"]), (["laptop"], ["computer", "lamp"]))
@@ -95,11 +95,12 @@ class Tabled(Measure):
         self.inner = measure
         themes = {"subscription_theme": subscription_theme, "event_theme": event_theme}
         self._sides = [
-            (_places(mine), _places(theirs), measure.matrix(mine, theirs, **themes)) for mine, theirs in terms
+            (_places(subscribed), _places(published), measure.matrix(subscribed, published, **themes))
+            for subscribed, published in terms
         ]
 
     def surrounded_by(self, terms: Sequence[str]) -> Surroundings | None:
-        """What the measure itself makes of the words of a stream."""
+        """Words of the stream prepared by the inner measure."""
         return self.inner.surrounded_by(terms)
 
     def matrix(
@@ -110,14 +111,14 @@ class Tabled(Measure):
         subscription_theme: Sequence[str] = (),  # noqa: ARG002 - the themes are those of the table
         event_theme: Sequence[str] = (),  # noqa: ARG002 - the same
     ) -> Matrix:
-        """What the table has: attributes with attributes, and values with values."""
-        made = np.zeros((len(subscription_terms), len(event_terms)), np.float32)
+        """Scores from the table: attributes with attributes, and values with values."""
+        out = np.zeros((len(subscription_terms), len(event_terms)), np.float32)
         for rows, columns, scores in self._sides:
-            mine = [at for at, term in enumerate(subscription_terms) if term in rows]
-            theirs = [at for at, term in enumerate(event_terms) if term in columns]
-            row, column = ([rows[subscription_terms[at]] for at in mine], [columns[event_terms[at]] for at in theirs])
-            made[np.ix_(mine, theirs)] = scores[np.ix_(row, column)]
-        return made
+            left = [at for at, term in enumerate(subscription_terms) if term in rows]
+            right = [at for at, term in enumerate(event_terms) if term in columns]
+            row, column = ([rows[subscription_terms[at]] for at in left], [columns[event_terms[at]] for at in right])
+            out[np.ix_(left, right)] = scores[np.ix_(row, column)]
+        return out
 
 
 def _places(terms: Sequence[str]) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""The threshold and the approach that serve a user's own labelled pairs best."""
+"""Finds the best approach and threshold for labelled pairs of a user."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from likewise.semantics import Competitors, Glossary, Space, measure, needs_spac
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """How one approach does on the labels: the best single threshold, and the curve behind it."""
+    """The quality of one approach on the labels: the best single threshold, and the whole curve."""
 
     approach: str
     f1: float
@@ -30,17 +30,17 @@ class Tuned:
     recall: float
     curve: Curve
     each: Mapping[str, tuple[float, float]]
-    """By subscription with a relevant event: its own best F1 and threshold."""
+    """For each subscription with a relevant event, its own best F1 and threshold."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An approach to try, by the name a user would know it, how to make its matcher, and what to set for it."""
+    """An approach to try: its name, a function that creates its matcher, and its settings."""
 
     name: str
     make: Callable[[], Matcher]
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Approach, measure and background, where they are not the default: `background` is None for none at all."""
+    """Approach, measure and background where they differ from the default; None switches the background off."""
 
 
 def candidates(
@@ -52,21 +52,21 @@ def candidates(
     background: Background | Competitors | None = None,
     learning: bool = True,
 ) -> list[Candidate]:
-    """What can be tried: every approach over the spaces, and those of the embedding if it is there.
+    """The approaches to try: all approaches over the spaces, and those over the embedding.
 
-    A glossary of the user's own is for evidence, which alone reads one. With the name of a measure, only the approaches
-    that stand on it are tried. The background is given, or learned from the events unless that is not wanted.
+    Only evidence uses the glossary. With the name of a measure, only the approaches that use it are tried. The
+    background is the given one, else learned from the events if `learning`.
     """
     evidence = list(_evidence(events, spaces, glossary, background=background, learning=learning))
     if measure_name is not None:
         return evidence if measure_name == "evidence" else _measured(measure_name, spaces)
-    found = [Candidate("exact", lambda: Matcher(approach="exact"), {"approach": "exact"}), _plain("concept", spaces)]
-    found += evidence
+    tried = [Candidate("exact", lambda: Matcher(approach="exact"), {"approach": "exact"}), _plain("concept", spaces)]
+    tried += evidence
     if spaces:
-        found += [_plain(name, spaces) for name in ("approximate", "contrast", "clustered", "hybrid")]
+        tried += [_plain(name, spaces) for name in ("approximate", "contrast", "clustered", "hybrid")]
         if any(event.theme for event in events):
-            found.append(_plain("thematic", spaces))
-    return [*found, *_measured("embedding", ())]
+            tried.append(_plain("thematic", spaces))
+    return [*tried, *_measured("embedding", ())]
 
 
 def _evidence(
@@ -77,21 +77,21 @@ def _evidence(
     background: Background | Competitors | None,
     learning: bool,
 ) -> Iterator[Candidate]:
-    told: dict[str, Any] = {"glossary": glossary} if glossary is not None else {}
+    own: dict[str, Any] = {"glossary": glossary} if glossary is not None else {}
 
     def make(**options: Any) -> Matcher:
-        return Matcher(measure("evidence", spaces=spaces, **told), approach="evidence", **options)
+        return Matcher(measure("evidence", spaces=spaces, **own), approach="evidence", **options)
 
     yield Candidate("evidence", make, {"approach": "evidence", "background": None})
     if background is None and learning and len(events) >= LEARNED_AT[0]:
-        # The default takes the first of so many events for its background.
+        # As an engine does by default.
         background = Background.of(events)
     if background is not None:
         yield Candidate("evidence+background", lambda: make(background=background), {"approach": "evidence"})
 
 
 def _measured(name: str, spaces: Sequence[Space | str | Path]) -> list[Candidate]:
-    """The approaches that stand on any measure."""
+    """The approaches that work with any measure."""
 
     def make(approach: str) -> Candidate:
         return Candidate(
@@ -111,26 +111,27 @@ def tune(
     tried: Sequence[Candidate],
     say: Callable[[str], None] = lambda _: None,
 ) -> list[Tuned]:
-    """Every candidate on the labelled pairs, best F1 first; what cannot be had is said and left out."""
-    interests = _profiles(subscriptions)
-    relevant, judged = labels.tables([one.name for one in interests], [event.id for event in events])
-    found = []
+    """Try all candidates on the labelled pairs, best F1 first; those not available are reported and skipped."""
+    profiles = _profiles(subscriptions)
+    names = [subscription.name for subscription in profiles]
+    relevant, judged = labels.tables(names, [event.id for event in events])
+    results = []
     for candidate in tried:
         try:
             matcher = candidate.make()
-            scores = score_all(matcher, events, interests)
+            scores = score_all(matcher, events, profiles)
         except MissingError as error:
             say(f"skipped {candidate.name}: {error.message}")
             continue
-        names = [one.name for one in interests]
-        found.append(_tuned(candidate.name, scores, relevant, judged, names, usual=_usual(matcher, interests)))
-        say(f"{candidate.name}: F1 {found[-1].f1:.3f} at {found[-1].threshold:.3f}")
-    if not found:
+        default = _default_threshold(matcher, profiles)
+        results.append(_tuned(candidate.name, scores, relevant, judged, names, default=default))
+        say(f"{candidate.name}: F1 {results[-1].f1:.3f} at {results[-1].threshold:.3f}")
+    if not results:
         raise LikewiseError("no approach could be tried", hint="build a space: likewise space build --corpus wordnet")
-    return sorted(found, key=lambda each: -each.f1)
+    return sorted(results, key=lambda result: -result.f1)
 
 
-def _usual(matcher: Matcher, subscriptions: Sequence[Subscription]) -> float:
+def _default_threshold(matcher: Matcher, subscriptions: Sequence[Subscription]) -> float:
     """The matcher's default threshold."""
     profile = subscriptions[0].body
     assert isinstance(profile, Profile)
@@ -138,32 +139,30 @@ def _usual(matcher: Matcher, subscriptions: Sequence[Subscription]) -> float:
 
 
 def _tuned(
-    name: str, scores: RankedScores, relevant: np.ndarray, judged: np.ndarray, names: Sequence[str], *, usual: float
+    name: str, scores: RankedScores, relevant: np.ndarray, judged: np.ndarray, names: Sequence[str], *, default: float
 ) -> Tuned:
-    made = curve(scores[judged], relevant[judged])
-    # Few labels leave a wide gap between right and wrong: the default threshold stays where it is as good as any.
-    f1, threshold = made.best_near(usual)
-    at = int(np.argmax(made.f1)) if len(made.thresholds) else None
-    precision, recall = (0.0, 0.0) if at is None else (float(made.precision[at]), float(made.recall[at]))
-    each = dict(_each(scores, relevant, judged, names, usual=usual))
-    return Tuned(name, f1, threshold, precision, recall, made, each)
+    points = curve(scores[judged], relevant[judged])
+    # With few labels many thresholds are equally good: then the default threshold stays.
+    f1, threshold = points.best_near(default)
+    at = int(np.argmax(points.f1)) if len(points.thresholds) else None
+    precision, recall = (0.0, 0.0) if at is None else (float(points.precision[at]), float(points.recall[at]))
+    each = dict(_each(scores, relevant, judged, names, default=default))
+    return Tuned(name, f1, threshold, precision, recall, points, each)
 
 
 def _each(
-    scores: RankedScores, relevant: np.ndarray, judged: np.ndarray, names: Sequence[str], *, usual: float
+    scores: RankedScores, relevant: np.ndarray, judged: np.ndarray, names: Sequence[str], *, default: float
 ) -> Iterator[tuple[str, tuple[float, float]]]:
     for row, name in enumerate(names):
-        mine = judged[row]
+        labelled = judged[row]
         if relevant[row].any():
-            yield name, curve(scores[row, mine], relevant[row, mine]).best_near(usual)
+            yield name, curve(scores[row, labelled], relevant[row, labelled]).best_near(default)
 
 
 def _profiles(subscriptions: Sequence[Subscription]) -> list[Subscription]:
-    single = [one for one in subscriptions if isinstance(one.body, Profile)]
+    single = [subscription for subscription in subscriptions if isinstance(subscription.body, Profile)]
     if not single:
-        raise BuildError(
-            "there is no subscription to single events", hint="patterns have no score of their own to tune"
-        )
+        raise BuildError("there is no subscription to single events", hint="patterns cannot be tuned")
     return single
 
 

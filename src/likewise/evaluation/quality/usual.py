@@ -1,4 +1,4 @@
-"""What comes through for someone who gives no threshold: the figures at the usual one of each approach."""
+"""Precision, recall and F1 at the default threshold of each approach."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from likewise.evaluation.quality.ranking import Delivery, RankedScores, Relevanc
 
 @dataclass(frozen=True, slots=True)
 class Usual:
-    """A usual threshold and what it delivers, all subscriptions together and each alone."""
+    """A default threshold and its figures, with all subscriptions together and each alone."""
 
     threshold: float
     together: Delivery
@@ -23,31 +23,31 @@ class Usual:
     def of(
         cls, together: RankedScores, alone: RankedScores, relevant: Relevance, *, threshold: float | None
     ) -> Usual | None:
-        """The figures of one run; none for an approach without a usual threshold."""
+        """The figures of one run; None for an approach without a default threshold."""
         if threshold is None:
             return None
         return cls(threshold, delivery(together, relevant, threshold), delivery(alone, relevant, threshold))
 
 
 def usual_figures(found: Sequence[tuple[int, Usual]], *, chosen_on: int) -> Row:
-    """Means over the seeds; held out are those after the ones that anything was chosen on.
+    """Means over the seeds; seeds above `chosen_on` are held out, since nothing was tuned on them.
 
-    >>> one = Usual(0.5, Delivery(1.0, 0.5, 0.75), Delivery(0.5, 0.5, 0.25))
-    >>> usual_figures([(1, one)], chosen_on=3)["alone F1"]
+    >>> figures = Usual(0.5, Delivery(1.0, 0.5, 0.75), Delivery(0.5, 0.5, 0.25))
+    >>> usual_figures([(1, figures)], chosen_on=3)["alone F1"]
     0.25
     """
     row: dict[str, float] = {"at": found[0][1].threshold}
     for who in ("together", "alone"):
         for part in ("precision", "recall", "f1"):
             row[f"{who} {part.replace('f1', 'F1')}"] = _mean(found, who, part)
-    late = [each for each in found if each[0] > chosen_on]
-    if late:
-        row |= {"held out": _mean(late, "together", "f1"), "alone held out": _mean(late, "alone", "f1")}
+    held_out = [(seed, figures) for seed, figures in found if seed > chosen_on]
+    if held_out:
+        row |= {"held out": _mean(held_out, "together", "f1"), "alone held out": _mean(held_out, "alone", "f1")}
     return row
 
 
 def _mean(found: Sequence[tuple[int, Usual]], who: str, part: str) -> float:
-    return float(np.mean([getattr(getattr(each, who), part) for _, each in found]))
+    return float(np.mean([getattr(getattr(figures, who), part) for _, figures in found]))
 
 
 __all__ = ["Usual", "usual_figures"]
