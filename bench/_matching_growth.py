@@ -21,9 +21,9 @@ from likewise.semantics import Competitors, Esa, Evidence, Model, Space, WordNet
 
 SIZES = (100, 1_000, 10_000, 100_000, 1_000_000)
 OTHERS = {"evidence": 1_000_000, "contrast": 100_000, "clustered": 100_000, "thematic": 10_000, "hybrid": 10_000}
-"""The other approaches, and up to how many subscriptions they are measured."""
+"""The other approaches, and the largest number of subscriptions for each."""
 PART = 4_000
-"""So many subscriptions are scored whole at a time."""
+"""Subscriptions that are fully scored at a time."""
 BITS = Model.shipped().attribute_bits
 
 
@@ -32,7 +32,7 @@ def growth(space: Space, data: ThematicDataset, quick: bool) -> Iterator[Row]:
     sizes = SIZES[:3] if quick else SIZES
     profiles = subscriptions(data, sizes[-1], quick=quick)
     gc.collect()
-    # A million profiles would make every collection long, and they are no garbage.
+    # A million profiles would make every garbage collection long.
     gc.freeze()
     cost, size = {}, 0
     matcher = Matcher(Esa(space), approach="approximate", threshold=0.5)
@@ -50,7 +50,7 @@ def growth(space: Space, data: ThematicDataset, quick: bool) -> Iterator[Row]:
         yield {"what": what, "value": 1 / cost[size], "unit": "events/s", **goals[0], "note": note}
         yield {"what": f"{what}: add", "value": 1e6 * adding, "unit": "µs"}
         if size >= 100_000:
-            # Growth of the whole process: below that, other allocations hide it.
+            # The growth of the process; for fewer profiles other allocations hide it.
             yield {"what": f"{what}: memory", "value": memory, "unit": "B/subscription", **goals[1]}
     ratio = cost[max(cost)] / cost[min(cost)]
     what = f"cost per event, {max(cost):,} against {min(cost):,} subscriptions"
@@ -60,7 +60,7 @@ def growth(space: Space, data: ThematicDataset, quick: bool) -> Iterator[Row]:
 
 
 def _others(space: Space, profiles: list[Profile], quick: bool) -> Iterator[Row]:
-    """The other approaches, at the thresholds that they have for those who give none."""
+    """The other approaches, at their default thresholds."""
     for approach, most in OTHERS.items():
         cost = {}
         try:
@@ -80,9 +80,9 @@ def _others(space: Space, profiles: list[Profile], quick: bool) -> Iterator[Row]
 
 
 def index_recall(space: Space, data: ThematicDataset, quick: bool) -> Iterator[Row]:
-    """What the index finds of all that scoring every subscription finds, under the default score.
+    """The recall of the index, compared with scoring every subscription, for the default approach.
 
-    No terms compete here: who competes would differ between the index and the parts that are scored whole.
+    No terms compete here, since competitors would differ between the index and the parts that are fully scored.
     """
     size, count = (2_000, 100) if quick else (1_000_000, 50)
     profiles = subscriptions(data, size, quick=quick)
@@ -92,7 +92,7 @@ def index_recall(space: Space, data: ThematicDataset, quick: bool) -> Iterator[R
     evidence = Evidence([space])
     indexed = filled(Matcher({"evidence": evidence}, approach="evidence", competitors=nobody, dense=0), profiles)
     found = indexed.score_batch(indexed.encode(events))
-    mine = set(zip(found.handle.tolist(), found.event.tolist(), strict=True))
+    by_index = set(zip(found.handle.tolist(), found.event.tolist(), strict=True))
     del indexed
     _say("index recall: scoring all")
     table = Tabled(evidence, TermsOfData.of(events, profiles))
@@ -104,17 +104,17 @@ def index_recall(space: Space, data: ThematicDataset, quick: bool) -> Iterator[R
         filled(whole, profiles[start : start + PART])
         all_found = whole.score_batch(whole.encode(events))
         wanted |= set(zip((all_found.handle + start).tolist(), all_found.event.tolist(), strict=True))
-        # A matcher refers to itself in places, and each holds many rows: they are not to wait for one another.
+        # Matchers have reference cycles and many rows, so their memory is freed explicitly.
         del whole, all_found
         gc.collect()
-    note = f"{len(wanted & mine):,} of {len(wanted):,} matches of {count} events; {len(mine - wanted)} others"
-    share = len(wanted & mine) / max(1, len(wanted))
+    note = f"{len(wanted & by_index):,} of {len(wanted):,} matches of {count} events; {len(by_index - wanted)} others"
+    share = len(wanted & by_index) / max(1, len(wanted))
     yield {"what": f"index recall, {size:,} subscriptions, evidence", "value": share, "unit": "recall",
            "target": ">= 0.999", "note": note}  # fmt: skip
 
 
 def _reworded(events: list[Event]) -> list[Event]:
-    """The same events, most of whose values are said in other words where WordNet has some."""
+    """The same events with most values replaced by synonyms of WordNet."""
     chance = random.Random(7)
     wordnet = WordNet.load()
 
@@ -126,7 +126,7 @@ def _reworded(events: list[Event]) -> list[Event]:
 
 
 def new_words(space: Space, data: ThematicDataset, quick: bool) -> Iterator[Row]:
-    """Single events, each with one value never seen before, against 10,000 subscription terms."""
+    """Single events, each with one new value, matched with 10,000 subscription terms."""
     size = 1_000 if quick else 10_000
     values, names = words(data, 2 * size)
     matcher = Matcher(Esa(space), approach="approximate")
@@ -141,7 +141,7 @@ def new_words(space: Space, data: ThematicDataset, quick: bool) -> Iterator[Row]
 
 
 def change(space: Space, data: ThematicDataset, quick: bool) -> Iterator[Row]:
-    """Adding and removing while events come, among many subscriptions; every one brings a word never seen before."""
+    """Adding and removing subscriptions with new words while events come."""
     count = 200 if quick else 1000
     profiles = subscriptions(data, 2_000 if quick else 100_000, quick=quick)
     values, names = words(data, 40_000)
@@ -162,7 +162,7 @@ def change(space: Space, data: ThematicDataset, quick: bool) -> Iterator[Row]:
 
 
 class Collector:
-    """Clocks Python's garbage collector, whose rounds through the whole process are none of the matcher's."""
+    """Measures the time of Python's garbage collector, which is not the matcher's."""
 
     def __init__(self) -> None:
         self.spent = self.longest = self._begun = 0.0
@@ -184,7 +184,7 @@ class Collector:
 
 
 def churn(space: Space, _: ThematicDataset, quick: bool) -> Iterator[Row]:
-    """Subscriptions that come and go for ever, each with words of its own: time and memory must not add up."""
+    """Subscriptions that come and go, each with new words: time and memory must not grow."""
     total, alive = (20_000, 1_000) if quick else (100_000, 5_000)
     matcher = Matcher(Esa(space), approach="approximate")
     event = Event.of({"device": "computer", "city": "Galway"})

@@ -1,4 +1,4 @@
-"""The papers' load: 94 fully approximate subscriptions, 14,743 events; its exactness, and the peers on it."""
+"""The papers' load: 94 fully approximate subscriptions, 14,743 events; exactness of scores, and baselines."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def papers(space: Space, data: ThematicDataset, quick: bool) -> Iterator[Row]:
     for approach in AIMED if quick else APPROACHES:
         tags = data.themes(*THEMES) if approach == "thematic" else ((), ())
         events = [Event(e.id, e.tuples, tuple(tags[0]), e.start, e.end) for e in data.events]
-        # Ranks depend on all attributes of an event, so the first pass of hybrid is long: a tenth tells the rate.
+        # Ranks depend on all attributes of an event, so the first pass of hybrid is long: a tenth is enough.
         events = events[::10] if approach == "hybrid" else events
         profiles = [Profile(one.body.predicates, tuple(tags[1])) for one in data.subscriptions]
         try:
@@ -49,7 +49,7 @@ def papers(space: Space, data: ThematicDataset, quick: bool) -> Iterator[Row]:
 
 
 def _gap(space: Space, approach: str, profiles: Sequence[Profile], events: Sequence[Event]) -> float:
-    """The kernel's scores beside those of the four matrices, pair by pair."""
+    """The kernel's scores compared with those of the four matrices, pair by pair."""
     matcher = filled(Matcher(spaces=[space], approach=approach, threshold=0.0), profiles)
     found = matcher.score_batch(matcher.encode(events))
     scores = np.zeros((len(events), len(profiles)))
@@ -68,21 +68,21 @@ def _gap(space: Space, approach: str, profiles: Sequence[Profile], events: Seque
 def _table(
     matcher: Matcher, approach: str, profiles: Sequence[Profile], events: Sequence[Event], *, names: bool
 ) -> Callable[[Sequence[str], Sequence[str]], Any]:
-    """Relatedness looked up in one whole matrix."""
+    """Relatedness looked up in one matrix."""
     measure = matcher._options.measures.of("approximate" if approach == "contrast" else approach)
-    mine = sorted({normalise(q.attribute) if names else term_of(q.value) for p in profiles for q in p.predicates})  # type: ignore[arg-type]
-    theirs = sorted({normalise(a) if names else term_of(v) for e in events for a, v in e.tuples})
-    told = {"subscription_theme": profiles[0].theme, "event_theme": events[0].theme} if approach == "thematic" else {}
-    whole = measure.matrix(mine, theirs, **told)
+    subscribed = sorted({normalise(q.attribute) if names else term_of(q.value) for p in profiles for q in p.predicates})  # type: ignore[arg-type]
+    published = sorted({normalise(a) if names else term_of(v) for e in events for a, v in e.tuples})
+    themes = {"subscription_theme": profiles[0].theme, "event_theme": events[0].theme} if approach == "thematic" else {}
+    whole = measure.matrix(subscribed, published, **themes)
     if approach == "contrast":
         tau = Contrast(measure, Competitors.of(())).temperature
         whole = contrasted(whole.T, whole.max(axis=0), tau).T
-    rows, columns = ({term: at for at, term in enumerate(terms)} for terms in (mine, theirs))
+    rows, columns = ({term: at for at, term in enumerate(terms)} for terms in (subscribed, published))
     return lambda left, right: whole[np.ix_([rows[t] for t in left], [columns[t] for t in right])]
 
 
 def peers(space: Space, data: ThematicDataset, quick: bool) -> Iterator[Row]:
-    """What the papers did, a loop over pairs; and sentence embeddings with FAISS."""
+    """A loop over pairs, as in the papers; and sentence embeddings with FAISS."""
     profiles = [one.body for one in data.subscriptions]
     # A whole pass would take hours: the rate of two events is the rate of all.
     sample = data.events[100:14_000:7_000] if not quick else data.events[100:101]
@@ -99,7 +99,7 @@ def peers(space: Space, data: ThematicDataset, quick: bool) -> Iterator[Row]:
 
 
 def _loop(measure: Measure, profile: Profile, event: Event) -> float:
-    """One cosine after the other, each worked out when it is needed."""
+    """One cosine after the other, each computed when needed."""
     product = 1.0
     for predicate in profile.predicates:
         product *= max(
@@ -117,28 +117,28 @@ def _faiss(data: ThematicDataset) -> Iterator[Row]:
     from likewise.semantics import Embedding
 
     faiss.omp_set_num_threads(1)
-    mine = [[t for p in one.body.predicates for t in (p.attribute, str(p.value))] for one in data.subscriptions]
-    theirs = [[t for a, v in event.tuples for t in (a, str(v))] for event in data.events]
-    terms = sorted({term for texts in (*mine, *theirs) for term in texts})
+    subscribed = [[t for p in one.body.predicates for t in (p.attribute, str(p.value))] for one in data.subscriptions]
+    published = [[t for a, v in event.tuples for t in (a, str(v))] for event in data.events]
+    terms = sorted({term for texts in (*subscribed, *published) for term in texts})
     measure, start = Embedding(), time.process_time()
     vectors = measure.vectors(terms)
     spent = time.process_time() - start
     yield {"what": "peer: MiniLM, distinct terms embedded", "value": len(terms) / spent, "unit": "terms/s"}
     number = {term: at for at, term in enumerate(terms)}
-    left, right = (_means(texts, vectors, number) for texts in (mine, theirs))
+    left, right = (_means(texts, vectors, number) for texts in (subscribed, published))
     index = faiss.IndexFlatIP(left.shape[1])
     index.add(left)
-    best = min(seconds(lambda: index.search(right, len(mine))) for _ in range(3))
+    best = min(seconds(lambda: index.search(right, len(subscribed))) for _ in range(3))
     yield {
         "what": "peer: MiniLM cosine of whole texts over all pairs with FAISS",
-        "value": len(theirs) / best,
+        "value": len(published) / best,
         "unit": "events/s",
         "note": "embedding not counted; one cosine a pair: no predicates, no mapping, no threshold",
     }
     pairs = faiss.IndexFlatIP(left.shape[1])
-    asked = sorted({term for texts in mine for term in texts})
+    asked = sorted({term for texts in subscribed for term in texts})
     pairs.add(vectors[[number[term] for term in asked]])
-    rows = [np.array([number[term] for term in texts]) for texts in theirs[:1000]]
+    rows = [np.array([number[term] for term in texts]) for texts in published[:1000]]
     spent = seconds(lambda: [pairs.search(vectors[row], len(asked)) for row in rows])
     yield {
         "what": f"peer: MiniLM cosine of all pairs of terms with FAISS, {len(asked)} subscription terms",

@@ -1,4 +1,4 @@
-"""What the benchmark of matching is measured on, and how: subscriptions and events in one vocabulary, and a clock."""
+"""Subscriptions, events and a clock for the benchmark of matching."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ def subscriptions(data: ThematicDataset, size: int, *, quick: bool) -> list[Prof
 
 
 def events_for(profiles: Sequence[Profile], count: int = 1000) -> list[Event]:
-    """Events of eight tuples; every second one has all that some profile asks for, so there is something to find."""
+    """Events of eight tuples; every second one matches some profile exactly."""
     chance = random.Random(6)
-    said = [predicate for profile in chance.choices(profiles, k=700) for predicate in profile.predicates]
+    predicates = [predicate for profile in chance.choices(profiles, k=700) for predicate in profile.predicates]
     out = []
     for number in range(count):
         asked = list(chance.choice(profiles).predicates) if number % 2 else []
-        asked += [chance.choice(said) for _ in range(TUPLES - len(asked))]
+        asked += [chance.choice(predicates) for _ in range(TUPLES - len(asked))]
         pairs = [(p.attribute, str(p.value)) for p in asked]
         if not number % 2:
-            # Names and values of different predicates: words as the subscribers', and seldom what they ask for.
-            rest = [chance.choice(said).attribute for _ in pairs]
+            # Names and values of different predicates: the subscribers' words, but rarely a match.
+            rest = [chance.choice(predicates).attribute for _ in pairs]
             pairs = [(name, value) for name, (_, value) in zip(rest, pairs, strict=True)]
         out.append(Event(str(number), tuple(pairs)))
     return out
@@ -75,7 +75,7 @@ def rate(matcher: Matcher, events: Sequence[Event], *, runs: int = 3) -> float:
 
 
 def resident() -> float:
-    """Bytes of memory that the process holds now."""
+    """The current memory of the process, in bytes."""
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * resource.getpagesize()
 

@@ -12,7 +12,7 @@ from likewise.language import Operator, Predicate, Profile, Range
 from likewise.matching import Matcher
 
 NAMES, TEXTS, SIZE, WIDTH = 40, 30, 1000, 10
-"""Attributes in all and textual ones, values of each, tuples of an event."""
+"""All attributes, textual attributes, values of each attribute, tuples of an event."""
 
 
 def profiles(count: int, *, anchored: bool, seed: int = 1) -> list[Profile]:

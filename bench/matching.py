@@ -1,7 +1,7 @@
 """Approximate matching: the papers' load, growth to a million subscriptions, new words, change while running.
 
-Rows are told as they come. `LIKEWISE_BENCH_ONLY=growth` runs one part alone: papers, growth, index_recall, new_words,
-change, churn or peers. Times are those of the measuring thread, so that other work on the machine counts little.
+Rows are printed as they are measured. `LIKEWISE_BENCH_ONLY=growth` runs one part only: papers, growth, index_recall,
+new_words, change, churn or peers. Times are those of the measuring thread, to exclude other work on the machine.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Speed of whole matrices of relatedness on the Wikipedia space, beside a loop over pairs of the same run."""
+"""Speed of matrices of relatedness on the Wikipedia space, compared with a loop over pairs."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _loop(measure: Measure, left: list[str], right: list[str], options: dict[str
 
 
 def _single_events(space: Space, subscriptions: int, *, events: int) -> Iterator[dict[str, object]]:
-    """A new event term at a time against many prepared subscription terms."""
+    """Single new event terms compared with many prepared subscription terms."""
     terms = _terms(space, subscriptions, seed=4)
     for name, measure in (("esa", Esa(space)), ("thematic", Thematic(space))):
         print(f"{name}, prepared", file=sys.stderr)
