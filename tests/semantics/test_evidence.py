@@ -104,6 +104,8 @@ def test_a_number_says_which_one_and_not_another_thing(plain: Evidence) -> None:
     assert one(plain, "pump 2", "pump3") < 0.1
     assert one(plain, "pump 3", "pump") < 0.2
     assert one(plain, "alarm", "alarm test 3") < 0.5
+    assert one(plain, "building A", "building B") < 0.1
+    assert one(plain, "building", "building A") > 0.9
 
 
 def test_entries_of_several_words_are_found_within_a_term() -> None:

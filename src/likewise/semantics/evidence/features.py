@@ -15,7 +15,7 @@ from likewise.semantics.adjust.apart import Opposed
 from likewise.semantics.evidence.encoder import SentenceEncoder
 from likewise.semantics.evidence.glossary import Glossary
 from likewise.semantics.evidence.lexical import RelatedWords, WordLexicon, WordRelation, initials
-from likewise.semantics.evidence.terms import Reader, Reading, extra_kind, is_light
+from likewise.semantics.evidence.terms import Reader, Reading, extra_kind, is_code, is_light
 from likewise.semantics.measures.base import Measure, Prepared
 from likewise.semantics.measures.esa import Esa
 from likewise.semantics.space.space import Space
@@ -175,7 +175,7 @@ class TermSide:
         self.head = np.array([numbers.get(word, 0) for word in heads], np.int64)
         self.weight = np.ones(len(numbers), np.float32)
         self.weight[[at for name, places in self.of_stem.items() if is_light(name) for at in places]] = LIGHT_WEIGHT
-        self.is_code = np.array([any(map(str.isdigit, word)) for word in numbers], np.bool_)
+        self.is_code = np.array([is_code(word) for word in numbers], np.bool_)
         self.english = np.array([reading.english for reading in readings], np.bool_)
         self.foreign = np.array([reading.foreign for reading in readings], np.bool_)
         self.unlisted = np.array([reading.unlisted for reading in readings], np.bool_)

@@ -96,7 +96,7 @@ class Reader:
         words[: len(numbered)] = map(digits_of, numbered)
         for word in words:
             found.setdefault(stem(fold(word)), word)
-        codes = frozenset(word for word in words if any(map(str.isdigit, word)))
+        codes = frozenset(filter(is_code, words))
         plain = [word for word in words if word not in codes]
         unlisted = bool(plain) and not any(map(self.known, plain))
         foreign = self._is_foreign(text)
@@ -114,6 +114,15 @@ class Reader:
         if self._wordnet is None:
             return word.isascii()
         return word in STOP_WORDS or bool(self._wordnet.senses(word))
+
+
+def is_code(word: str) -> bool:
+    """Whether a word is a code: it has a digit, or is a single letter as in `gate B`.
+
+    >>> [is_code(word) for word in ("12", "b12", "b", "gate")]
+    [True, True, True, False]
+    """
+    return len(word) == 1 or any(map(str.isdigit, word))
 
 
 def digits_of(word: str) -> str:
@@ -140,7 +149,7 @@ def content_words(text: str) -> list[str]:
         for at, word in enumerate(words)
         if word not in _JOINING
         or word in _ALWAYS
-        or (at == len(words) - 1 and at and (word in STATES or word in _NUMBER_WORDS))
+        or (at == len(words) - 1 and at and (word in STATES or word in _NUMBER_WORDS or is_code(word)))
     ]
     return kept or list(words)
 
@@ -161,7 +170,7 @@ def extra_kind(extra: Sequence[str], *, after_head: bool, known: Callable[[str],
         return "turning"
     if stems <= light:
         return "light"
-    if not all(any(map(str.isdigit, word)) or known(word) for word in extra):
+    if not all(is_code(word) or known(word) for word in extra):
         return "name"
     return "head" if after_head else "modifier"
 
@@ -177,4 +186,4 @@ def is_light(stemmed: str) -> bool:
     return stemmed in _stemmed_extra_words()[0]
 
 
-__all__ = ["Reader", "Reading", "content_words", "digits_of", "extra_kind", "is_light"]
+__all__ = ["Reader", "Reading", "content_words", "digits_of", "extra_kind", "is_code", "is_light"]
