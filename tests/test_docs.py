@@ -1,5 +1,5 @@
-"""What the README and the docs show is so: their Python runs, their commands run and print what stands there,
-and their subscriptions and events parse. A page cannot fall behind the code."""
+"""The README and the docs are up to date: their Python runs, their commands print the output that is shown, and their
+subscriptions and events parse."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ NOT_RUN = {
 }
 """Commands that are only parsed, by the command's own parser, and where they are run instead."""
 OTHERS = ("scripts/", "pip install", "uv pip", "mosquitto_pub", "git ", "java ")
-"""Set-up that is no command of ours."""
+"""Commands of other programs, which are not run."""
 
 EVENTS = [
     {"id": "e1", "time": "2026-01-01T10:00:00Z", "attributes": {"device": "computer", "office": "room 112"}},
@@ -95,7 +95,7 @@ def named(block: Block) -> str:
 
 @pytest.fixture
 def desk(shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the files that pages speak of, and a shelf where WordNet also stands in for others."""
+    """A folder with the files that pages mention, and spaces: WordNet's also under the names of others."""
     lines = "".join(json.dumps(event) + "\n" for event in EVENTS)
     interest = "usage: {device~ = laptop~, office = room 112}\nsomeone: {type = presence}\n"
     for name in ("events.jsonl", "EVENTS"):
@@ -143,18 +143,18 @@ ELSEWHERE = "from pathlib import Path\nfrom likewise.pipeline import"
 def test_python_runs_and_prints_what_the_page_shows(
     page: Path, desk: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Blocks run in order, as a reader would paste them; a `text` block right after one is what it prints."""
+    """Blocks run in order, as a reader would paste them; a `text` block right after one is its output."""
     names = _given(page.name, spark)
     for block, after in pairwise([*blocks(page), Block("", 0, "", "")]):
         if block.language != "python" or block.text.startswith(ELSEWHERE):
             continue
         stdin = io.TextIOWrapper(io.BytesIO((desk / "events.jsonl").read_bytes()))
         monkeypatch.setattr(sys, "stdin", stdin)
-        told = io.StringIO()
-        with contextlib.redirect_stdout(told):
-            # The session is everyone's.
+        stdout = io.StringIO()
+        with contextlib.redirect_stdout(stdout):
+            # The session is shared by all tests.
             exec(compile(block.text.replace("spark.stop()", ""), named(block), "exec"), names)
-        printed = told.getvalue()
+        printed = stdout.getvalue()
         for expected in re.findall(r"^print\(.*\)  # (.*)$", block.text, flags=re.M):
             assert expected in printed
         if after.language == "text" and after.line <= block.line + block.text.count("\n") + 4:
@@ -162,7 +162,7 @@ def test_python_runs_and_prints_what_the_page_shows(
 
 
 def _given(page: str, spark: Any) -> dict[str, Any]:
-    """What a page's text supposes that the reader has."""
+    """The names that a page expects to be defined."""
     if page == "measures.md":
         return {"sample": list(read_events("events.jsonl"))}
     if page == "spark.md":
@@ -183,7 +183,7 @@ def _given(page: str, spark: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Call:
-    """A command of a page, and what the page says that it prints (None: nothing is said)."""
+    """A command of a page and the output that is shown; None if none is shown."""
 
     text: str
     shown: str | None
@@ -231,7 +231,7 @@ def _check(app: typer.Typer, call: Call, *, where: str) -> None:
     code, printed = _run(app, _filled(call.text))
     wrong = call.shown is not None and "error: " in call.shown
     assert (code != 0) == wrong, f"{where}: {call.text}\n{printed}"
-    # Figures of Wikipedia's space are not those of its stand-in.
+    # WordNet replaces the Wikipedia space here, so scores differ.
     if call.shown is not None and "wikipedia" not in call.text:
         assert _is_as(_levelled(printed), _levelled(call.shown)), f"{where}: {call.text}\n{printed}"
 
@@ -256,19 +256,19 @@ def test_printed_lines_are_compared_with_what_is_shown() -> None:
 
 def _filled(command: str) -> str:
     if command.startswith("likewise tune") and "--approach" not in command:
-        command += " --approach exact --approach evidence"  # all of them take long
+        command += " --approach exact --approach evidence"  # trying all takes long
     return command.replace("--labels FILE", "--labels LABELS").replace("check FILE", "check SUBSCRIPTIONS")
 
 
 def _run(app: typer.Typer, command: str) -> tuple[int, str]:
-    """In this process where it is a command alone, else by a shell."""
+    """Run a single command in this process, anything else in a shell."""
     if not command.startswith("likewise ") or re.search(r" [|<>] ", command):
         return _run_by_shell(command)
     done = CliRunner().invoke(app, shlex.split(command)[1:])
     if done.exception is not None and not isinstance(done.exception, SystemExit):
-        told = explained(done.exception)  # type: ignore[arg-type]
-        assert told is not None, done.exception
-        return 2, f"{done.output}error: {told}\n"
+        error = explained(done.exception)  # type: ignore[arg-type]
+        assert error is not None, done.exception
+        return 2, f"{done.output}error: {error}\n"
     return done.exit_code, done.output
 
 
@@ -286,7 +286,7 @@ def _run_by_shell(command: str) -> tuple[int, str]:
 
 
 def _parse(app: typer.Typer, command: str) -> None:
-    """Refuses options and commands that are not there."""
+    """Parse a command without running it, so that unknown options and commands fail."""
     words = shlex.split(command.replace("\\\n", " "))[1:]
     found: Any = typer.main.get_command(app)
     while words and words[0] in getattr(found, "commands", ()):

@@ -28,15 +28,15 @@ def test_the_example_of_thematic_event_processing_made_exact():
     engine.subscribe(
         "usage: {power, computers} {type= increased energy consumption event, device= computer, office= room 112}"
     )
-    [told] = engine.publish(EVENT)
-    assert (told.subscription, told.score, told.event.id) == ("usage", 1.0, "e1")
-    pairs = [(c.predicate.attribute, c.tuple) for c in told.match.mapping.correspondences]
+    [notification] = engine.publish(EVENT)
+    assert (notification.subscription, notification.score, notification.event.id) == ("usage", 1.0, "e1")
+    pairs = [(c.predicate.attribute, c.tuple) for c in notification.match.mapping.correspondences]
     assert pairs == [
         ("type", ("type", "increased energy consumption event")),
         ("device", ("device", "computer")),
         ("office", ("office", "room 112")),
     ]
-    assert told.match.mapping.probability == 1.0
+    assert notification.match.mapping.probability == 1.0
 
 
 def test_an_unmet_predicate_means_silence():
@@ -48,16 +48,20 @@ def test_an_unmet_predicate_means_silence():
 def test_operators_and_ranges():
     engine = Engine()
     engine.subscribe("free: {slots > 0}\nsome: {slots in [1, 3)}\nnotfull: {state != full}")
-    assert {told.subscription for told in engine.publish({"slots": 3, "state": "full"})} == {"free"}
-    assert {told.subscription for told in engine.publish({"slots": 2, "state": "open"})} == {"free", "some", "notfull"}
+    assert {notification.subscription for notification in engine.publish({"slots": 3, "state": "full"})} == {"free"}
+    assert {notification.subscription for notification in engine.publish({"slots": 2, "state": "open"})} == {
+        "free",
+        "some",
+        "notfull",
+    }
 
 
 def test_events_without_a_time_get_the_clocks():
     clock = ManualClock(5_000_000)
     engine = Engine(clock=clock)
     engine.subscribe("any: {a = 1}")
-    [told] = engine.publish({"a": 1})
-    assert told.event.span == (5_000_000, 5_000_000)
+    [notification] = engine.publish({"a": 1})
+    assert notification.event.span == (5_000_000, 5_000_000)
 
 
 def test_unsubscribed_is_silent_and_its_name_is_free_again():
@@ -95,8 +99,8 @@ def test_clear_errors():
 def test_batches_keep_the_order_of_events():
     engine = Engine()
     engine.subscribe("s: {a > 0}")
-    told = engine.publish_batch([{"a": n} for n in (3, -1, 2, 1)])
-    assert [dict(one.event.tuples)["a"] for one in told] == [3, 2, 1]
+    notifications = engine.publish_batch([{"a": n} for n in (3, -1, 2, 1)])
+    assert [dict(one.event.tuples)["a"] for one in notifications] == [3, 2, 1]
 
 
 def test_patterns_and_single_events_side_by_side():
@@ -115,12 +119,12 @@ def test_patterns_and_single_events_side_by_side():
     assert engine.publish(Event("4", (("type", "presence"),), (), 3 * minute, 3 * minute)) == []
 
 
-def test_absence_is_told_when_time_has_come():
+def test_an_absence_is_reported_when_its_window_ends():
     engine = Engine()
     engine.subscribe("left_open: {type = open} as o then not {type = closed} within 5 minutes")
     engine.publish(Event("1", (("type", "open"),), (), 0, 0))
     assert engine.advance(4 * 60_000_000) == []
-    assert [told.subscription for told in engine.advance(6 * 60_000_000)] == ["left_open"]
+    assert [notification.subscription for notification in engine.advance(6 * 60_000_000)] == ["left_open"]
 
 
 def test_a_pattern_competes_in_the_same_vocabulary():
