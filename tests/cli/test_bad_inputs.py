@@ -246,7 +246,7 @@ def cases(folder: Path) -> Iterator[list[str]]:
 def more_cases(folder: Path) -> Iterator[list[str]]:
     """Broken files, and files of options."""
     (folder / "clock.csv").write_text("date,time,x\n2026-11-16,08:00,1\n")
-    yield from (["convert", "clock.csv", "--out", "o", *shlex.split(told)] for told in cells(RECORDS))
+    yield from (["convert", "clock.csv", "--out", "o", *shlex.split(printed)] for printed in cells(RECORDS))
     for name, data in FILES.items():
         (folder / name).write_bytes(data)
         yield ["match", name, "s.lw"]
@@ -262,8 +262,8 @@ def more_cases(folder: Path) -> Iterator[list[str]]:
     for name, text in NESTS.items():
         (folder / name).write_text(text)
         yield ["convert", "clock.csv", "--out", "o", "--mapping", name]
-    for told in ("--score ''", "--score name", "--approach exact", "--on =", "--settings settings-1.toml"):
-        yield ["join", "t.csv", "t.csv", "--on", "name", *shlex.split(told)]
+    for printed in ("--score ''", "--score name", "--approach exact", "--on =", "--settings settings-1.toml"):
+        yield ["join", "t.csv", "t.csv", "--on", "name", *shlex.split(printed)]
     yield ["relate", "", "b"]
 
 
@@ -281,9 +281,9 @@ def test_bad_inputs_are_errors_of_ours_and_touch_nothing(folder: Path, capfd: An
             code = run(arguments)
         except Exception as error:
             code = repr(error)  # type: ignore[assignment]
-        told = capfd.readouterr().err
-        if code != 2 or not (told.strip() or len(arguments) < 2) or "Traceback" in told:
-            wrong.append(f"{shlex.join(arguments)}: {code} {told[:200]}")
+        printed = capfd.readouterr().err
+        if code != 2 or not (printed.strip() or len(arguments) < 2) or "Traceback" in printed:
+            wrong.append(f"{shlex.join(arguments)}: {code} {printed[:200]}")
     assert not wrong, "\n".join(wrong)
     after = content(folder)
     assert {path: after.get(path) for path in before} == before

@@ -83,9 +83,9 @@ def terminal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
     assert process.stdout is not None
     assert process.stderr is not None
     with ended(process):
-        told = json.loads(process.stdout.readline())
+        started = json.loads(process.stdout.readline())
         next(line for line in process.stderr if '"started"' in line)
-        yield Terminal(environment, told["url"], Path(told["token_file"]))
+        yield Terminal(environment, started["url"], Path(started["token_file"]))
         process.send_signal(signal.SIGTERM)
         printed, rest = process.communicate(timeout=LONG)
         assert (process.returncode, printed) == (0, ""), rest

@@ -153,8 +153,8 @@ def test_logs_go_through_every_command(name: str) -> None:
     Path("p.lw").write_text("two: {ts = 0} then {ts = 1} within 1 minute\n")
     commands = (("convert", name, "--out", "x.jsonl"), ("match", name, "s.lw"), ("detect", name, "p.lw"))
     for command in (*commands, ("vocabulary", name, "--out", "v.txt")):
-        told = call(*command)
-        assert (told.code, f"{name}:2: " in told.err) == (2, True), told
+        printed = call(*command)
+        assert (printed.code, f"{name}:2: " in printed.err) == (2, True), printed
         assert call(*command, "--dead-letters", "bad.jsonl").code == 0
     assert len(lines("x.jsonl")) == 2
     assert {letter["line"] for letter in lines("bad.jsonl")} == {2}
@@ -168,8 +168,8 @@ def test_a_date_and_a_time_of_day_in_two_columns_are_joined() -> None:
     done = run("keller.csv", "--zone", "Europe/Berlin", "--save-mapping", "m.yaml", "--out", "a.jsonl")
     assert "guessed mapping: time = Datum+Uhrzeit (%d.%m.%Y %H:%M)" in done.err
     assert (done.code, "keller.csv:3: Uhrzeit is missing, so Datum+Uhrzeit is no time" in done.err) == (2, True)
-    told = ("--time", "Datum+Uhrzeit", "--zone", "Europe/Berlin", "--kind", "Temp=decimal comma")
-    run("keller.csv", *told, "--out", "b.jsonl")
+    printed = ("--time", "Datum+Uhrzeit", "--zone", "Europe/Berlin", "--kind", "Temp=decimal comma")
+    run("keller.csv", *printed, "--out", "b.jsonl")
     run("keller.csv", "--mapping", "m.yaml", "--out", "c.jsonl")
     assert [line["time"] for line in lines("a.jsonl")] == ["2026-11-16T07:00:00Z", "2026-10-25T11:00:00Z"]
     assert lines("a.jsonl") == lines("b.jsonl") == lines("c.jsonl")

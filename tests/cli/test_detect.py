@@ -98,7 +98,7 @@ def test_a_snapshot_goes_on(files: tuple[str, str], tmp_path: Path) -> None:
 
 
 def test_a_snapshot_goes_on_with_the_patterns_of_now(files: tuple[str, str], tmp_path: Path) -> None:
-    """A pattern that was changed, added or removed since the snapshot is told, and counts."""
+    """A pattern that was changed, added or removed since the snapshot is reported, and counts."""
     state = tmp_path / "state.bin"
     run(*files, "--snapshot", str(state))
     (tmp_path / "patterns.lw").write_text(PATTERNS.replace("10 minutes", "9 minutes").replace("quiet", "silent"))

@@ -150,26 +150,29 @@ def test_cells_of_csv(tmp_path: Path, text: str, rows: list[dict[str, Any]]) -> 
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "printed"),
     [
         (("devices.csv", "catalogue.jsonl", "--on", "thing"), "no column 'thing'"),
         (("devices.csv", "missing.csv", "--on", "device"), "cannot be read"),
         (("devices.csv", "catalogue.xlsx", "--on", "device"), "is not known"),
         (("-", "-", "--on", "device"), "cannot both be read from stdin"),
         (("devices.csv", "catalogue.jsonl", "--on", "device=name", "--how", "cross"), "cannot be 'cross'"),
-        (("devices.csv", "catalogue.jsonl", "--on", "device=name", "--threshold", "0"), "no bar for a join"),
+        (
+            ("devices.csv", "catalogue.jsonl", "--on", "device=name", "--threshold", "0"),
+            "is not a threshold for a join",
+        ),
         (("empty.csv", "catalogue.jsonl", "--on", "device=name"), "no header"),
         (("twice.csv", "catalogue.jsonl", "--on", "a=name"), "two columns are named 'a'"),
         (("devices.csv", "numbers.jsonl", "--on", "device=name"), "not text"),
     ],
 )
-def test_mistakes_are_told(tables: Path, arguments: tuple[str, ...], told: str) -> None:
+def test_mistakes_are_told(tables: Path, arguments: tuple[str, ...], printed: str) -> None:
     (tables / "empty.csv").write_text("")
     (tables / "twice.csv").write_text("a,a\n")
     (tables / "numbers.jsonl").write_text('{"name": 1}\n')
     result = run(*arguments, "--space", "tiny")
     assert isinstance(result.exception, (BuildError, InputError))
-    assert told in str(result.exception)
+    assert printed in str(result.exception)
 
 
 def test_a_folder_of_parquet_is_a_table(tables: Path) -> None:
@@ -221,8 +224,8 @@ def test_spark_gives_the_same_rows(spark: Any, tables: Path) -> None:
     assert sorted(map(str, here)) == sorted(map(str, there))
     (tables / "words.txt").write_text("laptop = computer\n")
     (tables / "stream.txt").write_text(Competitors.of(["tablet computer", "phone"]).to_text())
-    told = ("--measure", "evidence", "--glossary", "words.txt", "--background", "stream.txt")
-    assert sorted(map(str, lines(*ask, *told))) == sorted(map(str, lines(*ask, *told, "--spark")))
+    printed = ("--measure", "evidence", "--glossary", "words.txt", "--background", "stream.txt")
+    assert sorted(map(str, lines(*ask, *printed))) == sorted(map(str, lines(*ask, *printed, "--spark")))
     written = run(*ask, "--spark", "--out", "joined.parquet", "--space", "tiny")
     assert written.exit_code == 0, written.output
     assert pq.read_table("joined.parquet").num_rows == len(here)
@@ -234,11 +237,11 @@ def test_spark_gives_the_same_rows(spark: Any, tables: Path) -> None:
 def test_bad_rows_are_told_or_kept_on_spark(spark: Any, tables: Path) -> None:
     """The good rows go on, as in this process; only where a bad one stands is not known."""
     ask = (*bad_tables(tables), "--spark")
-    told = run(*ask, "--json")
-    assert told.exit_code == 2
-    assert [json.loads(line)["name"] for line in told.stdout.splitlines()] == ["computer"]
-    assert "bad.csv: 3 cells where the header has 2" in told.stderr
-    assert "bad.jsonl: not a JSON object" in told.stderr
+    printed = run(*ask, "--json")
+    assert printed.exit_code == 2
+    assert [json.loads(line)["name"] for line in printed.stdout.splitlines()] == ["computer"]
+    assert "bad.csv: 3 cells where the header has 2" in printed.stderr
+    assert "bad.jsonl: not a JSON object" in printed.stderr
     kept = run(*ask, "--dead-letter", "letters.jsonl")
     assert kept.exit_code == 0, kept.output
     assert "3 bad records in letters.jsonl" in kept.stderr
@@ -277,20 +280,20 @@ def test_spark_reads_what_is_read_here(spark: Any, tmp_path: Path, name: str) ->
     if name == "nothing.csv":
         assert rejects[0].count == rejects[1].count == 0
     else:
-        told = letters(tmp_path / "here")
-        assert letters(tmp_path / "there") == [each | {"line": None} for each in told]
+        printed = letters(tmp_path / "here")
+        assert letters(tmp_path / "there") == [each | {"line": None} for each in printed]
         counts = {"quotes.csv": 3, "windows.csv": 2, "objects.jsonl": 8, "semicolons.csv": 2, "nothing.jsonl": 1}
-        assert len(told) == counts[name]
+        assert len(printed) == counts[name]
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize(
-    ("source", "told"),
+    ("source", "printed"),
     [("-", "not stdin"), ("missing.csv", "cannot be read"), ("empty.csv", "no header"), ("twice.csv", "two columns")],
 )
-def test_mistakes_are_told_on_spark(spark: Any, tables: Path, source: str, told: str) -> None:
+def test_mistakes_are_told_on_spark(spark: Any, tables: Path, source: str, printed: str) -> None:
     (tables / "empty.csv").write_text("")
     (tables / "twice.csv").write_text("a,a\n")
     result = run(source, "catalogue.jsonl", "--on", "device=name", "--space", "tiny", "--spark")
     assert isinstance(result.exception, (BuildError, InputError))
-    assert told in str(result.exception)
+    assert printed in str(result.exception)

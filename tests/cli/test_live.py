@@ -59,11 +59,11 @@ def test_a_pipe_is_answered_while_it_is_open_and_ctrl_c_keeps_what_was_found(fol
         running.stdin.write(event(3))
         running.stdout.readline()
         running.send_signal(signal.SIGINT)
-        out, told = running.communicate(timeout=60)
+        out, printed = running.communicate(timeout=60)
     assert running.returncode == 130
     assert out == ""
-    assert "Traceback" not in told
-    assert "stopped" in told
+    assert "Traceback" not in printed
+    assert "stopped" in printed
     assert json.loads((folder / "bad.jsonl").read_text())["record"] == "{broken"
 
 
@@ -75,9 +75,9 @@ def test_patterns_answer_a_growing_file_and_keep_their_snapshot(folder: Path) ->
                 log.write(event(number))
             assert json.loads(running.stdout.readline())["pattern"] == "b"
         running.send_signal(signal.SIGINT)
-        _, told = running.communicate(timeout=60)
+        _, printed = running.communicate(timeout=60)
     assert running.returncode == 130
-    assert "Traceback" not in told
+    assert "Traceback" not in printed
     assert (folder / "state.bin").stat().st_size > 0
 
 

@@ -53,9 +53,9 @@ def test_the_papers_example_prints_the_mapping(files):
 
 def test_machine_output_from_stdin(files):
     done = run("-", files[1], "--json", stdin=json.dumps(EVENT))
-    told = json.loads(done.stdout)
-    assert (told["subscription"], told["event"], told["score"]) == ("s1", "e1", 1.0)
-    assert [c["attribute"] for c in told["mappings"][0]["correspondences"]] == ["type", "device", "office"]
+    printed = json.loads(done.stdout)
+    assert (printed["subscription"], printed["event"], printed["score"]) == ("s1", "e1", 1.0)
+    assert [c["attribute"] for c in printed["mappings"][0]["correspondences"]] == ["type", "device", "office"]
 
 
 def test_explain_says_why_and_why_not(files, tmp_path):
@@ -72,11 +72,11 @@ def test_a_reason_is_given_once_and_far_events_are_counted(files, tmp_path):
     other.write_text("".join(json.dumps(EVENT | {"id": f"e{n}"}) + "\n" for n in range(3)))
     with other.open("a") as file:
         file.writelines(json.dumps({"id": f"f{n}", "attributes": {"office": "room 112"}}) + "\n" for n in range(7))
-    told = run(str(other), files[1], "--explain").stdout
-    assert [told.count(f"s1 matches e{n}") for n in range(3)] == [1, 1, 1]
-    assert told.count("  • type = ") == 1
-    assert told.count("does not match f") == 3
-    assert "4 more events far from every subscription" in told
+    printed = run(str(other), files[1], "--explain").stdout
+    assert [printed.count(f"s1 matches e{n}") for n in range(3)] == [1, 1, 1]
+    assert printed.count("  • type = ") == 1
+    assert printed.count("does not match f") == 3
+    assert "4 more events far from every subscription" in printed
 
 
 def test_bad_records_go_to_dead_letters_and_good_ones_go_on(files, tmp_path):
@@ -141,8 +141,8 @@ def test_the_same_on_spark(spark, files):
 
 def test_the_best_events_of_each_subscription(files):
     assert "1. e1  score 1.000" in run(*files, "--rank", "3").stdout
-    told = json.loads(run(*files, "--rank", "3", "--json").stdout)
-    assert told == {"subscription": "s1", "ranking": [{"event": "e1", "score": 1.0}]}
+    printed = json.loads(run(*files, "--rank", "3", "--json").stdout)
+    assert printed == {"subscription": "s1", "ranking": [{"event": "e1", "score": 1.0}]}
 
 
 @pytest.mark.parametrize("kind", ["html", "png"])

@@ -146,11 +146,11 @@ def test_a_glossary_adds_to_the_spaces(app: typer.Typer, shelf: Path, tmp_path: 
     (tmp_path / "s.lw").write_text("s: {what = parking~} threshold 0.0001\n")
     (tmp_path / "g.txt").write_text("zzt = temperature\n")
     command = ("match", str(tmp_path / "e.csv"), str(tmp_path / "s.lw"), "--json", "--space", str(shelf / "wordnet"))
-    plain, told = (
+    plain, printed = (
         json.loads(run(app, *command, *more).splitlines()[0])["score"]
         for more in ((), ("--glossary", str(tmp_path / "g.txt")))
     )
-    assert told == plain
+    assert printed == plain
 
 
 def test_tune_and_join_take_a_glossary(app: typer.Typer, shelf: Path, tmp_path: Path) -> None:

@@ -83,8 +83,8 @@ def content(folder: Path) -> dict[str, bytes]:
 def test_a_path_is_not_read_and_written_at_once(folder: Path, capfd: Any, line: str) -> None:
     before = content(folder)
     assert run(line.split()) == 2
-    told = capfd.readouterr().err
-    assert "same file" in told or "same folder" in told or "is inside" in told
+    printed = capfd.readouterr().err
+    assert "same file" in printed or "same folder" in printed or "is inside" in printed
     assert content(folder) == before
 
 
@@ -94,10 +94,10 @@ def test_dead_letters_that_cannot_be_written_are_reported_before_the_work(
     folder: Path, capfd: Any, line: str, place: str
 ) -> None:
     assert run([*line.split(), "--dead-letters", place]) == 2
-    told = capfd.readouterr()
-    assert told.out == ""
-    assert f"--dead-letters {place}" in told.err
-    assert "hint: " in told.err
+    printed = capfd.readouterr()
+    assert printed.out == ""
+    assert f"--dead-letters {place}" in printed.err
+    assert "hint: " in printed.err
 
 
 def test_one_stream_cannot_be_two_inputs() -> None:

@@ -75,9 +75,9 @@ PASTED = [
 
 @pytest.mark.parametrize("options", PASTED, ids=" ".join)
 def test_what_tune_finds_is_pasted_in_three_ways(app: typer.Typer, desk: Path, options: tuple[str, ...]) -> None:
-    told = run(app, "tune", "e.jsonl", "s.lw", "--labels", "l.tsv", "--save", "t.toml", *options)
-    [line] = [each for each in told.splitlines() if each.startswith("command line:")]
-    [python] = [each for each in told.splitlines() if each.startswith("Python:")]
+    printed = run(app, "tune", "e.jsonl", "s.lw", "--labels", "l.tsv", "--save", "t.toml", *options)
+    [line] = [each for each in printed.splitlines() if each.startswith("command line:")]
+    [python] = [each for each in printed.splitlines() if each.startswith("Python:")]
     words = shlex.split(line.partition(":")[2])
     assert words[:2] == ["likewise", "match"]
     by_line, by_file = (
@@ -137,7 +137,7 @@ def test_a_join_takes_an_approach_a_background_and_settings(app: typer.Typer, de
         scores(*more)["laptop"] for more in ((), ("--background", "words.txt"), ("--background", "sample.jsonl"))
     )
     assert max(beside, among) < alone  # other words of the stream are nearer
-    for options, told in (
+    for options, printed in (
         (("--approach", "exact"), "asks for no meaning"),
         (("--approach", "contrast"), "no approach contrast"),
         (("--approach", "concept", "--measure", "esa"), "has the measure concept"),
@@ -145,5 +145,5 @@ def test_a_join_takes_an_approach_a_background_and_settings(app: typer.Typer, de
         (("--measure", "sentence", "--glossary", "g.txt"), "takes no glossary"),
         (("--approach", "evidense"), "unknown approach"),
     ):
-        with pytest.raises(BuildError, match=told):
+        with pytest.raises(BuildError, match=printed):
             run(app, *asked, *options)

@@ -36,7 +36,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_stream_goes_on_where_it_was(spark: Any, folder: Path) -> None:
-    """Started again on the same checkpoint, only what is new is told."""
+    """Started again on the same checkpoint, only new results are printed."""
     arguments = (
         *("stream", folder / "subscriptions.lw", "--from", f"path={folder / 'in'}", "--checkpoint", folder / "state"),
         *("--sink", "files", "--to", f"path={folder / 'out'}", "--once", "--json"),
@@ -53,11 +53,11 @@ def test_stream_shows_detections_and_keeps_what_it_refused(spark: Any, folder: P
     (folder / "in" / "0001.jsonl").write_bytes((folder / "in" / "0001.jsonl").read_bytes() + b"poison\n")
     os.utime(folder / "in" / "0001.jsonl", (10**9 + 1, 10**9 + 1))
     (folder / "patterns.lw").write_text("close: {type = a} as x then {type = b} as y within 5 seconds")
-    told = run(
+    printed = run(
         *("stream", folder / "patterns.lw", "--from", f"path={folder / 'in'}", "--from", "maxFilesPerTrigger=1"),
         *("--checkpoint", folder / "state", "--dead-letter", folder / "letters", "--once", "--json"),
     )
-    *shown, summary = map(json.loads, told.stdout.splitlines())
+    *shown, summary = map(json.loads, printed.stdout.splitlines())
     found = expected(trace(40), "close: {type = a} as x then {type = b} as y within 5 seconds")
     assert len(shown) == len(found) > 0
     assert (summary["events"], summary["refused"]) == (41, 1)
@@ -115,12 +115,20 @@ def test_meaning_and_records_are_told_to_every_command_alike(spark: Any, tmp_pat
     (tmp_path / "s.lw").write_text("flow: {kind~ = flow rate of the pump~}\n")
     (tmp_path / "terms.txt").write_text("FLRP = flow rate of the pump\n")
     (tmp_path / "s.toml").write_text('glossary = "terms.txt"\nthreshold = 0.6\n')
-    told = ("--settings", tmp_path / "s.toml", "--id", "no", "--time", "ts", "--time", "zeitpunkt")
+    printed = ("--settings", tmp_path / "s.toml", "--id", "no", "--time", "ts", "--time", "zeitpunkt")
     for where in ((), ("--spark",)):
-        done = run("match", feed, tmp_path / "s.lw", *told, *where, "--json")
+        done = run("match", feed, tmp_path / "s.lw", *printed, *where, "--json")
         assert [json.loads(line)["event"] for line in done.stdout.splitlines()] == ["a"], done.stderr
     streamed = run(
-        *("stream", tmp_path / "s.lw", *told, "--from", f"path={tmp_path / 'in'}", "--checkpoint", tmp_path / "state"),
+        *(
+            "stream",
+            tmp_path / "s.lw",
+            *printed,
+            "--from",
+            f"path={tmp_path / 'in'}",
+            "--checkpoint",
+            tmp_path / "state",
+        ),
         *("--sink", "files", "--to", f"path={tmp_path / 'out'}", "--once"),
     )
     assert streamed.exit_code == 0

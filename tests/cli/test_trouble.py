@@ -81,13 +81,13 @@ def test_a_reader_that_goes_away_is_no_error(files: Path) -> None:
         assert running.stderr is not None
         running.stdout.readline()
         running.stdout.close()
-        told = running.stderr.read()
+        printed = running.stderr.read()
     assert running.returncode == 0
-    assert b"Traceback" not in told
+    assert b"Traceback" not in printed
 
 
 def test_events_before_a_cut_are_worked_on(files: Path) -> None:
-    """A compressed file that breaks off has told some events; they are matched, and the break is told."""
+    """Events before the break of a compressed file are matched, and the break is reported."""
     whole = gzip.compress(os.urandom(0) + EVENTS.encode(), compresslevel=1)
     (files / "cut.jsonl.gz").write_bytes(whole[: len(whole) // 2])
     done = likewise(files, "match", "cut.jsonl.gz", "interest.lw", "--json")
@@ -131,9 +131,9 @@ def test_subscriptions_in_another_encoding_are_refused_everywhere(files: Path) -
 
 
 def test_a_module_that_is_not_installed_names_the_extra() -> None:
-    told = explained(ModuleNotFoundError("No module named 'pyspark'", name="pyspark.sql"))
-    assert told is not None
-    assert told.hint == "pip install 'likewise[spark]'"
+    printed = explained(ModuleNotFoundError("No module named 'pyspark'", name="pyspark.sql"))
+    assert printed is not None
+    assert printed.hint == "pip install 'likewise[spark]'"
     assert explained(ModuleNotFoundError("No module named 'x'", name="x")) is None
 
 
@@ -160,9 +160,9 @@ def test_what_spark_raises_is_one_line() -> None:
         """As pyspark's own."""
 
     RefusedError.__module__ = "pyspark.errors.exceptions.captured"
-    told = explained(
+    printed = explained(
         RefusedError("[PATH_NOT_FOUND] Path does not exist: x. SQLSTATE: 42K03\n\nJVM stacktrace:\n at a.b")
     )
-    assert told is not None
-    assert told.message == "Spark reports: [PATH_NOT_FOUND] Path does not exist: x."
-    assert told.hint is not None
+    assert printed is not None
+    assert printed.message == "Spark reports: [PATH_NOT_FOUND] Path does not exist: x."
+    assert printed.hint is not None

@@ -36,8 +36,8 @@ def test_the_words_of_events_are_written_with_their_version(events: str, tmp_pat
 
 def test_without_a_file_they_are_printed(events: str) -> None:
     assert run("vocabulary", events, "--limit", "2").output.splitlines()[1:] == ["country", "kitchen"]
-    told = json.loads(run("vocabulary", events, "--json").output)
-    assert told["count"] == len(told["terms"]) == 6
+    printed = json.loads(run("vocabulary", events, "--json").output)
+    assert printed["count"] == len(printed["terms"]) == 6
 
 
 def test_a_changed_file_is_refused(events: str, tmp_path: Path) -> None:

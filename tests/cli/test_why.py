@@ -27,18 +27,18 @@ def test_why_and_why_not_for_a_subscription_as_text(capfd: Any) -> None:
         "a matches e1 with 100 %\n  • type = presence  ↔  type: presence  100 %, exact"
     )
     assert run(["why", EVENT, "a: {room > 200, type = presence}"]) == 0
-    told = capfd.readouterr().out
-    assert "a does not match e1" in told
-    assert "why not: room > 200" in told
+    printed = capfd.readouterr().out
+    assert "a does not match e1" in printed
+    assert "why not: room > 200" in printed
 
 
 def test_why_for_a_pattern_says_which_part_came_and_what_was_missing(capfd: Any) -> None:
     pattern = "p: {type = presence} as first then {type = alarm} as second within 1 minute"
     assert run(["why", EVENT, pattern]) == 0
-    told = capfd.readouterr().out
-    assert "e1 answers first of p" in told
-    assert "  second does not match e1: 0 %" in told
-    assert "why not: type = alarm is not answered" in told
+    printed = capfd.readouterr().out
+    assert "e1 answers first of p" in printed
+    assert "  second does not match e1: 0 %" in printed
+    assert "why not: type = alarm is not answered" in printed
     assert run(["why", EVENT, pattern, "--json"]) == 0
     assert json.loads(capfd.readouterr().out)["parts"]["second"]["matched"] is False
 
@@ -56,12 +56,12 @@ def test_why_for_a_pattern_says_which_part_came_and_what_was_missing(capfd: Any)
 def test_check_finds_what_match_and_detect_refuse(capfd: Any, text: str, message: str, line: int) -> None:
     Path("s.lw").write_text(text)
     assert run(["check", "s.lw"]) == 2
-    told = capfd.readouterr()
-    assert message in told.err
-    assert f"s.lw:{line}:" in told.err
-    assert "^" in told.err
-    assert "bad:" not in told.out, "the bad ones are not printed among the good"
-    assert ("next: {y = 2}" in told.out) == ("next" in text)
+    printed = capfd.readouterr()
+    assert message in printed.err
+    assert f"s.lw:{line}:" in printed.err
+    assert "^" in printed.err
+    assert "bad:" not in printed.out, "the bad ones are not printed among the good"
+    assert ("next: {y = 2}" in printed.out) == ("next" in text)
 
 
 def test_settings_are_read_back_and_options_override_them(tmp_path: Path) -> None:
@@ -103,8 +103,8 @@ def test_why_of_a_trace_says_once_how_far_a_pattern_came(capfd: Any, tmp_path: P
     )
     pattern = "p: {k = A} as x then {k = B} as y within 1 hour where x.room = y.room"
     assert run(["why", str(events), pattern]) == 0
-    told = capfd.readouterr().out
-    assert "x: a condition asks for 'room', which a does not have" in told
-    assert "1 event answered no part of p" in told
-    assert told.count("0 detected") == 1
-    assert told.index("a answers x of p") < told.index("b answers y of p")
+    printed = capfd.readouterr().out
+    assert "x: a condition asks for 'room', which a does not have" in printed
+    assert "1 event answered no part of p" in printed
+    assert printed.count("0 detected") == 1
+    assert printed.index("a answers x of p") < printed.index("b answers y of p")
