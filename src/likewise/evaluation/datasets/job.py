@@ -158,8 +158,8 @@ class DatasetTables:
 
     def _events(self, numbers: Numbers, text: Numbers, offsets: Numbers) -> list[pa.Array]:
         count = len(numbers)
-        said = self.texts.take(pa.array(text))
-        name, value = (said.take(pa.array(np.arange(at, len(text), 2))) for at in (0, 1))
+        chosen = self.texts.take(pa.array(text))
+        name, value = (chosen.take(pa.array(np.arange(at, len(text), 2))) for at in (0, 1))
         kind = ARROW_SCHEMA.field("attributes").type
         tuples = pa.StructArray.from_arrays([name, value, pa.repeat("text", len(name))], fields=list(kind.value_type))
         moment = pa.array(FIRST + numbers * STEP).cast(ARROW_SCHEMA.field("time").type)
@@ -226,5 +226,5 @@ def _interested(seed: SeedTuples, data: ThematicDataset) -> Iterator[tuple[str, 
 
 
 def _bits(place: int, predicate: Predicate) -> int:
-    said = (not predicate.attribute_approximate, not predicate.value_approximate)
-    return sum(1 << (2 * place + side) for side, exact in enumerate(said) if exact)
+    exact_parts = (not predicate.attribute_approximate, not predicate.value_approximate)
+    return sum(1 << (2 * place + side) for side, exact in enumerate(exact_parts) if exact)

@@ -60,7 +60,7 @@ def thesaurus_seeds(rng: random.Random, thesaurus: Eurovoc, *, count: int) -> li
     """Events made from a thesaurus: a concept's name is an attribute, its narrower concepts are the values.
 
     There are a dozen kinds of events. Each names its type, and has attributes of its own. All say where they come
-    from, in names that are never said otherwise: most events of a stream have such things in common.
+    from, in names that are never replaced: most events of a stream have such things in common.
     """
     families = _families(thesaurus)
     if len(families) < _ATTRIBUTES[1] + 1:
@@ -76,10 +76,10 @@ def thesaurus_seeds(rng: random.Random, thesaurus: Eurovoc, *, count: int) -> li
     found: dict[SeedTuples, None] = {}
     for turn in range(100 * count):
         kind, attributes = kinds[turn % len(kinds)]
-        said = [("type", rng.choice(families[kind]))]
-        said += [(name, rng.choice(families[name])) for name in attributes]
-        said += [("site", rng.choice(_SITES)), ("room", f"room {rng.choice(_ROOMS)}")]
-        found[tuple(said)] = None
+        tuples = [("type", rng.choice(families[kind]))]
+        tuples += [(name, rng.choice(families[name])) for name in attributes]
+        tuples += [("site", rng.choice(_SITES)), ("room", f"room {rng.choice(_ROOMS)}")]
+        found[tuple(tuples)] = None
         if len(found) == count:
             return list(found)
     raise BuildError(f"the thesaurus is too small for {count} different events", hint="ask for fewer seeds")

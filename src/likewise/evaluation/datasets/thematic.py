@@ -162,13 +162,13 @@ def relevant(profile: Profile, data: ThematicDataset) -> NDArray[np.bool_]:
     row = np.zeros(len(data.events), dtype=np.bool_)
     for i, (event, origin) in enumerate(zip(data.events, data.origins, strict=True)):
         if origin in answering:
-            said = dict(zip(data.seeds[origin], event.tuples, strict=True))
-            row[i] = all(_answers(p, said[meant]) for meant, p in wanted.items())
+            answers = dict(zip(data.seeds[origin], event.tuples, strict=True))
+            row[i] = all(_answers(p, answers[meant]) for meant, p in wanted.items())
     return row
 
 
-def _answers(predicate: Predicate, said: tuple[str, object]) -> bool:
-    attribute, value = said
+def _answers(predicate: Predicate, answer: tuple[str, object]) -> bool:
+    attribute, value = answer
     return (predicate.attribute_approximate or attribute == predicate.attribute) and (
         predicate.value_approximate or value == predicate.value
     )
@@ -178,14 +178,14 @@ def _expand(
     seeds: tuple[SeedTuples, ...], expansion: Expansion, *, recipe: DatasetRecipe, rng: random.Random
 ) -> tuple[list[Event], list[int]]:
     shares = quotas([expansion.capacity(seed) for seed in seeds], recipe.events)
-    said = [
+    expanded = [
         (origin, tuples)
         for origin, (seed, share) in enumerate(zip(seeds, shares, strict=True))
         for tuples in expansion.expand(seed, count=share, replace=recipe.replace, rng=rng)
     ]
     # Real streams are mixed, and the order must not reveal the seed.
-    rng.shuffle(said)
-    return [Event(f"e{i:05}", tuples) for i, (_, tuples) in enumerate(said, start=1)], [o for o, _ in said]
+    rng.shuffle(expanded)
+    return [Event(f"e{i:05}", tuples) for i, (_, tuples) in enumerate(expanded, start=1)], [o for o, _ in expanded]
 
 
 def _exact_profiles(seeds: tuple[SeedTuples, ...], *, recipe: DatasetRecipe, rng: random.Random) -> list[Profile]:
