@@ -21,19 +21,19 @@ def rows(folder: Path, *, quick: bool) -> Iterator[dict[str, object]]:
     before: dict[str, Any] | None = None
     for size in sizes:
         try:
-            told = task(__file__, "expand", cores=2, folder=str(folder / f"made-{size}"), count=size)
+            result = task(__file__, "expand", cores=2, folder=str(folder / f"made-{size}"), count=size)
         except RuntimeError as error:
             yield {"what": "data set job", "value": None, "unit": "", "note": f"failed: {str(error).splitlines()[-1]}"}
             return
         what, agree = (
             f"data set job, {size:,} events with truth",
-            f"{told['agree']:,} of {SAMPLE:,} sampled truths agree",
+            f"{result['agree']:,} of {SAMPLE:,} sampled truths agree",
         )
         linear = {"target": f"about {before['cpu_rate']:,.0f} (linear)"} if before else {}
         flat = {"target": f"about {before['memory'] / 1e6:,.0f} (flat)"} if before else {}
-        yield row(what, told["cpu_rate"], "events/s of one core", **linear, note=agree)
-        yield row(what, told["memory"] / 1e6, "MB of all processes", **flat)
-        before = told
+        yield row(what, result["cpu_rate"], "events/s of one core", **linear, note=agree)
+        yield row(what, result["memory"] / 1e6, "MB of all processes", **flat)
+        before = result
 
 
 def _expand(*, folder: str, count: int, cores: int) -> dict[str, Any]:
@@ -55,8 +55,8 @@ def _expand(*, folder: str, count: int, cores: int) -> dict[str, Any]:
         sample = made.where(f"cast(substr(id, 2) as bigint) % {count // SAMPLE} = 0").toArrow()
     for made_before in (folder, f"{folder}-first"):
         shutil.rmtree(made_before)
-    told = {"cpu_rate": count / busy, "pairs": pairs, "memory": max(used, default=0)}
-    return told | {"sampled": len(sample), "agree": _agree(data, sample)}
+    result = {"cpu_rate": count / busy, "pairs": pairs, "memory": max(used, default=0)}
+    return result | {"sampled": len(sample), "agree": _agree(data, sample)}
 
 
 def _agree(data: Any, sample: Any) -> int:
@@ -70,7 +70,7 @@ def _agree(data: Any, sample: Any) -> int:
     for subscription, profile in zip(data.subscriptions, data.profiles, strict=True):
         for at in relevant(profile, same).nonzero()[0]:
             wanted[at].add(subscription.name)
-    return sum(set(told) == right for told, right in zip(sample["relevant"].to_pylist(), wanted, strict=True))
+    return sum(set(found) == right for found, right in zip(sample["relevant"].to_pylist(), wanted, strict=True))
 
 
 if __name__ == "__main__":

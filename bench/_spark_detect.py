@@ -14,7 +14,7 @@ from typing import Any
 from _spark_run import best, cpu, main, memory, processor_time, row, say, session, task
 
 PATTERN = "pair: {type = a} as x then first {type = b} as y within 1799999 ms where x.room = y.room"
-"""Every a with the next b of its room, within half an hour: what Flink tells with AFTER MATCH SKIP TO NEXT ROW.
+"""Every a with the next b of its room, within half an hour: what Flink finds with AFTER MATCH SKIP TO NEXT ROW.
 
 Flink leaves out a distance of exactly 30 minutes, and so does this.
 """
@@ -36,11 +36,11 @@ def rows(folder: Path, *, quick: bool) -> Iterator[dict[str, object]]:
     yield from _flink_rows(peer, flink)
     csv = task(__file__, "detect", cores=2, data=_as_csv(events, folder / "rooms.csv"))
     stored = task(__file__, "detect", cores=2, data=_written(events, folder / "rooms.parquet"))
-    for name, told in (("CSV", csv), ("Parquet", stored)):
-        same = f"{told['rows']:,} detections, Flink {peer.get('matches', 0):,}, the detector {len(found):,}"
-        yield row(f"keyed detection, Spark from {name}, two cores", told["rate"], "events/s by the clock", note=same)
-        yield row(f"keyed detection, Spark from {name}, first pass", told["first_rate"], "events/s by the clock")
-        yield row(f"keyed detection, Spark from {name}", told["cpu_rate"], "events/s of one core")
+    for name, result in (("CSV", csv), ("Parquet", stored)):
+        same = f"{result['rows']:,} detections, Flink {peer.get('matches', 0):,}, the detector {len(found):,}"
+        yield row(f"keyed detection, Spark from {name}, two cores", result["rate"], "events/s by the clock", note=same)
+        yield row(f"keyed detection, Spark from {name}, first pass", result["first_rate"], "events/s by the clock")
+        yield row(f"keyed detection, Spark from {name}", result["cpu_rate"], "events/s of one core")
     if "skipped" not in peer:
         yield from _beside(peer, csv, stored)
     hot = task(__file__, "detect", cores=2, data=_written(_rooms(count, hot=0.9), folder / "hot.parquet"))
@@ -108,8 +108,8 @@ def stream_rows(folder: Path, *, quick: bool) -> Iterator[dict[str, object]]:
     wanted, size = (9, 1_000) if quick else (1_000, 1_000)
     minutes = float(os.environ.get("LIKEWISE_BENCH_MINUTES", "25"))
     given = {"batches": wanted, "size": size, "limit": 60 * minutes}
-    told = task(__file__, "stream", cores=2, folder=str(folder / "stream"), **given)
-    batches = f"{told['batches']:,.0f}"
+    result = task(__file__, "stream", cores=2, folder=str(folder / "stream"), **given)
+    batches = f"{result['batches']:,.0f}"
     for what, unit, scale in (
         ("seconds", "s a batch by the clock", 1.0),
         ("busy", "s a batch of processors", 1.0),
@@ -120,7 +120,7 @@ def stream_rows(folder: Path, *, quick: bool) -> Iterator[dict[str, object]]:
         ("live", "MB of objects of the JVM that are in use", 1e-6),
         ("resident", "MB of memory of all processes", 1e-6),
     ):
-        first, middle, last = (told[f"{third} {what}"] * scale for third in THIRDS)
+        first, middle, last = (result[f"{third} {what}"] * scale for third in THIRDS)
         yield row(f"stream of {batches} batches, first third", first, unit)
         yield row(f"stream of {batches} batches, middle third", middle, unit, target=f"about {first:.2f}")
         yield row(f"stream of {batches} batches, last third", last, unit, target=f"about {first:.2f}")
@@ -184,7 +184,7 @@ def _watched(query: Any, state: Path, *, spark: Any, limit: float, live_every: i
             query.stop()
         disk.append(_bytes_below(state))
         # Only the last hundred are kept, so that what is measured does not grow by the measuring.
-        steps |= {told["batchId"]: told for told in query.recentProgress if told["numInputRows"]}
+        steps |= {progress["batchId"]: progress for progress in query.recentProgress if progress["numInputRows"]}
         last = max(steps, default=0)
         if last >= done + 5:
             now = processor_time()
@@ -192,7 +192,7 @@ def _watched(query: Any, state: Path, *, spark: Any, limit: float, live_every: i
             done, used = last, now
         if last >= live_every * (len(live) + 1):
             live.append(_live_heap(spark))
-    steps |= {told["batchId"]: told for told in query.recentProgress if told["numInputRows"]}
+    steps |= {progress["batchId"]: progress for progress in query.recentProgress if progress["numInputRows"]}
     return {"steps": [steps[at] for at in sorted(steps)], "disk": disk, "busy": busy, "live": live}
 
 
@@ -219,8 +219,8 @@ def thirds(steps: list[Any], **more: list[Any]) -> dict[str, float]:
     from statistics import median
 
     def state(step: Any, name: str) -> float:
-        told = step["stateOperators"][0]
-        return float(told["customMetrics"].get(name, 0) if name.startswith("rocksdb") else told[name])
+        operator = step["stateOperators"][0]
+        return float(operator["customMetrics"].get(name, 0) if name.startswith("rocksdb") else operator[name])
 
     # What the store writes for a batch is the snapshots of that batch.
     columns = {
@@ -230,12 +230,12 @@ def thirds(steps: list[Any], **more: list[Any]) -> dict[str, float]:
         "memory": [state(step, "memoryUsedBytes") for step in steps],
         **more,
     }
-    told: dict[str, float] = {}
+    medians: dict[str, float] = {}
     for name, values in columns.items():
         third = max(1, len(values) // 3)
         parts = (values[1 : third + 1], values[third : 2 * third], values[-third:])
-        told |= {f"{part} {name}": median(chosen or [0]) for part, chosen in zip(THIRDS, parts, strict=True)}
-    return told
+        medians |= {f"{part} {name}": median(chosen or [0]) for part, chosen in zip(THIRDS, parts, strict=True)}
+    return medians
 
 
 if __name__ == "__main__":

@@ -115,10 +115,10 @@ def _write(base: Path, folder: Path, count: int) -> None:
 
     say(f"writing {count:,} events")
     folder.mkdir()
-    told, dice = pq.read_table(base).combine_chunks(), np.random.default_rng(7)
+    table, dice = pq.read_table(base).combine_chunks(), np.random.default_rng(7)
     for start in range(0, count, _FILE):
         numbers = np.arange(start, min(start + _FILE, count))
-        part = told.take(pa.array(dice.permutation(numbers) % len(told)))
+        part = table.take(pa.array(dice.permutation(numbers) % len(table)))
         ids = pc.binary_join_element_wise(part["id"], pa.array(numbers).cast(pa.string()), "-")
         pq.write_table(part.set_column(0, "id", ids), folder / f"{start:09}.parquet", row_group_size=_FILE // 2)
 

@@ -85,7 +85,7 @@ def memory() -> Iterator[list[int]]:
     """Twice a second, the memory of this process and all below it; shared pages count once for each."""
     import psutil
 
-    told: list[int] = []
+    samples: list[int] = []
     over = threading.Event()
 
     def watch() -> None:
@@ -97,11 +97,11 @@ def memory() -> Iterator[list[int]]:
                     total += process.memory_info().rss
                 except psutil.Error:
                     continue
-            told.append(total)
+            samples.append(total)
 
     thread = threading.Thread(target=watch, daemon=True)
     thread.start()
-    yield told
+    yield samples
     over.set()
     thread.join()
 

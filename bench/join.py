@@ -1,6 +1,6 @@
 """Joins by meaning: how good against EuroVoc's own synonyms, and how fast, beside MiniLM (`likewise bench join`).
 
-Rows are told as they come. Each part on Spark is a process of its own; seconds are those of its processors, driver, JVM
+Rows are printed as they come. Each part on Spark is its own process; seconds are those of its processors, driver, JVM
 and workers together, which a busy machine does not spoil. A part that fails says so in its row, and the others go on.
 `LIKEWISE_BENCH_ONLY=terms` runs one part alone: devices, quality, terms, rows, pairs or peers. The whole is meant for
 eight minutes on two cores, `--quick` for two; `LIKEWISE_BENCH_ROWS` and `LIKEWISE_BENCH_TERMS` choose other sizes.
@@ -46,8 +46,8 @@ def run(*, quick: bool = False) -> list[Row]:
             except (LikewiseError, OSError, ImportError, RuntimeError) as error:
                 # What is missing here is left out; a task that fails is a failure, though the other parts go on.
                 how = "failed" if isinstance(error, RuntimeError) else "skipped"
-                told = str(error).strip().splitlines() or [type(error).__name__]
-                found.append({"what": name, "value": None, "unit": "", "note": f"{how}: {told[-1]}"})
+                lines = str(error).strip().splitlines() or [type(error).__name__]
+                found.append({"what": name, "value": None, "unit": "", "note": f"{how}: {lines[-1]}"})
                 say(f"{name} {how}: {error}")
     return found
 
@@ -153,12 +153,12 @@ def _terms(folder: Path, quick: bool) -> Iterator[Row]:
     _write_terms(folder, size)
     spaces = ["wordnet", "wikipedia"]
     each = task(__file__, "terms", cores=None, folder=str(folder), spaces=spaces, size=size)["each"]
-    for space, told in zip(spaces, each, strict=True):
+    for space, result in zip(spaces, each, strict=True):
         yield {
             "what": f"{size:,} x {size:,} distinct terms, esa on {space}, threshold 0.4",
-            "value": size * size / told["cpu"] / 1e6,
+            "value": size * size / result["cpu"] / 1e6,
             "unit": "M pairs/s of a processor",
-            "note": f"{told['cpu']:.0f} s of processors, {told['rows']:,} pairs, {told['memory']:,} MB at most",
+            "note": f"{result['cpu']:.0f} s of processors, {result['rows']:,} pairs, {result['memory']:,} MB at most",
         }
 
 
@@ -170,13 +170,13 @@ def _rows(folder: Path, quick: bool) -> Iterator[Row]:
     _write_terms(folder, WORDS)
     ways: list[dict[str, float]] = [{"threshold": 0.4}, {"best": 1}]
     each = task(__file__, "rows", cores=None, folder=str(folder), count=count, ways=ways)["each"]
-    for way, told in zip(ways, each, strict=True):
+    for way, result in zip(ways, each, strict=True):
         (asked,) = way.items()
         yield {
             "what": f"{count:,} rows of {WORDS:,} terms with a catalogue of 5,000, {asked[0]} {asked[1]}",
-            "value": count / told["cpu"],
+            "value": count / result["cpu"],
             "unit": "rows/s of a processor",
-            "note": f"{told['cpu']:.0f} s of processors, {told['rows']:,} rows out, {told['memory']:,} MB at most",
+            "note": f"{result['cpu']:.0f} s of processors, {result['rows']:,} rows, {result['memory']:,} MB at most",
         }
 
 
@@ -188,12 +188,12 @@ def _pairs(folder: Path, quick: bool) -> Iterator[Row]:
     _write_terms(folder, WORDS)
     sizes = [1_000, 20_000 if quick else 100_000]
     each = task(__file__, "pairs", cores=None, folder=str(folder), count=count, sizes=sizes)["each"]
-    for distinct, told in zip(sizes, each, strict=True):
+    for distinct, result in zip(sizes, each, strict=True):
         yield {
             "what": f"related(a, b) over {count:,} rows, {distinct:,} distinct pairs",
-            "value": count / told["cpu"],
+            "value": count / result["cpu"],
             "unit": "rows/s of a processor",
-            "note": f"{told['cpu']:.0f} s of processors, every pair new to both workers at first",
+            "note": f"{result['cpu']:.0f} s of processors, every pair new to both workers at first",
         }
 
 
@@ -211,12 +211,12 @@ def _peers(folder: Path, quick: bool) -> Iterator[Row]:
 
     size = 100 if quick else 500
     _write_terms(folder, WORDS)
-    (told,) = task(__file__, "cross", cores=None, folder=str(folder), size=size)["each"]
+    (result,) = task(__file__, "cross", cores=None, folder=str(folder), size=size)["each"]
     yield {
         "what": f"peer: cross join with a Pandas UDF over MiniLM, a sample of {size:,} x {size:,} terms",
-        "value": size * size / told["cpu"] / 1e6,
+        "value": size * size / result["cpu"] / 1e6,
         "unit": "M pairs/s of a processor",
-        "note": f"{told['cpu']:.0f} s of processors, each term embedded once in a worker",
+        "note": f"{result['cpu']:.0f} s of processors, each term embedded once in a worker",
     }
     faiss.omp_set_num_threads(1)
     terms = _file(folder, "left", WORDS).read_text(encoding="utf-8").splitlines()[: 4 * size]
@@ -271,9 +271,9 @@ def _measured(spark: Any, work: Any) -> dict[str, Any]:
     # Workers that have not started yet would be counted; what the first use of a space costs is.
     spark.range(2).mapInArrow(lambda batches: batches, "id long").count()
     begun = processor_time()
-    with memory() as told:
+    with memory() as result:
         rows = work()
-    return {"rows": rows, "cpu": processor_time() - begun, "memory": max(told, default=0) >> 20}
+    return {"rows": rows, "cpu": processor_time() - begun, "memory": max(result, default=0) >> 20}
 
 
 def terms_task(*, folder: str, spaces: list[str], size: int, cores: int | None) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Events at scale on Spark: matching and detection, beside the same work in one process (`likewise bench spark`).
 
-Rows are told as they come. `_spark_run` says how they are measured, the other parts what.
+Rows are printed as they come. `_spark_run` has how they are measured, the other modules what is measured.
 `LIKEWISE_BENCH_GROWTH=1` adds the run over 20 million events; `LIKEWISE_BENCH_ONLY=match`, `detect`,
 `stream` or `dataset` runs that part alone.
 """

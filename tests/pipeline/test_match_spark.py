@@ -140,7 +140,7 @@ def test_subscriptions_come_from_text_or_file(tmp_path: Path) -> None:
     file = tmp_path / "subscriptions.lw"
     file.write_text(SUBSCRIPTIONS)
     assert Recipe.of(file).subscriptions == Recipe.of(SUBSCRIPTIONS).subscriptions == Recipe.of(str(file)).subscriptions
-    with pytest.raises(BuildError, match="cannot be read"):
+    with pytest.raises(BuildError, match="cannot read"):
         Recipe.of(tmp_path / "missing.lw")
 
 

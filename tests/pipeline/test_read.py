@@ -142,7 +142,7 @@ def test_a_path_that_is_not_there_is_named(spark: Any, tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         ({"path": "x.jsonl", "format": "xml"}, "unknown format"),
-        ({"path": "x.dat"}, "cannot be told from its name"),
+        ({"path": "x.dat"}, "is not known from its name"),
         ({"path": "x.csv"}, "which columns"),
         ({"path": "x.ttl", "columns": RecordMapping()}, "name their own"),
         ({"path": "x.jsonl", "keep": ["a"]}, "no columns to keep"),

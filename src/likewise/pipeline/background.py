@@ -30,7 +30,7 @@ SCHEMA: Final = f"attributes {ATTRIBUTES}"
 
 
 def given_background(known: BackgroundChoice) -> Competitors | Background | None:
-    """What a matcher is told beforehand."""
+    """The background that is given beforehand, if any."""
     if not isinstance(known, str):
         return known
     if known != "stream":
@@ -62,8 +62,8 @@ def first_events(events: DataFrame, count: int = MOST_EVENTS) -> list[Event]:
 
 
 def _events(rows: Iterator[Mapping[str, Any]]) -> list[Event]:
-    told = [{"id": "", "attributes": row["attributes"]} for row in rows]
-    return list(events_of(pa.RecordBatch.from_pylist(told, schema=ARROW_SCHEMA)))
+    records = [{"id": "", "attributes": row["attributes"]} for row in rows]
+    return list(events_of(pa.RecordBatch.from_pylist(records, schema=ARROW_SCHEMA)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +148,9 @@ class KeptSample:
     def _read(self, spark: SparkSession) -> dict[int, list[Event]]:
         if self._known is None:
             rows = spark.read.schema(f"{SCHEMA}, batch int").json(self._path).collect()
-            told = [row.asDict(recursive=True) for row in rows]
-            numbers = {row["batch"] for row in told}
-            self._known = {number: _events(row for row in told if row["batch"] == number) for number in numbers}
+            records = [row.asDict(recursive=True) for row in rows]
+            numbers = {row["batch"] for row in records}
+            self._known = {number: _events(row for row in records if row["batch"] == number) for number in numbers}
         return self._known
 
 

@@ -40,7 +40,7 @@ def preload() -> None:
     import likewise.pipeline.events.read  # noqa: F401 - loaded to be shared
 
     # A kernel that must be compiled first is the business of those who use it; and whatever goes wrong here would go
-    # wrong in a worker too, where it is told.
+    # wrong in a worker too, where it is reported.
     with suppress(Exception):
         if _is_compiled():
             rehearse()

@@ -137,7 +137,7 @@ def _checked(recipe: Recipe) -> Recipe:
 
 
 def match_with(events: DataFrame, recipe: Recipe, *, with_explanation: bool = True, keep: Keep = ()) -> DataFrame:
-    """The same, with everything said in a recipe."""
+    """As `match`, with a recipe."""
     recipe = _checked(recipe)
     marked, kept = keeping(events, keep, taken=MATCH_COLUMNS)
     # One tuple for one predicate is decided only when the mapping is made.
@@ -240,14 +240,14 @@ class MatchTask:
 def match_rows(matcher: Matcher, batch: pa.RecordBatch, events: EventColumns) -> pa.RecordBatch:
     """The matches of one batch."""
     found = list(found_in(matcher, events))
-    rows, told = pa.array([row for row, _ in found], pa.int64()), [match for _, match in found]
+    rows, matches = pa.array([row for row, _ in found], pa.int64()), [match for _, match in found]
     columns = [
         batch.column("id").take(rows).cast(pa.string()),
         batch.column("time").take(rows).cast(ARROW_MATCHES.field("time").type),
-        pa.array([str(each.subscription) for each in told], pa.string()),
-        pa.array([each.score for each in told], pa.float64()),
-        pa.array([each.mapping.probability if each.mapping else None for each in told], pa.float64()),
-        pa.array([mapping_rows(each) for each in told], ARROW_MATCHES.field("mapping").type),
+        pa.array([str(each.subscription) for each in matches], pa.string()),
+        pa.array([each.score for each in matches], pa.float64()),
+        pa.array([each.mapping.probability if each.mapping else None for each in matches], pa.float64()),
+        pa.array([mapping_rows(each) for each in matches], ARROW_MATCHES.field("mapping").type),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=ARROW_MATCHES)
 

@@ -78,10 +78,10 @@ def microseconds(duration: Span | None) -> int | None:
     if duration is None:
         return None
     if isinstance(duration, timedelta):
-        told = duration // timedelta(microseconds=1)
-        if told < 0:
+        length = duration // timedelta(microseconds=1)
+        if length < 0:
             raise BuildError(f"{duration} is a negative length of time", hint="such as timedelta(seconds=90)")
-        return told
+        return length
     return parse_duration(str(duration))
 
 
@@ -90,12 +90,12 @@ def interests(subscriptions: Any) -> Any:
     columns = getattr(subscriptions, "columns", None)
     if columns is None or not hasattr(subscriptions, "collect"):
         if not isinstance(subscriptions, str | Path | Iterable):
-            told = type(subscriptions).__name__
-            raise BuildError(f"subscriptions cannot be {told}", hint="a text, a path, a list, a mapping or a DataFrame")
+            kind = type(subscriptions).__name__
+            raise BuildError(f"subscriptions cannot be {kind}", hint="a text, a path, a list, a mapping or a DataFrame")
         return subscriptions
     if "subscription" not in columns:
-        told = ", ".join(columns)
-        raise BuildError(f"the table of subscriptions has only {told}", hint="columns: name (optional), subscription")
+        names = ", ".join(columns)
+        raise BuildError(f"the table of subscriptions has only {names}", hint="columns: name (optional), subscription")
     rows = subscriptions.collect()
     for row in rows:
         if row["subscription"] is None:

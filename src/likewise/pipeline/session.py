@@ -33,7 +33,7 @@ CHATTER: Final = (
     b"Starting Streaming TransformWithStateInPandas Python worker",
     b"Streaming TransformWithStateInPandas Python worker ",
 )
-"""What Spark says at every start, and which no setting of its log turns off: it is printed, not logged."""
+"""Spark prints these at every start; no log setting turns them off."""
 
 
 def start_jvm(settings: Mapping[str, str]) -> None:
@@ -53,7 +53,7 @@ def start_jvm(settings: Mapping[str, str]) -> None:
             gateway = launch_gateway(conf, {"process_group": 0, "stderr": its})  # type: ignore[no-untyped-call]  # PySpark's own
     except PySparkRuntimeError as error:
         os.close(its)
-        # Why it did not start is said there.
+        # The reader prints why it did not start.
         reader.join(5)
         raise LikewiseError("Spark's JVM did not start", hint="Spark needs Java 17 or later") from error
     os.close(its)
@@ -62,7 +62,7 @@ def start_jvm(settings: Mapping[str, str]) -> None:
 
 @contextlib.contextmanager
 def _ctrl_c_later() -> Iterator[None]:
-    """Ctrl-C takes effect at the end: a JVM that is left before it has said its port would never end."""
+    """Ctrl-C takes effect at the end: a JVM that is left before it has sent its port would never end."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -83,7 +83,7 @@ def _hand_on(handle: int) -> None:
 
 
 def news(lines: Iterable[bytes]) -> Iterator[bytes]:
-    r"""Lines without those that say nothing new, and without the empty ones after them.
+    r"""Lines without those that Spark always prints, and without the empty ones after them.
 
     >>> list(news([b"Setting default log level to WARN\n", b"\n", b"Error: no memory\n", b"\n"]))
     [b'Error: no memory\n', b'\n']
@@ -184,18 +184,18 @@ def _check_java(home: str | None) -> None:
         )
 
 
-# Progress of Spark jobs: how many tasks are done, told to whoever listens, locally and over Spark Connect.
+# Progress of Spark jobs: how many tasks are done, reported to a listener, locally and over Spark Connect.
 
 
 Listener: TypeAlias = Callable[[int, int], None]
-"""Told the tasks that are done and all tasks of the stages that run now."""
+"""Receives the number of finished tasks and of all tasks of the running stages."""
 
 _INTERVAL = 0.5
 
 
 @contextlib.contextmanager
 def watch(spark: SparkSession, listener: Listener) -> Iterator[None]:
-    """Tell the listener while the block runs."""
+    """Report to the listener while the block runs."""
     if type(spark).__module__.startswith("pyspark.sql.connect"):
         with _over_connect(spark, listener):
             yield
@@ -207,8 +207,8 @@ def watch(spark: SparkSession, listener: Listener) -> Iterator[None]:
 @contextlib.contextmanager
 def _over_connect(spark: Any, listener: Listener) -> Iterator[None]:
     def handle(stages: Iterable[Any] | None, **_: object) -> None:
-        told = list(stages or ())
-        listener(sum(stage.num_completed_tasks for stage in told), sum(stage.num_tasks for stage in told))
+        active = list(stages or ())
+        listener(sum(stage.num_completed_tasks for stage in active), sum(stage.num_tasks for stage in active))
 
     spark.registerProgressHandler(handle)
     try:
@@ -257,8 +257,8 @@ def _local(spark: SparkSession, listener: Listener) -> Iterator[None]:
         while not over.wait(_INTERVAL):
             # The session may end first; what is shown is for people, so that is no error.
             with contextlib.suppress(Exception):
-                told = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
-                stages = [stage for stage in told if stage is not None]
+                active = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+                stages = [stage for stage in active if stage is not None]
                 listener(sum(stage.numCompletedTasks for stage in stages), sum(stage.numTasks for stage in stages))
 
     thread = jvm_thread(poll, name="likewise-progress")

@@ -1,4 +1,4 @@
-"""What stands in the way on Spark: found before a job by `check`, or told in one line after it failed."""
+"""What stands in the way on Spark: found before a job by `check`, or reported in one line after it failed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 PACKAGES: Final = ("likewise", "numba", "pyarrow", "pandas", "protobuf")
 """What workers import; protobuf is for streams that detect."""
-_PROBE_SCHEMA: Final = "host string, name string, told string"
+_PROBE_SCHEMA: Final = "host string, name string, found string"
 _JAVA: Final = 17
 
 
@@ -35,7 +35,7 @@ def check(spark: SparkSession, *, spaces: str | Path | Sequence[str | Path] = ()
     mine = {name: _version(name) for name in PACKAGES}
     paths = list(space_paths(spaces))
     wanted = {path: space_digest(path) for path in paths}
-    problems = [f"driver: {name} is not installed" for name, told in mine.items() if not told]
+    problems = [f"driver: {name} is not installed" for name, found in mine.items() if not found]
     problems += [f"driver: there is no space at {path}" for path, digest in wanted.items() if not digest]
     problems += _java(spark)
     return problems + list(_workers(spark, mine, wanted))
@@ -44,9 +44,9 @@ def check(spark: SparkSession, *, spaces: str | Path | Sequence[str | Path] = ()
 def _java(spark: SparkSession) -> Iterator[str]:
     jvm = getattr(spark, "_jvm", None)
     if jvm is not None:
-        told = str(jvm.java.lang.System.getProperty("java.specification.version"))
-        if int(told.partition(".")[0]) < _JAVA:
-            yield f"driver: Java {told} is too old; Spark needs Java {_JAVA} or later"
+        java = str(jvm.java.lang.System.getProperty("java.specification.version"))
+        if int(java.partition(".")[0]) < _JAVA:
+            yield f"driver: Java {java} is too old; Spark needs Java {_JAVA} or later"
 
 
 def _workers(spark: SparkSession, mine: dict[str, str], wanted: dict[str, str]) -> Iterator[str]:
@@ -62,33 +62,33 @@ def _workers(spark: SparkSession, mine: dict[str, str], wanted: dict[str, str]) 
         lines = [line.strip() for line in str(error).splitlines() if "Error" in line]
         yield f"workers: they cannot run this: {(lines or [type(error).__name__])[-1][:200]}"
         return
-    for host, name, told in sorted((row["host"], row["name"], row["told"]) for row in rows):
-        yield from _differences(host, name, told, wanted={**mine, "python": _python(), **wanted})
+    for host, name, found in sorted((row["host"], row["name"], row["found"]) for row in rows):
+        yield from _differences(host, name, found, wanted={**mine, "python": _python(), **wanted})
 
 
-def _differences(host: str, name: str, told: str, *, wanted: dict[str, str]) -> Iterator[str]:
-    """What a worker said, where it is not what the driver has.
+def _differences(host: str, name: str, found: str, *, wanted: dict[str, str]) -> Iterator[str]:
+    """What a worker reported, where it differs from the driver.
 
     >>> list(_differences("node1", "numba", "", wanted={"numba": "0.60"}))
     ['worker on node1: numba is not there']
     >>> list(_differences("node1", "python", "3.12", wanted={"python": "3.11"}))
     ['worker on node1: python is 3.12, the driver has 3.11']
     """
-    if not told:
+    if not found:
         yield f"worker on {host}: {name} is not there"
-    elif told != wanted[name]:
-        yield f"worker on {host}: {name} is {told}, the driver has {wanted[name]}"
+    elif found != wanted[name]:
+        yield f"worker on {host}: {name} is {found}, the driver has {wanted[name]}"
 
 
 def _tasks(spark: SparkSession) -> int:
-    """Enough tasks to reach every worker; Spark Connect does not tell how many there are."""
+    """Enough tasks to reach every worker; Spark Connect does not report how many there are."""
     context: Any = getattr(spark, "_sc", None)
     return 8 if context is None else max(2, int(context.defaultParallelism))
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerProbe:
-    """Says what a worker has: for `mapInArrow`."""
+    """Reports what a worker has, for `mapInArrow`."""
 
     spaces: tuple[str, ...]
 
@@ -97,12 +97,16 @@ class WorkerProbe:
 
         import pyarrow as pa
 
-        told = {name: _version(name) for name in PACKAGES} | {"python": _python()}
-        told |= {path: _digest(path) for path in self.spaces}
+        versions = {name: _version(name) for name in PACKAGES} | {"python": _python()}
+        versions |= {path: _digest(path) for path in self.spaces}
         for batch in batches:
             if batch.num_rows:
                 yield pa.RecordBatch.from_pydict(
-                    {"host": [socket.gethostname()] * len(told), "name": list(told), "told": list(told.values())}
+                    {
+                        "host": [socket.gethostname()] * len(versions),
+                        "name": list(versions),
+                        "found": list(versions.values()),
+                    }
                 )
 
 
@@ -179,7 +183,7 @@ def _translated(error: Exception, source: str) -> LikewiseError:
 
 
 def stream_failure(text: str) -> str:
-    r"""Why a query failed, in one line of the many that Spark says: what Python raised last, or what Spark says first.
+    r"""Why a query failed, in one line of Spark's many: what Python raised last, or Spark's first line.
 
     >>> trace = "Traceback (most recent call last):\n  File …\nlikewise.delivery.DeliveryError: nobody answers"
     >>> stream_failure(f"[FAILED] Job aborted: {trace}\n\tat org.apache.spark\n=== Streaming Query ===\nState: …")
@@ -187,16 +191,16 @@ def stream_failure(text: str) -> str:
     >>> stream_failure("[PATH_NOT_FOUND] There is no such path. SQLSTATE: 42K03")
     'There is no such path.'
     """
-    said = text.partition("=== Streaming Query ===")[0]
-    if "sources in the checkpoint offsets" in said:
+    report = text.partition("=== Streaming Query ===")[0]
+    if "sources in the checkpoint offsets" in report:
         return "the checkpoint is of a stream with other sources, of which a heartbeat is one"
     raised, inside = "", False
-    for line in said.splitlines():
+    for line in report.splitlines():
         if "Traceback (most recent call last)" in line:
             inside = True
         elif inside and (found := _RAISED.match(line)):
             raised, inside = line if found[1] is None else line.removeprefix(found[1]), False
-    first = next((line for line in said.splitlines() if line.strip()), "no reason was given")
+    first = next((line for line in report.splitlines() if line.strip()), "no reason was given")
     line = raised or re.sub(r"^\[[A-Z0-9_.]+\] ", "", first.strip())
     return line.partition(" SQLSTATE: ")[0].strip()[:500]
 

@@ -97,17 +97,17 @@ def _tell(frame: DataFrame, subscriptions: Iterable[Subscription], *, as_json: b
     from likewise.pipeline.matching import recipe_of
 
     recipe = informed(recipe_of(subscriptions, **options), frame, options.get("background", "stream"))
-    told = over_events(frame, TellTask(recipe), "told string")
+    lines = over_events(frame, MatchLines(recipe), "line string")
     count = 0
-    for row in told.toLocalIterator():
+    for row in lines.toLocalIterator():
         count += 1
-        typer.echo(row["told"]) if as_json else show_match(msgspec.json.decode(row["told"]))
+        typer.echo(row["line"]) if as_json else show_match(msgspec.json.decode(row["line"]))
     return count
 
 
 @dataclass(frozen=True, slots=True)
-class TellTask:
-    """Says of every match, inside a worker, what `likewise match --json` says of it."""
+class MatchLines:
+    """Makes of every match, inside a worker, the line that `likewise match --json` prints."""
 
     recipe: Recipe
 
@@ -122,8 +122,8 @@ class TellTask:
         matcher, columns = self.recipe.matcher(), BatchColumns()
         for batch in batches:
             found = found_in(matcher, columns.read(batch))
-            told = [msgspec.json.encode(match_plain(match)).decode() for _, match in found]
-            yield pa.record_batch({"told": pa.array(told, pa.string())})
+            lines = [msgspec.json.encode(match_plain(match)).decode() for _, match in found]
+            yield pa.record_batch({"line": pa.array(lines, pa.string())})
 
 
 def _tell_detections(found: DataFrame, *, as_json: bool) -> int:
@@ -131,7 +131,7 @@ def _tell_detections(found: DataFrame, *, as_json: bool) -> int:
     from likewise.composite import detection_lines, detection_plain
 
     count = 0
-    # Moments as numbers: as datetimes they would come in the time zone of this process, without saying so.
+    # Moments as numbers: as datetimes they would come in the time zone of this process, without notice.
     spans = "transform(events, e -> struct(e.role, e.id, unix_micros(e.start) as start, unix_micros(e.`end`) as `end`))"
     times = [f"unix_micros(`{name}`) as `{name}`" for name in ("time", "start", "end")]
     ordered = found.orderBy("time", "pattern").selectExpr("pattern", *times, "probability", f"{spans} as events")

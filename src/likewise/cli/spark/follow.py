@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 _POLL: Final = 0.3
 _UNPREPARED: Final = ("Python worker failed to connect back", "STREAMING_PYTHON_RUNNER_INITIALIZATION")
-"""What Spark says of a Python process that takes more than ten seconds to start (no setting gives it more), or that is
+"""Spark's error for a Python process that takes more than ten seconds to start (no setting gives it more), or that is
 killed while it prepares a stream."""
 _TRIES: Final = 5
 
 
 @dataclass(slots=True)
 class ReportedBatches:
-    """What was told of a stream so far."""
+    """The batches of a stream that were reported so far."""
 
     batches: int = 0
     events: int = 0
@@ -44,7 +44,7 @@ class ReportedBatches:
         return {**numbers, "seconds": round(self.seconds, 3)}
 
     def follow(self, job: Stream, ending: Ending, *, seconds: float | None = None) -> None:
-        """Start a stream and tell of every micro-batch until it ends, fails or is to end."""
+        """Start a stream and report every micro-batch until it ends, fails or is to end."""
         started = time.monotonic()
         for tried in itertools.count(1):
             query = job.start()
@@ -75,7 +75,7 @@ class ReportedBatches:
                 errors.print(f"batch {number}: {counted(count, 'event')} in {took:.1f} s{rate}{late}", highlight=False)
 
     def _greet(self, query: StreamingQuery) -> None:
-        """Spark takes its time to start: say when it has, if nothing was there to be told of."""
+        """Print that the stream waits, once Spark has started and if no batch was reported."""
         if not self._ready and (query.lastProgress or query.status["message"].startswith("Waiting for")):
             self._ready = True
             if not self.batches:
@@ -90,7 +90,7 @@ def _failed(text: str, log: Path | None) -> LikewiseError:
     if log is not None:
         with contextlib.suppress(OSError):
             log.write_text(text, encoding="utf-8")
-            hint = f"{AGAIN}; all that Spark says is in {log}"
+            hint = f"{AGAIN}; Spark's whole message is in {log}"
     return LikewiseError(f"the stream failed: {stream_failure(text)}", hint=hint)
 
 
@@ -100,11 +100,11 @@ def events_in(progress: Any) -> int:
 
 
 def _is_clock(source: Any) -> bool:
-    """Spark does not say the name of a source; offsets of a clock are beats."""
+    """Spark does not give the name of a source; the offsets of a clock are beats."""
     return "beats" in str(source["endOffset"])
 
 
 def refused_in(progress: Any) -> int:
     """How many events a micro-batch refused, as late or as no events; matching does not count them."""
-    told = (progress["observedMetrics"] or {}).get("refused")
-    return 0 if told is None else int(told["events"])
+    counts = (progress["observedMetrics"] or {}).get("refused")
+    return 0 if counts is None else int(counts["events"])

@@ -49,7 +49,7 @@ def partitions(master: str | None, remote: str | None) -> int:
 
 
 def _is_running() -> bool:
-    # Who has not loaded pyspark runs no session, and whether it is installed at all is told by `spark_session`.
+    # Without pyspark loaded there is no session; `spark_session` reports whether it is installed.
     if "pyspark" not in sys.modules:
         return False
     from pyspark.sql import SparkSession
@@ -72,7 +72,7 @@ def progress_of(spark: SparkSession) -> Iterator[None]:
 
 
 def refuse_taken(out: str | None) -> None:
-    """Say before the work, not after it, that there is something in the place to write to."""
+    """Refuse an output path that exists, before the work rather than after it."""
     from likewise.errors import BuildError
 
     if out is not None and "://" not in out and Path(out).exists():

@@ -40,7 +40,7 @@ class SparkTable:
     bad: DataFrame | None = None
 
     def reject(self, rejects: Rejects) -> None:
-        """Hand over the bad rows, one by one; where each stands in its file Spark does not tell."""
+        """Hand over the bad rows, one by one; Spark does not give their lines."""
         from likewise.events import BadRecord
 
         for row in self.bad.toLocalIterator() if self.bad is not None else ():
@@ -82,7 +82,7 @@ def _csv_table(spark: SparkSession, source: str, path: str) -> SparkTable:
 
 
 def _refuse_open(spark: SparkSession, source: str, path: str, separator: str) -> None:
-    """Spark takes a quoted text without an end to the end of the file, and does not say so."""
+    """Spark takes a quoted text without an end to the end of the file, without an error."""
     from pyspark.sql import functions as F
 
     quotes = F.length("value") - F.length(F.replace("value", F.lit('"'), F.lit("")))
@@ -95,7 +95,7 @@ def _refuse_open(spark: SparkSession, source: str, path: str, separator: str) ->
 
 @dataclass(frozen=True, slots=True)
 class CsvFlaws:
-    """Says of each bad record of CSV what is wrong with it: for `mapInArrow`."""
+    """Gives each bad CSV record its reason, for `mapInArrow`."""
 
     width: int
     separator: str = ","

@@ -1,7 +1,7 @@
 """Detection on Spark: a stateless step finds the hits of all members, a keyed step composes them.
 
-Both steps use the matcher and the composer that run everywhere else, and nothing is matched twice. Hits meet where
-`Rendezvous` says; there they are taken in the order of event time, whatever the order in which they came. In a batch
+Both steps use the matcher and the composer that run everywhere else, and nothing is matched twice. `Rendezvous` chooses
+where hits meet; there they are taken in the order of event time, whatever the order in which they came. In a batch
 job a place is a partition: one composer for each pattern takes all keys of it, column by column.
 """
 
@@ -85,7 +85,7 @@ def detect(
     """Every detection of the patterns, a row each; batch and streaming DataFrames alike.
 
     A stream waits for events that are late by up to `lateness` (also called `watermark`) and refuses later ones; by
-    default, it goes by the watermark of the column `time`, if that has one.
+    default, it uses the watermark of the column `time`, if that has one.
     `buckets` is over how many places the keys of a bound pattern are spread; without `spread` each pattern has one
     place, which is exact also for events with several values of a key in patterns that choose or consume. Events whose
     time is further ahead of the clock than `max_ahead` are refused. With `dead_letters` there is a column `flaw`, set
@@ -145,7 +145,7 @@ class DetectOptions:
 
 
 def detect_with(events: DataFrame, source: RecipeSource, options: DetectOptions | None = None) -> DataFrame:
-    """The same, with everything said in a source of recipes."""
+    """As `detect`, with a source of recipes."""
     options = options or DetectOptions()
     if not events.isStreaming:
         source = FixedRecipe(source.recipe(None))
@@ -212,13 +212,13 @@ def counted(routed: DataFrame) -> DataFrame:
 
 
 def _warn(seen: Observation) -> None:
-    """Wait for the job to end, then say what took no part in it."""
+    """Wait for the job to end, then warn about events that took no part in it."""
     # A session that ends before the job leaves nobody to ask.
     with contextlib.suppress(Exception):
-        told = seen.get
-        if told.get("untimed"):
+        counts = seen.get
+        if counts.get("untimed"):
             warnings.warn(
-                f"{told['untimed']:,} events have no time and took no part in detection; "
+                f"{counts['untimed']:,} events have no time and took no part in detection; "
                 "dead_letters=True gives them, stamp=True in read_events gives them a time",
                 LikewiseWarning,
                 stacklevel=2,
@@ -245,7 +245,7 @@ class Meeting:
         """Routed rows in the order of event time."""
         self.last = max(self.last, rows.column("at")[-1].as_py())
         if not self.route.clocked:
-            # Mere moments matter to those who act on time alone; to others it is enough to know the last.
+            # Rows without hits matter only to patterns that act on time alone; for others the last time is enough.
             rows = rows.filter(pc.is_valid(rows.column("hits")))
         if not rows.num_rows:
             return []
@@ -259,7 +259,7 @@ class Meeting:
         return [] if self.composer is None else self.owned(self.composer.advance(self.last))
 
     def owned(self, found: list[Detection]) -> list[Detection]:
-        """Those that no other place tells of."""
+        """The detections that no other place reports."""
         if not self.shared:
             return found
         owns = self.route.owns

@@ -208,15 +208,15 @@ class ParcelReader:
 
 
 def _spread(column: pa.Array, read: Callable[[str], list[Any]]) -> tuple[list[Any], Numbers, Numbers]:
-    """All that the distinct texts of a column say, which of it the rows say in turn, and where each row begins."""
+    """The items in the distinct texts of a column, the places of the items of all rows, and where each row begins."""
     coded = column.fill_null("").dictionary_encode()
-    said = list(map(read, coded.dictionary.to_pylist()))
+    contents = list(map(read, coded.dictionary.to_pylist()))
     which = coded.indices.to_numpy(zero_copy_only=False)
-    sizes = np.fromiter(map(len, said), np.int64, count=len(said))
+    sizes = np.fromiter(map(len, contents), np.int64, count=len(contents))
     begins = np.concatenate(([0], np.cumsum(sizes)))[:-1]
     offsets = np.concatenate(([0], np.cumsum(sizes[which])))
     places = np.repeat(begins[which] - offsets[:-1], sizes[which]) + np.arange(offsets[-1])
-    return list(chain.from_iterable(said)), places, offsets
+    return list(chain.from_iterable(contents)), places, offsets
 
 
 def hits_of(event: Event, text: str | None) -> tuple[Hit, ...]:

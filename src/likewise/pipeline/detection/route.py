@@ -43,11 +43,11 @@ _EVENT_SCHEMA: Final = "at bigint, start bigint, id string, tuples string, hits 
 
 BATCH_SCHEMA: Final = f"part int, route int, shared boolean, {_EVENT_SCHEMA}, refused bigint, untimed bigint"
 """An event that hits, in a batch job: its partition, the number of its pattern, and whether it goes elsewhere too.
-Without `hits` it only says how far event time has come, or how many events were refused."""
+Without `hits` it only has how far event time has come, or how many events were refused."""
 
 STREAM_SCHEMA: Final = f"pattern string, version string, place int, `end` timestamp, {_EVENT_SCHEMA}, record string"
 """The same in a stream. Only mere moments have an `end`: it moves Spark's watermark, and Spark drops what it takes for
-late by it; which event is late is decided, and told, where it would have been used, with the whole `record`."""
+late by it; which event is late is decided and reported where it would have been used, with the whole `record`."""
 
 _BATCH = pa.schema(
     [
@@ -134,11 +134,11 @@ class RoutedPattern:
         order = np.argsort(event, kind="stable")
         mapped = None
         if self.mapped & found.mapped.keys():
-            told = [self._told(found, handle, at) for rows, handle, _ in parts for at in found.event[rows].tolist()]
-            mapped = [told[at] for at in order.tolist()]
+            values = [self._mapped(found, handle, at) for rows, handle, _ in parts for at in found.event[rows].tolist()]
+            mapped = [values[at] for at in order.tolist()]
         return HitColumns(event[order], number[order], sure[order], mapped)
 
-    def _told(self, found: FoundHits, handle: int, at: int) -> MappedValues | None:
+    def _mapped(self, found: FoundHits, handle: int, at: int) -> MappedValues | None:
         values = found.mapped.get(handle, {}).get(at) if handle in self.mapped else None
         return None if values is None else {name: one for name, one in values.items() if name in self.attributes}
 
@@ -161,8 +161,8 @@ class FoundHits:
             asked = EventScores(scores.event[mine], scores.handle[mine], scores.score[mine])
             if len(asked.event):
                 matches = (match for found in matcher.matches_of(encoded, asked) for match in found)
-                told = (mapped_values(match.profile, match.event, match) for match in matches)
-                self.mapped[handle] = dict(zip(sorted(asked.event.tolist()), told, strict=True))
+                values = (mapped_values(match.profile, match.event, match) for match in matches)
+                self.mapped[handle] = dict(zip(sorted(asked.event.tolist()), values, strict=True))
 
     def slice(self, handle: int) -> slice:
         """Where the hits of a profile stand."""
@@ -185,7 +185,7 @@ class Keys:
     def places(
         self, events: Numbers, route: Rendezvous, leaf: LeafNode, mapped: dict[int, MappedValues | None] | None
     ) -> Pairs:
-        """Where events go that hit a member; the key may be told under another name, which only the mapping knows."""
+        """Where events go that hit a member; the key may have another name, which only the mapping knows."""
         if route.attribute is None:
             return events, np.zeros_like(events)
         attribute = route.attribute[leaf.role]
@@ -227,8 +227,8 @@ def batch_number() -> int | None:
     from pyspark import TaskContext
 
     context = TaskContext.get()
-    told = None if context is None else context.getLocalProperty("streaming.sql.batchId")
-    return None if told is None else int(told)
+    number = None if context is None else context.getLocalProperty("streaming.sql.batchId")
+    return None if number is None else int(number)
 
 
 @dataclass(frozen=True)
@@ -278,7 +278,7 @@ class Members:
 
 
 def make_composer(recipe: Recipe, pattern: str, *, lateness: int = 0) -> Composer:
-    """A composer of one pattern, that knows all others by name."""
+    """A composer of one pattern, which may refer to all other subscriptions by name."""
     composer = Composer(measure=_measure(recipe), max_jump=None, lateness=lateness)
     for each in recipe.subscriptions:
         composer.define(each)
@@ -388,7 +388,7 @@ def _handed_on(flaws: list[Flaw]) -> pa.RecordBatch:
 
 
 def _counted(flaws: list[Flaw]) -> pa.RecordBatch:
-    """How many events a batch job refuses, in a row that only says so."""
+    """How many events a batch job refuses, in a row that holds only these counts."""
     untimed = sum(flaw["reason"] == NO_TIME for flaw in flaws)
     return rows_of([{"part": -1, "refused": len(flaws), "untimed": untimed}], _BATCH)
 
@@ -408,5 +408,5 @@ def rows_of(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
 
 
 def column_of(values: list[Any], kind: pa.DataType) -> pa.Array:
-    """A column; moments are told as microseconds."""
+    """A column; moments are given in microseconds."""
     return pa.array(values, pa.int64()).cast(kind) if kind == MOMENT else pa.array(values, kind)

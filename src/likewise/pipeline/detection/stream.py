@@ -52,7 +52,7 @@ _ARROW = pa.schema([("moment", pa.int64())])
 
 
 def tick_rows(spark: SparkSession, beat: int, route: RouteTask) -> DataFrame:
-    """Routed rows that tell how far the clock has come, for those who act on time alone, and for the watermark."""
+    """Routed rows with the time of the clock, for patterns that act on time alone and for the watermark."""
     spark.dataSource.register(ClockSource)
     ticks = spark.readStream.format(FORMAT).option("beat", str(beat)).load()
     return ticks.mapInArrow(TickTask(route), STREAM_SCHEMA)
@@ -122,7 +122,7 @@ class ClockReader(DataSourceStreamReader):
 
 @dataclass(frozen=True, slots=True)
 class TickTask:
-    """Sends the time to where a routed event would tell it."""
+    """Sends the time to the places that a routed event would reach."""
 
     route: RouteTask
 
@@ -133,7 +133,7 @@ class TickTask:
 
 
 PATIENCE: Final = 1 << 60
-"""The composer's own lateness: it must wait for Spark's watermark and never decide by itself."""
+"""The composer's own lateness: it must wait for Spark's watermark and never decide alone."""
 
 STORES_MB: Final = "32"
 """Memory of all state stores of a worker together, in MB; half of it gathers what was written, then goes to disk."""
@@ -149,7 +149,7 @@ LAYOUT: Final = "hits"
 """What the state of a place is made of. Earlier versions kept whole events, which had to be matched again."""
 
 REFUSED: Final = "refused"
-"""The name under which Spark's progress tells how many events a batch refused."""
+"""The name under which Spark's progress has the number of events that a batch refused."""
 
 
 class BatchContext(NamedTuple):
@@ -271,7 +271,7 @@ class DetectProcessor(StatefulProcessor):
         yield from self._owned(found, pattern, place)
 
     def _owned(self, found: list[Detection], pattern: str, place: int) -> Iterator[Row]:
-        """The detections that are told here and nowhere else."""
+        """The detections that are reported here and nowhere else."""
         route = self._parts().routes[pattern]
         return (detection_row(each) for each in found if route.owns(place, zip(each.names, each.members, strict=True)))
 
@@ -305,9 +305,9 @@ def late_row(record: str, pattern: str, *, late: Instant) -> Row:
 
 
 def flaw_row(flaw: dict[str, Any]) -> Row:
-    """A row of `NUMBERS` that tells of something refused."""
-    told = Row(**{name: flaw.get(name) for name in ("source", "line", "reason", "record")})
-    return Row(pattern=None, time=None, start=None, end=None, probability=None, events=None, flaw=told)
+    """A row of `NUMBERS` for something refused."""
+    record = Row(**{name: flaw.get(name) for name in ("source", "line", "reason", "record")})
+    return Row(pattern=None, time=None, start=None, end=None, probability=None, events=None, flaw=record)
 
 
 def detection_row(found: Detection) -> Row:
@@ -388,7 +388,7 @@ UNTOUCHED: Final = "200"
 
 
 def with_few_stores(spark: SparkSession, start: Callable[..., Any]) -> Callable[..., Any]:
-    """A start of a query with as many state stores as there are cores, unless the session says how many.
+    """A start of a query with as many state stores as there are cores, unless the session sets the number.
 
     A new query takes the number from its session when it starts, one that goes on from its checkpoint. Each store is
     opened in every batch, and Spark's usual 200 take many times as long as all the rest.
@@ -408,7 +408,7 @@ def with_few_stores(spark: SparkSession, start: Callable[..., Any]) -> Callable[
 
 
 def cores_of(spark: SparkSession) -> int:
-    """How many tasks a session runs at once: into so many parts it cuts a range. Spark Connect tells no other way."""
+    """How many tasks a session runs at once: a range has that many partitions. Spark Connect offers no other way."""
     from pyspark.sql import functions as F
 
     (row,) = spark.range(1 << 16).select(F.spark_partition_id().alias("part")).agg(F.max("part")).collect()
@@ -467,6 +467,6 @@ def detect_stream(events: DataFrame, source: RecipeSource, options: DetectOption
         ),
     )
     times = [F.timestamp_micros(name).alias(name) for name in ("time", "start", "end")]
-    told = found.select("pattern", *times, "probability", members.alias("events"), "flaw")
-    told = told.observe(REFUSED, F.count("flaw").alias("events"))
-    return sealed(told if options.dead_letters else told.where("flaw is null").drop("flaw"))
+    rows = found.select("pattern", *times, "probability", members.alias("events"), "flaw")
+    rows = rows.observe(REFUSED, F.count("flaw").alias("events"))
+    return sealed(rows if options.dead_letters else rows.where("flaw is null").drop("flaw"))

@@ -88,8 +88,8 @@ def tuples_of(
                     read_as=read_as,
                 ),
             )
-    text, said = leaf(cell, kind, label=label, read_as=read_as)
-    return F.array(tuple_of(name, text, said))
+    text, value_kind = leaf(cell, kind, label=label, read_as=read_as)
+    return F.array(tuple_of(name, text, value_kind))
 
 
 def joined(parts: list[Column]) -> Column:
@@ -220,7 +220,7 @@ def moment_of(cell: Column, kind: DataType, *, label: str, format: str | None = 
 
 
 def _epoch(cell: Column, unit: str | None = None) -> Column:
-    """A number since 1970: of a unit or, without one, of that which its size tells."""
+    """A number since 1970: in the given unit, else in the unit that its size suggests."""
     from pyspark.sql import functions as F
 
     number = cell.try_cast("decimal(30, 6)")

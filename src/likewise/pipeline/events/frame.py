@@ -155,11 +155,11 @@ class ColumnWriter:
         new = ((name, *written(value)) for name, value in table.pairs[len(self._texts) :])
         self._texts += [(name, text, KINDS.index(kind)) for name, text, kind in new]
         used, codes = np.unique(events.codes, return_inverse=True)
-        told = [self._texts[code] for code in used.tolist()]
-        names = pa.array([each[0] for each in told], pa.string()).dictionary_encode()
-        kinds = pa.DictionaryArray.from_arrays(pa.array([each[2] for each in told], pa.int32()), pa.array(KINDS))
+        tuples = [self._texts[code] for code in used.tolist()]
+        names = pa.array([each[0] for each in tuples], pa.string()).dictionary_encode()
+        kinds = pa.DictionaryArray.from_arrays(pa.array([each[2] for each in tuples], pa.int32()), pa.array(KINDS))
         rows = pa.array(codes.astype(np.int32))
-        values = pa.DictionaryArray.from_arrays(rows, pa.array([each[1] for each in told], pa.string()))
+        values = pa.DictionaryArray.from_arrays(rows, pa.array([each[1] for each in tuples], pa.string()))
         parts = pa.StructArray.from_arrays([names.take(rows), values, kinds.take(rows)], names=list(TEXTS))
         return pa.ListArray.from_arrays(pa.array(events.offsets, pa.int32()), parts)
 
@@ -307,7 +307,7 @@ def as_events(frame: DataFrame, extra: Sequence[Column] = ()) -> DataFrame:
 
 
 def _event_id(id: Column, digest: Column, attributes: Column) -> Column:
-    """The id of an event; one that has none is known by what it says, so that reading it twice gives the same id."""
+    """The id of an event; one without gets a digest of its content, so that reading it twice gives the same id."""
     from pyspark.sql import functions as F
 
     return F.coalesce(F.nullif(id, F.lit("")), F.when(F.size(attributes) > 0, digest))
@@ -334,8 +334,8 @@ def _check_types(types: Mapping[str, DataType]) -> None:
         wrong.append(("theme", types["theme"]))
     if wrong:
         name, kind = wrong[0]
-        told = f"the column {name} is {kind.simpleString()}"
-        raise BuildError(told, hint="events_from_columns(frame, RecordMapping(…)) makes events of any columns")
+        message = f"the column {name} is {kind.simpleString()}"
+        raise BuildError(message, hint="events_from_columns(frame, RecordMapping(…)) makes events of any columns")
 
 
 def _holds_floats(kind: DataType) -> bool:

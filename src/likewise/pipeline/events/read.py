@@ -76,8 +76,8 @@ def read_events(
     """The events of a file or folder, with the columns of `EVENTS_SCHEMA`.
 
     The format is that of the suffix of the file, or of the files in the folder. `stream` watches a folder for new
-    files. `columns` says which columns of a table, or which fields of flat records, make an event; `computed` adds
-    columns to a table that are made of others, `keep` says which columns of a table stay beside the event. `stamp`
+    files. `columns` is which columns of a table, or which fields of flat records, make an event; `computed` adds
+    columns to a table that are made of others, `keep` names the columns of a table that stay beside the event. `stamp`
     gives an event without a time the time of its file. `options` go to Spark's reader.
     """
     chosen = _guess(str(path)) if format == "auto" else format
@@ -188,8 +188,8 @@ class _Reader:
         columns = bound(columns, [*names, *(computed or ())], _fold(self.spark))
         table = None if keep or computed else self._own_csv(columns, names)
         if table is not None:
-            told = {key: value for key, value in self.options.items() if key.lower() in FILE_OPTIONS}
-            lines = (self.spark.readStream if self.stream else self.spark.read).options(**told).text(self.path)
+            file_options = {key: value for key, value in self.options.items() if key.lower() in FILE_OPTIONS}
+            lines = (self.spark.readStream if self.stream else self.spark.read).options(**file_options).text(self.path)
             # Folders that stand for columns are Spark's.
             if lines.columns == ["value"]:
                 return csv_events(lines, table, stream=self.stream)
@@ -246,7 +246,7 @@ FILE_OPTIONS: Final = frozenset(
         "sourcearchivedir",
     }
 )
-"""Options that say which files are read and when, not how."""
+"""Options for which files are read and when, not how."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,7 +282,7 @@ class Decoder:
 
     def _lines(self, lines: list[bytes], sources: list[str], on_error: OnError) -> Iterator[Event]:
         """One event a line. Where a line stands in its file is not known here: flaws have no line, and an event
-        without an id gets a hash of what it says."""
+        without an id gets a hash of its content."""
 
         def reject(flaw: BadRecord) -> None:
             on_error(BadRecord(sources[flaw.line or 0], None, flaw.reason, flaw.raw, flaw.hint))
@@ -326,9 +326,9 @@ def _fold(spark: SparkSession) -> Callable[[str], str]:
 
 def _guess(path: str) -> str:
     """The format by the suffix of a file, or by those of the files in a folder."""
-    told = "broker" if path.startswith(("postgresql://", "postgres://")) else _suffix_format(path.rstrip("/"))
-    if told is not None:
-        return told
+    known = "broker" if path.startswith(("postgresql://", "postgres://")) else _suffix_format(path.rstrip("/"))
+    if known is not None:
+        return known
     folder = Path(path)
     hidden = (".", "_")
     files = (each.name for each in folder.rglob("*") if each.is_file() and not each.name.startswith(hidden))
@@ -338,7 +338,7 @@ def _guess(path: str) -> str:
     why = (
         f"{path} has files of several formats: {', '.join(sorted(kinds))}"
         if kinds
-        else f"the format of {path} cannot be told from its name"
+        else f"the format of {path} is not known from its name"
     )
     raise BuildError(why, hint=f"give format=, one of {', '.join(FORMATS)}")
 

@@ -1,6 +1,6 @@
 """What detection refuses: events without a time, that end before they start, or whose clock is far ahead.
 
-Each becomes a flaw, as a record does that is no event, so that it can be told and is never lost.
+Each becomes a flaw, as a record does that is no event, so that it can be reported and is never lost.
 """
 
 from __future__ import annotations

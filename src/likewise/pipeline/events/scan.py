@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 ROWS: Final = 10_000
 """Events in a batch."""
 OPEN: Final = 4 << 20
-"""Opening a file costs as much as reading so many bytes of it."""
+"""Opening a file costs as much as reading this many bytes."""
 
 _TOLERANT: Final = ("spark.sql.files.ignoreCorruptFiles", "spark.sql.files.ignoreMissingFiles")
 
@@ -71,7 +71,7 @@ def local_sizes(table: DataFrame) -> dict[str, int] | None:
     """The files of a table with their sizes, if workers can read them; nothing where Spark has to.
 
     That is where folders give columns (`day=1/`), files lie elsewhere than in a file system that is mounted, or Spark
-    was told to forgive broken files.
+    is set to ignore broken files.
     """
     conf = table.sparkSession.conf
     if any(conf.get(key, "false") == "true" for key in _TOLERANT):
@@ -98,9 +98,9 @@ def plain(table: DataFrame) -> bool:
 
     events = cast("StructType", StructType.fromDDL(EVENTS_SCHEMA))
     wanted = {each.name: each.dataType.simpleString() for each in events}
-    told = {each.name: each.dataType.simpleString() for each in table.schema}
-    same = all(told[name] == kind for name, kind in wanted.items() if name in told)
-    return same and {"id", "attributes"} <= told.keys()
+    present = {each.name: each.dataType.simpleString() for each in table.schema}
+    same = all(present[name] == kind for name, kind in wanted.items() if name in present)
+    return same and {"id", "attributes"} <= present.keys()
 
 
 def _local(address: str) -> str | None:
@@ -111,14 +111,14 @@ def _local(address: str) -> str | None:
 
 
 def _most(spark: Any, whole: int) -> int:
-    """So many bytes for a task, as Spark itself would choose."""
+    """The bytes of a task, as Spark itself would choose."""
     from pyspark.errors import PySparkException
 
     most = _bytes(spark.conf.get("spark.sql.files.maxPartitionBytes", "128m"))
     try:
         cores = int(spark.sparkContext.defaultParallelism)
     except (PySparkException, AttributeError):
-        # Spark Connect does not tell.
+        # Spark Connect does not report it.
         cores = 8
     return min(most, max(OPEN, whole // cores))
 
@@ -157,7 +157,7 @@ def shares(sizes: dict[str, int], *, most: int) -> list[tuple[Part, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """Reads the shares of a task; the task is told by its number, the only row that Spark gives it."""
+    """Reads the shares of a task; the task is known by its number, the only row that Spark gives it."""
 
     tasks: tuple[tuple[Part, ...], ...]
 
@@ -243,7 +243,7 @@ class TableReader:
 
 
 def _named(events: EventColumns, text: bytes, first: int, *, separator: str) -> EventColumns:
-    """The events with ids for those that have none: the file and a digest of the cells, whoever reads it and when."""
+    """The events with ids for those that have none: the file and a digest of the cells, the same in every reading."""
     missing = events.ids.is_null().to_numpy(zero_copy_only=False)
     if not missing.any():
         return events
@@ -269,9 +269,9 @@ def cells_of(line: str, separator: str) -> list[str]:
     return [quoted.replace('""', '"') or bare for quoted, bare in found]
 
 
-def row_id(source: str, said: str) -> str:
+def row_id(source: str, content: str) -> str:
     """The id of what has none: the name of its file, and a digest of its line or cells. Spark's SQL makes the same."""
-    return f"{source}:{digest_of(said)}"
+    return f"{source}:{digest_of(content)}"
 
 
 def csv_events(lines: DataFrame, table: CsvTable, *, stream: bool) -> DataFrame:
@@ -301,7 +301,7 @@ def _as_rows(lines: DataFrame) -> DataFrame:
     return lines.select(
         F.col("value").cast("binary").alias("line"),
         F.col("_metadata.file_name").alias("source"),
-        # Eight bytes for each row tell one file from the next as well as its path does.
+        # Eight bytes for each row distinguish one file from the next as well as its path does.
         F.xxhash64("_metadata.file_path").alias("file"),
         F.col("_metadata.file_block_start").alias("start"),
     )
@@ -323,7 +323,7 @@ Share = tuple[str, int, int]
 
 @dataclass(frozen=True, slots=True)
 class ShareStep:
-    """Reads the shares of a task; the task is told by its number, the only row that Spark gives it."""
+    """Reads the shares of a task; the task is known by its number, the only row that Spark gives it."""
 
     table: CsvTable
     tasks: tuple[tuple[Share, ...], ...]
@@ -358,19 +358,19 @@ def _below_header(text: bytes) -> bytes:
 
 
 def _counted(batch: pa.RecordBatch, count: LineCount, *, before: int) -> pa.RecordBatch:
-    """A batch of letters with the numbers that their lines have in the file; others have none to be told."""
+    """A batch of dead letters with their line numbers in the file; other batches stay as they are."""
     flaws = batch.column("flaw")
     if flaws.null_count == len(batch):
         return batch
     first = count.first() + before
-    told = [{**flaw, "line": flaw["line"] + first} for flaw in flaws.to_pylist()]
+    numbered = [{**flaw, "line": flaw["line"] + first} for flaw in flaws.to_pylist()]
     place = batch.schema.get_field_index("flaw")
-    return batch.set_column(place, batch.schema.field(place), pa.array(told, flaws.type))
+    return batch.set_column(place, batch.schema.field(place), pa.array(numbered, flaws.type))
 
 
 @dataclass(slots=True)
 class LineCount:
-    """The number of a line: those before the share are counted only if one of it has to be told."""
+    """The number of a line: those before the share are counted only if one of the share is reported."""
 
     path: str
     start: int

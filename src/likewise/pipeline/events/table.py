@@ -85,9 +85,9 @@ def _roles(mapping: RecordMapping, spelt: Callable[[str], str]) -> dict[str, Any
         (found["theme"],) = found["theme"]
     if isinstance(mapping.time_format, Mapping):
         formats = mapping.time_format.items()
-        found["time_format"] = {names.get(name, name): told for name, told in formats if name not in missing}
+        found["time_format"] = {names.get(name, name): given for name, given in formats if name not in missing}
     if isinstance(mapping.zone, Mapping):
-        found["zone"] = {names.get(name, name): told for name, told in mapping.zone.items() if name not in missing}
+        found["zone"] = {names.get(name, name): given for name, given in mapping.zone.items() if name not in missing}
     return found
 
 
@@ -204,8 +204,8 @@ def with_computed(table: DataFrame, computed: Mapping[str, Column] | None) -> Da
         wider = table.withColumns(dict(computed))
         wider.schema  # noqa: B018 - over Spark Connect, a plan is looked at only when someone asks
     except AnalysisException as error:
-        told = str(error).partition("SQLSTATE")[0].strip().splitlines()[0]
-        raise BuildError(f"a computed column cannot be made: {told}", hint="check its names and types") from None
+        reason = str(error).partition("SQLSTATE")[0].strip().splitlines()[0]
+        raise BuildError(f"a computed column cannot be made: {reason}", hint="check its names and types") from None
     return wider
 
 
@@ -219,9 +219,9 @@ def _event_columns(mapping: RecordMapping, *, filed: bool, watermark: Mapping[st
     from pyspark.sql import functions as F
 
     good = F.col(_REASON).isNull()
-    # A row without an id is known by what it says, so that reading it twice gives the same id.
-    said = F.concat(_SOURCE, F.lit(":"), _DIGEST) if filed else F.col(_DIGEST)
-    key = F.col(_ID) if mapping.id is not None else said
+    # A row without an id gets a digest of its content, so that reading it twice gives the same id.
+    digest = F.concat(_SOURCE, F.lit(":"), _DIGEST) if filed else F.col(_DIGEST)
+    key = F.col(_ID) if mapping.id is not None else digest
     letter = F.struct(
         F.col(_SOURCE).alias("source"),
         F.lit(None).cast("bigint").alias("line"),
@@ -289,19 +289,19 @@ class _Plan(NamedTuple):
             if cell.kind.typeName() in ("array", "map", "struct", "binary", "variant"):
                 raise refusal(cell.label, cell.kind, "cannot be an id")
         texts = [cell.value.cast("string") for cell in cells]
-        # Of several the first that says something; a single one stays as it is.
+        # Of several columns the first with a value; a single one stays as it is.
         texts = [F.when(text != "", text) for text in texts] if len(texts) > 1 else texts
         return F.coalesce(*texts) if texts else F.lit(None).cast("string")
 
     def moment(self, role: str) -> Column:
-        """The time of a role: of several columns the first that says something, though it may be no time."""
+        """The time of a role: of several columns the first with a value, even if that is not a time."""
         from pyspark.sql import functions as F
 
         made = F.lit(None).cast("timestamp")
         for cell in reversed(self.own.get(role, [])):
             written = self.mapping.rule_of(cell.label).format
             found = moment_of(cell.value, cell.kind, label=cell.label, format=written)
-            made = F.when(_says(cell), found).otherwise(made)
+            made = F.when(_has_value(cell), found).otherwise(made)
         return made
 
     def unread(self) -> Column:
@@ -309,7 +309,7 @@ class _Plan(NamedTuple):
         from pyspark.sql import functions as F
 
         def there(role: str) -> Column:
-            return reduce(or_, (_says(cell) for cell in self.own.get(role, [])), F.lit(False))
+            return reduce(or_, (_has_value(cell) for cell in self.own.get(role, [])), F.lit(False))
 
         cells = [cell for role in ("time", "end") for cell in self.own.get(role, [])]
         halved = reduce(or_, (cell.value == _HALVED for cell in cells if cell.parts), F.lit(False))
@@ -364,13 +364,13 @@ def _whole(name: str, cells: Sequence[TableCell]) -> TableCell:
     if len(cells) == 1:
         return cells[0]
     days = [cell.value.cast("date") if cell.kind.typeName().startswith("timestamp") else cell.value for cell in cells]
-    some, every = (reduce(by, map(_says, cells)) for by in (or_, and_))
+    some, every = (reduce(by, map(_has_value, cells)) for by in (or_, and_))
     text = F.concat_ws(" ", *(F.trim(day.cast("string")) for day in days))
     return TableCell(F.when(every, text).when(some, F.lit(_HALVED)), StringType(), name, parts=len(cells))
 
 
-def _says(cell: TableCell) -> Column:
-    """Whether a cell says something; an empty text says nothing."""
+def _has_value(cell: TableCell) -> Column:
+    """Whether a cell has a value; an empty text is none."""
     from pyspark.sql import functions as F
 
     is_text = cell.kind.typeName().partition("(")[0] in ("string", "char", "varchar")
@@ -390,8 +390,8 @@ def _resolved(table: DataFrame, names: Sequence[str], present: Sequence[str]) ->
     try:
         fields = table.select(*values).schema.fields if names else []
     except AnalysisException as error:
-        told = str(error).partition("SQLSTATE")[0].strip().splitlines()[0]
-        raise BuildError(f"the columns cannot be used: {told}", hint="check the names and paths") from None
+        reason = str(error).partition("SQLSTATE")[0].strip().splitlines()[0]
+        raise BuildError(f"the columns cannot be used: {reason}", hint="check the names and paths") from None
     return [
         # Without its collation, which most functions refuse.
         TableCell(value.cast("string") if field.dataType.typeName() == "string" else value, field.dataType, name)
@@ -402,7 +402,7 @@ def _resolved(table: DataFrame, names: Sequence[str], present: Sequence[str]) ->
 def _steps(kind: Any, path: str, fold: Callable[[str], str]) -> FieldPath:
     """The steps of a path as the schema spells them, if every one is there.
 
-    Spark would say so too if one is not, at length and on standard error.
+    Spark's own error for this is long and on standard error.
     """
     steps = list[str]()
     for name in _path_steps(path):
@@ -439,13 +439,13 @@ def _digest(present: Sequence[str]) -> Column:
 
 def reasons(columns: RecordMapping) -> list[str]:
     """What a row can lack to be an event; the first that holds is reported."""
-    told = [NO_ATTRIBUTES]
+    reasons = [NO_ATTRIBUTES]
     if columns.id is not None:
-        told.append(f"no {' or '.join(columns.used['id'])}")
+        reasons.append(f"no {' or '.join(columns.used['id'])}")
     if any(len(columns.parts(name)) > 1 for name in columns.times):
-        told.append(_HALF_TIME)
-    told += [f"{' or '.join(columns.used[role])} is not a time" for role in ("time", "end") if role in columns.used]
-    return [*told, "the event ends before it starts", INFINITE_NUMBER]
+        reasons.append(_HALF_TIME)
+    reasons += [f"{' or '.join(columns.used[role])} is not a time" for role in ("time", "end") if role in columns.used]
+    return [*reasons, "the event ends before it starts", INFINITE_NUMBER]
 
 
 def _reason(columns: RecordMapping, broken: bool) -> Column:
@@ -458,6 +458,6 @@ def _reason(columns: RecordMapping, broken: bool) -> Column:
         tests.append(F.get(_UNREAD, F.lit(2)))
     tests += [F.get(_UNREAD, at) for at, role in enumerate(("time", "end")) if role in columns.used]
     tests += [F.col(_END) < F.col(_TIME), infinite(F.col(_ATTRIBUTES))]
-    told = [F.when(test, F.lit(text)) for test, text in zip(tests, reasons(columns), strict=True)]
-    reason = F.coalesce(*told)
+    found = [F.when(test, F.lit(text)) for test, text in zip(tests, reasons(columns), strict=True)]
+    reason = F.coalesce(*found)
     return F.when(F.col(_BROKEN).isNotNull(), F.lit(UNEVEN_ROW)).otherwise(reason) if broken else reason

@@ -2,7 +2,7 @@
 
 A frame that comes right from `read_events` remembers how a worker can read its events itself (its `EventOrigin`). What
 works on such events then reads, decodes and goes on in one step of one worker, and no event becomes a row of Spark's in
-between. Whoever filters or joins the events has made another frame, which is handed over packed as rows.
+between. A frame that was filtered or joined is another one: its events are handed over as packed rows.
 """
 
 from __future__ import annotations
@@ -82,9 +82,9 @@ def _split(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _whole(batch: pa.RecordBatch) -> pa.RecordBatch:
-    told = [msgspec.json.decode(text) for text in batch.column("whole").to_pylist()]
+    records = [msgspec.json.decode(text) for text in batch.column("whole").to_pylist()]
     theme, attributes = (
-        pa.array([each.get(name) for each in told], ARROW_SCHEMA.field(name).type) for name in ("theme", "attributes")
+        pa.array([row.get(name) for row in records], ARROW_SCHEMA.field(name).type) for name in ("theme", "attributes")
     )
     return _columns(batch, theme, attributes)
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 
-# Which columns a join by meaning goes by, and what its result is called: checked before anything runs.
+# The columns that a join by meaning compares, and the names of its result: checked before anything runs.
 
 
 Names: TypeAlias = str | tuple[str, str] | Mapping[str, str] | Sequence[str | tuple[str, str]]
@@ -198,7 +198,7 @@ def join_by_meaning(
 
     `on` is a column of both sides, a pair (left, right), or several as a list or mapping: then each pair must reach
     the `threshold`, and `relatedness` is their geometric mean. Columns of `equal` must be equal besides. `best` keeps
-    the so many nearest terms of the right for each term of the left; without a `threshold` any relatedness above 0
+    that many nearest terms of the right for each term of the left; without a `threshold` any relatedness above 0
     will do then, else 0.5 is asked for. The right side asks, in its words, and the left answers: a `fan` on the right
     takes a `ceiling fan`. `themes` are columns with the tags of each row, for measures that use
     them. `how` is inner, left, right, full, left_semi or left_anti; null joins nothing. `with_explanation` adds `why`,
@@ -216,9 +216,9 @@ def join_by_meaning(
     mine = JoinSide(left, tuple(a for a, _ in pairs), tuple(a for a, _ in same), tags[0], "left")
     theirs = JoinSide(right, tuple(b for _, b in pairs), tuple(b for _, b in same), tags[1], "right")
     bar = Bar.of(threshold, best, themed=themes is not None)
-    told = {"competitors": competitors, "background": background, "temperature": temperature}
+    options = {"competitors": competitors, "background": background, "temperature": temperature}
     words = glossary_text(glossary, measure=measure)
-    meaning = Meaning.of(measure, spaces, **{"glossary": words, **told, **(measure_options or {})})
+    meaning = Meaning.of(measure, spaces, **{"glossary": words, **options, **(measure_options or {})})
     join = MeaningJoin(mine, theirs, meaning, bar, how_of(how), with_explanation, with_margin, one_to_one)
     join.check()
     more = [*(["margin"] if with_margin else ()), *(["why"] if with_explanation else ())]
@@ -285,7 +285,7 @@ class MeaningJoin:
         if self.margin and self.half:
             raise BuildError("a join that keeps only the left side has no margins", hint="with_margin=False")
         if self.one_to_one and self.bar.best is not None:
-            raise BuildError("one_to_one chooses the partners by itself", hint="leave out best, give a threshold")
+            raise BuildError("one_to_one chooses the partners", hint="leave out best, give a threshold")
 
     def _check_stream(self) -> None:
         if not self.simple and (len(self.left.on) > 1 or self.how != "inner" or self.bar.best is not None):
@@ -316,7 +316,7 @@ class MeaningJoin:
 
     @property
     def _single_scan(self) -> bool:
-        """Whether each row of the left can get the list of its near terms by itself, so that it is read only once."""
+        """Whether each row of the left can get the list of its near terms alone, so that it is read only once."""
         alone = self.simple or (len(self.left.on) == 1 and self.how == "inner" and self.bar.best is None)
         settled = self.margin or self.one_to_one or self.explain
         return alone and not settled and self._near[0].small is not None

@@ -1,6 +1,6 @@
 """What of a name counts in a join: a name without the codes and the leading words that the right side has no use for.
 
-In a column of devices, *lobby fan F3* is a fan: its code tells it from other fans, and the word before says where it
+In a column of devices, *lobby fan F3* is a fan: its code is the name of one fan, and the word before is where it
 is. Whether a word matters depends on what there is to choose from: where the right side has a *lobby clock*, it stays.
 What a dictionary has as one term is not taken apart: a *sewing machine* is not just any machine.
 """
@@ -42,7 +42,7 @@ class NameReader:
     """
 
     def __init__(self, terms: Sequence[str], *, is_term: Callable[[str], bool] = lambda _: False) -> None:
-        """`is_term` says whether a phrase is a term of its own."""
+        """`is_term` returns whether a phrase is a term of its own."""
         self._is_term = is_term
         self._used = frozenset(stem for term in terms for stem in tokens(term))
         self._codes = frozenset(word.lower() for term in terms for word in term.split() if _is_code(word))
@@ -52,7 +52,7 @@ class NameReader:
         parts = name.split()
         words = parts if len(parts) > 1 else normalise(name).split()
         kept = [word for word in words if not _is_code(word) or word.lower() in self._codes]
-        # What is left of `X-17` says nothing.
+        # What is left of `X-17` has no meaning.
         if not any(len(word) > (1 if len(parts) > 1 else 2) for word in kept):
             return [NameReading(name, 0.0)]
         found = [NameReading(name if len(kept) == len(words) else " ".join(kept), 0.0)]

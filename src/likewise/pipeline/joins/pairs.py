@@ -39,7 +39,7 @@ _last: list[tuple[tuple[str, Bar, bool], NearestTerms]] = []
 
 
 def ready(meaning: Meaning, right: Sequence[str], bar: Bar, *, rivals: bool) -> NearestTerms:
-    """A right side made ready; the last one of this process is kept, since tasks that follow ask for it again."""
+    """A prepared right side; the last one of this process is kept, since tasks that follow ask for it again."""
     key = (meaning.key, bar, rivals)
     if not (_last and _last[0][0] == key and _last[0][1].right == tuple(right)):
         _last.clear()
@@ -110,8 +110,8 @@ class NearColumn:
 
     def __call__(self, column: pa.Array) -> pa.Array:
         near = ready(self.meaning, self.right, self.bar, rivals=self.rivals)
-        told = pc.dictionary_encode(column)
-        terms = told.dictionary.to_pylist()
+        coded = pc.dictionary_encode(column)
+        terms = coded.dictionary.to_pylist()
         self._look_up(near, terms)
         found = [near.kept[term] for term in terms]
         bounds = np.concatenate([[0], np.cumsum([len(places) for places, _ in found])]).astype(np.int32)
@@ -119,7 +119,7 @@ class NearColumn:
         scores = np.concatenate([np.empty(0, np.float32), *(scores for _, scores in found)])
         columns = [pa.array(self.right, pa.string()).take(pa.array(places)), pa.array(scores.astype(np.float64))]
         pairs = pa.StructArray.from_arrays(columns, names=["_likewise_near", SCORE])
-        return pa.ListArray.from_arrays(pa.array(bounds), pairs).take(told.indices)
+        return pa.ListArray.from_arrays(pa.array(bounds), pairs).take(coded.indices)
 
     def _look_up(self, near: NearestTerms, terms: list[str]) -> None:
         if len(near.kept) > KEPT_TERMS:
@@ -141,12 +141,12 @@ class WhyTask:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         measure = self.meaning.measure()
         for batch in batches:
-            told = [
+            explanations = [
                 self._reasons(measure, *pair)
                 for pair in zip(*(batch.column(at).to_pylist() for at in range(2)), strict=True)
             ]
             yield pa.RecordBatch.from_arrays(
-                [*batch.columns, pa.array(told, ARROW_WHY)], names=[*batch.schema.names, "why"]
+                [*batch.columns, pa.array(explanations, ARROW_WHY)], names=[*batch.schema.names, "why"]
             )
 
     def _reasons(self, measure: Measure, left: str, right: str) -> list[dict[str, object]]:
@@ -162,7 +162,7 @@ LITTLE: Final = 64 << 20
 """Bytes of rows that are sent around rather than left on one core."""
 
 TALL: Final = 8_000
-"""Terms of the left side in a group, at least: the right side of a group is made ready anew for each."""
+"""Terms of the left side in a group, at least: the right side of a group is prepared anew for each."""
 
 
 @dataclass(frozen=True)
@@ -236,7 +236,7 @@ class TermPairs:
 
     @property
     def _partitions(self) -> int:
-        """As many as there are cores: a task more would only start another worker. Spark Connect does not tell."""
+        """As many as there are cores: a task more would only start another worker. Spark Connect hides them."""
         most = int(self.left.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
         context: Any = getattr(self.left.sparkSession, "_sc", None)
         return min(most, CONNECT_TASKS if context is None else int(context.defaultParallelism))

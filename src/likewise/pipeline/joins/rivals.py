@@ -79,7 +79,7 @@ class AmongRivals(Measure):
 
 
 class _Ranged:
-    """The right side of a join, made ready."""
+    """The right side of a join, prepared."""
 
     def __init__(self, measure: Measure, ready: Prepared, theme: tuple[str, ...]) -> None:
         self._measure = measure
@@ -169,7 +169,7 @@ Places = NDArray[np.int64]
 def one_to_one(pairs: Pairs) -> Pairs:
     """The pairs with the greatest sum of scores in which no term comes twice, in the order of the left.
 
-    Terms that are not connected by pairs do not compete, so each group is settled by itself.
+    Terms that are not connected by pairs do not compete, so each group is settled alone.
 
     >>> scores = np.array([0.9, 0.8, 0.7], np.float32)
     >>> found = one_to_one(Pairs(np.array([0, 0, 1]), np.array([0, 1, 0]), scores))

@@ -44,7 +44,7 @@ KEPT_THEMES: Final = 64
 WHY: Final = "array<struct<concept: string, weight: double>>"
 ARROW_WHY: Final = pa.list_(pa.struct([("concept", pa.string()), ("weight", pa.float64())]))
 REASONS: Final = 3
-"""So many concepts are named as reasons."""
+"""Concepts that are named as reasons, at most."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Meaning:
 
     @cached_property
     def key(self) -> str:
-        """Tells meanings apart, in any process."""
+        """Identifies a meaning, in any process."""
         return hashlib.sha256(pickle.dumps((self.name, self.spaces, self.options))).hexdigest()
 
     def measure(self) -> Measure:
@@ -110,9 +110,9 @@ def register_related(
     """
     from pyspark.sql.pandas.functions import arrow_udf
 
-    told = {"competitors": competitors, "background": background, "temperature": temperature}
+    options = {"competitors": competitors, "background": background, "temperature": temperature}
     words = glossary_text(glossary, measure=measure)
-    meaning = Meaning.of(measure, spaces, **{"glossary": words, **told, **(measure_options or {})})
+    meaning = Meaning.of(measure, spaces, **{"glossary": words, **options, **(measure_options or {})})
 
     def related_columns(a: pa.Array, b: pa.Array, theme_a: pa.Array, theme_b: pa.Array) -> pa.Array:
         return related(meaning.measure(), a, b, theme_a, theme_b, known=once(("pairs", meaning.key), Known))
@@ -211,8 +211,8 @@ def related(
 
 
 def _numbered(column: pa.Array, known: Known) -> Codes:
-    told = pc.dictionary_encode(column)
-    return np.asarray(known.numbers(told.dictionary.to_pylist())[np.asarray(told.indices)], np.int64)
+    coded = pc.dictionary_encode(column)
+    return np.asarray(known.numbers(coded.dictionary.to_pylist())[np.asarray(coded.indices)], np.int64)
 
 
 def why(
@@ -222,13 +222,13 @@ def why(
     out: list[list[dict[str, Any]] | None] = [None] * len(left)
     pairs = list(zip(left.to_pylist(), right.to_pylist(), strict=True))
     for at, themes in _by_theme(left_theme, right_theme, len(left)):
-        told: dict[Any, list[dict[str, Any]]] = {}
+        known_reasons: dict[Any, list[dict[str, Any]]] = {}
         for row in np.arange(len(left))[at].tolist():
             pair = pairs[row]
             if None not in pair:
-                if pair not in told:
-                    told[pair] = reasons(measure, *pair, themes=themes)
-                out[row] = told[pair]
+                if pair not in known_reasons:
+                    known_reasons[pair] = reasons(measure, *pair, themes=themes)
+                out[row] = known_reasons[pair]
     return pa.array(out, ARROW_WHY)
 
 

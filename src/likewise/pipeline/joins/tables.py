@@ -39,7 +39,7 @@ def join_tables(
     how, bar = how_of(how), Bar.of(threshold, best)
     (mine, a), (theirs, b) = (_terms(table, name) for table, name in zip((left, right), on, strict=True))
     if one_to_one and best is not None:
-        raise BuildError("one_to_one chooses the partners by itself", hint="leave out best, give a threshold")
+        raise BuildError("one_to_one chooses the partners", hint="leave out best, give a threshold")
     scored = scoring(measure, rivals=len(theirs) <= CHUNK)
     pairs = near_pairs(scored, mine, theirs, bar)
     if one_to_one:

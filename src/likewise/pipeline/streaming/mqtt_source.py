@@ -101,7 +101,7 @@ class MqttReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"count": min(count, start["count"] + most) if most else count}
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """Take what the broker has kept for us, and no more: it has no way to say that this was all."""
+        """Take what the broker has kept for us, and no more: it does not report when that is all."""
         spool, before, end = self._listen(0), -1, time.monotonic() + _SETTLED
         while spool.durable != before and time.monotonic() < end:
             before = spool.durable

@@ -94,7 +94,7 @@ class MqttSink:
 class WebhookSink:
     """POSTs the rows as JSON arrays; `Idempotency-Key` names batch and part, so a receiver can drop repeats.
 
-    A receiver that does not answer, or says that it cannot now (429, 5xx), is asked again, `patience` seconds long.
+    A receiver that does not answer, or answers 429 or 5xx, is tried again for `patience` seconds.
     """
 
     url: str

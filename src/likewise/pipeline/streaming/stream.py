@@ -59,7 +59,7 @@ class Places:
 
     @property
     def background(self) -> str:
-        """The first events, which say how common answers are."""
+        """The first events, a sample of how common answers are."""
         return f"{self.checkpoint}/background"
 
     @property
@@ -79,7 +79,7 @@ def read_stream(
     """Events from a source by its name; a `mapping` makes events of flat records.
 
     `files`: path, format, and Spark's own (maxFilesPerTrigger). `socket`: host, port; a JSON line each. `mqtt`:
-    broker, topic. `rate`: path of an event file that is told over and over, rowsPerSecond. `broker`: the database of a
+    broker, topic. `rate`: path of an event file to replay over and over, rowsPerSecond. `broker`: the database of a
     broker (a file or a PostgreSQL URL) and a namespace.
     """
     if source not in SOURCES:
@@ -136,17 +136,17 @@ def _rate(spark: SparkSession, options: dict[str, str], _places: Places, mapping
     from pyspark.sql.window import Window
 
     path = _need(options, "path", "rate")
-    told = read_events(spark, path, format=options.pop("format", "auto"), columns=mapping).where("flaw is null")
-    numbered = told.select("*", (F.row_number().over(Window.orderBy("time", "id")) - 1).alias("number")).cache()
+    recorded = read_events(spark, path, format=options.pop("format", "auto"), columns=mapping).where("flaw is null")
+    numbered = recorded.select("*", (F.row_number().over(Window.orderBy("time", "id")) - 1).alias("number")).cache()
     count = numbered.count()
     if not count:
-        raise BuildError(f"{path} has no events to tell", hint="give a file with at least one")
+        raise BuildError(f"{path} has no events to replay", hint="give a file with at least one")
     rate = spark.readStream.format("rate").options(**options).load()
     rows = rate.withColumn("number", (F.col("value") % count).cast("int")).join(F.broadcast(numbered), "number")
     name = F.concat_ws("-", "id", "value").alias("id")
     moment = F.col("timestamp")
     events = rows.select(name, moment.alias("time"), moment.alias("end"), "theme", "attributes", "flaw")
-    return remember_peek(events, lambda: told)
+    return remember_peek(events, lambda: recorded)
 
 
 _READERS: dict[str, Callable[[Any, dict[str, str], Places, RecordMapping | None], DataFrame]] = {
@@ -370,7 +370,7 @@ class CheckpointLock:
             jvm_thread(self._hold, query, name="likewise-claim")
 
     def release(self) -> None:
-        """Let others have it."""
+        """Give up the lock."""
         if self._path is not None:
             # If the JVM is gone, so is its lock.
             with contextlib.suppress(Exception):

@@ -29,12 +29,12 @@ class RecipeSource(Protocol):
         ...
 
     def versions(self, batch: int | None) -> Versions:
-        """The patterns of this batch, as told apart in state."""
+        """The patterns of this batch, with their versions in state."""
         ...
 
 
 class Versions(msgspec.Struct, frozen=True):
-    """What tells a pattern apart from what went by its name before, and what went not long ago.
+    """The version of each pattern, and the patterns that were removed or changed lately.
 
     What is `gone` (name and version) is looked for in the state once more, so that nothing of it is left there.
     """
@@ -59,7 +59,7 @@ class Versions(msgspec.Struct, frozen=True):
 
 
 _SWEPT = 10
-"""For so many batches state is swept of a pattern that went: one alone may be without events."""
+"""Batches in which state is cleared of a removed pattern: a single one may be without events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class SubscriptionTable:
     learned: Background | None = None
 
     def recipe(self, batch: int | None) -> Recipe:
-        """The subscriptions pinned to a batch, where the first who asks pins them; outside a stream, those of now."""
+        """The subscriptions pinned to a batch, by the first call; outside a stream, the current ones."""
         text = read_table(self.path) if batch is None else self._pinned(batch)
         key = (self.path, text, repr(sorted(self.arguments.items())), repr(self.learned))
         return once(key, lambda: self._recipe(text))
@@ -111,12 +111,12 @@ class SubscriptionTable:
         if batch is None:
             return Versions(digests)
         folder = Path(self.pins)
-        told = folder / f"{batch}.versions"
-        if not told.exists():
+        pin = folder / f"{batch}.versions"
+        if not pin.exists():
             before = max((each for each in _numbers(folder, "versions") if each < batch), default=None)
             last = Versions({}) if before is None else _versions((folder / f"{before}.versions").read_bytes())
-            _pin(told, msgspec.json.encode(last.after(digests, batch)))
-        return _versions(told.read_bytes())
+            _pin(pin, msgspec.json.encode(last.after(digests, batch)))
+        return _versions(pin.read_bytes())
 
     def current(self) -> Recipe:
         """The subscriptions in force: those of the table, or the last good ones."""
@@ -161,7 +161,7 @@ _versions = msgspec.json.Decoder(Versions).decode
 
 
 def _pin(path: Path, content: bytes) -> None:
-    """Write a file that several may want to write: what the first says counts."""
+    """Write a file that several processes may write: the first one wins."""
     part = path.with_name(f".{uuid.uuid4().hex}.part")
     part.write_bytes(content)
     try:
@@ -232,8 +232,8 @@ def pattern_versions(recipe: Recipe) -> dict[str, str]:
     known = {each.name: each for each in recipe.subscriptions}
     out = {}
     for pattern in recipe.patterns:
-        said = "\n".join(sorted(repr(each) for each in _reachable(pattern, known)))
-        out[pattern.name] = blake2b(said.encode(), digest_size=8).hexdigest()
+        content = "\n".join(sorted(repr(each) for each in _reachable(pattern, known)))
+        out[pattern.name] = blake2b(content.encode(), digest_size=8).hexdigest()
     return out
 
 

@@ -57,7 +57,7 @@ def join(
         makes={"--out": out if on_spark else None},
     )
     measure = measure_of(meaning)
-    told = _told(meaning, measure)
+    extras = _measure_options(meaning, measure)
     mine, _, theirs = on.partition("=")
     names = (mine, theirs or mine)
     options: dict[str, Any] = {
@@ -70,7 +70,7 @@ def join(
     rejects = Rejects(dead_letters)
     if on_spark:
         spaces = [str(each.path) for each in _spaces(measure, meaning.space)]
-        words = {"background": told.get("background"), "glossary": meaning.glossary}
+        words = {"background": extras.get("background"), "glossary": meaning.glossary}
         asked = {**options, "on": names, "measure": measure, "spaces": spaces, **words}
         places = {"master": where.master, "remote": where.remote}
         count = _on_spark(
@@ -86,7 +86,7 @@ def join(
         from likewise.pipeline import join_tables
         from likewise.semantics import measure as make
 
-        made = make(measure, spaces=_spaces(measure, meaning.space), **told)
+        made = make(measure, spaces=_spaces(measure, meaning.space), **extras)
         tables = [read_table(source, rejects) for source in (left, right)]
         found = join_tables(*tables, on=names, measure=made, **options)
         count = found.num_rows
@@ -117,23 +117,23 @@ def measure_of(meaning: MeaningOptions) -> str:
     return meaning.measure or named
 
 
-def _told(meaning: MeaningOptions, measure: str) -> dict[str, Any]:
-    """What the measure is told besides its spaces."""
+def _measure_options(meaning: MeaningOptions, measure: str) -> dict[str, Any]:
+    """The options of the measure besides its spaces."""
     from likewise.matching import Background
     from likewise.semantics import Competitors, Glossary
 
-    told: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     if meaning.glossary is not None:
         if measure != "evidence":
             raise BuildError(f"the measure {measure} takes no glossary", hint="choose --measure evidence")
-        told["glossary"] = Glossary.from_file(meaning.glossary)
+        options["glossary"] = Glossary.from_file(meaning.glossary)
     stream = spark_options(meaning).get("background")
     if stream is not None:
         if measure.partition("+")[0] != "evidence" and "+rank" not in measure:
             raise BuildError(f"the measure {measure} takes no background", hint="choose --measure evidence")
         # Only words count here: a join has no predicates whose answers could be common.
-        told["background"] = Competitors.from_events(stream.events) if isinstance(stream, Background) else stream
-    return told
+        options["background"] = Competitors.from_events(stream.events) if isinstance(stream, Background) else stream
+    return options
 
 
 def _spaces(measure: str, names: list[str] | None) -> list[Any]:

@@ -35,7 +35,9 @@ def stream(
     given: Annotated[list[str] | None, typer.Option("--from", metavar="KEY=VALUE", help="About the source.")] = None,
     sink: Annotated[str, typer.Option(help="files, console, mqtt or webhook.")] = "console",
     to: Annotated[list[str] | None, typer.Option("--to", metavar="KEY=VALUE", help="About the sink.")] = None,
-    what: Annotated[str | None, typer.Option(help="matches or detections, if not told by the subscriptions.")] = None,
+    what: Annotated[
+        str | None, typer.Option(help="matches or detections; by default detections if there is a pattern.")
+    ] = None,
     meaning: MeaningOptions,
     records: Records,
     lateness: Annotated[
@@ -50,7 +52,7 @@ def stream(
     ] = None,
     every: Annotated[str | None, typer.Option(help="Time between batches, e.g. `5s`.")] = None,
     once: Annotated[bool, typer.Option("--once", help="Take what is there, then end.")] = False,
-    seconds: Annotated[float | None, typer.Option("--for", help="End after so many seconds.")] = None,
+    seconds: Annotated[float | None, typer.Option("--for", help="Seconds after which the stream ends.")] = None,
     max_ahead: Annotated[
         str, typer.Option(help="For patterns: events further ahead of the clock than this are refused.")
     ] = "366 days",
@@ -72,12 +74,12 @@ def stream(
     """Match or detect in a stream until it is stopped; started again with the same checkpoint it goes on.
 
     Sources (`--from`): `files` (path, format, maxFilesPerTrigger), `socket` (host, port), `mqtt` (broker, topic,
-    client), `broker` (database, namespace: the log of `likewise serve`), `rate` (path of an event file to tell over
+    client), `broker` (database, namespace: the log of `likewise serve`), `rate` (path of an event file to replay over
     and over, rowsPerSecond). Sinks (`--to`): `console` (limit),
     `files` (path, format), `mqtt` (broker, topic, patience), `webhook` (url, size, patience, header.NAME).
 
-    Detections are told as soon as events complete them; with `--lateness`, once an event is so much later, since until
-    then earlier ones may come. What must not happen is known when an event comes that is late enough, or with
+    Detections are sent as soon as events complete them; with `--lateness`, once an event is that much later, since
+    until then earlier ones may come. What must not happen is known when an event comes that is late enough, or with
     `--heartbeat` by the clock. Ctrl-C and SIGTERM end a stream; nothing is lost and, in files, nothing is twice.
 
     Examples: `likewise stream subscriptions.lw --from path=inbox --sink files --to path=matches --checkpoint state`
@@ -110,7 +112,7 @@ def stream(
     _check_source(source, asked)
     told_by = stream_arguments(meaning)
     asked, mapping = _reading(source, asked, records)
-    ending, told = Ending(), ReportedBatches(log=checkpoint / "failure.txt")
+    ending, batches = Ending(), ReportedBatches(log=checkpoint / "failure.txt")
     with ending.handling_signals(), ending.without_jvm(), session(master, remote) as spark:
         ending.install()
         events = read_stream(spark, source, asked, places=places, mapping=mapping)
@@ -129,17 +131,17 @@ def stream(
             background=None if meaning.no_background else "stream",
         )
         if not ending.requested:
-            told.follow(job, ending, seconds=seconds)
+            batches.follow(job, ending, seconds=seconds)
     if as_json:
-        print_json(told.summary)
+        print_json(batches.summary)
     else:
         errors.print(
-            f"stopped after {counted(told.events, 'event')}; with --checkpoint {checkpoint} it goes on where it is"
+            f"stopped after {counted(batches.events, 'event')}; with --checkpoint {checkpoint} it goes on where it is"
         )
 
 
 def stream_arguments(meaning: MeaningOptions) -> dict[str, Any]:
-    """How words are compared, as `Recipe.of` is told: workers read the subscriptions, and build from this."""
+    """How words are compared, as arguments of `Recipe.of`: workers read the subscriptions, and build from this."""
     from likewise.pipeline.options import glossary_text
 
     options = spark_options(meaning)
@@ -148,7 +150,7 @@ def stream_arguments(meaning: MeaningOptions) -> dict[str, Any]:
 
 
 def _reading(source: str, asked: dict[str, str], records: Records) -> tuple[dict[str, str], RecordMapping | None]:
-    """What the source is told of its records: files are looked at, what comes over the wire needs a whole mapping."""
+    """Options and mapping of the source: files are looked at, records from the network need a complete mapping."""
     if records.format != "auto" and "format" not in asked:
         asked = {**asked, "format": records.format}
     if source not in ("files", "rate"):
@@ -156,10 +158,10 @@ def _reading(source: str, asked: dict[str, str], records: Records) -> tuple[dict
         if mapping is not None and source == "broker":
             raise BuildError("a broker's log has events already", hint="leave out the options that name fields")
         return asked, mapping
-    told = replace(records, format=asked.get("format", "auto")).on_spark(asked["path"])
-    if told["format"] != "auto":
-        asked = {**asked, "format": told["format"]}
-    return asked | told.get("options", {}), told["columns"]
+    reading = replace(records, format=asked.get("format", "auto")).on_spark(asked["path"])
+    if reading["format"] != "auto":
+        asked = {**asked, "format": reading["format"]}
+    return asked | reading.get("options", {}), reading["columns"]
 
 
 def _check(what: str | None, subscriptions: Path) -> None:
