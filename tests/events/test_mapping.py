@@ -374,3 +374,13 @@ def test_typed_columns_of_parquet_are_joined(tmp_path: Path) -> None:
             tmp_path / f"{at}.parquet", mapping=mapping, on_error=lambda r, bad=bad: bad.append(r.reason)
         )
         assert (event.start, bad) == (1_794_816_000 * SECOND, ["time is missing, so date+time is no time"])
+
+
+def test_the_only_field_of_local_timestamps_is_the_time_whatever_its_name() -> None:
+    records = [{"Zeitpunkt der Messung": f"01.03.2026 10:0{minute}", "bp": 120 + minute} for minute in range(3)]
+    guess = guess_mapping(records)
+    assert guess.plain() == {"time": "Zeitpunkt der Messung", "time_format": "%d.%m.%Y %H:%M"}
+
+
+def test_a_field_of_dates_with_an_unknown_name_is_an_attribute() -> None:
+    assert guess_mapping([{"born": "01.03.1960", "ward": "A"}]).plain() == {}

@@ -251,7 +251,12 @@ def _is_time(rule: TimeRule, value: object) -> bool:
 
 
 def _are_timestamps(values: list[object]) -> bool:
-    return bool(values) and all(isinstance(value, datetime) or _is_timestamp(value) for value in values)
+    """Whether all values have a date and a clock, in ISO 8601 or in one local format."""
+    if not values:
+        return False
+    if all(isinstance(value, datetime) or _is_timestamp(value) for value in values):
+        return True
+    return all(isinstance(value, str) for value in values) and "%H" in (local_format(values) or "")
 
 
 def _is_timestamp(value: object) -> bool:

@@ -313,7 +313,7 @@ class RecordMapping:
             name if name == attribute else f"{name} = {attribute}" for name, attribute in (self.names or {}).items()
         ]
         if self.names is None:
-            parts.append("every other field is an attribute")
+            parts.append("every other field is an attribute" if parts else "every field is an attribute")
         commas = [name for name, kind in self.kinds.items() if kind == COMMA]
         return ", ".join([*parts, *([f"{' and '.join(commas)} with a decimal comma"] if commas else [])])
 
