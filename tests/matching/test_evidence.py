@@ -103,9 +103,8 @@ def test_the_evidence_is_told_in_bits(plain: Evidence) -> None:
     handle = matcher.add(wants("type", "car"), key="mine")
     text = matcher.explain(handle, Event.of({"type": "automobile"})).text(full=True)
     assert "in WordNet (car, automobile)" in text
-    assert "opposite words" in matcher.explain(wants("type", "open door"), Event.of({"type": "closed door"})).text(
-        full=True
-    )
+    refused = matcher.explain(wants("type", "open door"), Event.of({"type": "closed door"})).text(full=True)
+    assert "words that exclude each other" in refused
 
 
 def test_a_measure_of_ones_own_is_no_evidence() -> None:

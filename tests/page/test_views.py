@@ -56,7 +56,7 @@ def test_why_shows_the_two_vocabularies_and_a_miss_says_what_it_lacks(
 ) -> None:
     page = visit(f"{served.url}/why?event=p1&subscription=free")
     page.get_by_role("heading", name="free matches").wait_for()
-    page.get_by_text("Typ: Parkhaus").wait_for()
+    page.get_by_text("Typ: Parkhaus", exact=True).wait_for()
     assert page.get_by_role("list", name="Evidence for the value").get_by_role("listitem").count() > 1
     page.goto(f"{served.url}/why?event=t1&subscription=free")
     page.get_by_role("heading", name="free does not match").wait_for()

@@ -108,6 +108,35 @@ def test_a_number_says_which_one_and_not_another_thing(plain: Evidence) -> None:
     assert one(plain, "building", "building A") > 0.9
 
 
+@pytest.mark.parametrize(
+    ("one_street", "other"),
+    [
+        ("Oak Avenue", "Maple Street"),
+        ("Dyke Road", "Quay Street"),
+        ("Paseo Pereda", "Calle Vargas"),
+        ("rue de Rivoli", "rue Saint-Honoré"),
+        ("Hauptstraße", "Bahnhofstraße"),
+    ],
+)
+def test_streets_of_different_names_are_different(plain: Evidence, one_street: str, other: str) -> None:
+    assert int(row_of(plain, one_street, other).opposed[0])
+    assert one(plain, one_street, other) < 0.1
+
+
+@pytest.mark.parametrize(
+    ("kind", "other"),
+    [
+        ("Oak Avenue", "Oak Street"),
+        ("busy road", "congested street"),
+        ("main road", "trunk road"),
+        ("road accident", "street crash"),
+        ("road", "street"),
+    ],
+)
+def test_kinds_of_streets_are_no_names(plain: Evidence, kind: str, other: str) -> None:
+    assert not int(row_of(plain, kind, other).opposed[0])
+
+
 def test_entries_of_several_words_are_found_within_a_term() -> None:
     glossary = Glossary.from_text("discharge air = supply air\ntemp = temperature")
     assert glossary.readings("discharge air temp fault")[1] == "supply air temperature fault"
@@ -192,7 +221,7 @@ def test_opposites_and_codes_speak_against(plain: Evidence) -> None:
     assert one(plain, "door open", "door closed") < 0.2
     assert one(plain, "room 112", "room 113") < 0.05 < one(plain, "room 112", "chamber 112")
     assert one(plain, "desk 112c", "desk 113a") < 0.05
-    assert any("opposite" in weight.text for weight in plain.weights("door open", "door closed"))
+    assert any("exclude each other" in weight.text for weight in plain.weights("door open", "door closed"))
 
 
 def test_numbers_in_words_are_numbers(plain: Evidence) -> None:

@@ -181,6 +181,7 @@ class TermSide:
         self.unlisted = np.array([reading.unlisted for reading in readings], np.bool_)
         self.spelling = np.array([_spelling(reading) for reading in readings], np.int8)
         self.has_codes = np.array([bool(reading.codes) for reading in readings], np.bool_)
+        self.streets = {at: name for at, name in enumerate(map(sources.reader.street_name, readings)) if name}
         self._owners: dict[str, list[int]] = {}
         for at, reading in enumerate(readings):
             if len(reading.words) > 1:
@@ -293,6 +294,9 @@ def _row(side: TermSide, events: TermSide, at: int, reading: Reading, *, rows: _
     out.relation = side.related_terms.relations(reading.text)
     _forget_phrases(side, reading, out.relation)
     out.opposed = rows.opposed[at].astype(np.int8)
+    if street := events.streets.get(at):
+        # Oak Avenue is not Maple Street, however near their words are.
+        out.opposed[[other for other, name in side.streets.items() if name.isdisjoint(street)]] = 1
     out.codes = _codes(side, reading)
     out.spelling[:] = _spelling(reading)
     np.maximum(out.spelling, side.spelling, out=out.spelling)

@@ -250,7 +250,7 @@ def _counted(count: int) -> str:
 _TEXTS = {
     "embedding": "sentence embedding {:.2f}",
     "esa": "shared concepts {:.2f}",
-    "opposed": "opposite words",
+    "opposed": "words that exclude each other",
     "codes": "codes or numbers",
     "head": "kind of thing",
     "nearer_event": "{count} nearer to the event's term",

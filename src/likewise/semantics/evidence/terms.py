@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -24,6 +24,11 @@ _NUMBER_WORDS = {
     for word in same
 }
 _NUMBERED = re.compile(r"\b(?P<word>[^\W\d_]{4,})(?P<number>\d+[a-z]?)\b")
+_STREETS_FIRST = frozenset(map(fold, words_in("streets_first", package="likewise.semantics")))
+_STREETS_LAST = frozenset(map(fold, words_in("streets_last", package="likewise.semantics")))
+_STREET_ENDINGS = tuple(words_in("streets_in_one_word", package="likewise.semantics"))
+_SHORTEST_NAME = 3
+"""Letters before the ending of a street name in one word."""
 _RANK = re.compile(r"(\d+)(?:st|nd|rd|th)")
 _ELIDED = re.compile(r"\b(?:l|d|n|s|c|qu|dell|all|nell|dall|sull)['’](?=\w)")
 _JOINING = STOP_WORDS | FOREIGN_WORDS
@@ -83,6 +88,31 @@ class Reader:
         plain = self._reading(first, literal=True)
         also_word = self._wordnet is not None and all(word.isalpha() and self.known(word) for word in plain.words)
         return (plain, *(self._reading(text, literal=False, ambiguous=also_word) for text in others))
+
+    def street_name(self, reading: Reading) -> frozenset[str]:
+        """The stems that name a street, empty for all other terms.
+
+        Kinds of streets are not names: phrases that WordNet lists (main road), and adjectives (busy road).
+        """
+        words = [fold(word) for word in reading.words]
+        if len(words) == 1:
+            ending = next((ending for ending in _STREET_ENDINGS if words[0].endswith(ending)), words[0])
+            name = words[0].removesuffix(ending)
+            return frozenset({name} if len(name) >= _SHORTEST_NAME else ())
+        if words and words[-1] in _STREETS_LAST:
+            named = slice(0, -1)
+        elif words and words[0] in _STREETS_FIRST:
+            named = slice(1, None)
+        else:
+            return frozenset()
+        return frozenset() if self._is_kind(reading.text, reading.words[named]) else frozenset(reading.stems[named])
+
+    def _is_kind(self, text: str, words: Iterable[str]) -> bool:
+        if self._wordnet is None:
+            return False
+        senses = self._wordnet.senses
+        adjectives = (senses(word, part="adj") and not senses(word, part="noun") for word in words)
+        return bool(senses(text)) or all(adjectives)
 
     def _divided(self, match: re.Match[str]) -> str:
         """`pump3` as `pump 3`; names and formulas such as `covid19` and `co2` stay whole."""
