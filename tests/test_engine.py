@@ -1,5 +1,8 @@
 """The engine: subscribe, publish, notifications with their mapping."""
 
+import math
+import random
+
 import pytest
 
 from likewise.engine import Engine
@@ -200,3 +203,56 @@ def test_a_pattern_may_follow_a_subscription_by_meaning_without_any_space() -> N
     explained = engine.explain("fire", {"what": "smoke"})
     assert repr(explained).startswith("<PatternExplanation: ")
     assert len(repr(explained)) < 120
+
+
+PLACES = ("cookroom", "galley", "kitchenette", "office", "bathroom", "atelier")
+KINDS = ("leakage of water", "flood", "smoke", "fumes", "blaze", "fire alarm", "open window")
+WISHES = """
+leak: {room~ = kitchen~, event~ = 'water leak'~}
+fire: {event~ = fire~} threshold 0.2
+smoke: {room~ = office~, event~ = smoke~} threshold 0.1
+danger: {event~ = smoke~} as first then {event~ = fire~} as second within 1 minute threshold 0.05
+both: {room~ = kitchen~} as where and {event~ = 'water leak'~} as what within 1 minute threshold 0.1
+"""
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_explanations_explain_the_score_that_was_given(seed: int) -> None:
+    """Also after the stream became known, other subscriptions came to compete, and some left."""
+    draw = random.Random(seed)
+    engine = Engine()
+    engine.subscribe(WISHES)
+    notifications = []
+    for number in range(4):
+        events = [
+            Event.of({"room": draw.choice(PLACES), "what happened": draw.choice(KINDS)}, id=f"{number}.{at}").stamped(
+                (number * 80 + at) * 20_000_000
+            )
+            for at in range(80)
+        ]
+        scores = {name: engine.explain(name, events[0]).score for name in engine.profiles} if number else {}
+        batch = engine.publish_batch(events)
+        for found in batch:
+            if found.event is events[0] and found.match is not None and scores:
+                assert scores[found.subscription] == pytest.approx(found.score, abs=1e-5)
+        notifications += batch
+        engine.subscribe(f"more{number}: {{event~ = '{draw.choice(KINDS)}'~, room~ = {draw.choice(PLACES)}~}}")
+        if number == 2:
+            engine.unsubscribe("more0")
+    matches = [found for found in notifications if found.match is not None]
+    patterns = [found for found in notifications if found.detection is not None]
+    for found in draw.sample(matches, 60):
+        assert found.match.explain().score == pytest.approx(found.score, abs=1e-5)
+    for found in patterns:
+        probabilities = [line.probability for line in found.detection.trace]
+        assert math.prod(probabilities) == pytest.approx(found.score, rel=1e-5)
+    # The test is worth nothing if all scores are the same.
+    assert len({round(found.score, 4) for found in matches}) > 10
+    assert len({round(found.score, 4) for found in patterns}) > 10
+
+
+def test_the_parts_of_a_pattern_are_explained_with_its_options() -> None:
+    engine = Engine()
+    engine.subscribe("p: {event~ = fire~} as a then {event~ = smoke~} as b within 1 minute threshold 0.01")
+    explanation = engine.explain("p", {"event": "fumes"})
+    assert [part.threshold for _, part in explanation.parts] == [0.01, 0.01]

@@ -24,6 +24,7 @@ from likewise.language import (
     Duration,
     Field,
     Member,
+    Options,
     Profile,
     Reference,
     Subscription,
@@ -178,8 +179,8 @@ class Engine:
             return self.matcher.explain(self._handle(name), self._stamp(event))
         stamped = self._stamp(event)
         parts = [
-            (role, replace(self.matcher.explain(profile, stamped), subscription=role))
-            for role, profile in self._parts(subscription.body)
+            (role, replace(self.matcher.explain(profile, stamped, options=options), subscription=role))
+            for role, profile, options in self._parts(subscription)
         ]
         [state] = [state for state in self.detector.state() if state.name == name]
         conditions = subscription.body.where
@@ -193,17 +194,18 @@ class Engine:
         ]
         return PatternExplanation(name, stamped.id, tuple(parts), state, tuple(dict.fromkeys(missing)))
 
-    def _parts(self, body: Composite) -> Iterator[tuple[str, Profile]]:
-        """The profiles of a pattern's members, each with its alias."""
-        for number, leaf in enumerate(members(body.root), 1):
+    def _parts(self, pattern: Subscription) -> Iterator[tuple[str, Profile, Options]]:
+        """The profiles of a pattern's members, each with its alias and options."""
+        assert isinstance(pattern.body, Composite)
+        for number, leaf in enumerate(members(pattern.body.root), 1):
             if isinstance(leaf, Member):
-                yield leaf.alias or f"part {number}", leaf.profile
+                yield leaf.alias or f"part {number}", leaf.profile, pattern.options
             elif isinstance(leaf, Reference) and leaf.name in self._subscriptions:
-                inner = self._subscriptions[leaf.name].body
-                if isinstance(inner, Composite):
+                inner = self._subscriptions[leaf.name]
+                if isinstance(inner.body, Composite):
                     yield from self._parts(inner)
                 else:
-                    yield leaf.alias or leaf.name, inner
+                    yield leaf.alias or leaf.name, inner.body, inner.options
 
     def rank(self, name: str, events: Sequence[Event], *, limit: int | None = None) -> list[Match]:
         """The events with a score above zero for a subscription, best first, whatever its threshold."""
@@ -291,8 +293,7 @@ class Engine:
         scores = matcher.score_batch(encoded)
         single = [
             Notification(str(match.subscription), (match.event,), match.score, match)
-            for matches in matcher.matches_of(encoded, scores, handles=self._single)
-            for match in matches
+            for _, match in matcher.matches_of(encoded, scores, handles=self._single)
         ]
         if self._detector is None:
             return single, []

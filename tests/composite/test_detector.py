@@ -7,6 +7,7 @@ import pytest
 from worlds import event, events, member
 
 from likewise.composite import Detector, Limits, ranked
+from likewise.composite.snapshot import VERSION
 from likewise.errors import BuildError, InputError
 from likewise.events import Event
 from likewise.language import (
@@ -242,7 +243,7 @@ class TestSnapshots:
             Detector.restore(data)
 
     def test_another_version_is_refused(self) -> None:
-        data = Detector().snapshot().replace(b"\xa7version\x04", b"\xa7version\x7f")
+        data = Detector().snapshot().replace(b"\xa7version" + bytes([VERSION]), b"\xa7version\x7f")
         with pytest.raises(InputError, match="version 127"):
             Detector.restore(data)
 

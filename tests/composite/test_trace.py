@@ -47,12 +47,38 @@ def replace_probability(line: object) -> object:
     return msgspec.structs.replace(line, probability=None)
 
 
-def test_a_pattern_that_is_gone_cannot_tell_how_surely() -> None:
+def test_a_trace_does_not_change_when_its_pattern_is_removed() -> None:
     made = detector(PATTERNS[0])
     (found,) = made.publish_batch(stream())
+    before = found.trace
     made.remove("p")
-    assert [line.probability for line in found.trace] == [None, None]
     assert [line.event for line in found.trace] == ["fumes", "warmth"]
+    assert found.trace == before
+
+
+@pytest.mark.parametrize("text", PATTERNS)
+@pytest.mark.parametrize("halves", ["batches", "a snapshot", "the general path"])
+def test_members_keep_their_probabilities_while_they_wait(text: str, halves: str) -> None:
+    """In later batches, after a snapshot, and if the pattern moves to the general path."""
+    (whole,) = detector(text).publish_batch(stream())
+    made = detector(text)
+    made.publish_batch(stream()[:2])
+    if halves != "batches":
+        options = {"matcher": Matcher(measure=TableMeasure(WORDS), approach="approximate")}
+        made = Detector.restore(made.snapshot(), **options, compiled=halves == "a snapshot")
+    (found,) = made.publish_batch(stream()[2:])
+    assert [line.probability for line in found.trace] == pytest.approx([line.probability for line in whole.trace])
+
+
+def test_the_furthest_instance_has_the_probabilities_of_its_members() -> None:
+    for way in (True, False):
+        made = detector(PATTERNS[0], compiled=way)
+        made.publish_batch(stream()[:1])
+        made.advance(60_000_000)
+        [state] = made.state()
+        [line, *_] = state.partial
+        (hit,) = detector(PATTERNS[0], compiled=way).publish_batch(stream())
+        assert line.probability == pytest.approx(hit.trace[0].probability)
 
 
 @pytest.mark.parametrize("compiled", [True, False])

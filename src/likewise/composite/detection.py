@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from math import isnan, nan, prod
+from collections.abc import Iterable, Iterator
+from math import prod
 from typing import Any, Protocol
 
 import msgspec
@@ -50,8 +50,7 @@ def trace_of(plan: Plan, instance: Instance) -> list[Line]:
 
 def members_instance(
     plan: Plan,
-    filled: Sequence[tuple[str, Event]],
-    probabilities: Sequence[float | None],
+    filled: Iterable[tuple[str, Event, float]],
     *,
     time: Instant,
     probability: float,
@@ -59,14 +58,12 @@ def members_instance(
     """Build the instance of a compiled detection, which has one member per profile."""
     leaves = {node.role: node for node in plan.leaves}
     parts = []
-    for rank, ((name, event), known) in enumerate(zip(filled, probabilities, strict=True)):
+    for rank, (name, event, chance) in enumerate(filled):
         start, end = event.span
-        probability_of_role = nan if known is None else known
-        roles = (FilledRole(name, RoleToken(event, rank, end), probability_of_role),)
-        node = leaves[name].id
+        roles = (FilledRole(name, RoleToken(event, rank, end), chance),)
         parts.append(
             Instance(
-                node, time=end, phase=0, first=end, start=start, end=end, probability=probability_of_role, roles=roles
+                leaves[name].id, time=end, phase=0, first=end, start=start, end=end, probability=chance, roles=roles
             )
         )
     if isinstance(plan.root.node, LeafNode):
@@ -131,11 +128,7 @@ def _absences(node: SequenceNode | JointNode, instance: Instance) -> Iterator[Li
 def _rest(instance: Instance) -> float | None:
     """An instance's probability divided by that of its parts; None if theirs are unknown."""
     parts = prod(part.probability for part in instance.parts)
-    return _known_probability(min(1.0, instance.probability / parts)) if parts else None
-
-
-def _known_probability(probability: float) -> float | None:
-    return None if isnan(probability) else probability
+    return min(1.0, instance.probability / parts) if parts else None
 
 
 def _span(node: SequenceNode | JointNode, guard: Absence, instance: Instance) -> tuple[Instant, Instant]:
@@ -173,7 +166,7 @@ def _line(node: PlanNode, instance: Instance, activated: Instant | None, termina
             filled.role,
             what,
             filled.token.time,
-            _known_probability(filled.probability),
+            filled.probability,
             event.id,
             event.start,
             activated,
@@ -193,16 +186,11 @@ def _line(node: PlanNode, instance: Instance, activated: Instant | None, termina
 
 
 class DetectionSource(Protocol):
-    """Provides the plan of a pattern, and the probability that an event fills a role, on demand."""
+    """Provides the plan of a pattern on demand."""
 
     @property
     def plan(self) -> Plan:
         """The plan of the pattern."""
-        ...
-
-    @property
-    def role_probability(self) -> Callable[[str, Event], float | None]:
-        """The probability that an event fills a role; None if that is no longer known."""
         ...
 
 
@@ -216,7 +204,8 @@ class Detection(msgspec.Struct, frozen=True, eq=False, gc=False):
     probability: float
     names: tuple[str, ...]
     members: tuple[Event, ...]
-    source: tuple[Plan | DetectionSource, Instance | None]
+    source: tuple[Plan | DetectionSource, Instance | tuple[float, ...] | None]
+    """The plan, and the whole instance; or, if it ran compiled, each member's probability (None: all are certain)."""
 
     @classmethod
     def of(cls, plan: Plan, instance: Instance) -> Detection:
@@ -255,16 +244,16 @@ class Detection(msgspec.Struct, frozen=True, eq=False, gc=False):
     @property
     def trace(self) -> list[Line]:
         """The trace: which event filled which role, when each profile was active, and the probabilities."""
-        origin, instance = self.source
+        origin, known = self.source
         if isinstance(origin, Plan):
-            assert instance is not None  # detections of the general path keep their instance
-            return trace_of(origin, instance)
-        filled = list(zip(self.names, self.members, strict=True))
-        probabilities = [
-            1.0 if self.probability == 1.0 else origin.role_probability(name, event) for name, event in filled
-        ]
-        instance = members_instance(origin.plan, filled, probabilities, time=self.time, probability=self.probability)
-        return trace_of(origin.plan, instance)
+            assert isinstance(known, Instance)
+            return trace_of(origin, known)
+        assert not isinstance(known, Instance)
+        chances = (1.0,) * len(self.members) if known is None else known
+        filled = zip(self.names, self.members, chances, strict=True)
+        return trace_of(
+            origin.plan, members_instance(origin.plan, filled, time=self.time, probability=self.probability)
+        )
 
     @property
     def signature(self) -> tuple[Any, ...]:

@@ -329,8 +329,8 @@ class MatchedHits(HitSource):
         handle = np.array([handle for handle, _ in approximate], np.int32)
         probability = np.array([probability for _, probability in approximate], np.float32)
         scores = EventScores(np.zeros(len(approximate), np.int32), handle, probability)
-        [matches] = self._matcher.matches_of(self._matcher.encode([event]), scores)
-        by_entry = {id(match.subscription[0]): match for match in matches if isinstance(match.subscription, tuple)}
+        matches = self._matcher.matches_of(self._matcher.encode([event]), scores)
+        by_entry = {id(match.subscription[0]): match for _, match in matches if isinstance(match.subscription, tuple)}
         matched = ((entry, probability, by_entry.get(id(entry))) for entry, probability, _ in hits)
         return [
             (entry, probability, None if match is None else mapped_values(entry.profile, event, match))

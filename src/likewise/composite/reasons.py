@@ -66,7 +66,7 @@ def compiled_state(compiled: CompiledPatterns, name: str) -> PatternState:
     stops = dict(counts.most_common())
     partial: list[Line] = []
     if furthest is not None:
-        roles = ((role, event, 1.0) for role, event in zip(furthest.names, furthest.events, strict=True))
+        roles = zip(furthest.names, furthest.events, furthest.chances, strict=True)
         awaited = names[furthest.level] if 0 < furthest.level < len(names) and not shape.joint else ""
         partial = partial_lines(roles, awaited, furthest.time)
     return PatternState(name, totals.held, totals.detected, totals.dropped, totals.started, reached, stops, partial)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 C = TypeVar("C", bound="Composer")
 
 FORMAT: Final = "likewise-detector"
-VERSION: Final = 4
+VERSION: Final = 5
 
 
 def write(detector: Composer) -> bytes:
@@ -181,7 +181,8 @@ def _load_compiled(detector: Composer, entry: dict[str, Any]) -> None:
     subscription = _resume(detector, entry)
     name, counts, number = subscription.name, PatternCounts(*entry["facts"]), entry["number"]
     waiting = [
-        WaitingInstance(tuple(map(load_event, events)), tuple(ranks), *rest) for events, ranks, *rest in entry["kept"]
+        WaitingInstance(tuple(map(load_event, events)), tuple(ranks), tuple(chances), *rest)
+        for events, ranks, chances, *rest in entry["kept"]
     ]
     shape = detector._forms.known(subscription)
     if shape is None:

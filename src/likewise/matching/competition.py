@@ -81,6 +81,29 @@ class Competition:
         behind = self.version - version
         return self._log[len(self._log) - behind :] if 0 <= behind <= len(self._log) else None
 
+    def as_of(self, version: int) -> Competition | None:
+        """The competition as it was at an earlier version; None if the log does not go back that far.
+
+        >>> from likewise.language import Predicate
+        >>> competition = Competition()
+        >>> for place in ("Spain", "Ireland"):
+        ...     competition.enter(Profile((Predicate("country", Operator.EQ, place, False, True),)))
+        >>> competition.as_of(1).values, competition.values
+        (('spain',), ('spain', 'ireland'))
+        """
+        changes = self.since(version)
+        if changes is None:
+            return None
+        past = Competition()
+        past.fixed = True
+        past._attributes, past._values = Counter(self._attributes), Counter(self._values)
+        for side, term, entered in reversed(changes):
+            counter = (past._attributes, past._values)[side]
+            counter[term] = int(not entered)
+            if entered:
+                del counter[term]
+        return past
+
     def _count(self, side: int, terms: Iterable[str], step: int) -> None:
         counter = (self._attributes, self._values)[side]
         for term in terms:

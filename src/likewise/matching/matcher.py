@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,11 +14,11 @@ from numpy.typing import NDArray
 
 from likewise.errors import BuildError
 from likewise.events import Event
-from likewise.language import Operator, Options, Profile
+from likewise.language import Options, Profile
 from likewise.matching.background import Background, Commonness, KnownStream
 from likewise.matching.competition import Competition
 from likewise.matching.definition import MatrixParts, parts_of
-from likewise.matching.encoding import Encoded, TupleVocabulary, term_of
+from likewise.matching.encoding import Encoded, TupleVocabulary
 from likewise.matching.explain import Explanation, explain
 from likewise.matching.index.dense import DenseGroup
 from likewise.matching.index.exact import ExactIndex
@@ -29,103 +30,14 @@ from likewise.matching.settings import (
     EVIDENCE,
     Aggregation,
     Approach,
+    MatcherOptions,
     Measures,
     Settings,
     aggregate,
     compared_by_meaning,
-    resolve,
 )
-from likewise.matching.topics import Classifier, Clusters, Taxonomy
-from likewise.semantics import Competitors, Contrast, Evidence, Measure, Space
-
-
-@dataclass(slots=True)
-class MatcherOptions:
-    """The measures and options of a matcher; None stands for the default of approach and measure."""
-
-    measures: Measures
-    approach: Approach | None = None
-    threshold: float | None = None
-    aggregation: Aggregation | None = None
-    top_k: int = 1
-    temperature: float | None = None
-    attribute_bits: float | None = None
-    taxonomy: Taxonomy | Path | str | None = None
-    _settings: dict[Settings, Settings] = field(default_factory=dict)
-    _clusters: Clusters | None = None
-
-    def __post_init__(self) -> None:
-        if self.attribute_bits is not None and not 0 <= self.attribute_bits <= MOST_ATTRIBUTE_BITS:
-            raise BuildError(
-                f"attribute_bits is {self.attribute_bits}, which is not between 0 and {MOST_ATTRIBUTE_BITS}",
-                hint="give 0 for the scores of the papers",
-            )
-
-    def settings(self, profile: Profile, options: Options) -> Settings:
-        """The settings of a profile with these options."""
-        settings = resolve(
-            profile,
-            options,
-            approach=self.approach,
-            threshold=self.threshold,
-            top_k=self.top_k,
-            aggregation=self.aggregation,
-            default=lambda: self.measures.default,
-            measure_name=self._measure_name,
-        )
-        # A million subscriptions have few different settings: equal ones share one object.
-        return self._settings.setdefault(settings, settings)
-
-    def measure_of(self, approach: Approach) -> Measure | None:
-        """The measure of an approach; None for the approach exact."""
-        if approach.base == "exact":
-            return None
-        return self.measures.of(approach.base)
-
-    def bits_of(self, approach: Approach) -> float:
-        """Bits added to the log odds of an attribute whose text value matches."""
-        if self.attribute_bits is not None:
-            return self.attribute_bits
-        measure = self.measure_of(approach) if approach.base == "evidence" else None
-        return measure.model.attribute_bits if isinstance(measure, Evidence) else 0.0
-
-    def temperature_of(self, approach: Approach) -> float:
-        """The temperature given, or the default of the approach and its measure."""
-        measure = self.measures.of(approach.base)
-        if isinstance(measure, Evidence) and self.temperature is None:
-            return measure.model.temperature
-        return Contrast(measure, Competitors.of(()), temperature=self.temperature).temperature
-
-    def clusters(self) -> Clusters:
-        """The topics of terms, by the measure of the clustered approach."""
-        if self._clusters is None:
-            taxonomy = self.taxonomy
-            if not isinstance(taxonomy, Taxonomy):
-                taxonomy = Taxonomy.default() if taxonomy is None else Taxonomy.from_file(taxonomy)
-            self._clusters = Clusters(Classifier(self.measures.of("clustered"), taxonomy))
-        return self._clusters
-
-    def out_of_topics(self, profile: Profile, event: Event) -> list[int]:
-        """The predicates that share no topic with the event."""
-        terms = [term_of(value) for _, value in event.tuples]
-        texts = [term_of(value) for _, value in event.tuples if isinstance(value, str)]
-        return [
-            row
-            for row, predicate in enumerate(profile.predicates)
-            if predicate.value_approximate
-            and predicate.operator is Operator.EQ
-            and isinstance(predicate.value, str)
-            and term_of(predicate.value) not in terms
-            and not self.clusters().meet([term_of(predicate.value)], texts).any()
-        ]
-
-    def _measure_name(self, approach: Approach) -> str | None:
-        measure = self.measure_of(approach)
-        return None if measure is None else measure.name
-
-
-MOST_ATTRIBUTE_BITS = 20
-"""With more, attributes would not matter at all."""
+from likewise.matching.topics import Taxonomy
+from likewise.semantics import Competitors, Evidence, Measure, Space
 
 DENSE = 1024
 """Up to this many distinct predicates of a group are scored for every event; beyond that, profiles are indexed."""
@@ -137,6 +49,13 @@ class EventScores(NamedTuple):
     event: NDArray[np.int32]
     handle: NDArray[np.int32]
     score: NDArray[np.float32]
+
+
+class ScoringState(NamedTuple):
+    """What scores depend on besides settings and measures: the known stream, and the version of the competition."""
+
+    stream: KnownStream
+    competition: int
 
 
 @dataclass(slots=True)
@@ -373,24 +292,32 @@ class Matcher:
 
     def match_batch(self, events: Sequence[Event]) -> list[list[Match]]:
         """The matches of every event, best score first, in the order of the events."""
+        out: list[list[Match]] = [[] for _ in events]
         with self._lock:
             encoded = self.encode(events)
-            return self.matches_of(encoded, self.score_batch(encoded))
+            for at, match in self.matches_of(encoded, self.score_batch(encoded)):
+                out[at].append(match)
+        return out
 
     def matches_of(
         self, encoded: Encoded, scores: EventScores, *, handles: Container[int] | None = None
-    ) -> list[list[Match]]:
-        """Build the matches of scored pairs, of these profiles or of all, best score first for every event."""
-        out: list[list[Match]] = [[] for _ in range(len(encoded))]
+    ) -> list[tuple[int, Match]]:
+        """Build the matches of scored pairs, of these profiles or of all; by event, best score first.
+
+        Each match comes with the position of its event.
+        """
+        found: list[tuple[int, Match]] = []
+        order = np.lexsort((-scores.score, scores.event))
         with self._lock:
-            for at, handle, score in zip(*map(_plain, scores), strict=True):
-                match = self._match(encoded, at, handle, score) if handles is None or handle in handles else None
+            explain = partial(self._explain_match, ScoringState(self._stream, self._competition.version))
+            for at, handle, score in zip(*(column[order].tolist() for column in scores), strict=True):
+                wanted = handles is None or handle in handles
+                match = self._match(encoded, at, handle, score, explain) if wanted else None
                 if match is not None:
-                    out[at].append(match)
-        for matches in out:
-            if len(matches) > 1:
-                matches.sort(key=_descending)
-        return out
+                    found.append((at, match))
+        if self._distinct:
+            found.sort(key=lambda pair: (pair[0], -pair[1].score))
+        return found
 
     def score_batch(self, encoded: Encoded) -> EventScores:
         """The scores that reach the thresholds, without building matches."""
@@ -413,7 +340,9 @@ class Matcher:
         )
         return np.minimum(raised, 1.0)
 
-    def _match(self, encoded: Encoded, at: int, handle: int, score: float) -> Match | None:
+    def _match(
+        self, encoded: Encoded, at: int, handle: int, score: float, explain: Callable[[Match], Explanation]
+    ) -> Match | None:
         entry = self._registrations[handle]
         matrix = None if entry.group is None else entry.group.matrix(encoded, at, entry.conditions)
         if self._distinct:
@@ -433,7 +362,7 @@ class Matcher:
             matrix=matrix,
             top_k=entry.settings.top_k,
             distinct=self._distinct,
-            explain=self._explain_match,
+            explain=explain,
         )
 
     def explain(self, subscription: int | Profile, event: Event, *, options: Options | None = None) -> Explanation:
@@ -494,13 +423,28 @@ class Matcher:
         around = self._stream.around(measure)
         return measure.beside(around) if around is not None and isinstance(measure, Evidence) else measure
 
-    def _explain_match(self, match: Match) -> Explanation:
-        # With the settings of the match, not those of the matcher now.
+    def _explain_match(self, state: ScoringState, match: Match) -> Explanation:
+        """Explain a match with the state and the settings it was scored with, not those of the matcher now."""
         options = Options(match.threshold, None, None if match.approach is None else str(match.approach))
         settings = self.settings(match.profile, options)
         if match.aggregation is not None:
             settings = replace(settings, aggregation=match.aggregation)
-        return self._explain(str(match.subscription), match.profile, match.event, settings)
+        return self._as_of(state)._explain(str(match.subscription), match.profile, match.event, settings)
+
+    def _as_of(self, state: ScoringState) -> Matcher:
+        """A matcher that scores as this one did in an earlier state."""
+        if state == (self._stream, self._competition.version):
+            return self
+        competition = self._competition.as_of(state.competition)
+        if competition is None:
+            raise BuildError(
+                "subscriptions have changed too often since this match to explain it",
+                hint="explain a match sooner, or explain its event with the subscriptions of now",
+            )
+        twin = self.sibling()
+        twin._competition = competition
+        twin._set_stream(state.stream)
+        return twin
 
     def _explain(self, name: str, profile: Profile, event: Event, settings: Settings) -> Explanation:
         base = settings.approach.base
@@ -566,10 +510,6 @@ class Matcher:
             return self._registrations[handle]
         except KeyError:
             raise BuildError(f"no profile has the handle {handle}", hint="it may have been removed") from None
-
-
-def _plain(column: NDArray[Any]) -> list[Any]:
-    return list(column.tolist())
 
 
 def _any_score(settings: Settings) -> Options:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from enum import StrEnum
 from math import log, prod
@@ -14,9 +14,12 @@ import numpy as np
 
 from likewise.calibration import DEFAULT_THRESHOLD, PAPER_THRESHOLDS
 from likewise.errors import BuildError, LikewiseError, MissingError
+from likewise.events import Event
 from likewise.language import Operator, Options, Predicate, Profile
 from likewise.matching.background import Commonness, joint
-from likewise.semantics import Combined, Competitors, Esa, Evidence, Measure, Space, Thematic, measure
+from likewise.matching.encoding import term_of
+from likewise.matching.topics import Classifier, Clusters, Taxonomy
+from likewise.semantics import Combined, Competitors, Contrast, Esa, Evidence, Measure, Space, Thematic, measure
 
 
 class Aggregation(StrEnum):
@@ -314,3 +317,95 @@ def _spaces_of(given: Measure) -> tuple[Space, ...]:
         return (given.space,)
     parts = [_spaces_of(part) for part in given.parts] if isinstance(given, Combined) else []
     return tuple(space for spaces in parts for space in spaces) if all(parts) else ()
+
+
+# The options of a matcher.
+
+
+MOST_ATTRIBUTE_BITS = 20
+"""With more, attributes would not matter at all."""
+
+
+@dataclass(slots=True)
+class MatcherOptions:
+    """The measures and options of a matcher; None stands for the default of approach and measure."""
+
+    measures: Measures
+    approach: Approach | None = None
+    threshold: float | None = None
+    aggregation: Aggregation | None = None
+    top_k: int = 1
+    temperature: float | None = None
+    attribute_bits: float | None = None
+    taxonomy: Taxonomy | Path | str | None = None
+    _settings: dict[Settings, Settings] = field(default_factory=dict)
+    _clusters: Clusters | None = None
+
+    def __post_init__(self) -> None:
+        if self.attribute_bits is not None and not 0 <= self.attribute_bits <= MOST_ATTRIBUTE_BITS:
+            raise BuildError(
+                f"attribute_bits is {self.attribute_bits}, which is not between 0 and {MOST_ATTRIBUTE_BITS}",
+                hint="give 0 for the scores of the papers",
+            )
+
+    def settings(self, profile: Profile, options: Options) -> Settings:
+        """The settings of a profile with these options."""
+        settings = resolve(
+            profile,
+            options,
+            approach=self.approach,
+            threshold=self.threshold,
+            top_k=self.top_k,
+            aggregation=self.aggregation,
+            default=lambda: self.measures.default,
+            measure_name=self._measure_name,
+        )
+        # A million subscriptions have few different settings: equal ones share one object.
+        return self._settings.setdefault(settings, settings)
+
+    def measure_of(self, approach: Approach) -> Measure | None:
+        """The measure of an approach; None for the approach exact."""
+        if approach.base == "exact":
+            return None
+        return self.measures.of(approach.base)
+
+    def bits_of(self, approach: Approach) -> float:
+        """Bits added to the log odds of an attribute whose text value matches."""
+        if self.attribute_bits is not None:
+            return self.attribute_bits
+        measure = self.measure_of(approach) if approach.base == "evidence" else None
+        return measure.model.attribute_bits if isinstance(measure, Evidence) else 0.0
+
+    def temperature_of(self, approach: Approach) -> float:
+        """The temperature given, or the default of the approach and its measure."""
+        measure = self.measures.of(approach.base)
+        if isinstance(measure, Evidence) and self.temperature is None:
+            return measure.model.temperature
+        return Contrast(measure, Competitors.of(()), temperature=self.temperature).temperature
+
+    def clusters(self) -> Clusters:
+        """The topics of terms, by the measure of the clustered approach."""
+        if self._clusters is None:
+            taxonomy = self.taxonomy
+            if not isinstance(taxonomy, Taxonomy):
+                taxonomy = Taxonomy.default() if taxonomy is None else Taxonomy.from_file(taxonomy)
+            self._clusters = Clusters(Classifier(self.measures.of("clustered"), taxonomy))
+        return self._clusters
+
+    def out_of_topics(self, profile: Profile, event: Event) -> list[int]:
+        """The predicates that share no topic with the event."""
+        terms = [term_of(value) for _, value in event.tuples]
+        texts = [term_of(value) for _, value in event.tuples if isinstance(value, str)]
+        return [
+            row
+            for row, predicate in enumerate(profile.predicates)
+            if predicate.value_approximate
+            and predicate.operator is Operator.EQ
+            and isinstance(predicate.value, str)
+            and term_of(predicate.value) not in terms
+            and not self.clusters().meet([term_of(predicate.value)], texts).any()
+        ]
+
+    def _measure_name(self, approach: Approach) -> str | None:
+        measure = self.measure_of(approach)
+        return None if measure is None else measure.name

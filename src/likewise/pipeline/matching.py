@@ -255,8 +255,7 @@ def match_rows(matcher: Matcher, batch: pa.RecordBatch, events: EventColumns) ->
 def found_in(matcher: Matcher, events: EventColumns) -> Iterator[tuple[int, Match]]:
     """Every match of a batch with the row of its event; event objects are made only for rows that scored."""
     encoded = matcher.encode(events)
-    matches = matcher.matches_of(encoded, matcher.score_batch(encoded))
-    return ((row, match) for row, found in enumerate(matches) for match in found)
+    return iter(matcher.matches_of(encoded, matcher.score_batch(encoded)))
 
 
 def mapping_rows(match: Match) -> list[dict[str, object]]:

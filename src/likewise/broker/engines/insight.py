@@ -75,7 +75,11 @@ class Insight:
             explanation = matcher.explain(subscription.body, event, options=subscription.options)
             return _explain_match(explanation, subscription.name, event)
         parts = [
-            _explain_match(matcher.explain(leaf.profile, event), leaf.alias or f"part {number}", event)
+            _explain_match(
+                matcher.explain(leaf.profile, event, options=subscription.options),
+                leaf.alias or f"part {number}",
+                event,
+            )
             for number, leaf in enumerate(_leaves(subscription.body), 1)
         ]
         best = max(parts, key=lambda part: (part["matched"], part["score"] - part["threshold"]))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property, partial
+from functools import cached_property
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
@@ -43,16 +43,9 @@ def gc_paused() -> Iterator[None]:
 class CompiledSource:
     """The source of a compiled detection; builds its plan on demand."""
 
-    def __init__(
-        self,
-        subscription: Subscription,
-        known: Mapping[str, Subscription],
-        role_probability: Callable[[str, Event], float | None],
-    ) -> None:
-        """`role_probability` returns the probability that an event fills a role."""
+    def __init__(self, subscription: Subscription, known: Mapping[str, Subscription]) -> None:
         self._subscription = subscription
         self._known = known
-        self.role_probability = role_probability
 
     @cached_property
     def plan(self) -> Plan:
@@ -61,11 +54,12 @@ class CompiledSource:
 
 
 class PatternOrigin(NamedTuple):
-    """The data that all detections of one pattern share."""
+    """The data that all detections of one pattern share; certain ones share their source, too."""
 
     name: str
     roles: tuple[str, ...]
-    source: tuple[CompiledSource, None]
+    predicates: tuple[int, ...]
+    certain: tuple[CompiledSource, None]
 
 
 class DetectionRows(NamedTuple):
@@ -138,8 +132,21 @@ def _of_one_size(
             rows.probability.tolist(),
             (origin.roles for origin in which),
             zip(*columns, strict=True),
-            (origin.source for origin in which),
+            _sources(rows, size, which, past),
         )
+    )
+
+
+def _sources(
+    rows: DetectionRows, size: int, which: Sequence[PatternOrigin], past: EarlierEvents
+) -> Iterable[tuple[CompiledSource, tuple[float, ...] | None]]:
+    """The sources of the detections, with the probability of each member unless all are certain."""
+    if rows.probability.min() == 1.0:
+        return (origin.certain for origin in which)
+    each_row = zip(which, rows.probability.tolist(), rows.ranks[:, :size].tolist(), strict=True)
+    return (
+        origin.certain if probability == 1.0 else (origin.certain[0], past.chances(ranks, origin.predicates))
+        for origin, probability, ranks in each_row
     )
 
 
@@ -154,6 +161,7 @@ class Furthest(NamedTuple):
 
     names: tuple[str, ...]
     events: tuple[Event | None, ...]
+    chances: tuple[float, ...]
     level: int
     why: str
     time: Instant
@@ -224,11 +232,11 @@ class CompiledPatterns(InstanceTables):
         if self._encoder.crowded:
             live = self._tables.buckets[self._tables.buckets["head"] >= 0]
             self._encoder.retain({int(key) for column in ("k0", "k1", "k2") for key in live[column].tolist()})
-        if len(self._past.events) > self._forget_at:
+        if max(len(self._past.events), len(self._past.uncertain)) > self._forget_at:
             t = self._tables
             waiting = t.ranks[t.entries["serial"] >= 0]
             self._past.retain(np.concatenate((waiting.ravel(), t.furthest.ravel())))
-            self._forget_at = 2 * len(self._past.events) + _FORGET
+            self._forget_at = 2 * max(len(self._past.events), len(self._past.uncertain)) + _FORGET
 
     def may_match(self, encoded: EncodedTuples) -> NDArray[np.int64]:
         """The events that may match profiles of the matcher: those with a value that one of them requires."""
@@ -287,7 +295,7 @@ class CompiledPatterns(InstanceTables):
         t = self._tables
         out = []
         for row, (probability, now, _, index, by_timer) in enumerate(t.found[: t.scalars[ROWS_FOUND]].tolist()):
-            name, roles, source = self._origins.get(index) or self._origin(index, catalogue)
+            name, roles, _, source = self._origins.get(index) or self._origin(index, catalogue)
             ranks = t.found_ranks[row, : len(roles)].tolist()
             members = tuple([event if number == rank else self._past.events[number] for number in ranks])
             start: Any = min([_start_of(member) for member in members])
@@ -319,13 +327,22 @@ class CompiledPatterns(InstanceTables):
         kept = np.zeros(len(events), np.bool_)
         self._run((encoded.starts, encoded.ids, times, hit_starts, found_hits.predicate, found_hits.score, kept), base)
         needed: EventsByPlace = events
-        if isinstance(events, EventColumns):
+        uncertain = np.flatnonzero(found_hits.score < 1.0)
+        if isinstance(events, EventColumns) or len(uncertain):
             ranks = self._tables.found_ranks[: int(self._tables.scalars[ROWS_FOUND])].ravel()
             now = (ranks >= base) & (ranks != NEVER)
-            needed = events.some(np.concatenate((np.flatnonzero(kept), ranks[now] - base)))
+            places = np.concatenate((np.flatnonzero(kept), ranks[now] - base))
+            self._note_chances(found_hits, uncertain[np.isin(found_hits.event[uncertain], places)], base)
+            if isinstance(events, EventColumns):
+                needed = events.some(places)
         out = self._found(needed, base, catalogue)
         self._past.keep(needed, base, kept)
         return out
+
+    def _note_chances(self, hits: CompiledHits, which: NDArray[np.intp], base: int) -> None:
+        """Remember the probabilities of uncertain hits whose events are kept or detected."""
+        pairs = zip((hits.event[which] + base).tolist(), hits.predicate[which].tolist(), strict=True)
+        self._past.uncertain |= dict(zip(pairs, hits.score[which].tolist(), strict=True))
 
     def _run(self, batch: tuple[Any, ...], base: int) -> int:
         """Run the kernel on a batch; returns the number of rows found."""
@@ -359,10 +376,9 @@ class CompiledPatterns(InstanceTables):
         origin = self._origins.get(index)
         if origin is None:
             name = self._names[index]
-            source = CompiledSource(
-                catalogue.running(name), catalogue.scope(name), partial(self.role_probability, name)
-            )
-            origin = self._origins[index] = PatternOrigin(name, self._roles[index], (source, None))
+            source = CompiledSource(catalogue.running(name), catalogue.scope(name))
+            origin = PatternOrigin(name, self._roles[index], self.predicates(name), (source, None))
+            self._origins[index] = origin
         return origin
 
     # state
@@ -402,5 +418,7 @@ class CompiledPatterns(InstanceTables):
         events = tuple(map(self._past.events.get, ranks))
         roles, joint = self._roles[index], p["joint"] and p["roles"] == 1
         names = (roles[p["member"]],) if joint else roles[: p["roles"]]
+        predicates = self.predicates(name)
+        chances = self._past.chances(ranks, predicates[p["member"] :] if joint else predicates)
         why = self._why(self._shapes[name], p["why"])
-        return Furthest(names, events, int(p["level"]), why, int(p["time"]))
+        return Furthest(names, events, chances, int(p["level"]), why, int(p["time"]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -109,21 +109,10 @@ class PatternTables:
         started = None if p["started"] == NEVER else int(p["started"])
         return PatternCounts(int(p["held"]), int(p["detected"]), int(p["dropped"]), started)
 
-    def role_probability(self, name: str, role: str, event: Event) -> float | None:
-        """The probability that an event fills a role of a pattern; None if the pattern is gone."""
-        shape = self._shapes.get(name)
-        wanted = next((member for member in shape.roles if member.name == role), None) if shape is not None else None
-        if wanted is None:
-            return None
-        if self._looked_up(wanted):
-            return 1.0
-        if isinstance(self._matcher, ProfileNumbers):
-            return None
-        _, wanted_handle = self._profiles[_profile_key(wanted)]
-        _, handle, score = self._matcher.score_batch(self._matcher.encode([event]))
-        own = handle == wanted_handle
-        found = self._matcher.probabilities(handle[own], score[own])
-        return float(found[0]) if len(found) else None
+    def predicates(self, name: str) -> tuple[int, ...]:
+        """The predicate numbers of a pattern's members, by which hits refer to them; -1 for an equality."""
+        roles = self._shapes[name].roles
+        return tuple([-1 if self._looked_up(role) else self._profiles[_profile_key(role)][0] for role in roles])
 
     def _with(self, **tables: Any) -> None:
         self._tables = self._tables._replace(**tables)
@@ -303,12 +292,14 @@ def _doubled(column: NDArray[Any]) -> NDArray[Any]:
 class WaitingInstance(NamedTuple):
     """A waiting instance of one pattern, for snapshots and for moving to the general path.
 
-    `member` is the last filled one; `blocker` is the rank of the event that keeps others from following; `p_absent` is
-    the probability that the guard did not happen. An instance of the guard has a `member` beyond all members.
+    `chances` are the probabilities with which its events fill their roles, `member` is the last filled one, `blocker`
+    is the rank of the event that keeps others from following, and `p_absent` is the probability that the guard did not
+    happen. An instance of the guard has a `member` beyond all members.
     """
 
     events: tuple[Event, ...]
     ranks: tuple[int, ...]
+    chances: tuple[float, ...]
     member: int
     probability: float
     flag: int
@@ -322,6 +313,13 @@ class EarlierEvents:
 
     def __init__(self) -> None:
         self.events: dict[int, Event] = {}
+        self.uncertain: dict[tuple[int, int], float] = {}
+        """The probabilities below 1 with which events match predicates, by rank and predicate."""
+
+    def chances(self, ranks: Iterable[int], predicates: Iterable[int]) -> tuple[float, ...]:
+        """The probabilities with which the events of these ranks match these predicates."""
+        uncertain = self.uncertain
+        return tuple([uncertain.get(pair, 1.0) for pair in zip(ranks, predicates, strict=False)])
 
     def all_of(self, events: EventsByPlace, base: int, ranks: NDArray[np.int64]) -> list[Event]:
         """The events of these ranks: from this batch, which begins at `base`, or from earlier ones."""
@@ -341,6 +339,7 @@ class EarlierEvents:
         """Forget all events but these."""
         past = self.events
         self.events = {rank: past[rank] for rank in np.unique(ranks).tolist() if rank in past}
+        self.uncertain = {pair: chance for pair, chance in self.uncertain.items() if pair[0] in self.events}
 
 
 class InstanceTables(PatternTables):
@@ -396,18 +395,19 @@ class InstanceTables(PatternTables):
         names = ("place", "probability", "flag", "until", "blocker", "p_absent")
         columns = (t.entries[column][order].tolist() for column in names)
         past, first, joint = self._past.events, int(p["first"]), bool(p["joint"])
+        predicates = self.predicates(name)
         out = []
         for row, place, probability, flag, until, blocker, p_absent in zip(
             t.ranks[order].tolist(), *columns, strict=True
         ):
             member = place - first
             ranks = tuple(row[: 1 if joint or place == p["guard"] else member + 1])
+            chances = self._past.chances(ranks, predicates[member:] if joint else predicates)
+            if place == p["guard"]:
+                chances = (probability,)
             over = None if until == NEVER else until
-            out.append(
-                WaitingInstance(
-                    tuple([past[rank] for rank in ranks]), ranks, member, probability, flag, over, blocker, p_absent
-                )
-            )
+            members = tuple([past[rank] for rank in ranks])
+            out.append(WaitingInstance(members, ranks, chances, member, probability, flag, over, blocker, p_absent))
         return out
 
     def _guard_entries(self, index: int) -> list[int]:
@@ -439,6 +439,9 @@ class InstanceTables(PatternTables):
         deadline = NEVER if within < 0 else row.events[0].span[1] + within
         end, rank = row.events[-1].span[1], row.ranks[-1]
         self._past.events.update(zip(row.ranks, row.events, strict=True))
+        predicates = self.predicates(self._names[index])
+        known = zip(row.ranks, predicates[row.member - len(row.ranks) + 1 :], row.chances, strict=False)
+        self._past.uncertain |= {(rank, predicate): chance for rank, predicate, chance in known if chance < 1}
         if hit["place"][0] == t.patterns["guard"][index]:
             t.ranks[append_entry(t, hit[0], end, row.probability, deadline), 0] = rank
             return

@@ -71,14 +71,13 @@ class _Resumed:
         elif isinstance(self._run.root, JointProcess):
             self._held(self._run.root, row)
 
-    def _instance(self, node: PlanNode, member: int, rank: int, event: Event) -> Instance:
+    def _instance(self, node: PlanNode, member: int, rank: int, event: Event, chance: float = 1.0) -> Instance:
         known = self._instances.get((member, rank))
         if known is not None:
             return known
         assert isinstance(node, LeafNode)
         start, end = event.span
         token = self._tokens.setdefault(rank, RoleToken(event, rank, end))
-        # Only the product of the probabilities is known; the whole instance has it.
         instance = Instance(
             node.id,
             time=end,
@@ -86,8 +85,8 @@ class _Resumed:
             first=end,
             start=start,
             end=end,
-            probability=1.0,
-            roles=(FilledRole(node.role, token, 1.0),),
+            probability=chance,
+            roles=(FilledRole(node.role, token, chance),),
         )
         self._instances[member, rank] = instance
         return instance
@@ -95,14 +94,12 @@ class _Resumed:
     def _blocker(self, process: SequenceProcess, row: WaitingInstance) -> None:
         blockers = process.blockers.get(0)
         if blockers is not None:
-            instance = self._instance(process.node.guards[0].node, row.member, row.ranks[0], row.events[0])
-            instance.probability = row.probability
-            blockers.add(instance)
+            node = process.node.guards[0].node
+            blockers.add(self._instance(node, row.member, row.ranks[0], row.events[0], row.probability))
 
     def _held(self, process: JointProcess, row: WaitingInstance) -> None:
         part, within = process.node.parts[row.member], process.node.within
-        instance = self._instance(part.node, row.member, row.ranks[0], row.events[0])
-        instance.probability = row.probability
+        instance = self._instance(part.node, row.member, row.ranks[0], row.events[0], row.probability)
         held, hold = Held(process, row.member, instance), None if within is None else instance.time + within
         process._enter(held, hold)
         if row.flag & REPLACED:
@@ -112,8 +109,10 @@ class _Resumed:
 
     def _prefix(self, process: SequenceProcess, row: WaitingInstance) -> None:
         steps = [step for step in process.node.steps if isinstance(step, Part)]
-        filled = zip(steps, row.ranks, row.events, strict=False)
-        parts = tuple(self._instance(step.node, k, rank, event) for k, (step, rank, event) in enumerate(filled))
+        filled = zip(steps, row.ranks, row.events, row.chances, strict=False)
+        parts = tuple(
+            self._instance(step.node, k, rank, event, chance) for k, (step, rank, event, chance) in enumerate(filled)
+        )
         within = process.node.within
         deadline = None if within is None else parts[0].time + within
         prefix = self._prefixes[row.ranks] = Prefix(

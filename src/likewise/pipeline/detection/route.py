@@ -160,8 +160,8 @@ class FoundHits:
             mine = self.slice(handle)
             asked = EventScores(scores.event[mine], scores.handle[mine], scores.score[mine])
             if len(asked.event):
-                matches = (match for found in matcher.matches_of(encoded, asked) for match in found)
-                values = (mapped_values(match.profile, match.event, match) for match in matches)
+                matches = matcher.matches_of(encoded, asked)
+                values = (mapped_values(match.profile, match.event, match) for _, match in matches)
                 self.mapped[handle] = dict(zip(sorted(asked.event.tolist()), values, strict=True))
 
     def slice(self, handle: int) -> slice:
