@@ -63,12 +63,12 @@ def _best(work: Callable[[], int], rounds: int = 3) -> tuple[float, int]:
 
 def _run(folder: Path, command: str, kind: str) -> int:
     """A command in this process, with its output counted in lines."""
-    from likewise.cli.app import build
+    from likewise.cli.app import run
 
     out = io.StringIO()
     arguments = [command, str(folder / f"events.{kind}"), str(folder / f"{command}.lw"), "--json"]
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
-        build()(arguments, standalone_mode=False)
+        run(arguments)
     return out.getvalue().count("\n")
 
 

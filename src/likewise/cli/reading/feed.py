@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -56,7 +56,7 @@ class Feed:
         while sum(map(len, kept)) < count and (batch := next(batches, None)) is not None:
             kept.append(batch)
         self._peeked = chain(kept, batches)
-        return [event for batch in kept for event in batch][:count]
+        return list(islice(chain.from_iterable(kept), count))
 
     def conclude(self) -> None:
         """Exit with code 130 if Ctrl-C ended the feed."""
