@@ -91,11 +91,11 @@ def test_on_spark_a_bad_record_is_told_and_what_cannot_be_done_is_refused(spark:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--sink", "pigeon"], "no sink"),
+        (["--sink", "pigeon"], "there is no sink"),
         (["--sink", "files"], "needs path"),
         (["--from", "path"], "no KEY=VALUE"),
-        (["--what", "wonders"], "gives no"),
-        (["--every", "1 second", "--once", "--from", "path=x"], "do not go together"),
+        (["--what", "wonders"], "cannot return"),
+        (["--every", "1 second", "--once", "--from", "path=x"], "exclude each other"),
         (["--source", "pigeon"], "no source"),
         (["--from", "path=nowhere"], "nothing at --from path=nowhere"),
         (["--from", "path=in", "--every", "soon"], "not a length of time"),

@@ -125,13 +125,19 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True)
-class OnSpark:
-    """Whether and where to run on Spark."""
+class SparkAddress:
+    """Where Spark runs; by default on all cores of this machine."""
 
     panel: ClassVar[str] = "Spark"
-    spark: Annotated[bool, typer.Option("--spark", help="Run on Spark, for data that one machine cannot hold.")] = False
     master: Annotated[str | None, typer.Option(help="Spark master, e.g. `local[2,4]` or `spark://host:7077`.")] = None
     remote: Annotated[str | None, typer.Option(help="Spark Connect address, e.g. `sc://host:15002`.")] = None
+
+
+@dataclass(frozen=True, slots=True)
+class OnSpark(SparkAddress):
+    """Whether and where to run on Spark."""
+
+    spark: Annotated[bool, typer.Option("--spark", help="Run on Spark, for data that one machine cannot hold.")] = False
 
     @property
     def wanted(self) -> bool:
