@@ -18,8 +18,9 @@ SPACE = "wikipedia"
 def run(*, quick: bool = False) -> list[dict[str, object]]:
     """Rows for the table of `likewise bench matching`."""
     sys.path.insert(0, str(Path(__file__).resolve().parent))
-    from _matching_growth import change, churn, growth, index_recall, new_words
+    from _matching_growth import change, churn, growth, new_words
     from _matching_load import papers, peers
+    from _matching_recall import index_recall
     from likewise.evaluation.datasets.thematic import build_thematic
     from likewise.semantics import find_space
 
