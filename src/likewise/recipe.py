@@ -129,7 +129,7 @@ class Recipe:
         """A new matcher without subscriptions that gives the same scores as one with all of them."""
         matcher = self._empty_matcher(competitors=self.competitors)
         if self.learned is not None:
-            matcher.learn(self.learned, yielding=True)
+            matcher.learn(self.learned)
         return matcher
 
     def check(self) -> None:

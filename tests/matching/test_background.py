@@ -14,7 +14,7 @@ from likewise.errors import BuildError, MissingError
 from likewise.events import Event
 from likewise.language import parse
 from likewise.matching import LEARNED_AT, Background, Commonness, KnownStream, Matcher, joint
-from likewise.matching.background import least_product
+from likewise.matching.background import least_product, watched_entry
 from likewise.semantics import Evidence, WordNet
 
 WISHES = """\
@@ -54,7 +54,7 @@ def stream(count: int) -> list[Event]:
 
 
 def told(matcher: Matcher, events: list[Event]) -> list[list[tuple[object, float]]]:
-    return [[(match.subscription, match.score) for match in found] for found in matcher.match_batch(events)]
+    return [[(match.subscription, round(match.score, 5)) for match in found] for found in matcher.match_batch(events)]
 
 
 def filled(plain: Evidence, background: Background | None, **options: object) -> Matcher:
@@ -135,13 +135,42 @@ def test_a_sample_changes_scores_and_its_version_tells_which(plain: Evidence) ->
     assert told(filled(plain, again), events) == told(filled(plain, background), events)
 
 
-def test_with_a_sample_nothing_is_indexed(plain: Evidence) -> None:
-    events = stream(20)
-    assert told(filled(plain, Background.of(events), dense=0), events) == told(
-        filled(plain, Background.of(events)), events
-    )
-    with pytest.raises(BuildError, match="indexed"):
-        filled(plain, None, dense=0).learn(Background.of(events))
+@pytest.mark.parametrize("measure", ["plain", "embedding"])
+def test_an_index_knows_the_stream_too(plain: Evidence, measure: str) -> None:
+    chosen = plain if measure == "plain" else Evidence(encoder=HashedEncoder(), wordnet=False)
+    events = stream(70)
+    background = Background.of(events)
+    indexed, scored = (filled(chosen, background, dense=dense, threshold=0.1) for dense in (0, 10_000))
+    assert indexed.is_indexed
+    assert not scored.is_indexed
+    found = told(scored, events)
+    assert any(found)
+    assert told(indexed, events) == found
+    late = filled(chosen, None, dense=0, threshold=0.1)
+    assert told(late, events) != found
+    late.learn(background)
+    assert told(late, events) == found
+    [first] = [row for row in found if row][:1]
+    name, score = first[0]
+    handle = ["noise", "lift", "vehicle"].index(str(name))
+    assert late.explain(handle, events[found.index(first)]).score == pytest.approx(score, abs=1e-5)
+    late.learn(None)
+    assert told(late, events) == told(filled(chosen, None, threshold=0.1), events)
+
+
+def test_what_one_of_the_watched_predicates_must_reach_holds_for_any_stream() -> None:
+    """If all watched predicates are below the bound, no stream lets the others make up for it."""
+    rng = np.random.default_rng(2)
+    for _ in range(500):
+        count = int(rng.integers(2, 8))
+        watched, limit = int(rng.integers(1, count + 1)), float(rng.choice([0.2, 0.5, 0.8]))
+        for known in (False, True):
+            shares = rng.random(count) ** rng.choice([0.1, 1.0, 10.0])
+            every = [True] * count
+            commonness = Commonness.seen(shares.tolist(), every) if known else Commonness.unknown(every)
+            entries = np.ones(count)
+            entries[:watched] = watched_entry(limit, watched, count, known=known) * 0.999
+            assert float(joint(entries, commonness)) < limit
 
 
 @pytest.mark.parametrize("size", [1, 7, 300])
@@ -216,18 +245,19 @@ def test_a_snapshot_without_a_background_stays_without(plain: Evidence) -> None:
     assert found(again, events) == found(plainly, events)
 
 
-def test_subscriptions_that_are_too_many_go_without(plain: Evidence) -> None:
+def test_many_subscriptions_change_no_score(plain: Evidence) -> None:
+    """The same background counts before the index, while profiles move to it, and afterwards."""
     events = stream(300)
-    some = "\n".join(f"room{n}: {{room~ = chamber {n}~, device~ = lamp {n}~}}" for n in range(6))
-    learned, without = Engine(measure=plain, dense=8), Engine(measure=plain, dense=8, background=None)
-    for engine in (learned, without):
+    some = [f"chamber{n}: {{chamber~ = number {n}~, lamp~ = yard {n}~}}" for n in range(12)]
+    engines = [Engine(measure=plain, dense=dense) for dense in (8, 10_000)]
+    for engine in engines:
         engine.subscribe(WISHES)
-        engine.publish_batch(events)
-    assert found(learned, events) != found(without, events)
-    for engine in (learned, without):
-        engine.subscribe(some)
-        assert engine.matcher.is_indexed
-    assert found(learned, events) == found(without, events)
-    late = Engine(measure=plain, dense=8)
-    late.subscribe(WISHES + some)
-    assert found(late, events) == found(without, events)
+    for begin in range(0, 300, 25):
+        few, many = (found(engine, events[begin : begin + 25]) for engine in engines)
+        assert few == many
+        for engine in engines:
+            engine.subscribe(some[begin // 25])
+    assert [engine.matcher.is_indexed for engine in engines] == [True, False]
+    without = Engine(measure=plain, dense=8, background=None)
+    without.subscribe(WISHES + "\n".join(some))
+    assert found(engines[0], events) == found(engines[1], events) != found(without, events)

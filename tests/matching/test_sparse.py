@@ -1,16 +1,22 @@
 """The index of many profiles gives what scoring all of them gives."""
 
+import random
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from likewise.errors import MissingError
 from likewise.events import Event
 from likewise.language import Operator, Options, Predicate, Profile
-from likewise.matching import Aggregation, Matcher
+from likewise.matching import Aggregation, Background, Matcher
 from likewise.matching.index.sparse import access_of
-from likewise.matching.index.terms import FLOOR, Neighbours, TermColumns
+from likewise.matching.index.sparse_kernel import FLOOR
+from likewise.matching.index.terms import Neighbours, TermColumns
 from likewise.matching.settings import Approach, Settings
+from likewise.semantics import Evidence
 from likewise.testing import TableMeasure
 
 TERMS = ["alpha", "beta", "gamma", "delta", "epsilon"]
@@ -19,9 +25,9 @@ VALUE = TERM | st.integers(0, 2)
 PREDICATES = st.builds(
     Predicate, TERM, st.sampled_from([Operator.EQ, Operator.EQ, Operator.NE]), VALUE, st.booleans(), st.booleans()
 ) | st.builds(Predicate, TERM, st.sampled_from([Operator.GT, Operator.LE]), st.integers(0, 2), st.booleans())
-PROFILES = st.lists(st.builds(lambda p: Profile(tuple(p)), st.lists(PREDICATES, min_size=1, max_size=3)), max_size=6)
+PROFILES = st.lists(st.builds(lambda p: Profile(tuple(p)), st.lists(PREDICATES, min_size=1, max_size=5)), max_size=6)
 EVENTS = st.lists(st.builds(lambda t: Event("e", tuple(t)), st.lists(st.tuples(TERM, VALUE), max_size=5)), max_size=5)
-SCORES = st.sampled_from([0.0, 0.02, 0.1, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9])
+SCORES = st.sampled_from([0.0, 0.001, 0.004, 0.02, 0.1, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9])
 TABLES = st.dictionaries(st.tuples(TERM, TERM), SCORES, max_size=14)
 
 
@@ -31,8 +37,16 @@ def scores(matcher, events):
 
 
 @settings(max_examples=200, deadline=None)
-@given(PROFILES, EVENTS, TABLES, st.sampled_from(list(Aggregation)), st.sampled_from([0.21, 0.5, 0.8]), st.booleans())
-def test_indexed_and_scored_profiles_agree(profiles, events, table, how, threshold, contrast):
+@given(
+    PROFILES,
+    EVENTS,
+    TABLES,
+    st.sampled_from([*Aggregation, Aggregation.JOINT, Aggregation.JOINT]),
+    st.sampled_from([0.21, 0.5, 0.8]),
+    st.booleans(),
+    EVENTS,
+)
+def test_indexed_and_scored_profiles_agree(profiles, events, table, how, threshold, contrast, sample):
     approach = "contrast" if contrast else "approximate"
     both = [
         Matcher(
@@ -50,6 +64,9 @@ def test_indexed_and_scored_profiles_agree(profiles, events, table, how, thresho
         # The first profile opens the dense group; the index begins with the next.
         for profile in [Profile((Predicate("x", Operator.EQ, 1),)), *profiles]:
             matcher.add(profile)
+    assert scores(both[0], events) == scores(both[1], events)
+    for matcher in both:
+        matcher.learn(Background.of(sample))
     assert scores(both[0], events) == scores(both[1], events)
 
 
@@ -75,6 +92,75 @@ def test_adding_and_removing_while_running(profiles, events, table, chance):
             for matcher in all_of_them:
                 matcher.remove(min(handle))
         assert agreed(all_of_them, events)
+
+
+def test_a_hardly_related_value_counts_where_the_others_leave_little_doubt():
+    """An index lists only values that are somewhat related, and must compare the others here."""
+    measure = TableMeasure({("delta", "epsilon"): FLOOR / 2})
+    asked = [Predicate(name, Operator.EQ, name, True, True) for name in ("alpha", "beta", "gamma")]
+    event = Event.of({"alpha": "alpha", "beta": "beta", "gamma": "gamma", "delta": "epsilon"})
+    rare = Background.of([Event.of({"other": f"thing {n}"}) for n in range(40)])
+    found = []
+    for dense in (0, 10_000):
+        matcher = Matcher(measure, approach="approximate", aggregation="joint", threshold=0.5, dense=dense)
+        matcher.add(Profile((Predicate("x", Operator.EQ, 1),)))
+        matcher.add(Profile((*asked, Predicate("delta", Operator.EQ, "delta", True, True))))
+        matcher.add(Profile((*asked, Predicate("delta", Operator.EQ, "other", True, True))))
+        assert scores(matcher, [event]) == {}, "in an unknown stream it does not"
+        matcher.learn(rare)
+        found.append(scores(matcher, [event]))
+        assert matcher.is_indexed == (not dense)
+    assert found[0] == found[1]
+    assert set(found[0]) == {(0, 1)}
+
+
+WORDS = """car, auto, automobile, truck, lorry, bus, train, ship, boat, lift, elevator, stairs, lamp, light, heater,
+    oven, stove, fridge, refrigerator, laptop, computer, server, printer, phone, telephone, camera, television, TV,
+    sofa, couch, chair, table, desk, hall, lobby, room, chamber, kitchen, garage, parking lot, car park, garden, yard,
+    roof, cellar, basement, rain, storm, wind, snow, hail, fog, noise, sound, smoke, fire, flood, fault, error, failure,
+    outage, repair, delay, temp, temperature, humidity, pressure, supply air temperature, return air temperature, SAT,
+    open door, closed door, energy consumption, power usage, electricity, water, gas, oil, Spain, Ireland, France"""
+NAMES = "type, kind, device, appliance, place, location, room, country, cause, state"
+
+
+def random_profiles(count, chance):
+    values, names = WORDS.replace("\n", " ").split(", "), NAMES.split(", ")
+    return [
+        Profile(
+            tuple(
+                Predicate(
+                    name, Operator.EQ, chance.choice(values).strip(), chance.random() < 0.8, chance.random() < 0.9
+                )
+                for name in chance.sample(names, chance.choice([1, 2, 2, 3, 3, 4, 5]))
+            )
+        )
+        for _ in range(count)
+    ]
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_the_index_finds_what_scoring_all_finds(known):
+    """Three thousand random subscriptions and two hundred events, by the default score."""
+    try:
+        evidence = Evidence(encoder=False)
+    except MissingError as error:
+        pytest.skip(error.message)
+    chance = random.Random(3)
+    profiles = random_profiles(3_000, chance)
+    values, names = WORDS.replace("\n", " ").split(", "), NAMES.split(", ")
+    events = [
+        Event(str(n), tuple((name, chance.choice(values).strip()) for name in chance.choices(names, k=8)))
+        for n in range(200)
+    ]
+    background = Background.of(events[:80]) if known else None
+    indexed, scored = (Matcher(evidence, background=background, dense=dense) for dense in (0, sys.maxsize))
+    for profile in profiles:
+        assert indexed.add(profile) == scored.add(profile)
+    wanted, found = scores(scored, events), scores(indexed, events)
+    assert len(wanted) > 1_000, "too few matches to say anything"
+    assert len(wanted.keys() & found.keys()) >= 0.999 * len(wanted)
+    assert len(found.keys() - wanted.keys()) <= 0.001 * len(wanted)
+    assert max(abs(wanted[pair] - found[pair]) for pair in wanted.keys() & found.keys()) < 1e-4
 
 
 def test_with_an_index_nothing_is_scored_for_every_event_any_more():

@@ -91,10 +91,12 @@ def test_only_what_goes_by_evidence_is_looked_at(spark: Any, monkeypatch: pytest
     match(given, "plain: {device = lamp}")
     match(given, SINGLE, background=None)
     match(given, SINGLE, background=Background.of(made(70)))
-    many = "\n".join(f"s{at}: {{device~ = lamp {at}~}}" for at in range(1100))
-    match(given, many)
     with pytest.raises(LikewiseError, match="no background"):
         match(given, SINGLE, background="strem")  # type: ignore[arg-type]  # a mistake of the caller
+
+
+def test_many_subscriptions_learn_too() -> None:
+    assert Recipe.of("\n".join(f"s{at}: {{device~ = lamp {at}~}}" for at in range(1100))).learns
 
 
 def test_types_survive_the_sample(spark: Any) -> None:

@@ -143,11 +143,7 @@ class StreamSample:
 
 
 class StreamLearner:
-    """Updates the background of a matcher as its stream goes on.
-
-    It is only for matchers that score all profiles for every event: an index has no background, and once a matcher
-    indexes its profiles it goes on without one.
-    """
+    """Updates the background of a matcher as its stream goes on."""
 
     def __init__(self, matcher: Matcher, sample: StreamSample) -> None:
         self.sample = sample
@@ -155,10 +151,10 @@ class StreamLearner:
         self._learned = 0
 
     def learn(self) -> None:
-        """Give the matcher the current background; the matcher drops it when it needs an index."""
+        """Give the matcher the current background."""
         size = self.sample.size
-        if size != self._learned and not self._matcher.is_indexed:
-            self._matcher.learn(self.sample.background(), yielding=True)
+        if size != self._learned:
+            self._matcher.learn(self.sample.background())
             self._learned = size
 
     def parts(self, events: Sequence[Event]) -> Iterator[Sequence[Event]]:
@@ -301,3 +297,38 @@ def least_product(limit: float, commonness: Commonness) -> float:
     if not least:
         return limit
     return prod(least) if commonness.known else least[0]
+
+
+@lru_cache(maxsize=8192)
+def watched_entry(limit: float, watched: int, count: int, *, known: bool) -> float:
+    """The probability that one of `watched` of `count` predicates must reach for `joint` to reach a limit.
+
+    In a `known` stream, however common their answers are: the bound is least where each answer is as rare or as common
+    as can be.
+
+    >>> round(watched_entry(0.5, 2, 2, known=False), 3), round(watched_entry(0.5, 1, 2, known=False), 3)
+    (0.672, 0.429)
+    >>> round(watched_entry(0.5, 2, 2, known=True), 3)
+    0.217
+    """
+    if count < 2:
+        return limit
+    if not known:
+        return _entry_of_some(limit, watched, Commonness.unknown([True] * count))
+    mixed = [
+        [0.0] * rare + [1.0] * (watched - rare) + [0.0] * others + [1.0] * (count - watched - others)
+        for rare in range(watched + 1)
+        for others in range(count - watched + 1)
+    ]
+    return min(_entry_of_some(limit, watched, Commonness.seen(shares, [True] * count)) for shares in mixed)
+
+
+def _entry_of_some(limit: float, watched: int, commonness: Commonness) -> float:
+    """The probability with which the first `watched` predicates reach a limit together if all others were 1."""
+    low, high = 0.0, 1.0
+    entries = np.ones(len(commonness.odds))
+    for _ in range(40):
+        middle = (low + high) / 2
+        entries[:watched] = middle
+        low, high = (low, middle) if joint(entries, commonness) >= limit else (middle, high)
+    return low

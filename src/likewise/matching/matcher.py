@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,7 +19,6 @@ from likewise.matching.competition import Competition
 from likewise.matching.definition import MatrixParts, parts_of
 from likewise.matching.encoding import Encoded, TupleVocabulary
 from likewise.matching.explain import Explanation, explain
-from likewise.matching.index.dense import DenseGroup
 from likewise.matching.index.exact import ExactIndex
 from likewise.matching.index.groups import GroupKey, Groups, MatchGroup
 from likewise.matching.index.lists import grown
@@ -117,7 +115,7 @@ class Matcher:
         a tuple answers one predicate only. `competitors` fixes the terms of contrast; by default they are those of
         the registered profiles. `background` is a vocabulary of the stream, or a `Background`: a sample of its events,
         from which the matcher learns how common answers are. With more than `dense` distinct predicates, profiles
-        are indexed instead of all scored, unless there is a sample. `taxonomy` has the topics of the approach
+        are indexed instead of all scored. `taxonomy` has the topics of the approach
         clustered. `attribute_bits` are added to the log odds of an attribute whose text value matches; by default
         they are learned for evidence, and 0 for the papers' approaches.
         """
@@ -178,18 +176,10 @@ class Matcher:
         twin._set_stream(self._stream)
         return twin
 
-    def learn(self, background: Background | None, *, yielding: bool = False) -> None:
-        """Use a sample of the stream, from which follows how common answers are; None removes it.
-
-        With a background no profile is indexed. A `yielding` background is dropped instead, as soon as there are
-        enough profiles for an index.
-        """
+    def learn(self, background: Background | None) -> None:
+        """Use a sample of the stream, from which follows how common answers are; None removes it."""
         with self._lock:
-            events = () if background is None else background.events
-            if events and self.is_indexed:
-                hint = "give the background before adding the subscriptions"
-                raise BuildError("indexed subscriptions cannot use a background", hint=hint)
-            self._set_stream(KnownStream(events), yielding=yielding)
+            self._set_stream(KnownStream(() if background is None else background.events))
 
     @property
     def is_indexed(self) -> bool:
@@ -198,13 +188,11 @@ class Matcher:
 
     @property
     def learns(self) -> bool:
-        """Whether a sample of the stream would change scores: some profile uses evidence, and none is indexed."""
-        by_evidence = (entry.settings.approach == EVIDENCE for entry in self._registrations.values())
-        return not self.is_indexed and any(by_evidence)
+        """Whether a sample of the stream would change scores: some profile uses evidence."""
+        return any(entry.settings.approach == EVIDENCE for entry in self._registrations.values())
 
-    def _set_stream(self, stream: KnownStream, *, yielding: bool = False) -> None:
+    def _set_stream(self, stream: KnownStream) -> None:
         self._stream, self._sampled = stream, None
-        self._groups.dense = sys.maxsize if stream.events and not yielding else self._dense
         for group in self._groups:
             group.set_stream(None, None)
 
@@ -238,8 +226,6 @@ class Matcher:
             name = handle if key is None else key
             self._registrations[handle] = Registration(name, profile, settings, group, slot)
             if isinstance(group, SparseGroup):
-                if self._stream.events:
-                    self._set_stream(KnownStream())
                 self._move(self._groups.moving(profile, settings))
             return handle
 
@@ -478,14 +464,16 @@ class Matcher:
         if not self._stream.events or settings.aggregation is not Aggregation.JOINT:
             return Commonness.unknown(list(map(compared_by_meaning, profile.predicates)))
         with self._lock:
-            twin = self.sibling()
-            twin._refresh_sample()
-            handle = twin.add(profile, options=Options(settings.threshold, None, str(settings.approach)))
-            group = twin._registrations[handle].group
-            assert isinstance(group, DenseGroup)
-            twin._share_sample(group)
+            # An index has all competing terms prepared; a sibling would have to prepare them anew.
+            matcher, first_free = (self if self.is_indexed else self.sibling()), self._next
+            matcher._refresh_sample()
+            handle = matcher.add(profile, options=Options(settings.threshold, None, str(settings.approach)))
+            group = matcher._registrations[handle].group
+            assert group is not None
+            matcher._share_sample(group)
             commonness = group.commonness(profile)
-            twin.remove(handle)
+            matcher.remove(handle)
+            self._next = first_free
             return commonness
 
     def _make_group(self, key: GroupKey) -> MatchGroup:

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from likewise.language import Profile
 from likewise.matching.background import Commonness, least_entries, least_product
 from likewise.matching.encoding import Encoded, TupleVocabulary
-from likewise.matching.index.dense_kernel import RELATED, UNRELATED, Profiles, TupleTerms, fill_rows, score_dense
-from likewise.matching.index.group import CODES, TOLERANCE, Hits, ProfileGroup, bound_of, gather
+from likewise.matching.index.dense_kernel import Profiles, TupleTerms, fill_rows, score_dense
+from likewise.matching.index.group import CODES, TOLERANCE, Hits, ProfileGroup, bound_of, by_meaning, gather
 from likewise.matching.index.lists import grown
+from likewise.matching.index.sparse_kernel import FLOOR
 from likewise.matching.index.terms import Relations
 from likewise.matching.settings import Aggregation, Settings
 from likewise.semantics import Measure
@@ -101,13 +102,12 @@ class DenseGroup(ProfileGroup):
         """Compute how common answers to all conditions are, if conditions or competitors changed."""
         if self._common_version == self._version:
             return
-        records = self.conditions.records[: len(self.conditions)]
-        by_meaning = (records["attribute_column"] >= 0) | np.isin(records["operator"], (RELATED, UNRELATED))
+        compared = by_meaning(self.conditions.records[: len(self.conditions)]).tolist()
         sample = self._sample
         if sample is None or not len(sample) or not self._joint:
-            self._common = Commonness.unknown(by_meaning.tolist())
+            self._common = Commonness.unknown(compared)
         else:
-            self._common = Commonness.seen(self._shares(sample).tolist(), by_meaning.tolist())
+            self._common = Commonness.seen(self._shares(sample).tolist(), compared)
         self._update_joint_bounds()
         self._chance, self._odds = np.array(self._common.chances), np.array(self._common.odds)
         self._common_version = self._version
@@ -119,7 +119,9 @@ class DenseGroup(ProfileGroup):
         for event in range(len(sample)):
             places = slots[sample.ids[sample.starts[event] : sample.starts[event + 1]]]
             if len(places):
-                total += self._rows[places, : len(total)].max(axis=0)
+                best = self._rows[places, : len(total)].max(axis=0)
+                # What is hardly related is no answer; an index does not even compare it.
+                total += np.where(best >= FLOOR, best, 0)
         return total / len(sample)
 
     def _update_joint_bounds(self) -> None:

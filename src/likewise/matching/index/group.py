@@ -149,6 +149,13 @@ class ConditionTable:
         return number, self._attributes.add(normalise(predicate.attribute)) if approximate else -1
 
 
+def by_meaning(records: NDArray[Any]) -> NDArray[np.bool_]:
+    """Whether a measure compares the attribute or the value of each of these conditions."""
+    operator = records["operator"]
+    found: NDArray[np.bool_] = (records["attribute_column"] >= 0) | (operator == RELATED) | (operator == UNRELATED)
+    return found
+
+
 TOLERANCE = 1e-6
 """Scores are 32-bit: a score that is below the threshold by no more than this reaches it."""
 

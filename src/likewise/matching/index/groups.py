@@ -121,6 +121,8 @@ class HybridGroup(_RankedNames, DenseGroup):
 class HybridIndex(_RankedNames, SparseGroup):
     """Very many profiles of the hybrid approach: found by their values, then verified with ranks."""
 
+    knows_stream = False
+
     def _name_rows(
         self, names: Sequence[int], terms: Sequence[str], *, context: int, theme: Sequence[str]
     ) -> NDArray[np.int64]:

@@ -8,26 +8,42 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise.language import Profile
+from likewise.matching.background import Commonness, watched_entry
 from likewise.matching.encoding import TEXT, Encoded, TupleVocabulary
 from likewise.matching.index.dense_kernel import RELATED
 from likewise.matching.index.exact_kernel import EQUAL, EventTuples
-from likewise.matching.index.group import CODES, TOLERANCE, Hits, ProfileGroup, bound_of, gather
+from likewise.matching.index.group import CODES, TOLERANCE, Hits, ProfileGroup, bound_of, by_meaning, gather
 from likewise.matching.index.lists import Lists, grown
 from likewise.matching.index.sparse_kernel import (
+    FLOOR,
     PROFILE,
     CandidatePostings,
     NearNames,
     NearTerms,
     SparseTables,
+    StreamTables,
+    chances_of,
     fill_matrix,
     match_sparse,
 )
-from likewise.matching.index.terms import FLOOR, STRONG, Move, Neighbours, Relations
+from likewise.matching.index.terms import STRONG, Move, Neighbours, Relations
 from likewise.matching.settings import Aggregation, Settings
 from likewise.semantics import Measure
+from likewise.semantics.evidence import Surroundings
 
 SELECTIVE = 0.35
 """The score that a watched condition must reach, if the threshold allows: few terms are that near."""
+
+
+LOW = 0.05
+"""A score that a watched condition should at least have to reach: many terms are nearer than that."""
+
+SAFELY = 0.999
+"""Bounds are lowered by this factor, since entries are 32-bit."""
+
+UNSURE = 256
+"""Profiles of one event that are compared in full at a time, because terms that are hardly related matter to them."""
 
 
 def access_of(settings: Settings, length: int) -> tuple[int, float]:
@@ -44,6 +60,10 @@ def access_of(settings: Settings, length: int) -> tuple[int, float]:
     bound = bound_of(settings, length)
     if settings.aggregation is Aggregation.MEAN:
         return length, max(bound / length, 0.0)
+    if settings.aggregation is Aggregation.JOINT:
+        count = length - settings.exact
+        entries = (watched_entry(settings.threshold, count, count, known=known) for known in (False, True))
+        return count, SAFELY * min(entries)
     extra = length if settings.aggregation is Aggregation.CAUTIOUS else 0
     for k in range(1, length):
         if (least := bound ** (1 / (k + extra))) >= SELECTIVE:
@@ -59,18 +79,27 @@ class SparseGroup(ProfileGroup):
     there are verified in full. Relatedness below `FLOOR` counts as 0.
     """
 
+    knows_stream = True
+    """Whether a sample of the stream counts: only where a term has the same scores in all contexts."""
+
     def __init__(self, vocabulary: TupleVocabulary, measure: Measure, **options: Any) -> None:
         super().__init__(vocabulary, measure, **options)
         names, values = self._columns
         self._names, self._near = Relations(names), Neighbours(values)
         self._records = np.zeros(16, dtype=PROFILE)
-        self._access = np.zeros(16, dtype=np.float32)
+        # What a watched condition must reach, in an unknown and in a known stream.
+        self._access = np.zeros((16, 2), dtype=np.float32)
         self._by_meaning, self._by_value, self._by_name = (Lists(np.int32, np.int32, np.float32) for _ in range(3))
         self._active = 0
-        self._least = 1.0
+        self._least = np.ones(2)
         self._seen = np.zeros(16, dtype=np.int64)
         self._clock = np.zeros(2, dtype=np.int64)
         self._candidates = np.zeros(16, dtype=np.int32)
+        self._unsure = np.zeros(UNSURE, dtype=np.int32)
+        self._known = 0
+        self._chance, self._chance_stamp = np.zeros(16), np.zeros(16, dtype=np.int64)
+        self._stamp = 0
+        self._sample_version: tuple[int, ...] = ()
         self._forget()
 
     @staticmethod
@@ -89,17 +118,37 @@ class SparseGroup(ProfileGroup):
         self._records["active"][slot] = True
         self._active += 1
         # The watched conditions come first, so that `deactivate` finds them again.
-        ranked = sorted(set(self._profiles[slot].tolist()), key=self._expected_candidates)
-        watched = ranked[: int(self._records[slot]["watched"])]
+        watched = self._choose(slot)
         rest = self._profiles[slot].tolist()
         for number in watched:
             rest.remove(number)
         self._profiles.set(slot, [*watched, *rest])
         self._records["start"][slot] = self._profiles.start[slot]
         self._records["watched"][slot] = len(watched)
+        self._least = np.minimum(self._least, self._access[slot])
         for number in watched:
             postings, at, attribute = self._place(number)
-            postings.append(at, attribute, slot, self._access[slot])
+            postings.append(at, attribute, slot, self._access[slot, self._known])
+
+    def _choose(self, slot: int) -> list[int]:
+        """The conditions to watch: those that the fewest events reach."""
+        ranked = sorted(set(self._profiles[slot].tolist()), key=self._expected_candidates)
+        if self._records[slot]["aggregation"] != CODES[Aggregation.JOINT]:
+            return ranked[: int(self._records[slot]["watched"])]
+        loose = dict(zip(ranked, by_meaning(self.conditions.records[ranked]).tolist(), strict=True))
+        exact = [number for number in ranked if not loose[number]]
+        every = [number for number in ranked if loose[number]]
+        # Those that are found by their attribute only are watched if the others are not enough.
+        watched = [number for number in every if self._place(number)[0] is not self._by_name]
+        limit, count = float(self._records[slot]["limit"]), sum(loose[n] for n in self._profiles[slot].tolist())
+        if not watched or watched_entry(limit, len(watched), count, known=True) < LOW:
+            watched = every
+        if exact and (not every or self._expected_candidates(exact[0]) <= sum(map(self._expected_candidates, watched))):
+            self._access[slot] = SAFELY
+            return exact[:1]
+        size = count if watched == every else len(watched)
+        self._access[slot] = [SAFELY * watched_entry(limit, size, count, known=known) for known in (False, True)]
+        return watched
 
     def deactivate(self, slot: int) -> None:
         """Remove a profile from all lists."""
@@ -120,8 +169,39 @@ class SparseGroup(ProfileGroup):
         watched, access = access_of(settings, length)
         self._access[slot] = access
         limit, how = settings.threshold * (1 - TOLERANCE), CODES[settings.aggregation]
-        self._records[slot] = (0, bound_of(settings, length), limit, length, watched, how, False)
-        self._least = min(self._least, access)
+        least = (0.0, 0.0)
+        if settings.aggregation is Aggregation.JOINT:
+            unknown, in_stream = (watched_entry(settings.threshold, 1, watched, known=known) for known in (False, True))
+            least = (SAFELY * unknown, SAFELY * in_stream)
+            self._chance = grown(self._chance, len(self.conditions))
+            self._chance_stamp = grown(self._chance_stamp, len(self.conditions))
+            # Their numbers may have belonged to other conditions.
+            self._chance_stamp[self._profiles[slot]] = 0
+        self._records[slot] = (0, bound_of(settings, length), limit, *least, length, watched, how, False)
+
+    def set_stream(self, sample: Encoded | None, around: Surroundings | None) -> None:
+        """Set the sample of the stream, and its values, which are evidence about the values compared."""
+        super().set_stream(sample, around)
+        self._sample_version = ()
+        if around is not self._near.around:
+            self._near.surround(around)
+            self._near_of.clear()
+        known = int(self.knows_stream and not self._thematic and sample is not None and len(sample) > 0)
+        if known != self._known:
+            self._known = known
+            for postings in (self._by_meaning, self._by_value, self._by_name):
+                postings.fields[2][:] = self._access[postings.fields[1], known]
+
+    def commonness(self, profile: Profile) -> Commonness:
+        """How common answers to a registered profile's predicates are in the known stream."""
+        conditions = self.conditions.numbers(profile.predicates)
+        compared = by_meaning(self.conditions.records[conditions]).tolist()
+        if not self._known or self._sample is None:
+            return Commonness.unknown(compared)
+        if self._rivals.update():
+            self.make_room()
+        tables = self._tables_of(self._sample, 0, np.arange(len(self._sample)))
+        return Commonness.seen(chances_of(np.array(conditions, np.int32), tables).tolist(), compared)
 
     def _rename(self, side: int, move: Move) -> None:
         """Move the postings of terms that moved; list 0 by name is for exact attributes."""
@@ -167,11 +247,10 @@ class SparseGroup(ProfileGroup):
         self._tables: dict[int, SparseTables] = {}
 
     def _score(self, encoded: Encoded, context: int, events: NDArray[np.int64]) -> Iterator[Hits]:
-        tables = self._tables_of(encoded, context, events)
-        self._tables[context] = tables
+        tables = self._tables[context] = self._tables_of(encoded, context, events)
         first = 0
         while first < len(events):
-            first, count = match_sparse(
+            first, count, unsure = match_sparse(
                 encoded.ids,
                 encoded.starts,
                 events,
@@ -183,12 +262,16 @@ class SparseGroup(ProfileGroup):
                 self._seen,
                 self._clock,
                 self._candidates,
+                self._unsure,
                 self._out.event,
                 self._out.profile,
                 self._out.score,
             )
             yield self._out.head(count)
-            if not count and first < len(events):
+            if unsure:
+                self._complete(encoded, int(events[first]), self._unsure[:unsure], context)
+                tables = self._tables[context] = self._tables_of(encoded, context, events)
+            elif not count and first < len(events):
                 self._out = self._out.doubled()
 
     def _tables_of(self, encoded: Encoded, context: int, events: NDArray[np.int64]) -> SparseTables:
@@ -213,16 +296,42 @@ class SparseGroup(ProfileGroup):
             self.conditions.records,
             self._records,
             self._profiles.fields[0],
-            self._least,
-            self._least >= STRONG,
+            float(self._least[self._known]),
+            bool(self._least[self._known] >= STRONG),
             self._temperature or 0.0,
             float(self._odds_factor),
+            self._stream_tables(),
+        )
+
+    def _stream_tables(self) -> StreamTables:
+        if not self._known or self._sample is None:
+            return StreamTables(False, _NO_IDS, _NO_STARTS, self._chance, self._chance_stamp, 0)
+        return StreamTables(True, self._sample.ids, self._sample.starts, self._chance, self._chance_stamp, self._stamp)
+
+    def _complete(self, encoded: Encoded, event: int, profiles: NDArray[np.int32], context: int) -> None:
+        """List the values of an event with all values of these profiles, however little they are related."""
+        words = self._vocabulary
+        ids = encoded.ids[encoded.starts[event] : encoded.starts[event + 1]]
+        values = np.unique(words.value[ids[words.kind[ids] == TEXT]]).tolist()
+        records = self.conditions.records[np.concatenate([self._profiles[slot] for slot in profiles.tolist()])]
+        columns = records["value_column"][records["operator"] == RELATED]
+        self._near.complete(
+            self._near_of[context if self._thematic else 0][values],
+            [words.value_terms[number] for number in values],
+            np.unique(columns[columns >= 0]),
+            theme=words.themes[context] if self._thematic else (),
         )
 
     def _ensure(
         self, encoded: Encoded, context: int, events: NDArray[np.int64]
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Compute missing rows and neighbours for the terms of these events, and return their places."""
+        """Compute missing rows and neighbours for the terms of these events, and of the sample of the stream."""
+        if self._known and self._sample is not None and encoded is not self._sample:
+            version = (self._rivals.version, *(columns.version for columns in self._columns))
+            if version != self._sample_version:
+                self._ensure(self._sample, 0, np.arange(len(self._sample)))
+                self._sample_version = version
+                self._stamp += 1
         words = self._vocabulary
         ids = np.unique(encoded.ids if len(events) == len(encoded) else gather(encoded, events))
         theme = words.themes[context] if self._thematic else ()
@@ -253,6 +362,10 @@ class SparseGroup(ProfileGroup):
         if self._temperature:
             scores = self._names.table[np.ix_(places, np.flatnonzero(self._rivals.competing(0)))]
             self._name_rival[places] = scores.max(axis=1, initial=0.0)
+
+
+_NO_IDS = np.zeros(0, dtype=np.int32)
+_NO_STARTS = np.zeros(1, dtype=np.int64)
 
 
 def _postings(lists: Lists) -> CandidatePostings:

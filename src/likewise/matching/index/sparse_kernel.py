@@ -11,7 +11,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.calibration import CHANCE, MEANT
+from likewise.calibration import CHANCE, LEAST_CHANCE, MEANT, MEANT_IN_STREAM, MOST_CHANCE
 from likewise.matching.index.dense_kernel import (
     CAUTIOUS,
     JOINT,
@@ -27,7 +27,13 @@ from likewise.matching.index.exact_kernel import EQUAL, WITHIN, EventTuples, _lo
 
 _TEXT = 0
 _ODDS: Final = (1 - MEANT) * (1 - CHANCE) / (MEANT + (1 - MEANT) * CHANCE)
-"""The prior odds against a predicate; an index has no sample of the stream."""
+"""The prior odds against a predicate in an unknown stream."""
+
+FLOOR: Final = 0.01
+"""The nearest terms are listed from this relatedness on; others are compared only where it matters."""
+
+UNSURE: Final = -1.0
+"""The result for a profile that depends on terms that are not listed."""
 
 
 PROFILE: Final = np.dtype(
@@ -35,6 +41,8 @@ PROFILE: Final = np.dtype(
         ("start", np.int64),
         ("bound", np.float64),
         ("limit", np.float64),
+        ("least", np.float32),
+        ("least_in_stream", np.float32),
         ("length", np.int16),
         ("watched", np.int16),
         ("aggregation", np.int8),
@@ -42,7 +50,8 @@ PROFILE: Final = np.dtype(
     ],
     align=True,
 )
-"""Where a profile's conditions begin, how many there are, how many are watched, and the bound of their product."""
+"""Where a profile's conditions begin, how many there are, how many are watched, the bound of their product, and for
+the joint probability the bound of each, in an unknown and in a known stream."""
 
 
 class CandidatePostings(NamedTuple):
@@ -81,6 +90,18 @@ class NearNames(NamedTuple):
     rival: NDArray[np.float32]
 
 
+class StreamTables(NamedTuple):
+    """The tuples of a sample of the stream, and the chance of each condition, computed when first needed."""
+
+    known: bool
+    ids: NDArray[np.int32]
+    starts: NDArray[np.int64]
+    chance: NDArray[np.float64]
+    stamp: NDArray[np.int64]
+    now: int
+    """Chances with another stamp are out of date."""
+
+
 class SparseTables(NamedTuple):
     """All tables that stay the same while a batch is matched."""
 
@@ -95,6 +116,7 @@ class SparseTables(NamedTuple):
     strong: bool
     temperature: float
     odds_factor: float
+    stream: StreamTables
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
@@ -158,33 +180,122 @@ def _entry(c: int, t: int, least: float, tables: SparseTables) -> float:
     return factor * (related if operator == RELATED else 1.0 - related)
 
 
+@numba.njit(cache=True, nogil=True, inline="always")
+def _best(c: int, event_ids: NDArray[np.int32], least: float, tables: SparseTables) -> float:
+    """The best entry of a condition with an event's tuples; 0 if none is above `least`."""
+    best = 0.0
+    for t in event_ids:
+        best = max(best, np.float64(np.float32(_entry(c, t, max(least, best), tables))))
+    return best
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def _by_meaning(condition: Any) -> bool:
+    return bool(condition.attribute_column >= 0 or condition.operator in (RELATED, UNRELATED))
+
+
+@numba.njit(cache=True, nogil=True)
+def _unlisted(c: int, event_ids: NDArray[np.int32], tables: SparseTables) -> float:
+    """What a condition may reach with values that are not listed as near; 0 if there are none."""
+    conditions, near, most = tables.conditions, tables.near, 0.0
+    if conditions[c].operator != RELATED or conditions[c].value_column < 0:
+        return 0.0
+    for t in event_ids:
+        if tables.tuples.kind[t] == _TEXT:
+            column, which = conditions[c].attribute_column, near.of[tables.values[t]]
+            end = near.start[which] + near.length[which]
+            place = _lower_bound(near.column, near.start[which], end, conditions[c].value_column)
+            if place == end or near.column[place] != conditions[c].value_column:
+                name = _name_bound(column if column >= 0 else -conditions[c].attribute - 1, t, tables)
+                most = max(most, FLOOR * name)
+    return most
+
+
+@numba.njit(cache=True, nogil=True)
+def chance_of(c: int, tables: SparseTables) -> float:
+    """The share of the sample's events that answer a condition by meaning, within its limits."""
+    stream = tables.stream
+    if stream.stamp[c] != stream.now:
+        total, size = 0.0, len(stream.starts) - 1
+        for event in range(size):
+            best = _best(c, stream.ids[stream.starts[event] : stream.starts[event + 1]], 0.0, tables)
+            if best >= FLOOR:
+                total += best
+        stream.chance[c] = min(max(total / size, LEAST_CHANCE), MOST_CHANCE)
+        stream.stamp[c] = stream.now
+    return float(stream.chance[c])
+
+
+@numba.njit(cache=True, nogil=True)
+def _verify_jointly(profile: int, event_ids: NDArray[np.int32], tables: SparseTables) -> float:
+    """The joint score of a candidate's best entries; 0 as soon as it cannot reach its limit.
+
+    UNSURE if it would reach the limit with a term that is not listed as near.
+    """
+    record, known = tables.profiles[profile], tables.stream.known
+    begin, length = record.start, record.length
+    least = np.float64(record.least_in_stream if known else record.least)
+    reached = 1.0
+    for at in range(length):
+        c = tables.conditions_of[begin + at]
+        best = _best(c, event_ids, least, tables)
+        # Relatedness below the floor is listed only if it was compared before.
+        if least < FLOOR and best < FLOOR:
+            best = max(best, _unlisted(c, event_ids, tables))
+        if _by_meaning(tables.conditions[c]):
+            reached *= best
+            if best < least or (not known and reached < record.bound):
+                return 0.0
+        elif best <= 0.0:
+            return 0.0
+    # Few profiles come this far, so that their entries are computed a second time.
+    if_meant, by_chance, chances, count, single = 1.0, 1.0, 1.0, 0, 1.0
+    unsure = False
+    for at in range(length):
+        c = tables.conditions_of[begin + at]
+        if not _by_meaning(tables.conditions[c]):
+            continue
+        best = _best(c, event_ids, 0.0, tables)
+        if least < FLOOR and best < FLOOR:
+            unlisted = _unlisted(c, event_ids, tables)
+            unsure, best = unsure or unlisted > best, max(best, unlisted)
+        chance, odds = CHANCE, _ODDS
+        if known:
+            chance = chance_of(c, tables)
+            prior = math.sqrt((MEANT_IN_STREAM + (1.0 - MEANT_IN_STREAM) * chance) * 0.5)
+            odds = (1.0 - prior) / prior
+        count, single = count + 1, best
+        if_meant *= odds * best
+        by_chance *= chance * odds * best + (1.0 - chance) * (1.0 - best)
+        chances *= chance
+    score = single
+    if count > 1:
+        # A single predicate keeps its probability.
+        score = (
+            joint_score(if_meant, by_chance, chances, MEANT_IN_STREAM if known else MEANT) if if_meant > 0.0 else 0.0
+        )
+    if score < record.limit:
+        return 0.0
+    return UNSURE if unsure else score
+
+
 @numba.njit(cache=True, nogil=True)
 def _verify(profile: int, event_ids: NDArray[np.int32], tables: SparseTables) -> float:
     """The product, sum or joint score of a candidate's best entries; 0 as soon as it cannot reach its bound."""
     record = tables.profiles[profile]
+    if record.aggregation == JOINT:
+        return float(_verify_jointly(profile, event_ids, tables))
     begin, length, bound = record.start, record.length, record.bound
     mean, cautious = record.aggregation == MEAN, record.aggregation == CAUTIOUS
     reached, weakest = 0.0 if mean else 1.0, 1.0
-    if_meant, by_chance, chances = 1.0, 1.0, 1.0
     # One entry below the bound of the product rules the profile out.
     least = 0.0 if mean else 0.999 * (bound ** (1.0 / (length + 1)) if cautious else bound)
     for at in range(length):
-        best = 0.0
-        for t in event_ids:
-            entry = np.float64(np.float32(_entry(tables.conditions_of[begin + at], t, max(least, best), tables)))
-            best = max(best, entry)
+        best = _best(tables.conditions_of[begin + at], event_ids, least, tables)
         reached = reached + best if mean else reached * best
         weakest = min(weakest, best)
-        condition = tables.conditions[tables.conditions_of[begin + at]]
-        if condition.attribute_column >= 0 or condition.operator in (RELATED, UNRELATED):
-            if_meant *= _ODDS * best
-            by_chance *= CHANCE * _ODDS * best + (1.0 - CHANCE) * (1.0 - best)
-            chances *= CHANCE
         if (reached + length - at - 1 if mean else (reached * reached if cautious else reached)) < bound:
             return 0.0
-    if record.aggregation == JOINT:
-        reached = joint_score(if_meant, by_chance, chances, MEANT)
-        return reached if reached >= record.limit else 0.0
     if not cautious:
         return reached
     reached *= weakest ** np.float64(length)
@@ -218,6 +329,32 @@ def _collect(
     return count
 
 
+@numba.njit(cache=True, nogil=True, inline="always")
+def _collect_near(
+    t: int,
+    by_meaning: CandidatePostings,
+    tables: SparseTables,
+    seen: NDArray[np.int64],
+    now: int,
+    candidates: NDArray[np.int32],
+    count: int,
+) -> int:
+    """Collect the profiles that the terms near this tuple's value lead to."""
+    near = tables.near
+    term = near.of[tables.values[t]]
+    start, length = near.start[term], near.length[term]
+    columns, scores = near.column, near.score
+    if tables.strong:
+        start, length = near.strong_start[term], near.strong_length[term]
+        columns, scores = near.strong_column, near.strong_score
+    for place in range(start, start + length):
+        if scores[place] >= tables.least:
+            score = _contrast(scores[place], near.rival[term], tables.temperature)
+            if score >= tables.least:
+                count = _collect(t, score, columns[place], by_meaning, tables, seen, now, candidates, count)
+    return count
+
+
 @numba.njit(cache=True, nogil=True)
 def match_sparse(
     ids: NDArray[np.int32],
@@ -231,13 +368,16 @@ def match_sparse(
     seen: NDArray[np.int64],
     clock: NDArray[np.int64],
     candidates: NDArray[np.int32],
+    unsure: NDArray[np.int32],
     out_event: NDArray[np.int32],
     out_profile: NDArray[np.int32],
     out_score: NDArray[np.float32],
-) -> tuple[int, int]:
-    """Event, profile and score of every match, for the chosen events from the `first` on."""
+) -> tuple[int, int, int]:
+    """Event, profile and score of every match, for the chosen events from the `first` on.
+
+    Returns where to continue, how many hits were written, and how many profiles of the next event are `unsure`.
+    """
     written = 0
-    near = tables.near
     for which in range(first, len(events)):
         event = events[which]
         event_ids = ids[starts[event] : starts[event + 1]]
@@ -251,32 +391,27 @@ def match_sparse(
             for number in range(len(by_name.length)):
                 if by_name.length[number] and (number == 0 or _name_bound(number - 1, t, tables) >= tables.least):
                     count = _collect(t, 1.0, number, by_name, tables, seen, now, candidates, count)
-            if tables.tuples.kind[t] != _TEXT:
-                continue
-            term = near.of[tables.values[t]]
-            start, length = near.start[term], near.length[term]
-            columns, scores = near.column, near.score
-            if tables.strong:
-                start, length = near.strong_start[term], near.strong_length[term]
-                columns, scores = near.strong_column, near.strong_score
-            for place in range(start, start + length):
-                if scores[place] >= tables.least:
-                    score = _contrast(scores[place], near.rival[term], tables.temperature)
-                    if score >= tables.least:
-                        count = _collect(t, score, columns[place], by_meaning, tables, seen, now, candidates, count)
+            if tables.tuples.kind[t] == _TEXT:
+                count = _collect_near(t, by_meaning, tables, seen, now, candidates, count)
         clock[1] += count
+        doubts = 0
         for at in range(count):
             profile = candidates[at]
             reached = _verify(profile, event_ids, tables)
+            if reached == UNSURE and doubts < len(unsure):
+                unsure[doubts] = profile
+                doubts += 1
             if reached > 0.0:
                 if written == len(out_event):
-                    return which, before
+                    return which, before, 0
                 out_event[written] = event
                 out_profile[written] = profile
                 record = tables.profiles[profile]
                 out_score[written] = score_of(reached, record.length, record.aggregation)
                 written += 1
-    return len(events), written
+        if doubts:
+            return which, before, doubts
+    return len(events), written, 0
 
 
 @numba.njit(cache=True, nogil=True)
@@ -287,3 +422,13 @@ def fill_matrix(
     for i in range(len(conditions)):
         for j in range(len(ids)):
             out[i, j] = _entry(conditions[i], ids[j], 0.0, tables)
+
+
+@numba.njit(cache=True, nogil=True)
+def chances_of(conditions: NDArray[np.int32], tables: SparseTables) -> NDArray[np.float64]:
+    """The chances of some conditions in the known stream."""
+    out = np.ones(len(conditions))
+    for at in range(len(conditions)):
+        if _by_meaning(tables.conditions[conditions[at]]):
+            out[at] = chance_of(conditions[at], tables)
+    return out

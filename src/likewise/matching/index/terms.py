@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from likewise.matching.index.lists import Lists, grown
+from likewise.matching.index.sparse_kernel import FLOOR
 from likewise.semantics import Measure, Prepared, contrasted
-from likewise.semantics.evidence import shifted
+from likewise.semantics.evidence import SurroundedTerms, Surroundings, shifted
 
 PAGE = 256
 """Columns are allocated and freed in pages of this size. Slices of single new terms are joined within a page only, so
@@ -263,9 +264,6 @@ class Relations:
         self._stamp[places] = slices[-1].stamp
 
 
-FLOOR = 0.01
-"""In an index a relatedness below this counts as 0."""
-
 STRONG = 0.2
 """Neighbours with at least this relatedness also have lists of their own, to find candidates quickly."""
 
@@ -278,6 +276,14 @@ class Neighbours:
 
     def __init__(self, columns: TermColumns) -> None:
         self.columns = columns
+        self.around: Surroundings | None = None
+        self._surrounded: dict[int, SurroundedTerms] = {}
+        self.forget()
+
+    def surround(self, around: Surroundings | None) -> None:
+        """Set the words of the stream, which are evidence about the terms, and drop all rows."""
+        self.around = around
+        self._surrounded.clear()
         self.forget()
 
     def forget(self) -> None:
@@ -299,6 +305,23 @@ class Neighbours:
         if len(lacking):
             self._fill(places[lacking], [terms[at] for at in lacking.tolist()], theme)
         return places
+
+    def complete(
+        self, places: NDArray[np.int32], terms: Sequence[str], columns: NDArray[np.int32], *, theme: Sequence[str] = ()
+    ) -> None:
+        """List these columns for these event terms, even those that are hardly related."""
+        ready = self.columns.measure.prepare(
+            [self.columns.terms[column] for column in columns.tolist()], subscription_theme=self.columns.theme
+        )
+        scores = np.nan_to_num(ready.rows(terms, event_theme=theme))
+        if self.around is not None:
+            scores = shifted(scores, self.around.prepare(ready.terms).bits(terms))
+        for place, row in zip(places.tolist(), scores, strict=True):
+            new = np.flatnonzero(~np.isin(columns, self.lists[place]))
+            before = slice(int(self.lists.start[place]), int(self.lists.start[place]) + int(self.lists.length[place]))
+            everything = np.concatenate([self.lists.fields[0][before], columns[new]])
+            order = np.argsort(everything)
+            self.lists.set(place, everything[order], np.concatenate([self.lists.fields[1][before], row[new]])[order])
 
     def contest(self, places: NDArray[np.int64], rivals: NDArray[np.bool_], version: int) -> None:
         """Update the best score of a rival in lists of an older version."""
@@ -326,11 +349,24 @@ class Neighbours:
         for part in slices:
             lacking = np.flatnonzero(self._stamp[places] < part.stamp)
             if len(lacking):
-                scores = part.ready.rows([terms[at] for at in lacking.tolist()], event_theme=theme)
-                for place, row in zip(places[lacking].tolist(), np.nan_to_num(scores), strict=True):
+                new = [terms[at] for at in lacking.tolist()]
+                scores = np.nan_to_num(part.ready.rows(new, event_theme=theme))
+                if self.around is not None:
+                    self._shift(scores, new, part)
+                for place, row in zip(places[lacking].tolist(), scores, strict=True):
                     self._merge(place, row, part)
         self._stamp[places] = slices[-1].stamp
         self._rival_version[places] = -1
+
+    def _shift(self, scores: NDArray[np.float32], terms: Sequence[str], part: Slice) -> None:
+        """Add the bits of the stream's words where terms are near; these bits are never positive."""
+        assert self.around is not None
+        if part.stamp not in self._surrounded:
+            current = {each.stamp for each in self.columns.slices()}
+            self._surrounded = {stamp: kept for stamp, kept in self._surrounded.items() if stamp in current}
+            self._surrounded[part.stamp] = self.around.prepare(part.ready.terms)
+        near = np.nonzero(scores >= FLOOR)
+        scores[near] = shifted(scores[near], self._surrounded[part.stamp].bits_of(terms, *near))
 
     def _merge(self, place: int, row: NDArray[np.float32], part: Slice) -> None:
         """Insert the neighbours of one slice, and replace earlier ones of the same columns."""

@@ -12,13 +12,16 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.semantics.evidence.features import Sources, TermSide, cosines
+from likewise.semantics.evidence.features import Sources, TermSide, cosines, on_grid
 from likewise.semantics.evidence.model import Model
 
 Floats = NDArray[np.float32]
 
 MOST = 64
 """Ranks beyond this are treated as equal."""
+
+PAIRS = 1 << 13
+"""Pairs that are ranked at a time."""
 
 KEPT = 50_000
 """Terms whose nearest words are cached."""
@@ -91,7 +94,22 @@ class SurroundedTerms:
 
     def bits(self, event_terms: Sequence[str]) -> Floats:
         """The bits of the stream's words for every event term (row) with every prepared term (column)."""
-        theirs, mine = self.ranks(event_terms)
+        return self._weigh(*self.ranks(event_terms))
+
+    def bits_of(self, event_terms: Sequence[str], rows: NDArray[np.int64], columns: NDArray[np.int64]) -> Floats:
+        """The bits of some pairs only, as places of event terms (rows) and of prepared terms (columns)."""
+        events, out = self._surroundings.side_of(event_terms), np.zeros(len(rows), np.float32)
+        around = self._surroundings.around(events)
+        for start in range(0, len(rows), PAIRS):
+            row, column = rows[start : start + PAIRS], columns[start : start + PAIRS]
+            near = nearness_of(self._side, events, row, column)
+            theirs, mine = nearer_of(around[row], near), nearer_of(self._around[column], near)
+            if self._surroundings.abroad:
+                theirs[events.english[row] != self._side.english[column]] = 0
+            out[start : start + PAIRS] = self._weigh(theirs, mine)
+        return out
+
+    def _weigh(self, theirs: Floats, mine: Floats) -> Floats:
         model = self._surroundings.model
         return np.asarray(-model.nearer_event * theirs - model.nearer_subscription * mine, np.float32)
 
@@ -103,6 +121,23 @@ def nearness(side: TermSide, events: TermSide) -> Floats:
     if not side.concepts:
         return np.zeros((len(events.readings), len(side.readings)), np.float32)
     return np.asarray(np.mean([np.sqrt(one.rows(events.texts)) for one in side.concepts], axis=0), np.float32)
+
+
+def nearness_of(side: TermSide, events: TermSide, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> Floats:
+    """How near some readings of `events` (rows) are to some of `side` (columns), pair by pair."""
+    if side.vectors is None or events.vectors is None:
+        return nearness(side, events)[rows, columns]
+    return on_grid(np.einsum("ij,ij->i", events.vectors[rows], side.vectors[columns]))
+
+
+def nearer_of(around: Floats, near: Floats) -> Floats:
+    """log2(1 + n), where n of the similarities of each row are above the entry of that row.
+
+    >>> nearer_of(np.array([[0.1, 0.5, 0.9]], np.float32), np.array([0.5], np.float32)).tolist()
+    [1.0]
+    """
+    count = (around > (near + _TIE)[:, None]).sum(axis=1)
+    return np.asarray(np.log2(1 + count, dtype=np.float64), np.float32)
 
 
 def nearer(around: Floats, near: Floats) -> Floats:

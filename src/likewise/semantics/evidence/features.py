@@ -436,12 +436,17 @@ def _cosines(one: Floats | None, other: Floats | None) -> Floats:
 
 
 def cosines(one: Floats, other: Floats) -> Floats:
-    """Cosines of unit rows, on a grid of 1/4096.
+    """Cosines of unit rows, on a grid."""
+    return on_grid(one @ other.T)
+
+
+def on_grid(products: Floats) -> Floats:
+    """Products of vectors on a grid of 1/4096.
 
     The last digits of a product depend on how many rows are multiplied together; a score must not depend on how events
     are split into batches.
     """
-    return np.asarray(np.round((one @ other.T) * 4096) / 4096, np.float32)
+    return np.asarray(np.round(products * 4096) / 4096, np.float32)
 
 
 def _roots(prepared: Sequence[Prepared], texts: Sequence[str]) -> Floats | None:
