@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, fields
 from enum import IntEnum
-from functools import cached_property
+from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +24,9 @@ from likewise.semantics.space.space import Space
 from likewise.semantics.text import tokens
 from likewise.semantics.wordnet.opposites import Opposites
 from likewise.semantics.wordnet.wordnet import WordNet
+
+SMALL = 1 << 28
+"""Multiplications of a matrix product from which several threads pay."""
 
 Floats = NDArray[np.float32]
 Codes = NDArray[np.int8]
@@ -437,7 +442,26 @@ def _cosines(one: Floats | None, other: Floats | None) -> Floats:
 
 def cosines(one: Floats, other: Floats) -> Floats:
     """Cosines of unit rows, on a grid."""
-    return on_grid(one @ other.T)
+    if one.size * len(other) > SMALL:
+        return on_grid(one @ other.T)
+    with _one_thread():
+        return on_grid(one @ other.T)
+
+
+@lru_cache(maxsize=1)
+def _libraries() -> Any:
+    try:
+        from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]  # it has none
+    except ImportError:
+        # Slower on a busy machine, and otherwise the same.
+        return None
+    return ThreadpoolController()
+
+
+def _one_thread() -> AbstractContextManager[object]:
+    """Products of few vectors take longer in several threads: on a busy machine these wait for each other."""
+    libraries = _libraries()
+    return nullcontext() if libraries is None else libraries.limit(limits=1, user_api="blas")
 
 
 def on_grid(products: Floats) -> Floats:
