@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.encoders import PlacedEncoder
+from threadpoolctl import threadpool_info
 
 from likewise.errors import InputError, LikewiseError, MissingError
 from likewise.semantics import Competitors, Evidence, Glossary, Model, WordNet
@@ -22,7 +23,7 @@ from likewise.semantics.evidence import (
     fit,
     probability,
 )
-from likewise.semantics.evidence.features import HEADS
+from likewise.semantics.evidence.features import HEADS, one_thread
 from likewise.semantics.evidence.lexical import WordRelation
 
 
@@ -47,6 +48,15 @@ def one(measure: Evidence, mine: str, theirs: str) -> float:
 def row_of(measure: Evidence, mine: str, theirs: str) -> Features:
     (_, row), *_ = measure.prepare([mine]).evidence([theirs])
     return row
+
+
+def test_small_products_take_one_thread() -> None:
+    """Several threads wait for each other on a busy machine; the sentence encoder asks for one in the same way."""
+    before = [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+    with one_thread():
+        assert {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"} == {1}
+    assert [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"] == before
+    assert before
 
 
 # Glossary

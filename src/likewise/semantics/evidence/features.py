@@ -444,7 +444,7 @@ def cosines(one: Floats, other: Floats) -> Floats:
     """Cosines of unit rows, on a grid."""
     if one.size * len(other) > SMALL:
         return on_grid(one @ other.T)
-    with _one_thread():
+    with one_thread():
         return on_grid(one @ other.T)
 
 
@@ -458,7 +458,7 @@ def _libraries() -> Any:
     return ThreadpoolController()
 
 
-def _one_thread() -> AbstractContextManager[object]:
+def one_thread() -> AbstractContextManager[object]:
     """Products of few vectors take longer in several threads: on a busy machine these wait for each other."""
     libraries = _libraries()
     return nullcontext() if libraries is None else libraries.limit(limits=1, user_api="blas")
