@@ -69,7 +69,7 @@ def index_recall(space: Space, data: ThematicDataset, quick: bool) -> Iterator[R
         share = len(wanted & by_index) / max(1, len(wanted))
         both = f"{len(wanted & by_index):,} of {len(wanted):,} matches of {count:,} events"
         yield {"what": f"{what}: recall of the index{known}", "value": share, "unit": "recall", "target": ">= 0.999",
-               "note": f"{both} with {len(sample):,} of the subscriptions; {len(by_index - wanted)} others"}  # fmt: skip
+               "note": f"{both} with {len(sample):,} subscriptions; {len(by_index - wanted)} others"}  # fmt: skip
 
 
 def _answers(profiles: Sequence[Profile], count: int) -> list[Event]:
