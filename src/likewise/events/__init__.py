@@ -10,7 +10,7 @@ from likewise.events.formats.logs.syslog import SYSLOG_MAPPING
 from likewise.events.formats.parquet import parquet_batches
 from likewise.events.guessing import guess_mapping
 from likewise.events.instants import NO_TIME, TIME_UNITS, TimeRule, parse_instant, zone_of
-from likewise.events.mapping import JOINED, RecordMapping
+from likewise.events.mapping import COMMA, JOINED, RecordMapping
 from likewise.events.reading import look_at, read_batches, read_events
 from likewise.events.records import BadRecord, DeadLetters, OnError, RecordIntake
 from likewise.events.text.terms import normalise, words
@@ -19,6 +19,7 @@ from likewise.events.values import parse_text
 from likewise.events.writing import write_events
 
 __all__ = [
+    "COMMA",
     "JOINED",
     "NO_TIME",
     "SYSLOG_MAPPING",

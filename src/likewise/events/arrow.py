@@ -6,6 +6,7 @@ only the distinct ones. Parquet files of events and Spark's batches have this sh
 
 from __future__ import annotations
 
+import math
 from datetime import datetime
 from typing import Final
 
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from likewise.events.columns import EventColumns, TupleTable
 from likewise.events.event import Value
 from likewise.events.instants import NO_TIME
+from likewise.events.values import MAX_INTEGER, MIN_INTEGER
 
 __all__ = ["BatchColumns", "columns_of_batch", "holds_events", "instants", "theme_numbers", "value_of_text"]
 
@@ -31,12 +33,18 @@ def value_of_text(text: str, kind: str | None) -> Value:
 
     >>> value_of_text("3", "number"), value_of_text("3.0", "number"), value_of_text("true", "boolean")
     (3, 3.0, True)
+    >>> value_of_text("1e400", "number"), value_of_text("yes", "boolean")
+    ('1e400', 'yes')
     """
     try:
         if kind == "number":
-            return int(text) if text.lstrip("-").isdecimal() else float(text)
+            if text.lstrip("+-").isdecimal() and MIN_INTEGER <= int(text[:30]) <= MAX_INTEGER:
+                return int(text)
+            number = float(text)
+            return number if math.isfinite(number) else text
         if kind == "boolean":
-            return text.strip().lower() == "true"
+            said = text.strip().lower()
+            return said == "true" if said in {"true", "false"} else text
         return datetime.fromisoformat(text) if kind == "time" else text
     except ValueError:
         return text

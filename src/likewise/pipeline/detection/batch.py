@@ -159,7 +159,7 @@ def detect_with(events: DataFrame, source: RecipeSource, options: DetectOptions 
     if events.isStreaming:
         from likewise.pipeline.detection.stream import detect_stream
 
-        found = detect_stream(marked, source, replace(options, keep=() if kept is None else kept.names))
+        found = detect_stream(marked, source, replace(options, keep=() if kept is None else kept.declared))
     else:
         found = _detect_batch(events, marked, source=source, options=options)
     return found if kept is None else _with_kept(found, kept)

@@ -13,7 +13,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from likewise.errors import BuildError
-from likewise.events import TIME_UNITS
+from likewise.events import COMMA, TIME_UNITS
 from likewise.pipeline.events.frame import ATTRIBUTES
 
 if TYPE_CHECKING:
@@ -22,9 +22,13 @@ if TYPE_CHECKING:
 
 NUMBER: Final = r"^[-+]?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][-+]?\d+)?\z"
 """Leading zeros are those of codes: 007 is a text."""
-MOMENT: Final = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)?\z"
+PADDED_NUMBER: Final = r"^[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?\z"
+COMMA_NUMBER: Final = r"^[-+]?(\d+|\d{1,3}(\.\d{3})+),\d+\z"
+MOMENT: Final = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?\z"
 """Read by Java and by RE2, to which `\\z` is the very end."""
 BOOLEANS: Final = ("true", "false")
+BLANKS: Final = "".join(chr(each) for each in range(0x3001) if chr(each).isspace())
+"""What Python strips; Spark's `trim` knows only the plain space."""
 INFINITE: Final = ("Infinity", "-Infinity")
 
 _NUMBERS: Final = ("byte", "short", "integer", "long", "float", "double", "decimal")
@@ -128,17 +132,15 @@ def leaf(cell: Column, kind: DataType, *, label: str, read_as: str | None = None
 
     sort = kind.typeName().partition("(")[0]
     if sort in _TEXTS:
-        cell = cell.cast("string")  # without its collation, which most functions refuse
-        text = cell if read_as == "text" else F.trim(cell)
-        return _number_or_null(text, read_as), _guessed(text) if read_as is None else F.lit(read_as)
+        return _text(cell.cast("string"), read_as)  # without its collation, which most functions refuse
     if sort in _NUMBERS:
-        return _number_or_null(cell.cast("string"), "number"), F.lit(read_as or "number")
+        return F.nullif(cell.cast("string"), F.lit("NaN")), F.lit("text" if read_as == "text" else "number")
     if sort == "boolean":
-        return cell.cast("string"), F.lit(read_as or "boolean")
+        return cell.cast("string"), F.lit("text" if read_as == "text" else "boolean")
     if sort in ("timestamp", "timestamp_ntz"):
-        return moment_text(cell), F.lit(read_as or "time")
+        return moment_text(cell), F.lit("text" if read_as == "text" else "time")
     if sort == "date":
-        return cell.cast("string"), F.lit(read_as or "text")
+        return cell.cast("string"), F.lit("text")
     raise refusal(label, kind, "cannot be an attribute")
 
 
@@ -157,10 +159,24 @@ def moment_text(cell: Column) -> Column:
     return F.concat(F.translate(moment.cast("string"), " ", "T"), F.lit("Z"))
 
 
-def _number_or_null(text: Column, kind: str | None) -> Column:
+def _text(cell: Column, read_as: str | None) -> tuple[Column, Column]:
+    """What `value_of_cell` makes of a text in one process: a text that is not of the kind it should be stays text."""
     from pyspark.sql import functions as F
 
-    return F.nullif(text, F.lit("NaN")) if kind == "number" else text
+    if read_as == "text":
+        return cell, F.lit("text")
+    text = F.btrim(cell, F.lit(BLANKS))
+    if read_as == COMMA:
+        plain = F.translate(F.translate(text, ".", ""), ",", ".")
+        text = F.when(text.rlike(COMMA_NUMBER), plain).otherwise(text)
+    tests = {
+        "number": text.rlike(PADDED_NUMBER if read_as == "number" else NUMBER),
+        "boolean": F.lower(text).isin(*BOOLEANS),
+        "time": text.rlike(MOMENT),
+    }
+    asked = tests if read_as in (None, COMMA) else {read_as: tests[read_as]}
+    found = [F.when(test, F.lit(name)) for name, test in asked.items()]
+    return text, F.coalesce(*found, F.lit("text"))
 
 
 def _each(cell: Column, make: Any) -> Column:
@@ -173,17 +189,6 @@ def _nothing() -> Column:
     from pyspark.sql import functions as F
 
     return F.array().cast(ATTRIBUTES)
-
-
-def _guessed(cell: Column) -> Column:
-    from pyspark.sql import functions as F
-
-    return (
-        F.when(cell.rlike(NUMBER), F.lit("number"))
-        .when(F.lower(cell).isin(*BOOLEANS), F.lit("boolean"))
-        .when(cell.rlike(MOMENT), F.lit("time"))
-        .otherwise(F.lit("text"))
-    )
 
 
 EPOCH: Final = r"^\s*[-+]?\d+(\.\d*)?([eE][-+]?\d+)?\s*\z"

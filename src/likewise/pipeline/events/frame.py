@@ -276,7 +276,7 @@ def with_metadata(value: Column, name: str, metadata: Mapping[str, int]) -> Colu
 def as_events(frame: DataFrame, extra: Sequence[Column] = ()) -> DataFrame:
     """Any DataFrame with `id` and `attributes`, brought to the columns of events, and `extra` ones after them.
 
-    `attributes` may be the array of structs or a map from names to values of any type, arrays of them included;
+    `attributes` may be the array of structs, or a struct or map from names to values of any type, arrays included;
     `time`, `end`, `theme` and `flaw` may be missing. A row without any attribute is no event: it gets a `flaw`. An
     event whose id is null or empty gets a digest of its content.
     """
@@ -319,16 +319,16 @@ def _null(kind: str) -> Column:
     return F.lit(None).cast(kind)
 
 
+NO_ID: Final = ("array", "map", "struct", "binary", "variant")
+"""Types that cannot be an id."""
 _MOMENTS: Final = ("timestamp", "timestamp_ntz", "date", "void")
 
 
 def _check_types(types: Mapping[str, DataType]) -> None:
     """Wrong types are refused here, where the plan is built."""
-    atomic = [types["id"]]
-    wrong = [("id", kind) for kind in atomic if kind.typeName() in ("array", "map", "struct", "binary", "variant")]
-    allowed = ("timestamp", "timestamp_ntz", "date", "void")
+    wrong = [("id", types["id"])] if types["id"].typeName() in NO_ID else []
     wrong += [
-        (name, types[name]) for name in ("time", "end") if name in types and types[name].typeName() not in allowed
+        (name, types[name]) for name in ("time", "end") if name in types and types[name].typeName() not in _MOMENTS
     ]
     if "theme" in types and not re.fullmatch(r"array<string( collate \w+)?>|void", types["theme"].simpleString()):
         wrong.append(("theme", types["theme"]))
@@ -365,9 +365,21 @@ def _attributes(cell: Column, kind: DataType) -> Column:
     from pyspark.sql import functions as F
     from pyspark.sql.types import ArrayType, MapType, StructType
 
-    from likewise.pipeline.events.cells import sound, tuple_of, tuples_of
+    from likewise.pipeline.events.cells import joined, sound, tuple_of, tuples_of
 
     named: tuple[Column, str, DataType] | None = None
+    if isinstance(kind, StructType):
+        fields = [
+            tuples_of(
+                cell.getField(each.name),
+                each.dataType,
+                name=F.lit(each.name),
+                label=f"attributes.{each.name}",
+                read_as=_read_as(each.dataType),
+            )
+            for each in kind.fields
+        ]
+        return sound(joined(fields))
     if isinstance(kind, ArrayType) and isinstance(kind.elementType, StructType):
         names = kind.elementType.names
         if names == ["name", "value", "kind"]:
@@ -380,15 +392,20 @@ def _attributes(cell: Column, kind: DataType) -> Column:
         named = F.map_entries(cell), "key", kind.valueType
     if named is not None:
         entries, key, inner = named
-        text = "text" if inner.simpleString() in ("string", "array<string>") else None
         listed = F.transform(
-            entries, lambda each: tuples_of(each["value"], inner, name=each[key], label="attributes", read_as=text)
+            entries,
+            lambda each: tuples_of(each["value"], inner, name=each[key], label="attributes", read_as=_read_as(inner)),
         )
         return sound(F.flatten(listed))
     raise BuildError(
         f"the column attributes is {kind.simpleString()}",
-        hint=f"it must be {ATTRIBUTES} or a map from names to values",
+        hint=f"it must be {ATTRIBUTES}, or a struct or a map from names to values",
     )
+
+
+def _read_as(kind: DataType) -> str | None:
+    """Attributes have types of their own, so a text among them is a text."""
+    return "text" if kind.simpleString() in ("string", "array<string>") else None
 
 
 def dead_letters(events: DataFrame) -> DataFrame:

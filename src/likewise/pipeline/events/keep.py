@@ -21,6 +21,8 @@ MARK: Final = "\x1e\x1e"
 """Stands between an id and what is kept; JSON never has it."""
 KEPT: Final = "_likewise_kept"
 _OPTIONS: Final = {
+    # In other zones, times before there were time zones are seconds off a whole minute, which XXX cannot say.
+    "timeZone": "UTC",
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
 }
@@ -33,9 +35,9 @@ class Kept:
     schema: StructType
 
     @property
-    def names(self) -> list[str]:
-        """Their names."""
-        return list(self.schema.names)
+    def declared(self) -> list[str]:
+        """Their names and types, as in a declaration of a table."""
+        return [f"{each.name} {each.dataType.simpleString()}" for each in self.schema.fields]
 
     def id(self, marked: Column) -> Column:
         """The id alone."""

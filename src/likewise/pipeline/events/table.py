@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from likewise.errors import BuildError
 from likewise.events import JOINED, RecordMapping
 from likewise.pipeline.events.cells import (
+    BLANKS,
     FieldPath,
     infinite,
     joined,
@@ -30,6 +31,7 @@ from likewise.pipeline.events.frame import (
     FLAW,
     INFINITE_NUMBER,
     NO_ATTRIBUTES,
+    NO_ID,
     Keep,
     column,
     folding,
@@ -169,6 +171,7 @@ def events_from_columns(
         raise BuildError("Spark reads times in the zone of its session", hint="set spark.sql.session.timeZone")
     plan = _Plan.of(table, mapping, present)
     kept = kept_columns(keep, present, taken=EVENT_COLUMNS, fold=folding(table))
+    written = [name for name in present if table.schema[name].dataType.typeName() not in _UNWRITTEN]
     cells = table.select(
         plan.id().alias(_ID),
         *(plan.moment(name).alias(f"_likewise_{name}") for name in ("time", "end")),
@@ -178,8 +181,8 @@ def events_from_columns(
         *(column(name).alias(f"_likewise_{at}") for at, name in enumerate(kept)),
         *((column(broken) if broken else F.lit(None).cast("string")).alias(_BROKEN),),
         *((column(source) if source else F.lit("<table>")).alias(_SOURCE),),
-        _row(present).alias(_ROW),
-        _digest(present).alias(_DIGEST),
+        _row(written).alias(_ROW),
+        _digest(written).alias(_DIGEST),
     )
     judged = cells.select("*", _reason(mapping, broken is not None).alias(_REASON))
     timed = mapping.used.get("time", ())
@@ -195,6 +198,8 @@ def with_computed(table: DataFrame, computed: Mapping[str, Column] | None) -> Da
     from pyspark.errors import AnalysisException
     from pyspark.sql import Column as AnyColumn
 
+    if computed is not None and not isinstance(computed, Mapping):
+        raise BuildError("computed columns have names", hint='such as computed={"double": F.col("a") * 2}')
     for name, made in (computed or {}).items():
         if not isinstance(made, AnyColumn):
             raise BuildError(f"the computed column {name!r} is no Column", hint="such as F.col('a') * 2")
@@ -286,7 +291,7 @@ class _Plan(NamedTuple):
 
         cells = self.own.get("id", [])
         for cell in cells:
-            if cell.kind.typeName() in ("array", "map", "struct", "binary", "variant"):
+            if cell.kind.typeName() in (*NO_ID, *_UNWRITTEN):
                 raise refusal(cell.label, cell.kind, "cannot be an id")
         texts = [cell.value.cast("string") for cell in cells]
         # Of several columns the first with a value; a single one stays as it is.
@@ -327,7 +332,8 @@ class _Plan(NamedTuple):
             tags = F.split(F.trim(F.coalesce(cell.value, F.lit(""))), r"\s*,\s*")
         elif re.fullmatch(r"array<string( collate \w+)?>", cell.kind.simpleString()):
             given = cell.value.cast("array<string>")
-            tags = F.transform(F.coalesce(given, F.array().cast("array<string>")), F.trim)
+            none = F.array().cast("array<string>")
+            tags = F.transform(F.coalesce(given, none), lambda tag: F.btrim(tag, F.lit(BLANKS)))
         else:
             raise refusal(cell.label, cell.kind, "cannot be a theme")
         return F.filter(tags, lambda tag: tag.isNotNull() & (tag != ""))
@@ -352,6 +358,8 @@ class _Plan(NamedTuple):
         return sound(joined([*made, *fixed]).cast(ATTRIBUTES))
 
 
+_UNWRITTEN: Final = ("geography", "geometry")
+"""Types that Spark cannot write as text."""
 _HALVED: Final = "half"
 _HALF_TIME: Final = "a part of the time is missing"
 
