@@ -67,6 +67,15 @@ def way(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+def test_small_tables_are_joined_without_a_shuffle(left: Any, right: Any, space: Path) -> None:
+    """The left side is read once, each list is made once, and the plan names our step."""
+    joined = join_by_meaning(left, right, on=("word", "term"), measure="esa", spaces=space)
+    plan = joined._jdf.queryExecution().executedPlan().toString()
+    assert plan.count("LikewiseJoin(") == plan.count("ArrowEvalPython") == 1
+    assert "BroadcastHashJoin" in plan
+    assert "hashpartitioning" not in plan
+
+
 def scores(space: Path, name: str = "esa", **options: Any) -> dict[tuple[int, str], float]:
     """What every pair of rows scores, from the measure's own matrix; the right side asks."""
     made = measure(name, spaces=[Space.open(space)], **options)

@@ -332,8 +332,12 @@ class MeaningJoin:
                 f"the right side has more than {SMALL:,} distinct terms, too many for a stream",
                 hint="filter it, or join each micro-batch in foreachBatch",
             )
-        # The stubs want a kind of function that the call itself finds out.
-        near = arrow_udf(NearColumn(self.meaning, terms, self._near[0].bar, self.simple).__call__, NEAR)  # type: ignore[call-overload]  # its stubs miss plain functions
+        task = NearColumn(self.meaning, terms, self._near[0].bar, self.simple)
+
+        def LikewiseJoin(column: pa.Array) -> pa.Array:  # noqa: N802 - its name in Spark's plan
+            return task(column)
+
+        near = arrow_udf(LikewiseJoin, NEAR)  # type: ignore[call-overload]  # its stubs miss plain functions
         left = self.left.keyed()
         if not left.isStreaming:
             left = self._near[0].spread_out(left)
@@ -341,10 +345,13 @@ class MeaningJoin:
         if self.half:
             found = F.coalesce(F.size(LIST), F.lit(0)) > 0
             return listed.where(found if self.how == "left_semi" else ~found)
-        each = "inline" if self.how in ("inner", "right") else "inline_outer"
-        pairs = listed.selectExpr(*(f"`{name}`" for name in map(_quoted, left.columns)), f"{each}({LIST})")
+        # Of `inline` alone Spark would infer that lists are not empty, and make each list twice to find that out.
+        pairs = listed.selectExpr(*(f"`{name}`" for name in map(_quoted, left.columns)), f"inline_outer({LIST})")
         pairs = pairs.withColumnsRenamed({"_likewise_near": self.right.keys[0]})
-        return pairs.join(self.right.keyed(renamed), [*self.right.keys, *self.right.same], self.how)
+        right = self.right.keyed(renamed)
+        if self._near[0].few_rows:
+            right = F.broadcast(right)
+        return pairs.join(right, [*self.right.keys, *self.right.same], self.how)
 
     @cached_property
     def _near(self) -> list[TermPairs]:

@@ -176,11 +176,23 @@ class TermPairs:
     margin: bool = False
     rivals: bool = True
 
-    @cached_property
+    @property
     def small(self) -> tuple[str, ...] | None:
         """The distinct terms of the right side in order, if they are few; no more than that are ever fetched."""
-        found = self.right.distinct().limit(SMALL + 1).toArrow().column(0).to_pylist()
-        return tuple(sorted(found)) if len(found) <= SMALL else None
+        return self._fetched[0]
+
+    @property
+    def few_rows(self) -> bool:
+        """Whether the right side has few rows, not only few terms, so that each task of a join can have them all."""
+        return self._fetched[1]
+
+    @cached_property
+    def _fetched(self) -> tuple[tuple[str, ...] | None, bool]:
+        for rows in (self.right, self.right.distinct()):
+            found = rows.limit(SMALL + 1).toArrow().column(0).to_pylist()
+            if len(found) <= SMALL:
+                return tuple(sorted(set(found))), rows is self.right
+        return None, False
 
     def frame(self) -> DataFrame:
         """Pairs by columns `_left`, `_right` and `relatedness`.
