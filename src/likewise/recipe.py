@@ -18,7 +18,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 from likewise.errors import BuildError
 from likewise.language import Composite, Options, Profile, Subscription, parse
 from likewise.matching import Background, Matcher
-from likewise.semantics import Competitors, Glossary, Space, measure, space_path
+from likewise.semantics import Competitors, Glossary, Model, Space, measure, space_path
 
 Interests: TypeAlias = str | Path | Subscription | Mapping[str, str] | Iterable[Subscription | str]
 """Subscriptions: as text, as the path of a file, as a dictionary of texts by name, as a list of texts, or parsed."""
@@ -75,12 +75,13 @@ class Recipe:
 
     @cached_property
     def scoring(self) -> dict[str, str]:
-        """What scores depend on besides the subscriptions: measure, spaces with digests, options, background."""
+        """What scores depend on besides the subscriptions: measure, model, spaces with digests, options, background."""
         spaces = {Path(path).name: space_digest(path) for path in self.spaces}
         return {
             "measure": self.measure or "",
             "spaces": ", ".join(f"{name} {digest}" for name, digest in spaces.items()),
             "options": ", ".join(f"{name}={value!r}" for name, value in self.options),
+            **({"model": Model.shipped().version} if self._weighs else {}),
             **({} if self.learned is None else {"background": self.learned.version}),
         }
 
@@ -113,6 +114,13 @@ class Recipe:
     def learns(self) -> bool:
         """Whether a background would change any score."""
         return self.may_learn and self._gathered[1]
+
+    @property
+    def _weighs(self) -> bool:
+        """Whether the weights of evidence decide any score."""
+        usual = self.measure in (None, "evidence") and dict(self.options).get("approach") in (None, "evidence")
+        predicates = (each for profile, _ in self._all_profiles() for each in profile.predicates)
+        return usual and any(each.attribute_approximate or each.value_approximate for each in predicates)
 
     @cached_property
     def _gathered(self) -> tuple[tuple[Competitors, Competitors], bool]:

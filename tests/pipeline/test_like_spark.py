@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 import warnings
 from datetime import timedelta
@@ -35,6 +36,7 @@ from likewise.pipeline import (
 from likewise.pipeline.detection.batch import DetectOptions
 from likewise.pipeline.detection.stream import PARTITIONS, layout_of, with_few_stores
 from likewise.recipe import Recipe
+from likewise.semantics import Model
 
 PAIR = "pair: {type = a} as x then {type = b} as y within 30 seconds where x.room = y.room"
 NOW = {"availableNow": True}
@@ -147,10 +149,21 @@ def test_a_checkpoint_depends_on_what_its_state_holds() -> None:
     """Where hits meet, how they were scored, and the columns that members carry; not on how late events may be."""
     recipe = Recipe.of(PAIR)
     usual = layout_of(recipe, DetectOptions())
-    for other in (DetectOptions(buckets=3), DetectOptions(spread=False), DetectOptions(keep=["tenant"])):
+    for other in (DetectOptions(buckets=3), DetectOptions(spread=False), DetectOptions(keep=["tenant string"])):
         assert layout_of(recipe, other) != usual
     assert layout_of(Recipe.of(PAIR, options={"threshold": 0.7}), DetectOptions()) != usual
     assert layout_of(recipe, DetectOptions(lateness=5, max_ahead=7)) == usual
+
+
+def test_a_checkpoint_depends_on_the_model_where_that_scores(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An update with other weights must not go on with hits that the former ones scored."""
+    texts = ("p: {type~ = a~} as x then {type = b} as y within 1 minute", PAIR)
+    before = [layout_of(Recipe.of(text), DetectOptions()) for text in texts]
+    other = dataclasses.replace(Model.shipped(), prior=1.0)
+    monkeypatch.setattr(Model, "shipped", classmethod(lambda _: other))
+    after = [layout_of(Recipe.of(text), DetectOptions()) for text in texts]
+    assert [name for name in before[0] if before[0][name] != after[0][name]] == ["model"]
+    assert before[1] == after[1]
 
 
 @pytest.mark.parametrize("nothing", [None, 5])
@@ -174,7 +187,8 @@ def test_a_second_watermark_is_refused_when_the_query_is_built(spark: Any, tmp_p
         detect(events, PAIR).withWatermark("time", "1 minute")
     found = detect(events, PAIR)
     chained = found.where("probability > 0").toDF(*found.columns)
-    for made in (found.select("time"), chained, found.alias("x").drop("start")):
+    grouped = found.groupBy("pattern").agg(F.max("time").alias("time"))
+    for made in (found.select("time"), chained, found.alias("x").drop("start"), grouped):
         with pytest.raises(BuildError, match="a second one would drop them all"):
             made.withWatermark("time", "1 minute")
 
@@ -204,6 +218,26 @@ def test_detection_goes_by_the_watermark_of_its_events(spark: Any, tmp_path: Pat
     single = timed.dropDuplicatesWithinWatermark(["id"])
     found = rows_of(detect(single, PAIR, buckets=1), tmp_path / "single")
     assert sorted(each.id for row in found for each in row.events) == ["a1", "a2", "b1", "b2"]
+
+
+@pytest.mark.spark
+def test_windows_of_events_are_events_of_the_same_stream(spark: Any, tmp_path: Path) -> None:
+    """They come when the watermark has passed them, and are not late for that."""
+    moments = [*range(0, 120, 4), *range(120, 200, 20), *range(200, 260, 4), 900]
+    events = [Event(f"e{at}", (("type", "a"),), (), START + at * 1_000_000, None) for at in moments]
+    write_files(tmp_path / "in", events, size=14)
+    busy = "busy: {n >= 5} as x then {n >= 5} as y within 20 seconds"
+
+    def found(rows: Any) -> Any:
+        counts = rows.groupBy(F.window("time", "20 seconds")).agg(F.count("*").alias("n"))
+        timed = counts.select(F.window_time("window").alias("time"), F.create_map(F.lit("n"), "n").alias("attributes"))
+        return detect(timed.withColumn("id", F.col("time").cast("string")), busy).select("events.id")
+
+    stream = read_events(spark, tmp_path / "in", format="jsonl", stream=True, options={"maxFilesPerTrigger": "1"})
+    streamed = rows_of(found(stream.withWatermark("time", "5 seconds")), tmp_path)
+    whole = found(read_events(spark, tmp_path / "in", format="jsonl")).collect()
+    assert sorted(row.id for row in streamed) == sorted(row.id for row in whole)
+    assert len(whole) > 5
 
 
 @pytest.mark.spark

@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, wraps
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import msgspec
 import pyarrow as pa
@@ -152,6 +153,9 @@ REFUSED: Final = "refused"
 """The name under which Spark's progress has the number of events that a batch refused."""
 
 
+Sealable = TypeVar("Sealable")
+
+
 class BatchContext(NamedTuple):
     """What a batch is processed with."""
 
@@ -164,13 +168,16 @@ class DetectProcessor(StatefulProcessor):
     """One pattern at one place: hits wait in the composer until the watermark has passed them.
 
     Where no delay is allowed there is nothing to wait for: events are taken in the batch in which they come, and only
-    what time alone decides waits for the watermark.
+    what time alone decides waits for the watermark. Events are `filtered` if an operator before has dropped the late
+    ones and gives the others only when the watermark has passed them, as a windowed aggregation does. Then only an
+    event before the time that its place has come to is late.
     """
 
-    def __init__(self, source: RecipeSource, options: DetectOptions) -> None:
+    def __init__(self, source: RecipeSource, options: DetectOptions, *, filtered: bool = False) -> None:
         self._source = source
         self._options = options
         self._prompt = not options.lateness
+        self._filtered = filtered
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the state."""
@@ -191,7 +198,7 @@ class DetectProcessor(StatefulProcessor):
         composer, timer = self._load(pattern)
         taken = []
         for row in rows:
-            if row["at"] < watermark and row["record"] is not None:
+            if row["at"] < watermark and row["record"] is not None and not self._filtered:
                 yield late_row(row["record"], pattern, late=watermark - row["at"])
             else:
                 taken.append((event_of(row), row))
@@ -241,9 +248,10 @@ class DetectProcessor(StatefulProcessor):
             )
         for name in {**then, **now}:
             if then.get(name) != now.get(name):
+                way = "go on with the version of Likewise that made it" if name == "model" else f"give {name} as it was"
                 raise BuildError(
                     f"the checkpoint was made with {name} {then.get(name)!r}, and now it is {now.get(name)!r}",
-                    hint=f"give {name} as it was, or start with a new checkpoint",
+                    hint=f"{way}, or start with a new checkpoint",
                 )
 
     def _current(self, pattern: str, version: str) -> bool:
@@ -334,7 +342,8 @@ def own_watermark(events: DataFrame, options: DetectOptions) -> dict[str, int]:
         if "EventTimeWatermark" in plan_text(events):
             raise BuildError(
                 "the events have a watermark on another column than their time, and a query has only one",
-                hint="give withWatermark the column of the time, or leave it out and give detect lateness=…",
+                hint="let the time be that column (F.window_time('window') after a windowed aggregation), "
+                "or leave out withWatermark and give detect lateness=…",
             )
         return {}
     for name in ("lateness", "heartbeat"):
@@ -354,10 +363,29 @@ def plan_text(frame: DataFrame) -> str:
     return str(frame._explain_string(extended=True))  # type: ignore[operator]  # private in Spark, and without types
 
 
-def sealed(found: DataFrame) -> DataFrame:
+def gives_late(plan: str) -> bool:
+    """Whether rows of a plan come only when the watermark has passed them: of aggregations and of joined streams.
+
+    >>> static = "~Join Inner\\n:- ~EventTimeWatermark\\n+- LogicalRDD"
+    >>> gives_late("~Aggregate [window]"), gives_late(static), gives_late(static.replace("Logical", "~Logical"))
+    (True, False, True)
+    """
+    lines = plan.splitlines()
+    joins = ((number, line.find("~Join")) for number, line in enumerate(lines))
+    joined = (_streams_below(lines[number + 1 :], at) for number, at in joins if at >= 0)
+    return "~Aggregate" in plan or any(streams == 2 for streams in joined)
+
+
+def _streams_below(lines: list[str], at: int) -> int:
+    """How many streams are directly below a node of a plan that is written at a place in the line before."""
+    below = takewhile(lambda line: line[at : at + 1] in (" ", ":", "+"), lines)
+    return sum(line[at + 3 :].startswith("~") for line in below)
+
+
+def sealed(found: Sealable) -> Sealable:
     """Detections that refuse a second watermark when it is asked for, not after rows were written.
 
-    So does every frame that is made of them, by `select` or any other method.
+    So does every frame that is made of them, by `select`, `groupBy` or any other method.
     """
     kind: Any = type(found)
     found.__class__ = _sealed_kind(kind)
@@ -365,23 +393,28 @@ def sealed(found: DataFrame) -> DataFrame:
 
 
 @cache
-def _sealed_kind(kind: type[DataFrame]) -> type[DataFrame]:
-    if issubclass(kind, SealedFrame):
+def _sealed_kind(kind: type[Any]) -> type[Any]:
+    if issubclass(kind, SealedGroups):
         return kind
     methods = {name: method for name, method in inspect.getmembers(kind, inspect.isfunction) if name[0] != "_"}
-    passed = {name: _passing(method, kind) for name, method in methods.items() if name != "withWatermark"}
-    return type(kind.__name__, (SealedFrame, kind), passed)
+    passed = {name: _passing(method) for name, method in methods.items() if name != "withWatermark"}
+    return type(kind.__name__, (SealedGroups if kind.__name__ == GROUPS else SealedFrame, kind), passed)
 
 
-def _passing(method: Callable[..., Any], kind: type[DataFrame]) -> Callable[..., Any]:
+def _passing(method: Callable[..., Any]) -> Callable[..., Any]:
+    from pyspark.sql import DataFrame
+
     @wraps(method)
     def call(*arguments: Any, **named: Any) -> Any:
         made = method(*arguments, **named)
-        return sealed(made) if isinstance(made, kind) and made.isStreaming else made
+        streams = isinstance(made, DataFrame) and made.isStreaming
+        return sealed(made) if streams or type(made).__name__ == GROUPS else made
 
     return call
 
 
+GROUPS: Final = "GroupedData"
+"""The name of Spark's class of rows in groups; a session over Spark Connect has another class of that name."""
 PARTITIONS: Final = "spark.sql.shuffle.partitions"
 UNTOUCHED: Final = "200"
 """What Spark sets where nobody does."""
@@ -415,7 +448,11 @@ def cores_of(spark: SparkSession) -> int:
     return int(row[0]) + 1
 
 
-class SealedFrame:
+class SealedGroups:
+    """Rows of detections in groups, of which a frame is made next."""
+
+
+class SealedFrame(SealedGroups):
     """A frame of detections, or made of them."""
 
     @property
@@ -455,7 +492,10 @@ def detect_stream(events: DataFrame, source: RecipeSource, options: DetectOption
     else:
         timed = routed.withWatermark("end", f"{(options.lateness or 0) // 1000} milliseconds")
     found = timed.groupBy("pattern", "version", "place").transformWithState(
-        DetectProcessor(source, options), outputStructType=NUMBERS, outputMode="Append", timeMode="EventTime"
+        DetectProcessor(source, options, filtered=bool(known) and gives_late(plan_text(events))),
+        outputStructType=NUMBERS,
+        outputMode="Append",
+        timeMode="EventTime",
     )
     members = F.transform(
         "events",

@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from hashlib import blake2b
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
@@ -167,6 +168,11 @@ class Model:
             "shared": _plain(self.shared),
         }
         return json.dumps(body, indent=1, ensure_ascii=False) + "\n"
+
+    @property
+    def version(self) -> str:
+        """A digest of the weights: equal versions give equal scores."""
+        return blake2b(replace(self, provenance={}).to_text().encode(), digest_size=8).hexdigest()
 
     def parts(self, features: Features) -> Iterator[tuple[str, Floats]]:
         """Every piece of evidence with its bits for all pairs; `prior` is the base of the pair's shape."""
