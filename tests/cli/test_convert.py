@@ -59,7 +59,7 @@ def test_rows_become_events_and_bad_rows_do_not_stop_them() -> None:
 
 
 def test_bad_rows_are_kept() -> None:
-    done = run("readings.csv", "--time", "at", "--out", "e.jsonl", "--dead-letter", "bad.jsonl", "--json")
+    done = run("readings.csv", "--time", "at", "--out", "e.jsonl", "--dead-letters", "bad.jsonl", "--json")
     assert done.code == 0
     assert json.loads(done.out) == {"events": 2, "bad": 2, "file": "e.jsonl"}
     assert [letter["line"] for letter in lines("bad.jsonl")] == [4, 5]

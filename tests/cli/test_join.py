@@ -118,7 +118,7 @@ def test_bad_rows_are_told_or_kept(tables: Path) -> None:
     assert len(result.stdout.splitlines()) == 1, "the good rows go on"
     assert "bad.csv:3: 3 cells where the header has 2" in result.stderr
     assert "bad.jsonl:2" in result.stderr
-    kept = run(*bad_tables(tables), "--dead-letter", "letters.jsonl")
+    kept = run(*bad_tables(tables), "--dead-letters", "letters.jsonl")
     assert kept.exit_code == 0, kept.output
     assert [(each["source"], each["line"], each["record"]) for each in letters(tables / "letters.jsonl")] == [
         ("bad.csv", 3, "2,a,b"),
@@ -242,10 +242,10 @@ def test_bad_rows_are_told_or_kept_on_spark(spark: Any, tables: Path) -> None:
     assert [json.loads(line)["name"] for line in printed.stdout.splitlines()] == ["computer"]
     assert "bad.csv: 3 cells where the header has 2" in printed.stderr
     assert "bad.jsonl: not a JSON object" in printed.stderr
-    kept = run(*ask, "--dead-letter", "letters.jsonl")
+    kept = run(*ask, "--dead-letters", "letters.jsonl")
     assert kept.exit_code == 0, kept.output
     assert "3 bad records in letters.jsonl" in kept.stderr
-    assert run(*bad_tables(tables), "--dead-letter", "here.jsonl").exit_code == 0
+    assert run(*bad_tables(tables), "--dead-letters", "here.jsonl").exit_code == 0
     assert letters(tables / "letters.jsonl") == [each | {"line": None} for each in letters(tables / "here.jsonl")]
 
 

@@ -81,7 +81,7 @@ def test_a_reason_is_given_once_and_far_events_are_counted(files, tmp_path):
 
 def test_bad_records_go_to_dead_letters_and_good_ones_go_on(files, tmp_path):
     letters = tmp_path / "bad.jsonl"
-    done = run("-", files[1], "--json", "--dead-letter", str(letters), stdin="{broken\n" + json.dumps(EVENT))
+    done = run("-", files[1], "--json", "--dead-letters", str(letters), stdin="{broken\n" + json.dumps(EVENT))
     assert done.returncode == 0
     assert json.loads(done.stdout)["event"] == "e1"
     assert json.loads(letters.read_text())["line"] == 1
@@ -92,7 +92,7 @@ def test_without_dead_letters_a_bad_record_is_told_and_counts_and_the_good_ones_
     assert done.returncode == 2
     assert json.loads(done.stdout)["event"] == EVENT["id"]
     assert "<stdin>:1" in done.stderr
-    assert "--dead-letter" in done.stderr
+    assert "--dead-letters" in done.stderr
 
 
 def test_a_bad_subscription_is_told_and_the_good_ones_go_on(files, tmp_path):

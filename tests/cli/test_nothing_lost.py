@@ -30,7 +30,7 @@ FILES = {
 
 CLASHES = [
     "match in.jsonl s.lw --dead-letters in.jsonl",
-    "match in.jsonl s.lw --dead-letter in.jsonl",
+    "match in.jsonl s.lw --dead-letters in.jsonl",
     "match in.jsonl s.lw --dead-letters s.lw",
     "match in.jsonl s.lw --dead-letters ./sub/../s.lw",
     "match in.jsonl s.lw --dead-letters link.jsonl",

@@ -55,7 +55,7 @@ def test_stream_shows_detections_and_keeps_what_it_refused(spark: Any, folder: P
     (folder / "patterns.lw").write_text("close: {type = a} as x then {type = b} as y within 5 seconds")
     printed = run(
         *("stream", folder / "patterns.lw", "--from", f"path={folder / 'in'}", "--from", "maxFilesPerTrigger=1"),
-        *("--checkpoint", folder / "state", "--dead-letter", folder / "letters", "--once", "--json"),
+        *("--checkpoint", folder / "state", "--dead-letters", folder / "letters", "--once", "--json"),
     )
     *shown, summary = map(json.loads, printed.stdout.splitlines())
     found = expected(trace(40), "close: {type = a} as x then {type = b} as y within 5 seconds")
@@ -81,7 +81,7 @@ def test_on_spark_a_bad_record_is_told_and_what_cannot_be_done_is_refused(spark:
     file = folder / "bad.jsonl"
     file.write_text((folder / "in" / "0000.jsonl").read_text() + "no event\n")
     assert run("match", file, folder / "subscriptions.lw", "--spark").exit_code == 2
-    kept = run("match", file, folder / "subscriptions.lw", "--spark", "--dead-letter", folder / "dead.jsonl")
+    kept = run("match", file, folder / "subscriptions.lw", "--spark", "--dead-letters", folder / "dead.jsonl")
     assert kept.exit_code == 0
     assert json.loads((folder / "dead.jsonl").read_text())["record"] == "no event"
     with pytest.raises(LikewiseError, match="not on Spark: --lateness, --explain"):
@@ -93,7 +93,7 @@ def test_on_spark_a_bad_record_is_told_and_what_cannot_be_done_is_refused(spark:
     [
         (["--sink", "pigeon"], "there is no sink"),
         (["--sink", "files"], "needs path"),
-        (["--from", "path"], "no KEY=VALUE"),
+        (["--from", "path"], "not KEY=VALUE"),
         (["--what", "wonders"], "cannot return"),
         (["--every", "1 second", "--once", "--from", "path=x"], "exclude each other"),
         (["--source", "pigeon"], "no source"),

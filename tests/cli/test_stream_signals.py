@@ -91,7 +91,7 @@ def test_sigterm_to_the_group_ends_a_stream_quietly_and_leaves_nothing_behind(sp
     batch, *said = process.said.splitlines()
     assert batch.startswith("batch 0: 20 events")
     assert said[0] == "stopping"
-    assert " ".join(said[1:]).startswith("stopped after 20 events; with --checkpoint")
+    assert " ".join(said[1:]).startswith("stopped after 20 events; run it again with --checkpoint")
     assert not psutil.wait_procs(below, timeout=30)[1]
     check(spark, folder)
 

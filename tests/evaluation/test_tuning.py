@@ -42,7 +42,7 @@ def test_the_best_approach_comes_first_with_its_threshold() -> None:
     best, other = tune(EVENTS, WISH, LABELS, tried=TRIED)
     assert (best.approach, best.f1, best.precision, best.recall) == ("approximate", 1.0, 1.0, 1.0)
     assert best.threshold == pytest.approx(0.5)  # the default, which lies between wrong and right ones
-    assert best.each["s1"] == (1.0, pytest.approx(0.5))
+    assert best.subscriptions["s1"] == (1.0, pytest.approx(0.5))
     assert other.f1 == pytest.approx(2 * 1 * 0.5 / 1.5)
 
 

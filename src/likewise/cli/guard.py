@@ -1,10 +1,10 @@
 """Checks all paths of a command before it starts: no output may overwrite an input or another output.
 
->>> guard(reads={"EVENTS": "in.jsonl"}, writes={"--dead-letter": "./in.jsonl"})
+>>> guard(reads={"EVENTS": "in.jsonl"}, writes={"--dead-letters": "./in.jsonl"})
 Traceback (most recent call last):
     ...
-likewise.errors.BuildError: EVENTS and --dead-letter are the same file: ./in.jsonl
-  hint: give --dead-letter another path
+likewise.errors.BuildError: EVENTS and --dead-letters are the same file: ./in.jsonl
+  hint: give --dead-letters another path
 """
 
 from __future__ import annotations

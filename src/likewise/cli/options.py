@@ -17,11 +17,7 @@ import typer
 
 DeadLetters = Annotated[
     Path | None,
-    typer.Option(
-        "--dead-letters",
-        "--dead-letter",
-        help="Append bad records, with reasons, to this file instead of reporting them.",
-    ),
+    typer.Option(help="Append bad records, with reasons, to this file instead of reporting them."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Spaces = Annotated[
@@ -100,12 +96,9 @@ class Timing:
     lateness: Annotated[
         str, typer.Option(help="How late events may arrive, such as `30 s` or `5 minutes`; later ones are refused.")
     ] = "0 s"
-    max_ahead: Annotated[
-        str,
-        typer.Option(
-            "--max-ahead", "--max-jump", help="Refuse events that are further ahead of the last one than this."
-        ),
-    ] = "366 days"
+    max_ahead: Annotated[str, typer.Option(help="Refuse events that are further ahead of the last one than this.")] = (
+        "366 days"
+    )
     until: Annotated[
         str | None, typer.Option(help="Advance event time to this time after the last event (ISO 8601).")
     ] = None

@@ -39,11 +39,6 @@ class Rejects:
         self._refusals: Counter[str] = Counter()
         self.count = 0
 
-    @property
-    def keeps(self) -> bool:
-        """Whether bad records are written to a file."""
-        return self._letters is not None
-
     def __call__(self, record: BadRecord) -> None:
         """Add one bad record."""
         self.count += 1

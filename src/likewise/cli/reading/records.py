@@ -78,7 +78,7 @@ class Records:
     ] = None
     separator: Annotated[
         str | None,
-        typer.Option("--separator", "--divider", help="Separator of CSV cells. [default: found in the header]"),
+        typer.Option(help="Separator of CSV cells. [default: found in the header]"),
     ] = None
     mapping: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Read the mapping from this file instead of these options.")

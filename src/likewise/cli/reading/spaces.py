@@ -1,16 +1,19 @@
-"""The spaces that a command opens: those named, or a default."""
+"""The spaces that a command opens, and the words of subscriptions that none of them knows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from likewise.cli.output import errors
 from likewise.errors import MissingError
 
 if TYPE_CHECKING:
+    from likewise.language import Profile, Subscription
     from likewise.semantics import Space
 
 DEFAULT = "wordnet"
+_SHOWN = 10
 BUILD = "likewise space build --corpus wordnet --out wordnet"
 
 
@@ -24,3 +27,41 @@ def open_spaces(names: Sequence[str] | None) -> list[Space]:
     if not built:
         raise MissingError("no space is built yet", hint=f"build one: `{BUILD}`")
     return [find_space(built[DEFAULT] if DEFAULT in built else min(built.values()))]
+
+
+def report_unknown(interests: Iterable[Subscription], spaces: Sequence[str]) -> None:
+    """Print a line for each unknown word that is compared by meaning, with the nearest known words."""
+    if not spaces:
+        return
+    from likewise.semantics import unknown_words
+
+    unknown = unknown_words(terms_by_meaning(interests), open_spaces(list(spaces)))
+    for word, near in list(unknown.items())[:_SHOWN]:
+        known = f"did you mean {' or '.join(near)}? " if near else ""
+        errors.print(
+            f"note: {word!r} is an unknown word: {known}--glossary can explain it", markup=False, soft_wrap=True
+        )
+    if len(unknown) > _SHOWN:
+        errors.print(f"… and {len(unknown) - _SHOWN:,} more unknown words")
+
+
+def terms_by_meaning(interests: Iterable[Subscription]) -> list[str]:
+    """The attributes and values that are marked with `~`."""
+    terms: list[str] = []
+    for profile in _profiles(interests):
+        for predicate in profile.predicates:
+            if predicate.attribute_approximate:
+                terms.append(predicate.attribute)
+            if predicate.value_approximate and isinstance(predicate.value, str):
+                terms.append(predicate.value)
+    return list(dict.fromkeys(terms))
+
+
+def _profiles(interests: Iterable[Subscription]) -> Iterator[Profile]:
+    from likewise.language import Composite, Member, members
+
+    for interest in interests:
+        if isinstance(interest.body, Composite):
+            yield from (leaf.profile for leaf in members(interest.body.root) if isinstance(leaf, Member))
+        else:
+            yield interest.body

@@ -150,8 +150,8 @@ def _detection(row: Row) -> Detection:
     from likewise.events import Event
 
     # Only what is printed is there: events have no attributes, and there is no trace.
-    members = tuple(Event(each["id"], (), (), each["start"], each["end"]) for each in row["events"])
-    names = tuple(each["role"] for each in row["events"])
+    members = tuple(Event(event["id"], (), (), event["start"], event["end"]) for event in row["events"])
+    names = tuple(event["role"] for event in row["events"])
     return Detection(
         row["pattern"], row["time"], row["start"], row["end"], row["probability"], names, members, cast("Any", None)
     )

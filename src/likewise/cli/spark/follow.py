@@ -58,7 +58,7 @@ class ReportedBatches:
             self._batches(query)
             if failure is None or ending.requested:
                 return
-            if tried == _TRIES or not any(each in str(failure) for each in _UNPREPARED):
+            if tried == _TRIES or not any(message in str(failure) for message in _UNPREPARED):
                 raise _failed(str(failure), self.log)
             errors.print("the process that prepares the stream was lost or too slow: once more")
 
@@ -96,7 +96,7 @@ def _failed(text: str, log: Path | None) -> LikewiseError:
 
 def events_in(progress: Any) -> int:
     """How many events and other records a micro-batch had; the ticks of a heartbeat are none."""
-    return sum(int(each["numInputRows"]) for each in progress["sources"] if not _is_clock(each))
+    return sum(int(source["numInputRows"]) for source in progress["sources"] if not _is_clock(source))
 
 
 def _is_clock(source: Any) -> bool:

@@ -29,7 +29,7 @@ class Tuned:
     precision: float
     recall: float
     curve: Curve
-    each: Mapping[str, tuple[float, float]]
+    subscriptions: Mapping[str, tuple[float, float]]
     """For each subscription with a relevant event, its own best F1 and threshold."""
 
 
@@ -146,11 +146,11 @@ def _tuned(
     f1, threshold = points.best_near(default)
     at = int(np.argmax(points.f1)) if len(points.thresholds) else None
     precision, recall = (0.0, 0.0) if at is None else (float(points.precision[at]), float(points.recall[at]))
-    each = dict(_each(scores, relevant, judged, names, default=default))
-    return Tuned(name, f1, threshold, precision, recall, points, each)
+    by_subscription = dict(_own_best(scores, relevant, judged, names, default=default))
+    return Tuned(name, f1, threshold, precision, recall, points, by_subscription)
 
 
-def _each(
+def _own_best(
     scores: RankedScores, relevant: np.ndarray, judged: np.ndarray, names: Sequence[str], *, default: float
 ) -> Iterator[tuple[str, tuple[float, float]]]:
     for row, name in enumerate(names):
@@ -168,6 +168,3 @@ def _profiles(subscriptions: Sequence[Subscription]) -> list[Subscription]:
 
 def _plain(name: str, spaces: Sequence[Space | str | Path]) -> Candidate:
     return Candidate(name, lambda: Matcher(approach=name, spaces=spaces), {"approach": name})
-
-
-__all__ = ["Candidate", "Tuned", "candidates", "tune"]

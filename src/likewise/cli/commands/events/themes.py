@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from likewise.cli.guard import guard
-from likewise.cli.options import DeadLetters, grouped
+from likewise.cli.options import DeadLetters, Json, grouped
 from likewise.cli.output import errors, output, print_json
 from likewise.cli.reading.input import Rejects, event_batches
 from likewise.cli.reading.records import Records
@@ -39,7 +39,7 @@ def themes(
     space: Annotated[str | None, typer.Option(help="Space by name or path. [default: wordnet]")] = None,
     limit: Annotated[int, typer.Option("-n", "--limit", min=1, help="Number of tags.")] = 8,
     dead_letters: DeadLetters = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Suggest theme tags for events or a subscription, with reasons.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from likewise.cli.guard import guard
-from likewise.cli.options import DeadLetters, grouped
+from likewise.cli.options import DeadLetters, Json, grouped
 from likewise.cli.output import errors, output, print_json
 from likewise.cli.reading.input import Rejects, event_batches, read_text
 from likewise.cli.reading.records import Records
@@ -32,7 +32,7 @@ def vocabulary(
     out: Annotated[Path | None, typer.Option(help="File to write, for `likewise match --background`.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="Keep this many of the most frequent terms.")] = 2000,
     dead_letters: DeadLetters = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Collect the words of a stream, as background knowledge for matching.
 

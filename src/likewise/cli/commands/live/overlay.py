@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from likewise.cli.options import Json
 from likewise.cli.output import errors, output, print_json
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def explain(
     pattern: Annotated[str, typer.Argument(help="Pattern as text, or a file of subscriptions.")],
     *,
     spread: Annotated[bool, typer.Option(help="Partition patterns by the attribute that their members share.")] = True,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Show how a pattern is decomposed: its members and the rendezvous of each.
 
@@ -53,7 +54,7 @@ def status(
     *,
     node: Annotated[list[str], typer.Option("--node", metavar="HOST:PORT", help="Node to ask; may be repeated.")],
     state: Annotated[Path, typer.Option(help="Folder with a certificate of the federation.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Show the state of nodes: neighbours in the ring, topics, composites, traffic.
 
@@ -100,7 +101,7 @@ def simulate(
     loss: Annotated[float, typer.Option(min=0, max=0.5, help="Share of messages lost.")] = 0.0,
     seed: Annotated[int, typer.Option(help="Random seed; the same seed gives the same run.")] = 1,
     out: Annotated[Path | None, typer.Option(help="Folder for charts of delays, load and messages.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Simulate a federation in this process, with churn and message loss, and count messages, hops and reports.
 

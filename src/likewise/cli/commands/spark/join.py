@@ -10,7 +10,7 @@ import typer
 
 from likewise.cli.guard import guard
 from likewise.cli.meaning import settled, spark_options
-from likewise.cli.options import DeadLetters, MeaningOptions, OnSpark, grouped
+from likewise.cli.options import DeadLetters, Json, MeaningOptions, OnSpark, grouped
 from likewise.cli.output import counted, errors, output, print_json
 from likewise.cli.reading.input import Rejects
 from likewise.cli.reading.spaces import open_spaces
@@ -42,7 +42,7 @@ def join(
     dead_letters: DeadLetters = None,
     where: OnSpark,
     out: Annotated[str | None, typer.Option(help="Write here, by its suffix .csv, .jsonl or .parquet.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON line for each row.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Join two tables by meaning: rows whose words are near, with how near they are.
 
@@ -69,7 +69,7 @@ def join(
     }
     rejects = Rejects(dead_letters)
     if on_spark:
-        spaces = [str(each.path) for each in _spaces(measure, meaning.space)]
+        spaces = [str(space.path) for space in _spaces(measure, meaning.space)]
         words = {"background": extras.get("background"), "glossary": meaning.glossary}
         asked = {**options, "on": names, "measure": measure, "spaces": spaces, **words}
         places = {"master": where.master, "remote": where.remote}
@@ -162,7 +162,7 @@ def _cell(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     if isinstance(value, list) and value and isinstance(value[0], dict) and "concept" in value[0]:
-        return " · ".join(f"{each['concept']} {each['weight']:.4f}" for each in value)
+        return " · ".join(f"{shared['concept']} {shared['weight']:.4f}" for shared in value)
     return "" if value is None else str(value)
 
 

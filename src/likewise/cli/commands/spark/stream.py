@@ -44,10 +44,7 @@ class Ends:
         list[str] | None, typer.Option("--to", metavar="KEY=VALUE", help="Option of the sink; may be repeated.")
     ] = None
     dead_letters: Annotated[
-        Path | None,
-        typer.Option(
-            "--dead-letters", "--dead-letter", help="Folder for bad records and late events, with the reasons."
-        ),
+        Path | None, typer.Option(help="Folder for bad records and late events, with the reasons.")
     ] = None
 
 
@@ -60,12 +57,7 @@ class StreamTiming:
     once: Annotated[bool, typer.Option("--once", help="Process the events that are there, then stop.")] = False
     seconds: Annotated[float | None, typer.Option("--for", help="Stop after this many seconds.")] = None
     lateness: Annotated[
-        str,
-        typer.Option(
-            "--lateness",
-            "--delay",
-            help="How late events may arrive for patterns, e.g. `30s`; detections wait that long.",
-        ),
+        str, typer.Option(help="How late events may arrive for patterns, e.g. `30s`; detections wait that long.")
     ] = "0 seconds"
     heartbeat: Annotated[
         str | None,

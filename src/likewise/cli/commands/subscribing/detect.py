@@ -14,7 +14,7 @@ from likewise.cli.options import Json, Timing, chosen, grouped
 from likewise.cli.output import counted, errors, output, print_json
 from likewise.cli.reading.feed import Feed
 from likewise.cli.reading.input import Rejects, by_spaces, read_subscriptions
-from likewise.cli.reading.unknown import report_unknown
+from likewise.cli.reading.spaces import report_unknown
 from likewise.errors import BuildError, InputError
 from likewise.files import write_whole
 

@@ -228,7 +228,7 @@ def _refuse_together(rank: int | None, printer: MatchPrinter, where: OnSpark) ->
 def _engine(
     interests: list[Subscription], meaning: MeaningOptions, options: dict[str, Any]
 ) -> tuple[Engine, list[str]]:
-    from likewise.cli.reading.unknown import report_unknown
+    from likewise.cli.reading.spaces import report_unknown
     from likewise.engine import Engine
 
     chosen = engine_options(meaning, interests)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import floor
 from pathlib import Path
@@ -14,14 +14,25 @@ import typer
 from likewise.cli.commands.events.vocabulary import read_background
 from likewise.cli.guard import guard
 from likewise.cli.meaning import OFF, command_line, settings_text, settled, spark_options
-from likewise.cli.options import DeadLetters, MeaningOptions, NoSample, OwnGlossary, Sample, Settings, Spaces, grouped
+from likewise.cli.options import (
+    DeadLetters,
+    Json,
+    MeaningOptions,
+    NoSample,
+    OwnGlossary,
+    Sample,
+    Settings,
+    Spaces,
+    grouped,
+)
 from likewise.cli.output import errors, output, print_json
 from likewise.cli.reading.input import Rejects, event_batches, read_subscriptions
 from likewise.cli.reading.records import Records
 from likewise.files import write_whole
 
 if TYPE_CHECKING:
-    from likewise.evaluation.quality.tuning import Candidate
+    from likewise.evaluation.quality.tuning import Candidate, Tuned
+    from likewise.events import Event
 
 _PLAIN = ("approach", "threshold", "space")
 """Settings that are also plain arguments in Python."""
@@ -76,7 +87,7 @@ def tune(
         Path | None, typer.Option("--save", help="Write the best settings here, for `--settings` of other commands.")
     ] = None,
     dead_letters: DeadLetters = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a table.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Find the approach and threshold with the best F1 on pairs that you labelled.
 
@@ -84,12 +95,9 @@ def tune(
 
     Example: `likewise tune events.jsonl subscriptions.lw --labels labels.tsv --chart tuning.html`
     """
-    from likewise.charts import check_chart, save
-    from likewise.evaluation.charts import precision_recall
+    from likewise.charts import check_chart
     from likewise.evaluation.quality.labels import read_labels
-    from likewise.evaluation.quality.tuning import candidates
     from likewise.evaluation.quality.tuning import tune as search
-    from likewise.semantics import Glossary
 
     meaning = tried.settled()
     guard(
@@ -115,50 +123,62 @@ def tune(
     labelled = read_labels(labels)
     all_events = [event for batch in event_batches(events, rejects, records=records) for event in batch]
     spaces = meaning.space or _built_spaces()
-    available = candidates(
-        all_events,
-        spaces=spaces,
-        glossary=None if meaning.glossary is None else Glossary.from_file(meaning.glossary),
-        measure_name=meaning.measure,
-        background=spark_options(meaning).get("background"),
-        learning=not meaning.no_background,
-    )
-    chosen = _chosen(available, tried.approach or ([meaning.approach] if meaning.approach else []))
+    names = tried.approach or ([meaning.approach] if meaning.approach else [])
+    chosen = _chosen(_candidates(all_events, spaces, meaning), names)
     results = search(
-        all_events,
-        interests,
-        labelled,
-        tried=chosen,
-        say=lambda message: errors.print(message, style="dim"),
+        all_events, interests, labelled, tried=chosen, say=lambda message: errors.print(message, style="dim")
     )
-    for path in chart or ():
-        curves = {result.approach: result.curve for result in results}
-        save(precision_recall(curves, title="Precision and recall"), path)
-    rows = [
-        {
-            "approach": result.approach,
-            "f1": result.f1,
-            "threshold": result.threshold,
-            "precision": result.precision,
-            "recall": result.recall,
-        }
-        for result in results
-    ]
+    _draw(results, chart or ())
     best = results[0]
     winner = next(candidate.settings for candidate in chosen if candidate.name == best.approach)
     settings = recommended(winner, best.threshold, spaces, meaning)
     if save_to is not None:
         write_whole(save_to, settings_text(settings))
     if as_json:
-        own = {name: {"f1": f1, "threshold": threshold} for name, (f1, threshold) in best.each.items()}
-        print_json({"best": rows[0], "tried": rows, "subscriptions": own, "settings": settings})
+        print_json(_plain(results) | {"settings": settings})
     else:
-        _show(rows)
+        _show(_rows(results))
         output.print(f"best: approach {best.approach}, threshold {best.threshold:.3f}")
         files = [events, subscriptions, *records.command_line()]
         for line in _usage(settings, shlex.join(files), save_to):
             output.print(line, markup=False, soft_wrap=True)
     rejects.conclude()
+
+
+def _candidates(events: list[Event], spaces: list[str], meaning: MeaningOptions) -> list[Candidate]:
+    """All approaches that can be tried with these options."""
+    from likewise.evaluation.quality.tuning import candidates
+    from likewise.semantics import Glossary
+
+    return candidates(
+        events,
+        spaces=spaces,
+        glossary=None if meaning.glossary is None else Glossary.from_file(meaning.glossary),
+        measure_name=meaning.measure,
+        background=spark_options(meaning).get("background"),
+        learning=not meaning.no_background,
+    )
+
+
+def _draw(results: Sequence[Tuned], paths: Iterable[Path]) -> None:
+    """Draw precision and recall of all candidates."""
+    from likewise.charts import save
+    from likewise.evaluation.charts import precision_recall
+
+    for path in paths:
+        curves = {result.approach: result.curve for result in results}
+        save(precision_recall(curves, title="Precision and recall"), path)
+
+
+def _rows(results: Sequence[Tuned]) -> list[dict[str, Any]]:
+    columns = ("approach", "f1", "threshold", "precision", "recall")
+    return [{name: getattr(result, name) for name in columns} for result in results]
+
+
+def _plain(results: Sequence[Tuned]) -> dict[str, Any]:
+    rows = _rows(results)
+    by_subscription = {name: {"f1": f1, "threshold": at} for name, (f1, at) in results[0].subscriptions.items()}
+    return {"best": rows[0], "tried": rows, "subscriptions": by_subscription}
 
 
 def _chosen(available: list[Candidate], names: list[str]) -> list[Candidate]:

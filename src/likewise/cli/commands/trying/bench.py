@@ -14,6 +14,7 @@ from typing import Annotated, Any, cast
 
 import typer
 
+from likewise.cli.options import Json
 from likewise.cli.output import errors, output
 from likewise.errors import LikewiseError, MissingError
 
@@ -27,7 +28,7 @@ def register(app: typer.Typer) -> None:
 def bench(
     name: Annotated[str, typer.Argument(help="Name of a benchmark; `list` shows all.")],
     quick: Annotated[bool, typer.Option(help="Run with smaller sizes.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a table.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Measure speed and memory, and compare with other tools in the same run.
 

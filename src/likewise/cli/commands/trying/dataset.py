@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from likewise.cli.guard import guard
+from likewise.cli.options import Json
 from likewise.cli.output import output, print_json
 
 app = typer.Typer(help="Create the data sets of the experiments.", no_args_is_help=True)
@@ -43,7 +44,7 @@ def thematic(
         bool, typer.Option("--city", help="Keep the city events; take only the alternatives from --thesaurus.")
     ] = False,
     data: Annotated[Path | None, typer.Option(help="Folder with EuroVoc and appliances. [LIKEWISE_DATA]")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Create heterogeneous events, subscriptions and the exact truth, as in "Thematic Event Processing", section 5.2.
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from likewise.cli.guard import guard
+from likewise.cli.options import Json
 from likewise.cli.output import errors, output, print_json
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def demo(
     space: Annotated[str, typer.Option(help="Space to use; WordNet's is built if it is missing.")] = "wordnet",
     rebuild: Annotated[bool, typer.Option(help="Build the WordNet space even if it exists.")] = False,
     master: Annotated[str | None, typer.Option(help="Spark master. [default: all cores of this machine]")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the results as one JSON document.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Show how Likewise works on local Spark, and write a report to open.
 

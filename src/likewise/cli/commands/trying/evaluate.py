@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from likewise.cli.options import Json
 from likewise.cli.output import errors, output, print_json
 from likewise.errors import BuildError
 
@@ -55,7 +56,7 @@ def evaluate(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Set an option of the experiment; may be repeated."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Run an experiment and print its figures beside those of the papers.
 

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from likewise.cli.commands.trying import dataset
+from likewise.cli.options import Json, SparkAddress, grouped
 from likewise.cli.output import output, print_json
 
 
@@ -17,6 +18,7 @@ def register(_: typer.Typer) -> None:
     dataset.app.command("expand")(expand)
 
 
+@grouped
 def expand(
     *,
     out: Annotated[Path, typer.Option(help="Folder to write to; it must not exist yet.")],
@@ -24,9 +26,8 @@ def expand(
     seed: Annotated[int, typer.Option(help="Random seed; the same seed gives the same events.")] = 1,
     approximation: Annotated[float, typer.Option(min=0, max=1, help="Share of attributes and values with `~`.")] = 1.0,
     data: Annotated[Path | None, typer.Option(help="Folder with EuroVoc and appliances. [LIKEWISE_DATA]")] = None,
-    master: Annotated[str | None, typer.Option(help="Spark master, e.g. `local[2,4]` or `spark://host:7077`.")] = None,
-    remote: Annotated[str | None, typer.Option(help="Spark Connect address, e.g. `sc://host:15002`.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    where: SparkAddress,
+    as_json: Json = False,
 ) -> None:
     """Create the data set of `dataset thematic` with millions of events, as Parquet, on Spark.
 
@@ -40,7 +41,7 @@ def expand(
     dataset_ = build_thematic(DatasetRecipe(seed=seed, approximation=approximation), data=data)
     started = time.perf_counter()
     folder = out.absolute()
-    with session(master, remote) as spark, progress_of(spark):
+    with session(where.master, where.remote) as spark, progress_of(spark):
         expand_on_spark(spark, dataset_, events).write.parquet(str(folder / "made"))
         stored = spark.read.parquet(str(folder / "made"))
         truth_of(stored).write.parquet(str(folder / "truth"))

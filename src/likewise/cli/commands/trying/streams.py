@@ -10,6 +10,7 @@ import typer
 
 from likewise.cli.commands.trying import dataset
 from likewise.cli.guard import guard
+from likewise.cli.options import Json
 from likewise.cli.output import output, print_json
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 Out = Annotated[Path, typer.Option(help="File to write, as JSON lines.")]
 Data = Annotated[Path | None, typer.Option(help="Folder of the data sets. [LIKEWISE_DATA]")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
 
 def register(_app: typer.Typer) -> None:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from likewise.cli.options import Json
 from likewise.cli.output import errors, output, print_json
 from likewise.cli.reading.spaces import open_spaces
 
@@ -21,7 +22,7 @@ def nearest(
     space: Annotated[str | None, typer.Option(help="Space by name or path. [default: wordnet]")] = None,
     limit: Annotated[int, typer.Option("-n", "--limit", min=1, help="Number of words.")] = 10,
     why: Annotated[bool, typer.Option("--why", help="Show the concepts that each word shares with the term.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: Json = False,
 ) -> None:
     """List the words that are nearest to a term.
 

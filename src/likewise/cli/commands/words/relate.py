@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from likewise.cli.options import Json
 from likewise.cli.output import errors, output, print_json
 from likewise.cli.reading.spaces import open_spaces
 from likewise.errors import BuildError
@@ -44,7 +45,7 @@ def relate(
         Path | None, typer.Option(help="For the measure `evidence`: weights from `likewise train`.")
     ] = None,
     limit: Annotated[int, typer.Option("-n", "--limit", min=0, help="Number of reasons.")] = 8,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Give the probability that two terms mean the same, and the reasons.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from likewise.cli.guard import guard
+from likewise.cli.options import Json, SparkAddress, grouped
 from likewise.cli.output import errors, output, print_json
 
 if TYPE_CHECKING:
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 
     from likewise.pipeline import Corpus
     from likewise.semantics import BuildSummary, Manifest, SpaceOptions
-
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -29,6 +28,7 @@ def register(app: typer.Typer) -> None:
     app.add_typer(space, name="space")
 
 
+@grouped
 def build(
     *,
     corpus: Annotated[str, typer.Option(help="`wordnet`, or a file, folder or URL of articles.")],
@@ -36,8 +36,7 @@ def build(
     format: Annotated[
         str | None, typer.Option(help="wordnet, jsonl, parquet, text or mediawiki. [default: by the file name]")
     ] = None,
-    master: Annotated[str | None, typer.Option(help="Spark master, e.g. `local[2,4]` or `spark://host:7077`.")] = None,
-    remote: Annotated[str | None, typer.Option(help="Spark Connect address, e.g. `sc://host:15002`.")] = None,
+    where: SparkAddress,
     memory: Annotated[str, typer.Option(help="Heap of a local Spark.")] = "1g",
     min_df: Annotated[int, typer.Option(help="Leave out terms that occur in fewer concepts.")] = 1,
     prune: Annotated[int | None, typer.Option(help="Keep only this many of the strongest postings of a term.")] = None,
@@ -67,13 +66,13 @@ def build(
         min_words=min_words,
         sample=sample,
     )
-    if corpus == "wordnet" and (format, sample, master, remote) == (None, 1.0, None, None):
+    if corpus == "wordnet" and (format, sample, where.master, where.remote) == (None, 1.0, None, None):
         summary = _build_wordnet(space_path(out), options=options, overwrite=overwrite)
     else:
         from likewise.pipeline import Corpus
 
         articles = Corpus.find(corpus, format=format, title_field=title_field, text_field=text_field)  # type: ignore[arg-type]  # as above
-        place = {"master": master, "remote": remote, "memory": memory}
+        place = {"master": where.master, "remote": where.remote, "memory": memory}
         summary = _build(articles, space_path(out), options=options, overwrite=overwrite, place=place)
     if as_json:
         print_json(_summary(summary))

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from likewise.cli.options import Json
 from likewise.cli.output import errors, output, print_json
 
 
@@ -24,7 +25,7 @@ def train(
     data: Annotated[Path | None, typer.Option(help="Folder of the data sets. [LIKEWISE_DATA]")] = None,
     per_kind: Annotated[int, typer.Option(min=10, help="Number of pairs of each kind from each source.")] = 800,
     seed: Annotated[int, typer.Option(help="Random seed; another seed draws other pairs.")] = 1,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a table.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Learn the weights of evidence from thesauri, and test them on held-out concepts.
 
