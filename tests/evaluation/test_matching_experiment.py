@@ -13,9 +13,9 @@ from tests.evaluation.tiny import laboratory, tiny
 from likewise.errors import BuildError, MissingError
 from likewise.evaluation.experiment import ExperimentSettings, find_experiment
 from likewise.evaluation.experiments import matching
+from likewise.evaluation.experiments.matching import Usual
 from likewise.evaluation.quality.approaches import APPROACHES, Laboratory, Trial, choose
 from likewise.evaluation.quality.ranking import quality
-from likewise.evaluation.quality.usual import Usual
 from likewise.matching import Approach, default_threshold
 
 needs_data = pytest.mark.skipif(

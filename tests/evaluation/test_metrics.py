@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 from likewise.errors import BuildError
-from likewise.evaluation.quality.metrics import spearman
+from likewise.evaluation.experiments.relatedness import spearman
 
 
 def test_by_hand() -> None:

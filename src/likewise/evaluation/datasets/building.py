@@ -93,26 +93,26 @@ def simulate(count: int, *, seed: int = 7, break_ins: int = 10) -> list[Happenin
     happenings = [_ordinary(chance, number) for number in range(ordinary)]
     for number in range(break_ins):
         happenings += _break_in(chance, ordinary + 2 * number)
-    return sorted(happenings, key=lambda one: (one.event.span, one.event.id))
+    return sorted(happenings, key=lambda happening: (happening.event.span, happening.event.id))
 
 
 def relevant(subscription: str, happenings: list[Happening]) -> set[str]:
     """The ids of the events that are relevant to a subscription of `SUBSCRIPTIONS`."""
-    return {one.event.id for one in happenings if _asked(subscription, one)}
+    return {happening.event.id for happening in happenings if _asked(subscription, happening)}
 
 
-def _asked(subscription: str, one: Happening) -> bool:
-    number = one.number if one.number is not None else 0.0
+def _asked(subscription: str, happening: Happening) -> bool:
+    number = happening.number if happening.number is not None else 0.0
     return {
-        "laptops": one.kind == "energy" and one.device == "laptop",
-        "broken-window": one.kind == "window",
-        "cold": one.kind == "temperature" and number < 12,
-        "free-parking": one.kind == "parking" and number > 0,
+        "laptops": happening.kind == "energy" and happening.device == "laptop",
+        "broken-window": happening.kind == "window",
+        "cold": happening.kind == "temperature" and number < 12,
+        "free-parking": happening.kind == "parking" and number > 0,
     }[subscription]
 
 
 def _ordinary(chance: random.Random, number: int) -> Happening:
-    kind = chance.choices(KINDS, weights=[one.weight for one in KINDS])[0]
+    kind = chance.choices(KINDS, weights=[kind.weight for kind in KINDS])[0]
     return _happening(chance, number, kind=kind, at=MORNING + chance.randrange(DAY), room=chance.randrange(len(_ROOMS)))
 
 

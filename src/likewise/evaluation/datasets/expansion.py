@@ -122,9 +122,9 @@ def quotas(capacities: Sequence[int], total: int) -> list[int]:
     left = total
     while left:
         hungry = [i for i, most in enumerate(capacities) if shares[i] < most]
-        each, extra = divmod(left, len(hungry))
+        share, extra = divmod(left, len(hungry))
         for place, i in enumerate(hungry):
-            give = min(each + (place < extra), capacities[i] - shares[i])
+            give = min(share + (place < extra), capacities[i] - shares[i])
             shares[i] += give
             left -= give
     return shares

@@ -112,7 +112,7 @@ class DatasetTables:
         """Build the arrays; each Spark task does so, in a millisecond or two."""
         every = [options for seed in task.choices for options in seed]
         slot_count, text_count, wanted_count = (
-            np.array([len(each) for each in lists], np.int64) for lists in (task.choices, every, task.wanted)
+            np.array([len(choices) for choices in lists], np.int64) for lists in (task.choices, every, task.wanted)
         )
         asked = [pair for pairs in task.wanted for pair in pairs]
         names = sorted({name for name, _ in asked})

@@ -60,6 +60,3 @@ def iptc_thesaurus(path: Path) -> Eurovoc:
             if "en-GB" in raw.get("prefLabel", {})
         }
     )
-
-
-__all__ = ["iptc_thesaurus", "wordnet_thesaurus"]

@@ -95,7 +95,7 @@ def _families(thesaurus: Eurovoc) -> dict[str, list[str]]:
         name = concept.labels[0]
         if len(usable) >= _FEWEST and plain_label(name) and name.lower() not in taken:
             found[name] = usable
-            taken |= {each.lower() for each in (name, *usable)}
+            taken |= {label.lower() for label in (name, *usable)}
     return found
 
 
@@ -119,6 +119,3 @@ def _graph(path: Path) -> Any:
 def _is_xml(path: Path) -> bool:
     with path.open("rb") as stream:
         return stream.read(200).lstrip().startswith(b"<")
-
-
-__all__ = ["read_skos", "thesaurus_seeds"]

@@ -14,8 +14,6 @@ from typing import Final
 from likewise.errors import MissingError
 from likewise.events import Event, to_instant
 
-__all__ = ["STREAMS", "aarhus_events", "city_recordings", "home_events", "stream_events"]
-
 _ROOMS: Final = {
     "KitchHeat": "kitchen",
     "KitchStor": "kitchen",

@@ -66,7 +66,7 @@ class WorldEvent:
 
     def answers(self, wanted: Sequence[str]) -> bool:
         """Whether each of the meanings is in some statement."""
-        meant = frozenset().union(*(each.means for each in self.statements))
+        meant = frozenset().union(*(statement.means for statement in self.statements))
         return meant.issuperset(wanted)
 
 
@@ -189,7 +189,7 @@ def world_events(data: Path, *, seed: int = 1, share: float = 1.0) -> dict[str, 
     parts = (facts[:first], facts[first : int(len(facts) * share)])
     return {
         source.name: [
-            write_down(each, f"{source.name}/{number}", source, chance=chance) for number, each in enumerate(part)
+            write_down(fact, f"{source.name}/{number}", source, chance=chance) for number, fact in enumerate(part)
         ]
         for source, part in zip(SOURCES, parts, strict=True)
     }
@@ -311,7 +311,7 @@ def write_ntriples(events: Sequence[WorldEvent], path: Path) -> Path:
     """The events as N-Triples, one subject each."""
     with path.open("w", encoding="utf-8") as file:
         for event in events:
-            file.writelines(_triple(event.id, each) for each in event.statements)
+            file.writelines(_triple(event.id, statement) for statement in event.statements)
     return path
 
 

@@ -357,7 +357,7 @@ class Figures:
             "values, wikipedia esa": scorer.related(matcher.values, "values"),
         }
         edges = np.linspace(0, 1, 11)
-        shares = {name: np.histogram(each, edges)[0] / each.size for name, each in found.items()}
+        shares = {name: np.histogram(scores, edges)[0] / scores.size for name, scores in found.items()}
         rows: list[Row] = [
             {"relatedness": f"{low:.1f} to {low + 0.1:.1f}", **{name: float(s[i]) for name, s in shares.items()}}
             for i, low in enumerate(edges[:-1])
@@ -365,7 +365,7 @@ class Figures:
         tall = [{"relatedness": row["relatedness"], "of": name, "share": row[name]} for row in rows for name in shares]
         title = "How both measures spread [002 figure 6]"
         self._draw("figure-6", bars(tall, name="relatedness", value="share", colour="of", title=title))
-        low = {name: float(each[0]) for name, each in shares.items()}
+        low = {name: float(share[0]) for name, share in shares.items()}
         note = "; ".join(f"{name}: {share:.0%} below 0.1" for name, share in low.items())
         return ExperimentReport(title, rows, [f"{note} (the paper: quite different distributions)"])
 
@@ -381,10 +381,10 @@ class Figures:
         for file, (source, number, title) in wanted.items():
             points: list[Row] = []
             for name in MATCHERS:
-                one = self.average(source, name) if number is None else self.levels(source, name)[number - 1]
-                if not np.isnan(one).any():
-                    rows.append({"figure": file.replace("-", " "), "matcher": name, **_by_recall(one)})
-                    points += _points(name, one)
+                curve = self.average(source, name) if number is None else self.levels(source, name)[number - 1]
+                if not np.isnan(curve).any():
+                    rows.append({"figure": file.replace("-", " "), "matcher": name, **_by_recall(curve)})
+                    points += _points(name, curve)
             self._draw(file, _curve_chart(points, title))
         notes = [
             "columns are recall levels, cells the interpolated precision",
@@ -420,13 +420,13 @@ def _tables(source: str) -> tuple[int, int]:
 
 
 def _by_recall(precision: NDArray[np.float64]) -> dict[str, Cell]:
-    return {f"{recall:.1f}": round(float(each), 3) for recall, each in zip(RECALLS, precision, strict=True)}
+    return {f"{recall:.1f}": round(float(value), 3) for recall, value in zip(RECALLS, precision, strict=True)}
 
 
 def _points(name: str, precision: NDArray[np.float64]) -> list[Row]:
     return [
-        {"matcher": name, "recall": float(recall), "precision": float(each)}
-        for recall, each in zip(RECALLS, precision, strict=True)
+        {"matcher": name, "recall": float(recall), "precision": float(value)}
+        for recall, value in zip(RECALLS, precision, strict=True)
     ]
 
 

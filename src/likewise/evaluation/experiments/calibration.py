@@ -130,5 +130,3 @@ def _rate(measure: Measure, pairs: Sequence[HandPair], wrong: int, limit: float)
 
 
 experiment = Experiment("calibration", "Whether scores are as often right as they say, on pairs written by hand", run)
-
-__all__ = ["calibration_error", "experiment", "reliability_rows", "run"]

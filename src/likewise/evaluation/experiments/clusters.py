@@ -121,7 +121,7 @@ def run(settings: ExperimentSettings) -> list[ExperimentReport]:
     ks = _numbers(options.get("ks"), KS[:4] if settings.quick else KS)
     counts = _numbers(options.get("predicates"), (1, 5, 10) if settings.quick else range(1, TUPLES + 1))
     seeds = _numbers(options.get("seeds"), (1,) if settings.quick else (1, 2, 3))
-    degrees = [float(each) for each in options.get("degrees", ",".join(map(str, DEGREES))).split(",")]
+    degrees = [float(part) for part in options.get("degrees", ",".join(map(str, DEGREES))).split(",")]
     if min([*ks, *counts]) < 1 or not all(0 <= degree <= 1 for degree in degrees):
         raise BuildError("ks and predicates are at least 1, degrees from 0 to 1", hint="see evaluate clusters --help")
     timed = int(options.get("events", 50 if settings.quick else 200))
@@ -140,7 +140,7 @@ def run(settings: ExperimentSettings) -> list[ExperimentReport]:
 
 
 def _numbers(text: str | None, usual: Sequence[int]) -> list[int]:
-    return list(usual) if text is None else [int(each) for each in text.split(",")]
+    return list(usual) if text is None else [int(part) for part in text.split(",")]
 
 
 def make_world(data: ThematicDataset, laboratory: Laboratory, *, events: int) -> TimedWorld:
@@ -187,9 +187,9 @@ def _costs(world: TimedWorld, profiles: Sequence[Profile], *, k: int, settings: 
     clustered, every = found.values()
     settings.say(f"k = {k}, {len(profiles[0].predicates)} predicates: {clustered.known:.2f} and {every.known:.2f} ms")
     return {
-        **{name: each.known for name, each in found.items()},
+        **{name: rates.known for name, rates in found.items()},
         "times faster": every.known / max(clustered.known, 1e-9),
-        **{f"{name}, first sight": each.first for name, each in found.items()},
+        **{f"{name}, first sight": rates.first for name, rates in found.items()},
         "pairs compared": clustered.compared,
     }
 
@@ -243,9 +243,9 @@ def _delivered(trials: Sequence[Trial]) -> Iterator[tuple[str, dict[str, float]]
         yield (
             name,
             {
-                "precision": mean(each.precision for each in found),
-                "recall": mean(each.recall for each in found),
-                "F1": mean(each.f1 for each in found),
+                "precision": mean(quality.precision for quality in found),
+                "recall": mean(quality.recall for quality in found),
+                "F1": mean(quality.f1 for quality in found),
                 "pairs": mean(trial.compared(approach) for trial in trials),
             },
         )

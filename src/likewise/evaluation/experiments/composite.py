@@ -154,11 +154,11 @@ def _cardinality(starts: int, settings: ExperimentSettings) -> Iterator[Experime
         world = crossed(first, last, events=2 * sequences + 1)
         spent = {method: best(lambda m=method, w=world: measure(w, m, unique=True)) for method in METHODS}  # type: ignore[misc]  # mypy cannot type defaults of a lambda
         name: dict[str, Cell] = {"first": first, "last": last}
-        total_rows.append(name | {method: 1e3 * each.total for method, each in spent.items()})
+        total_rows.append(name | {method: 1e3 * times.total for method, times in spent.items()})
         composing.append(
             name
-            | {f"{method}: all": 1e3 * each.composing for method, each in spent.items()}
-            | {f"{method}: after the last event": 1e6 * each.response for method, each in spent.items()}
+            | {f"{method}: all": 1e3 * times.composing for method, times in spent.items()}
+            | {f"{method}: after the last event": 1e6 * times.response for method, times in spent.items()}
         )
     _chart(settings, "figure-8a", total_rows, x="first", title="Overall time [003 figure 8(a)]", unit="ms", log=True)
     parts = [{key: value for key, value in row.items() if key == "first" or "all" in key} for row in composing]
@@ -223,9 +223,9 @@ def _ratios(rows: Sequence[dict[str, Cell]], one: str, two: str) -> list[float]:
 def _dearer(rows: Sequence[dict[str, Cell]], lines: Iterable[str]) -> str:
     """The ratio of two steps to one, at each point of the axis."""
     texts = []
-    for one in (name for name in lines if name.startswith("one step")):
-        ratios = _ratios(rows, one, one.replace("one step", "two steps"))
-        kind = one.removeprefix("one step").strip(", ") or "unique"
+    for line in (name for name in lines if name.startswith("one step")):
+        ratios = _ratios(rows, line, line.replace("one step", "two steps"))
+        kind = line.removeprefix("one step").strip(", ") or "unique"
         texts.append(f"{kind} {', '.join(f'{ratio:.2f}' for ratio in ratios)}")
     return f"two steps / one step along the axis: {'; '.join(texts)} (the paper: never below 1)"
 

@@ -68,7 +68,7 @@ class Stopwatch:
                 response += time.process_time() - before - (self.matcher.seconds - matched)
                 detections += len(found)
                 after = time.process_time()
-                for name in {one.pattern for one in found} if remove else ():
+                for name in {detection.pattern for detection in found} if remove else ():
                     detector.remove(name)
                 removing += time.process_time() - after
         total = time.process_time() - begin - removing

@@ -117,7 +117,9 @@ def _report(chance: random.Random, number: int, point: FeedPoint, maker: int) ->
 
 def wishes() -> dict[str, Profile]:
     """The eight wishes by their names."""
-    return {each.name: each.body for each in parse(WISHES) if isinstance(each.body, Profile)}
+    return {
+        subscription.name: subscription.body for subscription in parse(WISHES) if isinstance(subscription.body, Profile)
+    }
 
 
 def wanted(name: str, report: PointReport) -> bool:
@@ -206,5 +208,3 @@ def run(settings: ExperimentSettings) -> list[ExperimentReport]:
 
 
 experiment = Experiment("feed", "A building's feed in the words of three makers, and eight wishes", run)
-
-__all__ = ["ASKED", "PointReport", "experiment", "feed", "judge", "run", "wanted", "wishes"]

@@ -46,7 +46,7 @@ def run(settings: ExperimentSettings) -> list[ExperimentReport]:
             for row in _rows(trial, laboratory, name):
                 found.setdefault(name, []).append(row)
                 settings.say(f"seed {seed}: {name}")
-    rows = [{"approach": name, **_mean(each)} for name, each in found.items()]
+    rows = [{"approach": name, **_mean(scores)} for name, scores in found.items()]
     notes = [
         f"{np.mean(share):.0%} of the events' terms are in French; the others are names, codes and units",
         f"the background is the words of the first {SAMPLE} events",
@@ -125,5 +125,3 @@ def french_words(path: Path) -> dict[str, str]:
 
 
 experiment = Experiment("languages", "English subscriptions on French events", run, KNOWS)
-
-__all__ = ["experiment", "french", "in_french", "run"]

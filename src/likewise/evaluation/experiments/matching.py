@@ -18,8 +18,7 @@ from likewise.evaluation.datasets.eurovoc import read_eurovoc
 from likewise.evaluation.datasets.thematic import DatasetRecipe, ThematicDataset, build_thematic, data_folder
 from likewise.evaluation.experiment import Experiment, ExperimentReport, ExperimentSettings, Row
 from likewise.evaluation.quality.approaches import ComparedApproach, Laboratory, Trial, choose
-from likewise.evaluation.quality.ranking import Quality, quality
-from likewise.evaluation.quality.usual import Usual, usual_figures
+from likewise.evaluation.quality.ranking import Delivery, Quality, RankedScores, Relevance, delivery, quality
 from likewise.language import format_subscription
 
 SEEDS = 5
@@ -32,6 +31,48 @@ QUICK = DatasetRecipe(events=1500)
 KNOWS = ("seeds", "degrees", "approach", "worst", "thesaurus", "typed", "city")
 WORST = "default (both); default + background (all)"
 """The approaches whose worst subscriptions are shown by default."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usual:
+    """A default threshold and its figures, with all subscriptions together and each alone."""
+
+    threshold: float
+    together: Delivery
+    alone: Delivery
+
+    @classmethod
+    def of(
+        cls, together: RankedScores, alone: RankedScores, relevant: Relevance, *, threshold: float | None
+    ) -> Usual | None:
+        """The figures of one run; None for an approach without a default threshold."""
+        if threshold is None:
+            return None
+        return cls(threshold, delivery(together, relevant, threshold), delivery(alone, relevant, threshold))
+
+
+def usual_figures(found: Sequence[tuple[int, Usual]], *, chosen_on: int) -> Row:
+    """Means over the seeds; seeds above `chosen_on` are held out, since nothing was tuned on them.
+
+    >>> figures = Usual(0.5, Delivery(1.0, 0.5, 0.75), Delivery(0.5, 0.5, 0.25))
+    >>> usual_figures([(1, figures)], chosen_on=3)["alone F1"]
+    0.25
+    """
+    row: dict[str, float] = {"at": found[0][1].threshold}
+    for who in ("together", "alone"):
+        for part in ("precision", "recall", "f1"):
+            row[f"{who} {part.replace('f1', 'F1')}"] = _mean_figure(found, who, part)
+    held_out = [(seed, figures) for seed, figures in found if seed > chosen_on]
+    if held_out:
+        row |= {
+            "held out": _mean_figure(held_out, "together", "f1"),
+            "alone held out": _mean_figure(held_out, "alone", "f1"),
+        }
+    return row
+
+
+def _mean_figure(found: Sequence[tuple[int, Usual]], who: str, part: str) -> float:
+    return float(np.mean([getattr(getattr(figures, who), part) for _, figures in found]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +100,7 @@ def run(settings: ExperimentSettings) -> list[ExperimentReport]:
     experiment.check(settings)
     options = dict(settings.options)
     seeds = int(options.pop("seeds", 1 if settings.quick else SEEDS))
-    degrees = [float(each) for each in options.pop("degrees", ",".join(map(str, DEGREES))).split(",")]
+    degrees = [float(degree) for degree in options.pop("degrees", ",".join(map(str, DEGREES))).split(",")]
     names = [name.strip() for name in options.pop("approach", "").split(";") if name.strip()]
     worst = [name.strip() for name in options.pop("worst", WORST).split(";")]
     recipe = DatasetRecipe(
@@ -83,7 +124,7 @@ def run(settings: ExperimentSettings) -> list[ExperimentReport]:
                 reworded = Trial(data.reworded(), laboratory)
                 results += _try_all(reworded, chosen, degree=degree, reworded=True, settings=settings)
             if not examples and degree == 1:
-                examples = [worst_subscriptions(trial, each) for each in _named(chosen, worst)]
+                examples = [worst_subscriptions(trial, approach) for approach in _named(chosen, worst)]
     reports = [summary(results, degree) for degree in degrees if degree]
     if 1.0 in degrees:
         reports.append(summary(results, 1.0, reworded=True))
@@ -103,8 +144,8 @@ def _is_wanted(options: dict[str, str], name: str) -> bool:
 def summary(results: Sequence[Result], degree: float, *, reworded: bool = False) -> ExperimentReport:
     """A row for each approach: three figures together and one alone, mean and spread over the seeds."""
     rows: list[Row] = []
-    for approach in dict.fromkeys(each.approach for each in results):
-        kept = (each for each in results if each.degree == degree and each.reworded == reworded)
+    for approach in dict.fromkeys(result.approach for result in results):
+        kept = (result for result in results if result.degree == degree and result.reworded == reworded)
         own = [result for result in kept if result.approach == approach]
         rows.append({"approach": approach.name, **_figures(own), **({} if reworded else _targets(approach, degree))})
     notes = [
@@ -127,9 +168,15 @@ def summary(results: Sequence[Result], degree: float, *, reworded: bool = False)
 def at_usual(results: Sequence[Result]) -> ExperimentReport:
     """A row for each approach with a default threshold and each kind of subscription: its figures there."""
     rows: list[Row] = []
-    for approach, degree, reworded in dict.fromkeys((each.approach, each.degree, each.reworded) for each in results):
-        same = (each for each in results if (each.approach, each.degree, each.reworded) == (approach, degree, reworded))
-        found = [(each.seed, each.usual) for each in same if each.usual is not None]
+    for approach, degree, reworded in dict.fromkeys(
+        (result.approach, result.degree, result.reworded) for result in results
+    ):
+        same = (
+            result
+            for result in results
+            if (result.approach, result.degree, result.reworded) == (approach, degree, reworded)
+        )
+        found = [(result.seed, result.usual) for result in same if result.usual is not None]
         if found:
             words = "own words" if reworded else f"{degree:.0%}"
             rows.append({"approach": approach.name, "~": words, **usual_figures(found, chosen_on=CHOSEN_ON)})
@@ -181,7 +228,7 @@ def _runnable(chosen: Sequence[ComparedApproach], laboratory: Laboratory) -> tup
 
 
 def _named(chosen: Sequence[ComparedApproach], names: Sequence[str]) -> list[ComparedApproach]:
-    return [each for each in chosen if each.name in names] or list(chosen[-1:])
+    return [approach for approach in chosen if approach.name in names] or list(chosen[-1:])
 
 
 def _try_all(
@@ -227,8 +274,8 @@ def _held_out(results: Sequence[Result]) -> Row:
     if not late:
         return {}
     return {
-        "held out": float(np.mean([each.together.mean_max_f1 for each in late])),
-        "alone held out": float(np.mean([each.alone.mean_max_f1 for each in late])),
+        "held out": float(np.mean([result.together.mean_max_f1 for result in late])),
+        "alone held out": float(np.mean([result.alone.mean_max_f1 for result in late])),
     }
 
 
@@ -237,7 +284,7 @@ def _targets(approach: ComparedApproach, degree: float) -> Row:
 
 
 def _together(results: Sequence[Result], degree: float) -> list[float]:
-    names = dict.fromkeys(each.approach for each in results if each.approach.measure != "eurovoc")
+    names = dict.fromkeys(result.approach for result in results if result.approach.measure != "eurovoc")
     return [
         float(np.mean([r.together.mean_max_f1 for r in results if r.approach == name and r.degree == degree]))
         for name in names
@@ -245,7 +292,7 @@ def _together(results: Sequence[Result], degree: float) -> list[float]:
 
 
 def _count(results: Sequence[Result]) -> int:
-    return len({each.seed for each in results})
+    return len({result.seed for result in results})
 
 
 def _event_text(data: ThematicDataset, at: int) -> str:
@@ -255,7 +302,7 @@ def _event_text(data: ThematicDataset, at: int) -> str:
 def _draw(results: Sequence[Result], settings: ExperimentSettings) -> None:
     if settings.out is None:
         return
-    for degree, reworded in dict.fromkeys((each.degree, each.reworded) for each in results if each.degree):
+    for degree, reworded in dict.fromkeys((result.degree, result.reworded) for result in results if result.degree):
         rows = [
             {"approach": row["approach"], "who": who, "F1": row[who]}
             for row in summary(results, degree, reworded=reworded).rows
@@ -270,5 +317,3 @@ def _draw(results: Sequence[Result], settings: ExperimentSettings) -> None:
 
 
 experiment = Experiment("matching", "F1 of every approach on the thematic data set, together and alone", run, KNOWS)
-
-__all__ = ["Result", "at_usual", "experiment", "make_laboratory", "run", "summary", "worst_subscriptions"]

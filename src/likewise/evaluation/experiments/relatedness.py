@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
-from likewise.errors import InputError, LikewiseError, MissingError
+from likewise.errors import BuildError, InputError, LikewiseError, MissingError
 from likewise.evaluation.datasets.thematic import data_folder
 from likewise.evaluation.experiment import Experiment, ExperimentReport, ExperimentSettings, Row
-from likewise.evaluation.quality.metrics import spearman
 from likewise.semantics import Manifest, Measure, SentenceEncoder, Space, find_space, list_spaces, measure
 
 FILES = {
@@ -35,6 +35,19 @@ TARGETS: Mapping[str, Mapping[str, float]] = {
     "wikipedia + wordnet": {"WS-353": 0.75, "MEN": 0.74, "MTurk-771": 0.69, "RG-65": 0.88},
 }
 """The correlations that ESA has to reach, by the names of its spaces."""
+
+
+def spearman(left: Sequence[float] | NDArray[np.floating], right: Sequence[float] | NDArray[np.floating]) -> float:
+    """Spearman's rank correlation; equal values share their mean rank; 0 if one list is constant.
+
+    >>> spearman([1, 2, 3], [10, 20, 25]), spearman([1, 2, 3], [3, 2, 1])
+    (1.0, -1.0)
+    """
+    if len(left) != len(right):
+        raise BuildError(f"{len(left)} values cannot be compared with {len(right)}", hint="give lists of equal length")
+    a, b = (rankdata(side) - (len(left) + 1) / 2 for side in (left, right))
+    spread = float(np.sqrt((a @ a) * (b @ b)))
+    return round(float(a @ b) / spread, 12) if spread > 0 else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +100,12 @@ def run(settings: ExperimentSettings) -> list[ExperimentReport]:
     rows: list[Row] = []
     for label, where, judge in _judges(spaces, settings):
         settings.say(f"{label} on {where or 'WordNet itself'}")
-        figures = {each.name: round(each.agreement(judge), 3) for each in sets}
+        figures = {pairs.name: round(pairs.agreement(judge), 3) for pairs in sets}
         rows.append({"measure": label, "space": where, **figures})
         if label == "esa" and where in TARGETS:
-            aims = {each.name: TARGETS[where].get(each.name) for each in sets}
+            aims = {pairs.name: TARGETS[where].get(pairs.name) for pairs in sets}
             rows.append({"measure": "  target", "space": where, **aims})
-    sizes = ", ".join(f"{each.name} {len(each.scores):,}" for each in sets)
+    sizes = ", ".join(f"{pairs.name} {len(pairs.scores):,}" for pairs in sets)
     return [ExperimentReport("Spearman's correlation with human judgements", rows, [f"word pairs: {sizes}"])]
 
 

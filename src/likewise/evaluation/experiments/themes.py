@@ -110,7 +110,7 @@ class Bench:
         self._terms = TermsOfData.of(data.events, data.profiles)
         encoder = Matcher()
         self._vocabulary, self._encoded = encoder.vocabulary, list(batches_of(encoder, data.events))
-        self.plain = {name: self.try_out(each).f1 for name, each in measures.items()}
+        self.plain = {name: self.try_out(measure).f1 for name, measure in measures.items()}
         """F1 of each measure without themes."""
         # The first run loads the space, so that rates are comparable.
         self.esa, _, _ = self.try_out(esa)
@@ -353,7 +353,7 @@ def _map(rows: Sequence[Row], value: str, title: str, middle: float | None = Non
     spec = heat_map(rows, x="event tags", y="subscription tags", value=value, title=title, middle=centre)
     spec["layer"][1]["encoding"]["text"]["format"] = form
     if middle is not None:
-        reach = max(abs(each - middle) for each in values) or 0.01
+        reach = max(abs(value - middle) for value in values) or 0.01
         spec["layer"][0]["encoding"]["color"]["scale"]["domain"] = [middle - reach, middle + reach]
     return spec
 
