@@ -1,8 +1,7 @@
 """Message delivery, shared by broker and pipeline: MQTT, webhooks, a spool, and a ledger of delivered batches."""
 
-from likewise.delivery.ledger import Ledger
 from likewise.delivery.mqtt import Address, MqttConnection, MqttPublisher, client_name, mqtt_client
-from likewise.delivery.spool import Message, Spool
+from likewise.delivery.spool import Ledger, Message, Spool
 from likewise.delivery.webhook import Webhook
 
 __all__ = [

@@ -1,4 +1,6 @@
-"""A spool: messages on disk, numbered in order of arrival and readable again until they are dropped.
+"""What delivery keeps on disk: messages that arrived (a spool), and which batches were delivered (a ledger).
+
+Messages in a spool are numbered in order of arrival and can be read again until they are dropped.
 
 MQTT has no offsets: an acknowledged message is gone from the broker. After a crash Spark reads the same messages
 again, so each must be on disk before it is acknowledged. Messages that arrive together share one `fsync`.
@@ -15,6 +17,8 @@ from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
 import msgspec
+
+from likewise.files import write_whole
 
 Message: TypeAlias = tuple[str, bytes, int]
 """Topic, payload, and time of arrival (microseconds since 1970)."""
@@ -160,3 +164,29 @@ def _records(path: Path) -> Iterator[tuple[int, bytes]]:
                 return
             place += _LENGTH.size + length
             yield place, data
+
+
+class Ledger:
+    """Stores the last delivered batch in a file; batches must come in order.
+
+    >>> import tempfile
+    >>> ledger = Ledger(Path(tempfile.mkdtemp()) / "delivered")
+    >>> ledger.add(3)
+    >>> ledger.has(2), ledger.has(3), ledger.has(4)
+    (True, True, False)
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = Path(path)
+
+    def has(self, batch: int) -> bool:
+        """Whether this batch was delivered already."""
+        try:
+            return batch <= int(self._path.read_text())
+        except (FileNotFoundError, ValueError):
+            return False
+
+    def add(self, batch: int) -> None:
+        """Record a batch; after a crash the file holds the old number or the new one."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(self._path, str(batch))

@@ -13,8 +13,8 @@ from likewise.events.instants import NO_TIME, TIME_UNITS, TimeRule, parse_instan
 from likewise.events.mapping import COMMA, JOINED, RecordMapping
 from likewise.events.reading import look_at, read_batches, read_events
 from likewise.events.records import BadRecord, DeadLetters, OnError, RecordIntake
+from likewise.events.text.plurals import words_in
 from likewise.events.text.terms import normalise, words
-from likewise.events.text.wordlists import words_in
 from likewise.events.values import parse_text
 from likewise.events.writing import write_events
 

@@ -20,8 +20,6 @@ from likewise.events.event import Value
 from likewise.events.instants import NO_TIME
 from likewise.events.values import MAX_INTEGER, MIN_INTEGER
 
-__all__ = ["BatchColumns", "columns_of_batch", "holds_events", "instants", "theme_numbers", "value_of_text"]
-
 _MOMENT: Final = pa.timestamp("us", tz="UTC")
 _PARTS: Final = ("name", "value", "kind")
 _MAX_TUPLES: Final = 1 << 17

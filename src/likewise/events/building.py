@@ -16,8 +16,6 @@ from likewise.events.forms import FIELDS
 from likewise.events.instants import parse_instant
 from likewise.events.values import check_span, check_text, parse_value
 
-__all__ = ["event_of"]
-
 
 def event_of(
     attributes: Mapping[str, Any],

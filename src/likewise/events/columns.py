@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 from likewise.events.event import Event, Instant, Value
 from likewise.events.instants import NO_TIME
 
-__all__ = ["NO_TIME", "EventColumns", "Renumbering", "TupleTable", "default_id", "times_of"]
-
 Codes: TypeAlias = NDArray[np.int32]
 Offsets: TypeAlias = NDArray[np.int64]
 

@@ -16,8 +16,6 @@ from typing import Any, BinaryIO, TypeAlias, cast
 from likewise.errors import InputError, MissingError
 from likewise.files import whole_file
 
-__all__ = ["MAX_LINE", "Source", "head", "line_batches", "line_blocks", "open_source", "open_target", "source_name"]
-
 Source: TypeAlias = Path | str | BinaryIO
 """A path, `-` for standard input, or a stream of bytes."""
 

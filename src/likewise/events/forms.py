@@ -17,8 +17,6 @@ from likewise.events.instants import TimeRule, parse_instant
 from likewise.events.mapping import RecordMapping
 from likewise.events.values import MAX_TEXT, check_span, check_text, flatten
 
-__all__ = ["FIELDS", "EventForm", "FlatForm", "RecordForm", "form_of"]
-
 FIELDS: Final = ("id", "time", "end", "theme", "attributes")
 Pair = tuple[str, Value]
 

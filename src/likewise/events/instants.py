@@ -21,20 +21,6 @@ from numpy.typing import NDArray
 from likewise.errors import BuildError, InputError
 from likewise.events.event import Instant, to_instant
 
-__all__ = [
-    "FEW",
-    "FIRST",
-    "LAST",
-    "NO_TIME",
-    "ODD_TIME",
-    "TIME_UNITS",
-    "TimeRule",
-    "from_local",
-    "parse_instant",
-    "read_times",
-    "zone_of",
-]
-
 FIRST, LAST = to_instant(datetime.min), to_instant(datetime.max)
 """The years 1 to 9999."""
 NO_TIME: Final = int(np.iinfo(np.int64).min)

@@ -17,8 +17,6 @@ from likewise.events.event import Event, Value
 from likewise.events.instants import TimeRule
 from likewise.events.values import check_span, check_text, flatten
 
-__all__ = ["COMMA", "JOINED", "KINDS", "RecordMapping", "at_path", "joined_text", "lacks_part", "parts_of"]
-
 COMMA: Final = "decimal comma"
 KINDS: Final = ("text", "number", COMMA, "boolean", "time")
 """The kinds of values."""

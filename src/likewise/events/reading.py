@@ -28,8 +28,6 @@ from likewise.events.guessing import SAMPLE, settle_mapping
 from likewise.events.mapping import RecordMapping, at_path
 from likewise.events.records import IdSet, OnError, OnMapping, RecordIntake
 
-__all__ = ["FORMATS", "SourceLook", "look_at", "read_batches", "read_events"]
-
 FORMATS: Final = (
     *("jsonl", "json", "csv", "parquet", "avro", "logfmt", "syslog"),
     *("cloudevents", "ntriples", "turtle"),

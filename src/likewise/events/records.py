@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from likewise.events.formats.byte_table import ByteTable
     from likewise.events.mapping import RecordMapping
 
-__all__ = ["BadRecord", "DeadLetters", "Flaw", "IdSet", "OnError", "OnMapping", "RecordIntake"]
 
 RAW_LIMIT = 16_384
 

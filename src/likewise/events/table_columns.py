@@ -15,13 +15,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from likewise.errors import InputError
-from likewise.events.columns import NO_TIME, EventColumns, TupleTable
+from likewise.events.columns import EventColumns, TupleTable
 from likewise.events.event import Value
-from likewise.events.instants import read_times
+from likewise.events.instants import NO_TIME, read_times
 from likewise.events.mapping import COMMA, RecordMapping, lacks_part
 from likewise.events.values import MAX_INTEGER, MIN_INTEGER, check_text, parse_text, parse_value
-
-__all__ = ["COMMA_NUMBER", "TableColumns", "value_of_cell"]
 
 CAPACITY: Final = 200_000
 """The most distinct tuples; then the table starts anew, so that endless input cannot fill the memory."""

@@ -11,8 +11,6 @@ from likewise.errors import InputError
 from likewise.events.event import Instant, Value, to_instant
 from likewise.events.instants import FIRST, LAST
 
-__all__ = ["check_span", "check_text", "flatten", "parse_text", "parse_value"]
-
 MAX_TEXT = 65_536
 MAX_DEPTH = 32
 MIN_INTEGER, MAX_INTEGER = -(2**63), 2**63 - 1

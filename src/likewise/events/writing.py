@@ -14,8 +14,6 @@ from likewise.events.formats.json_text import encode_line
 from likewise.events.formats.ntriples import encode_ntriples
 from likewise.events.formats.turtle import encode_turtle
 
-__all__ = ["write_events"]
-
 
 def _cloudevent_line(event: Event) -> bytes:
     return encode_cloudevent(event) + b"\n"

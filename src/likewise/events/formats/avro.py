@@ -10,8 +10,6 @@ from typing import Any, BinaryIO, Final
 
 from likewise.errors import InputError, MissingError
 
-__all__ = ["MAGIC", "plain_record", "read_avro_records"]
-
 MAGIC: Final = b"Obj\x01"
 
 

@@ -10,8 +10,6 @@ import pyarrow as pa
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["ByteArrays", "ByteTable", "hash_bytes", "intern_bytes"]
-
 _FIRST: Final = 1024
 _OFFSET: Final = np.uint64(0xCBF29CE484222325)
 _PRIME: Final = np.uint64(0x100000001B3)

@@ -19,8 +19,6 @@ from likewise.events.formats.jsonl import parse_json
 from likewise.events.instants import parse_instant
 from likewise.events.values import check_span, check_text, flatten, parse_value
 
-__all__ = ["encode_cloudevent", "event_of_cloudevent", "unique_key"]
-
 TYPE, SOURCE = "likewise.event", "likewise"
 """Defaults for events without a type or source: added on writing, dropped on reading."""
 

@@ -22,8 +22,6 @@ from likewise.events.mapping import COMMA, RecordMapping
 from likewise.events.records import Flaw, OnMapping, RecordIntake
 from likewise.events.table_columns import COMMA_NUMBER, TableColumns, value_of_cell
 
-__all__ = ["CsvColumns", "header_of", "read_csv_blocks", "row_blocks", "separator_of"]
-
 _SEPARATORS: Final = ",;\t|"
 _LONGEST: Final = 1 << 20
 """The most bytes of a quoted cell; a longer one counts as unterminated."""

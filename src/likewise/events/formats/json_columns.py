@@ -14,17 +14,15 @@ from numba import njit
 from numpy.typing import NDArray
 
 from likewise.errors import InputError
-from likewise.events.columns import NO_TIME, EventColumns, TupleTable
+from likewise.events.columns import EventColumns, TupleTable
 from likewise.events.event import Event, Value
 from likewise.events.formats.byte_table import ByteTable
 from likewise.events.formats.json_kernel import GOOD, LOCAL_END, LOCAL_START, ODD, LineArrays, scan_lines
 from likewise.events.formats.jsonl import decode_batch, decode_one, parse_json
 from likewise.events.forms import RecordForm
-from likewise.events.instants import from_local
+from likewise.events.instants import NO_TIME, from_local
 from likewise.events.records import Flaw, RecordIntake
 from likewise.events.values import parse_text
-
-__all__ = ["JsonColumns"]
 
 CAPACITY: Final = 200_000
 """The most distinct members; then the table starts anew, so that an endless stream cannot fill the memory."""

@@ -18,8 +18,6 @@ from likewise.events.formats.byte_table import hash_bytes, intern_bytes
 from likewise.events.formats.time_kernel import read_number, read_text
 from likewise.events.instants import ODD_TIME
 
-__all__ = ["BLANK", "GOOD", "LOCAL_END", "LOCAL_START", "ODD", "LineArrays", "scan_lines"]
-
 GOOD: Final = 0
 ODD: Final = 1
 """Left to the slower reader."""

@@ -11,8 +11,6 @@ from likewise.errors import InputError
 from likewise.events.event import Event, Instant, Value, to_datetime
 from likewise.events.values import MAX_INTEGER, MIN_INTEGER, check_text
 
-__all__ = ["encode_line"]
-
 _MINUTE = timedelta(minutes=1)
 _encode = msgspec.json.Encoder().encode
 

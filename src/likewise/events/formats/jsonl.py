@@ -26,8 +26,6 @@ from likewise.events.mapping import RecordMapping
 from likewise.events.records import IdSet, OnError, RecordIntake
 from likewise.events.values import MAX_INTEGER, MAX_TEXT, MIN_INTEGER, check_span, parse_text
 
-__all__ = ["ParseLine", "decode_batch", "decode_line", "decode_lines", "decode_one", "parse_json", "parser_of"]
-
 ParseLine = Callable[[bytes], object]
 """Parses a line into a record."""
 _PARSERS: Final = {"logfmt": parse_logfmt, "syslog": parse_syslog}

@@ -12,8 +12,6 @@ from likewise.events.files import MAX_LINE, line_batches
 from likewise.events.formats.rdf import Draft, RdfNode, event_statements
 from likewise.events.records import RecordIntake
 
-__all__ = ["encode_ntriples", "read_ntriples"]
-
 _IRI = r"<([^\x00-\x20<>\"{}|^`\\]*(?:\\[uU][^\x00-\x20<>\"{}|^`\\]*)*)>"
 _BLANK = r"_:([\w.\-·]*[\w\-·])"
 _LITERAL = rf'"((?:[^"\\\n\r]|\\.)*)"(?:\^\^{_IRI}|@([A-Za-z]+(?:-[A-Za-z0-9]+)*))?'

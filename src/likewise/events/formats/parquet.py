@@ -22,7 +22,6 @@ from likewise.events.table_columns import CAPACITY, TableColumns
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
-__all__ = ["parquet_batches", "read_parquet"]
 
 ROWS: Final = 16_384
 _COLUMNS: Final = ("id", "time", "end", "theme", "attributes")

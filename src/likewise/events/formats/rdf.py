@@ -21,8 +21,6 @@ from likewise.events.instants import parse_instant
 from likewise.events.text.terms import normalise
 from likewise.events.values import check_span, check_text, parse_value
 
-__all__ = ["Draft", "RdfNode", "event_statements", "named"]
-
 OWN = "urn:likewise:"
 EVENT, TERM = OWN + "event:", OWN + "term:"
 TIME, END, THEME = OWN + "time", OWN + "end", OWN + "theme"

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from likewise.events.instants import NO_TIME, ODD_TIME, from_local
 
-__all__ = ["read_column", "read_number", "read_text"]
-
 _SECOND: Final = 1_000_000
 _MINUTE: Final = 60 * _SECOND
 _HOUR: Final = 60 * _MINUTE

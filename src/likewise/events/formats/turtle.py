@@ -20,7 +20,6 @@ from likewise.events.values import MAX_DEPTH
 if TYPE_CHECKING:
     from rdflib import Graph
 
-__all__ = ["encode_turtle", "read_turtle"]
 
 _Statements = dict[RdfNode, list[tuple[str, RdfNode]]]
 

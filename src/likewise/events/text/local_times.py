@@ -13,8 +13,6 @@ from typing import Final, NamedTuple
 
 from likewise.events.mapping import JOINED
 
-__all__ = ["are_clocks", "are_dates", "date_and_clock", "local_format"]
-
 _LOOKED_AT: Final = 50
 _DATES: Final = (
     *("%Y-%m-%d", "%d.%m.%Y", "%d.%m.%y", "%Y/%m/%d", "%Y.%m.%d", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y"),

@@ -6,9 +6,17 @@ singular must stay unchanged, so in doubt the lists leave words alone.
 
 from __future__ import annotations
 
-from likewise.events.text.wordlists import words_in
+from importlib.resources import files
 
-__all__ = ["singular"]
+
+def words_in(name: str, *, package: str = "likewise.events") -> list[str]:
+    """The words of `words/NAME.txt` in a package, in order; lines that begin with `#` are comments.
+
+    >>> words_in("plurals_in_oes")[:3]
+    ['shoes', 'horseshoes', 'snowshoes']
+    """
+    text = files(package).joinpath("words", f"{name}.txt").read_text(encoding="utf-8")
+    return [word for line in text.splitlines() if not line.startswith("#") for word in line.split()]
 
 
 _IRREGULAR = dict(pair.split(":") for pair in words_in("irregular_plurals"))

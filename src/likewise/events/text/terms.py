@@ -15,8 +15,6 @@ from urllib.parse import unquote
 
 from likewise.events.text.plurals import singular
 
-__all__ = ["normalise", "words"]
-
 _CACHED_LENGTH = 256
 _CACHE_SIZE = 1 << 16
 _ROUNDS = 32

@@ -15,8 +15,6 @@ import msgspec
 from likewise.errors import InputError
 from likewise.events.table_columns import value_of_cell
 
-__all__ = ["looks_like_logfmt", "parse_logfmt"]
-
 _KEY: Final = r'[^\s="]+'
 _PAIR: Final = re.compile(rf'\s*({_KEY})(?:=("(?:[^"\\]|\\.)*"|[^\s"]*))?(?=\s|\Z)')
 _START: Final = re.compile(rf'\s*[A-Za-z_@]{_KEY}=(?:"(?:[^"\\]|\\.)*"|[^\s"]*)(?:\s+{_KEY}(?:=|\s|\Z)|\s*\Z)')

@@ -16,8 +16,6 @@ from likewise.events.formats.logs.logfmt import decoded
 from likewise.events.mapping import RecordMapping
 from likewise.events.table_columns import value_of_cell
 
-__all__ = ["SYSLOG_MAPPING", "looks_like_syslog", "parse_syslog"]
-
 SYSLOG_MAPPING: Final = RecordMapping(time="timestamp")
 """The time field; all others are attributes."""
 
