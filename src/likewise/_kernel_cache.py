@@ -76,7 +76,7 @@ def _prune(base: Path) -> None:
 
 def _writable(folder: Path) -> bool:
     """Whether one can write there, or make it."""
-    there = next((one for one in (folder, *folder.parents) if one.exists()), None)
+    there = next((parent for parent in (folder, *folder.parents) if parent.exists()), None)
     return there is not None and there.is_dir() and os.access(there, os.W_OK)
 
 

@@ -13,8 +13,8 @@ from likewise.engine import Engine
 from likewise.errors import BuildError, MissingError
 from likewise.events import Event
 from likewise.language import parse
-from likewise.matching import LEARNED_AT, Background, Commonness, KnownStream, Matcher, joint
-from likewise.matching.background import least_product, watched_entry
+from likewise.matching import LEARNED_AT, Background, Commonness, Matcher, joint
+from likewise.matching.background import KnownStream, least_product, watched_entry
 from likewise.semantics import Evidence, WordNet
 
 WISHES = """\

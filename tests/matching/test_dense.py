@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from likewise.errors import BuildError, MissingError
 from likewise.events import Event
 from likewise.language import Operator, Options, Predicate, Profile, Range
-from likewise.matching import Aggregation, Commonness, Matcher, compared_by_meaning
+from likewise.matching import Aggregation, Commonness, Matcher
 from likewise.matching.definition import combined_matrix
-from likewise.matching.settings import aggregate
+from likewise.matching.settings import aggregate, compared_by_meaning
 from likewise.semantics import contrasted
 from likewise.testing import TableMeasure
 

@@ -13,8 +13,6 @@ from likewise.errors import MissingError
 from likewise.events import Event, Instant, to_datetime
 from likewise.files import write_whole
 
-__all__ = ["situations", "timeline_data", "timeline_spec", "unfired_data", "words_of", "write_timeline"]
-
 
 def timeline_data(detections: Iterable[Detection], *, limit: int = 50) -> list[dict[str, Any]]:
     """Chart rows, one for each role of the first `limit` detections."""

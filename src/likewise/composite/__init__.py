@@ -2,7 +2,7 @@
 
 from likewise.composite.catalogue import Changes, closure, reconcile
 from likewise.composite.compiled.kernel import kernel_is_cached
-from likewise.composite.composer import Composer, Refused
+from likewise.composite.composer import Composer
 from likewise.composite.detection import Detection, Line, ranked
 from likewise.composite.detector import Detector
 from likewise.composite.general.pools import mapped_values
@@ -15,6 +15,7 @@ from likewise.composite.hits import (
     hit_of_text,
     hit_text,
 )
+from likewise.composite.intake import Refused
 from likewise.composite.plan.builder import build_plan
 from likewise.composite.plan.conditions import relation_of
 from likewise.composite.plan.nodes import NEAR, LeafNode

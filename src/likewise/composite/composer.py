@@ -34,9 +34,6 @@ from likewise.language import Composite, Options, Profile, Subscription
 from likewise.matching import Matcher
 from likewise.semantics import Measure
 
-__all__ = ["Composer", "PatternState", "Refused"]
-
-
 _OPTIONS: Final = Options()
 
 
@@ -343,7 +340,8 @@ class Composer:
             if limit > timers.clock and (by_timers := self._fire_timers(limit)):
                 places = np.searchsorted(times, [found.time for found in by_timers], side="right")
                 out.extend(
-                    (place - 0.5, number(one), one) for place, one in zip(places.tolist(), by_timers, strict=True)
+                    (place - 0.5, number(detection), detection)
+                    for place, detection in zip(places.tolist(), by_timers, strict=True)
                 )
 
         with gc_paused():

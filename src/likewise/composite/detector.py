@@ -20,8 +20,6 @@ from likewise.events import Event, Instant
 from likewise.language import Composite, Options, Profile, Subscription
 from likewise.matching import Matcher
 
-__all__ = ["Detector"]
-
 _CHUNK: Final = 1 << 17
 _FEW: Final = 8
 

@@ -13,6 +13,8 @@ from likewise.language.members import (
 from likewise.language.model import (
     AGGREGATIONS,
     APPROACHES,
+    CONTRAST,
+    UNCONTRASTED,
     Allen,
     Binding,
     Composite,
@@ -65,6 +67,8 @@ from likewise.language.writing.subscription import (
 __all__ = [
     "AGGREGATIONS",
     "APPROACHES",
+    "CONTRAST",
+    "UNCONTRASTED",
     "Allen",
     "Binding",
     "Composite",

@@ -94,11 +94,15 @@ class Options:
     aggregation: str | None = None
 
 
-APPROACHES: tuple[str, ...] = ("exact", "concept", "approximate", "thematic", "clustered", "hybrid")
-"""How terms are compared: the rows of the papers' tables; all but `exact` can be written with `+contrast`."""
+APPROACHES: tuple[str, ...] = ("evidence", "exact", "concept", "approximate", "thematic", "clustered", "hybrid")
+"""How terms are compared: the default, then the approaches of the papers (content-based, thesaurus, distributional,
+with themes, within topics, and the mixture of 002)."""
 
-SHORTHANDS: tuple[str, ...] = ("contrast", "evidence")
-"""Short names of approaches: `contrast` for `approximate+contrast`, and `evidence` for the default."""
+CONTRAST = "contrast"
+"""Written after an approach, `thematic+contrast`; alone it is short for `approximate+contrast`."""
+
+UNCONTRASTED: tuple[str, ...] = ("evidence", "exact")
+"""Approaches that cannot be written with `+contrast`."""
 
 AGGREGATIONS: tuple[str, ...] = ("product", "geometric", "mean", "cautious", "joint")
 """How the predicates' similarities are combined into one score [000, 004: the first two; 002: the mean]."""
@@ -301,36 +305,3 @@ class Subscription:
     name: str
     body: Profile | Composite
     options: Options = field(default_factory=Options)
-
-
-__all__ = [
-    "AGGREGATIONS",
-    "APPROACHES",
-    "SHORTHANDS",
-    "Allen",
-    "Binding",
-    "Composite",
-    "Conjunction",
-    "Consumption",
-    "Disjunction",
-    "Duplicates",
-    "Duration",
-    "ExclusiveOr",
-    "Field",
-    "Keep",
-    "Member",
-    "Negation",
-    "Operator",
-    "Options",
-    "Pattern",
-    "Predicate",
-    "Profile",
-    "Range",
-    "Reference",
-    "Relation",
-    "Repetition",
-    "Selection",
-    "Sequence",
-    "Subscription",
-    "TimeEvent",
-]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-from likewise.language.model import APPROACHES, Allen
+from likewise.language.model import Allen
 
 ALLEN_FIRST: dict[str, Allen] = {relation.value.split()[0]: relation for relation in Allen} | {
     "includes": Allen.CONTAINS
@@ -32,6 +32,3 @@ def suggestion(word: str, candidates: Iterable[str]) -> str | None:
         return None
     close = get_close_matches(word.lower(), tuple(candidates), n=1, cutoff=0.66)
     return f"did you mean `{close[0]}`?" if close and close[0] != word else None
-
-
-__all__ = ["ALLEN_FIRST", "APPROACHES", "CLAUSES", "FOLLOWERS", "JOINERS", "KEYWORDS", "PREFIXES", "suggestion"]

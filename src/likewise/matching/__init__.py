@@ -5,7 +5,6 @@ from likewise.matching.background import (
     MOST_EVENTS,
     Background,
     Commonness,
-    KnownStream,
     StreamLearner,
     StreamSample,
     joint,
@@ -13,35 +12,28 @@ from likewise.matching.background import (
 from likewise.matching.encoding import Encoded, canonical
 from likewise.matching.explain import Explanation, percent
 from likewise.matching.match import Correspondence, Mapping, Match
-from likewise.matching.matcher import DENSE, EventScores, Matcher
+from likewise.matching.matcher import EventScores, Matcher
 from likewise.matching.settings import (
-    APPROACHES,
     Aggregation,
     Approach,
     certainty,
-    compared_by_meaning,
     default_threshold,
     is_approximate,
     measure_name,
 )
-from likewise.matching.topics import Classifier, Clusters, Taxonomy, Topic
+from likewise.matching.topics import Taxonomy, Topic
 
 __all__ = [
-    "APPROACHES",
-    "DENSE",
     "LEARNED_AT",
     "MOST_EVENTS",
     "Aggregation",
     "Approach",
     "Background",
-    "Classifier",
-    "Clusters",
     "Commonness",
     "Correspondence",
     "Encoded",
     "EventScores",
     "Explanation",
-    "KnownStream",
     "Mapping",
     "Match",
     "Matcher",
@@ -51,7 +43,6 @@ __all__ = [
     "Topic",
     "canonical",
     "certainty",
-    "compared_by_meaning",
     "default_threshold",
     "is_approximate",
     "joint",

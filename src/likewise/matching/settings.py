@@ -15,7 +15,7 @@ import numpy as np
 from likewise.calibration import DEFAULT_THRESHOLD, PAPER_THRESHOLDS
 from likewise.errors import BuildError, LikewiseError, MissingError
 from likewise.events import Event
-from likewise.language import Operator, Options, Predicate, Profile
+from likewise.language import APPROACHES, CONTRAST, UNCONTRASTED, Operator, Options, Predicate, Profile
 from likewise.matching.background import Commonness, joint
 from likewise.matching.encoding import term_of
 from likewise.matching.topics import Classifier, Clusters, Taxonomy
@@ -65,11 +65,6 @@ def aggregate(similarities: Sequence[float], how: Aggregation, *, commonness: Co
     return product if how is Aggregation.PRODUCT else float(product ** (1.0 / len(similarities)))
 
 
-APPROACHES: Final = ("evidence", "exact", "concept", "approximate", "thematic", "clustered", "hybrid")
-"""Likewise's own approach, then those of the papers: content-based, thesaurus, distributional, with themes, within
-topics, and the mixture of 002."""
-
-
 @dataclass(frozen=True, slots=True)
 class Approach:
     """A base approach, with or without contrast with the terms of other subscriptions.
@@ -89,10 +84,10 @@ class Approach:
         (Approach(base='approximate', contrast=True), 'evidence')
         """
         base, plus, extra = name.strip().lower().partition("+")
-        if base == "contrast" and not plus:
+        if base == CONTRAST and not plus:
             return cls("approximate", True)
-        if base not in APPROACHES or (plus and extra != "contrast") or (base in ("exact", "evidence") and plus):
-            close = get_close_matches(base, [*APPROACHES, "contrast"], n=1)
+        if base not in APPROACHES or (plus and (extra != CONTRAST or base in UNCONTRASTED)):
+            close = get_close_matches(base, [*APPROACHES, CONTRAST], n=1)
             guess = f"did you mean {close[0]!r}? " if close else ""
             raise BuildError(
                 f"unknown approach {name!r}",

@@ -13,7 +13,8 @@ from likewise.language.members import labels
 from likewise.language.model import (
     AGGREGATIONS,
     APPROACHES,
-    SHORTHANDS,
+    CONTRAST,
+    UNCONTRASTED,
     Binding,
     Composite,
     Consumption,
@@ -98,11 +99,11 @@ class ClauseReader:
     def _approach(self) -> None:
         """`thematic`, `thematic+contrast`, or `contrast` or `evidence` alone."""
         scan = self.scanner
-        approach = self._one_of((*APPROACHES, *SHORTHANDS))
+        approach = self._one_of((*APPROACHES, CONTRAST))
         if plus := scan.accept("+"):
-            if approach in ("exact", *SHORTHANDS):
-                scan.fail(f"`{approach}` takes no `+contrast`", at=plus.start)
-            approach += "+" + scan.require("contrast").text
+            if approach in (*UNCONTRASTED, CONTRAST):
+                scan.fail(f"`{approach}` takes no `+{CONTRAST}`", at=plus.start)
+            approach += "+" + scan.require(CONTRAST).text
         self.options["approach"] = approach
 
     def _aggregation(self) -> None:

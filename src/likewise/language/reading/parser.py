@@ -194,6 +194,3 @@ def _free_name(number: int, given: set[str]) -> str:
     while name in given:
         name += "_"
     return name
-
-
-__all__ = ["Placed", "parse", "parse_lenient", "parse_pattern", "parse_placed", "parse_subscription"]
