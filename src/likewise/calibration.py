@@ -58,6 +58,13 @@ COMMON_SENSE: Final = 0.1
 """A sense of a word counts as common if it has this share of the uses of the most common one. By judgement, on words of
 the thematic data set."""
 
+OTHER_WORDS: Final = 0.7
+"""Words of the stream that are this near to a subscription's term are other words for it, and do not compete with it.
+By judgement; on two feeds written for checking, 0.65 to 0.75 did equally well."""
+
+GENERIC_BITS: Final = -2.0
+"""The least sum of evidence for a term that says little, such as the attribute `type`. By judgement."""
+
 # Contrast, rank and differing words: adjustments of the papers' measures
 
 CONTRAST_TEMPERATURES: Final[Mapping[str, float]] = {

@@ -280,12 +280,15 @@ def test_scores_are_probabilities_for_any_text(plain: Evidence) -> None:
     assert (np.diag(scores) == 1).all()
 
 
+CLOCK = PlacedEncoder(noon=0, dusk=90, dawn=-100, night=195, three=50, five=80)
+"""Noon and dusk are 90 degrees apart, and three and five lie between them; dawn and night do not."""
+
+
 def test_words_of_the_stream_that_are_nearer_speak_against_a_pair() -> None:
-    """Noon and dusk are 90 degrees apart, and three and five lie between them; dawn and night do not."""
-    clock = PlacedEncoder(noon=0, dusk=90, dawn=-100, night=195, three=45, five=80)
     model = replace(Model.shipped(), nearer_event=0.5, nearer_subscription=0.25)
-    lone = Evidence.of(Sources(encoder=clock, wordnet=None), model)
-    beside = lone.with_background(Competitors.of(["dawn", "night", "three", "five", "noon", "dusk"]))
+    lone = Evidence.of(Sources(encoder=CLOCK, wordnet=None), model)
+    words = ["dawn", "night", "three", "five", "noon", "dusk"]
+    beside = lone.beside(Surroundings(words, lone.sources, model))
     assert lone.surroundings is None
     # Two words are nearer to dusk, two to noon: log2(1 + 2) doublings each.
     bits = beside.bits("noon", "dusk") - lone.bits("noon", "dusk")
@@ -296,9 +299,56 @@ def test_words_of_the_stream_that_are_nearer_speak_against_a_pair() -> None:
     assert any("2 words of the stream are nearer to the event's term" in text for text in said)
 
 
+def test_other_words_for_what_was_asked_do_not_compete_with_it() -> None:
+    """Three makers have three words for one thing: a word very near to the subscription's term is one of them."""
+    encoder = PlacedEncoder(noon=0, midday=20, three=60, dusk=90)
+    surroundings = Surroundings(["midday", "three"], Sources(encoder=encoder, wordnet=None), Model.shipped())
+    _, mine = surroundings.prepare(["noon"]).ranks(["dusk"])
+    assert mine.tolist() == [[1.0]], "three counts, midday does not"
+
+
+def test_ranks_of_some_pairs_are_those_of_all_pairs(wordnet: WordNet) -> None:
+    encoder = PlacedEncoder(**{"server room": 0, "kitchen": 40, "hall": 150, "lobby": 100, "data centre": 10})
+    words = ["SrvRm", "kitchen", "hall", "Kit", "lobby"]
+    surroundings = Surroundings(words, Sources(encoder=encoder, wordnet=wordnet), Model.shipped())
+    prepared, events = surroundings.prepare(["server room", "hall", "Lby"]), ["Kit", "data centre", "lobby", "SrvRm"]
+    whole = prepared.bits(events)
+    rows, columns = np.nonzero(np.ones_like(whole))
+    assert np.array_equal(prepared.bits_of(events, rows, columns), whole.ravel())
+
+
+def test_a_short_form_is_ranked_by_what_it_stands_for(wordnet: WordNet) -> None:
+    encoder = PlacedEncoder(**{"server room": 0, "srv rm": 170, "kitchen": 40, "hall": 150})
+    surroundings = Surroundings(
+        ["SrvRm", "kitchen", "hall"], Sources(encoder=encoder, wordnet=wordnet), Model.shipped()
+    )
+    theirs, mine = surroundings.prepare(["server room"]).ranks(["SrvRm"])
+    assert (theirs.tolist(), mine.tolist()) == ([[0.0]], [[0.0]])
+
+
+def test_letters_of_a_word_stand_for_it(plain: Evidence) -> None:
+    """No list has to know `WtrLk` or `Lby`; a word of English is not a short form."""
+    assert one(plain, "water leak", "WtrLk") > 0.9
+    assert one(plain, "Lby", "lobby") > 0.9
+    assert one(plain, "water lock", "water leak") < 0.5
+    assert one(plain, "water lamp", "WtrLk") < 0.5
+    said = [str(weight) for weight in plain.weights("water leak", "WtrLk")]
+    assert any("may be short for water leak" in text for text in said)
+
+
+def test_little_speaks_against_a_name_that_says_little(plain: Evidence) -> None:
+    """The attribute `type` may hold what another maker calls `incident`; `place` may not."""
+    assert one(plain, "type", "incident") == pytest.approx(0.2)
+    assert one(plain, "incident", "event name") == pytest.approx(0.2)
+    assert one(plain, "place", "incident") < 0.1
+    said = plain.weights("type", "incident")
+    assert any("says little" in str(weight) for weight in said)
+    assert sum(weight.bits for weight in said) == pytest.approx(-2.0)
+
+
 def test_words_of_the_events_language_are_not_counted_as_nearer_to_its_term(wordnet: WordNet) -> None:
     """`porte de garage` and `porte de cave` are near each other because both are French."""
-    places = {"garage door": 0, "porte de garage": 30, "porte de cave": 35, "cellar door": 10, "porte du jardin": 60}
+    places = {"garage door": 0, "porte de garage": 60, "porte de cave": 65, "cellar door": 50, "porte du jardin": 90}
     sources = Sources(encoder=PlacedEncoder(**places), wordnet=wordnet)
     french = Surroundings(list(places), sources, Model.shipped())
     theirs, mine = french.prepare(["garage door"]).ranks(["porte de garage", "cellar door"])

@@ -448,7 +448,7 @@ def glossary_pairs(glossary: Glossary, rng: random.Random) -> Iterator[Pair]:
 
 def extra_word_pairs(pairs: Sequence[Pair], rng: random.Random) -> Iterator[Pair]:
     """A term with a word that adds little, and with a word that changes its meaning."""
-    light, turning = (sorted(words) for words in extra_words())
+    light, turning, _ = (sorted(words) for words in extra_words())
     terms = sorted({pair.subscription for pair in pairs if pair.subscription.count(" ") < 2})
     for term in rng.sample(terms, min(len(terms), 1200)):
         yield Pair(term, f"{term} {rng.choice(light)}", "light", "extra words", term)

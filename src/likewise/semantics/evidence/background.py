@@ -1,7 +1,8 @@
 """The words of the stream as evidence: how many of them are nearer to a term than the other term is.
 
 If other words of the stream are nearer to a term than its partner is, the pair is likely a pair of siblings. Only the
-rank counts here, not the distance.
+rank counts here, not the distance. Words that are very near to the subscription's term are not counted on its side:
+they are other makers' words for the same thing.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise.calibration import OTHER_WORDS
 from likewise.semantics.evidence.features import Sources, TermSide, cosines, on_grid
 from likewise.semantics.evidence.model import Model
 
@@ -35,40 +37,59 @@ class Surroundings:
     def __init__(self, terms: Sequence[str], sources: Sources, model: Model) -> None:
         self.model = model
         self.sources = sources
-        self.side = self.side_of(terms)
+        self.words = self.read(terms)
         self._places: dict[frozenset[str], list[int]] = {}
-        for at, reading in enumerate(self.side.readings):
+        for reading, at in zip(self.words.side.readings, self.words.owner.tolist(), strict=True):
             self._places.setdefault(frozenset(reading.stems), []).append(at)
         self._around: OrderedDict[str, Floats] = OrderedDict()
-        spoken = [reading.english for reading in self.side.readings if not reading.codes]
+        spoken = [reading.english for reading in self.words.literal if not reading.codes]
         self.abroad = 2 * sum(spoken) < len(spoken)
         """Whether most of the words are not English."""
 
     def __len__(self) -> int:
-        return len(self.side.readings)
+        return len(self.words.terms)
 
-    def side_of(self, terms: Sequence[str]) -> TermSide:
-        """Terms as written, without expanding abbreviations."""
-        return TermSide([self.sources.reader.readings(term)[0] for term in terms], self.sources)
+    def read(self, terms: Sequence[str]) -> ReadTerms:
+        """Terms with all their readings."""
+        return ReadTerms(terms, self.sources)
 
     def prepare(self, subscription_terms: Sequence[str]) -> SurroundedTerms:
         """Subscription terms, prepared for ranking against event terms."""
         return SurroundedTerms(self, subscription_terms)
 
-    def around(self, side: TermSide) -> Floats:
-        """For each reading, the similarities of the nearest other words of the stream, in ascending order."""
-        new = {reading.text: reading for reading in side.readings if reading.text not in self._around}
+    def around(self, terms: Sequence[str]) -> Floats:
+        """For each term, the similarities of the nearest other words of the stream, in ascending order."""
+        new = [term for term in dict.fromkeys(terms) if term not in self._around]
         if new:
-            near = nearness(self.side, TermSide(list(new.values()), self.sources))
-            for row, reading in enumerate(new.values()):
+            read = self.read(new)
+            near = nearness(self.words, read)
+            for reading, row in zip(read.side.readings, read.owner.tolist(), strict=True):
                 near[row, self._places.get(frozenset(reading.stems), [])] = -1
             keep = min(MOST, near.shape[1])
             nearest = np.sort(np.partition(near, near.shape[1] - keep, axis=1)[:, near.shape[1] - keep :], axis=1)
             self._around.update(zip(new, nearest, strict=True))
-        found = np.array([self._around[reading.text] for reading in side.readings], np.float32)
+        found = np.array([self._around[term] for term in terms], np.float32)
         while len(self._around) > KEPT:
             self._around.popitem(last=False)
-        return found.reshape(len(side.readings), min(MOST, len(self)))
+        return found.reshape(len(terms), min(MOST, len(self)))
+
+
+class ReadTerms:
+    """Terms with all their readings: a short form is as near to a word as what it stands for."""
+
+    def __init__(self, terms: Sequence[str], sources: Sources) -> None:
+        self.terms = tuple(terms)
+        readings = [sources.reader.readings(term) for term in terms]
+        self.literal = [found[0] for found in readings]
+        self.side = TermSide([reading for found in readings for reading in found], sources)
+        self.count = np.array([len(found) for found in readings], np.int64)
+        self.start = np.cumsum(self.count) - self.count
+        self.owner = np.repeat(np.arange(len(readings)), self.count)
+
+    @property
+    def english(self) -> NDArray[np.bool_]:
+        """Whether each term as written may be English."""
+        return np.array([reading.english for reading in self.literal], np.bool_)
 
 
 class SurroundedTerms:
@@ -76,8 +97,9 @@ class SurroundedTerms:
 
     def __init__(self, surroundings: Surroundings, terms: Sequence[str]) -> None:
         self._surroundings = surroundings
-        self._side = surroundings.side_of(terms)
-        self._around = surroundings.around(self._side)
+        self._read = surroundings.read(terms)
+        around = surroundings.around(terms)
+        self._around = np.sort(np.where(around < OTHER_WORDS, around, np.float32(-1)), axis=1)
 
     def ranks(self, event_terms: Sequence[str]) -> tuple[Floats, Floats]:
         """log2(1 + n), where n words of the stream are nearer: to the event term, and to the subscription term.
@@ -85,11 +107,11 @@ class SurroundedTerms:
         Words of one language are nearer to each other than to any of another. So where most of a stream is not English,
         its words are not counted as nearer to the event's term if only one of the two terms is.
         """
-        events = self._surroundings.side_of(event_terms)
-        near = nearness(self._side, events)
-        theirs = nearer(self._surroundings.around(events), near)
+        events = self._surroundings.read(event_terms)
+        near = nearness(self._read, events)
+        theirs = nearer(self._surroundings.around(event_terms), near)
         if self._surroundings.abroad:
-            theirs[events.english[:, None] != self._side.english] = 0
+            theirs[events.english[:, None] != self._read.english] = 0
         return theirs, nearer(self._around, near.T).T
 
     def bits(self, event_terms: Sequence[str]) -> Floats:
@@ -98,14 +120,14 @@ class SurroundedTerms:
 
     def bits_of(self, event_terms: Sequence[str], rows: NDArray[np.int64], columns: NDArray[np.int64]) -> Floats:
         """The bits of some pairs only, as places of event terms (rows) and of prepared terms (columns)."""
-        events, out = self._surroundings.side_of(event_terms), np.zeros(len(rows), np.float32)
-        around = self._surroundings.around(events)
+        events, out = self._surroundings.read(event_terms), np.zeros(len(rows), np.float32)
+        around = self._surroundings.around(event_terms)
         for start in range(0, len(rows), PAIRS):
             row, column = rows[start : start + PAIRS], columns[start : start + PAIRS]
-            near = nearness_of(self._side, events, row, column)
+            near = nearness_of(self._read, events, row, column)
             theirs, mine = nearer_of(around[row], near), nearer_of(self._around[column], near)
             if self._surroundings.abroad:
-                theirs[events.english[row] != self._side.english[column]] = 0
+                theirs[events.english[row] != self._read.english[column]] = 0
             out[start : start + PAIRS] = self._weigh(theirs, mine)
         return out
 
@@ -114,8 +136,18 @@ class SurroundedTerms:
         return np.asarray(-model.nearer_event * theirs - model.nearer_subscription * mine, np.float32)
 
 
-def nearness(side: TermSide, events: TermSide) -> Floats:
-    """How near each reading of `events` (row) is to each of `side` (column)."""
+def nearness(terms: ReadTerms, events: ReadTerms) -> Floats:
+    """How near each of `events` (row) is to each of `terms` (column), by the nearest of their readings."""
+    if not (terms.terms and events.terms):
+        return np.zeros((len(events.terms), len(terms.terms)), np.float32)
+    near = _readings_near(terms.side, events.side)
+    for row, reading in enumerate(events.side.readings):
+        near[row, terms.side.shortened(reading)] = 1
+    by_term = np.maximum.reduceat(near, terms.start, axis=1)
+    return np.asarray(np.maximum.reduceat(by_term, events.start, axis=0), np.float32)
+
+
+def _readings_near(side: TermSide, events: TermSide) -> Floats:
     if side.vectors is not None and events.vectors is not None:
         return cosines(events.vectors, side.vectors)
     if not side.concepts:
@@ -123,11 +155,23 @@ def nearness(side: TermSide, events: TermSide) -> Floats:
     return np.asarray(np.mean([np.sqrt(one.rows(events.texts)) for one in side.concepts], axis=0), np.float32)
 
 
-def nearness_of(side: TermSide, events: TermSide, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> Floats:
-    """How near some readings of `events` (rows) are to some of `side` (columns), pair by pair."""
-    if side.vectors is None or events.vectors is None:
-        return nearness(side, events)[rows, columns]
-    return on_grid(np.einsum("ij,ij->i", events.vectors[rows], side.vectors[columns]))
+def nearness_of(terms: ReadTerms, events: ReadTerms, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> Floats:
+    """How near some of `events` (rows) are to some of `terms` (columns), pair by pair."""
+    if not len(rows) or terms.side.vectors is None or events.side.vectors is None:
+        return nearness(terms, events)[rows, columns]
+    # Every reading of a pair's event term with every reading of its other term.
+    count = events.count[rows] * terms.count[columns]
+    start = np.cumsum(count) - count
+    number = np.arange(int(count.sum())) - np.repeat(start, count)
+    width = np.repeat(terms.count[columns], count)
+    row = np.repeat(events.start[rows], count) + number // width
+    column = np.repeat(terms.start[columns], count) + number % width
+    near = on_grid(np.einsum("ij,ij->i", events.side.vectors[row], terms.side.vectors[column]))
+    for reading in np.unique(row).tolist():
+        shortened = terms.side.shortened(events.side.readings[reading])
+        if shortened:
+            near[(row == reading) & np.isin(column, shortened)] = 1
+    return np.asarray(np.maximum.reduceat(near, start), np.float32)
 
 
 def nearer_of(around: Floats, near: Floats) -> Floats:

@@ -17,7 +17,7 @@ from likewise.semantics.adjust.apart import Opposed
 from likewise.semantics.evidence.encoder import SentenceEncoder
 from likewise.semantics.evidence.glossary import Glossary
 from likewise.semantics.evidence.lexical import RelatedWords, WordLexicon, WordRelation, initials
-from likewise.semantics.evidence.terms import Reader, Reading, extra_kind, is_code, is_light
+from likewise.semantics.evidence.terms import Reader, Reading, abbreviates, extra_kind, is_code, is_light
 from likewise.semantics.measures.base import Measure, Prepared
 from likewise.semantics.measures.esa import Esa
 from likewise.semantics.space.space import Space
@@ -196,6 +196,9 @@ class TermSide:
         for at, reading in enumerate(readings):
             if len(reading.words) == 1 and reading.literal and 1 < len(reading.words[0]) < 7:
                 self._short.setdefault(reading.words[0], []).append(at)
+        self._with_letters: dict[str, list[int]] = {}
+        for at, reading in enumerate(readings):
+            self._with_letters.setdefault(_first_letters(reading), []).append(at)
 
     @property
     def texts(self) -> list[str]:
@@ -250,6 +253,20 @@ class TermSide:
         found = self._owners.get(reading.words[0], []) if len(reading.words) == 1 and reading.literal else []
         names = {initials(reading.words), initials(reading.text.split())} if len(reading.words) > 1 else set()
         return [*found, *(at for name in sorted(names) for at in self._short.get(name, []))]
+
+    def shortened(self, reading: Reading) -> list[int]:
+        """The readings with the same words in the same order, some of them shortened: `wtr lk`, `water leak`."""
+        places = self._with_letters.get(_first_letters(reading), [])
+        return [at for at in places if self._is_shortened(reading.words, self.readings[at].words)]
+
+    def _is_shortened(self, one: Sequence[str], other: Sequence[str]) -> bool:
+        pairs = [(word, match) for word, match in zip(one, other, strict=True) if word != match]
+        return bool(pairs) and all(self._shortens(*pair) or self._shortens(*reversed(pair)) for pair in pairs)
+
+    def _shortens(self, short: str, word: str) -> bool:
+        """Only a word that is not English can be a short form, and only of one that is."""
+        known = self.sources.reader.known
+        return abbreviates(short, word) and not known(short) and known(word)
 
     def sums(self, weights: Floats) -> Floats:
         """The sum over each reading's words."""
@@ -306,7 +323,7 @@ def _row(side: TermSide, events: TermSide, at: int, reading: Reading, *, rows: _
     out.spelling[:] = _spelling(reading)
     np.maximum(out.spelling, side.spelling, out=out.spelling)
     _compare_words(side, events, at, reading, out=out, rows=rows)
-    _mark_initials(side, reading, out)
+    _mark_short_forms(side, reading, out)
     return out
 
 
@@ -429,9 +446,17 @@ def _spelling(reading: Reading) -> int:
     return Spelling.AMBIGUOUS if reading.ambiguous else Spelling.GLOSSARY
 
 
-def _mark_initials(side: TermSide, reading: Reading, out: Features) -> None:
-    for at in side.spelled_out(reading) if reading.words else ():
+def _mark_short_forms(side: TermSide, reading: Reading, out: Features) -> None:
+    if not reading.words:
+        return
+    for at in side.spelled_out(reading):
         out.shape[at], out.spelling[at] = PairShape.SAME, Spelling.INITIALS
+    for at in side.shortened(reading):
+        out.shape[at], out.spelling[at] = PairShape.SAME, Spelling.AMBIGUOUS
+
+
+def _first_letters(reading: Reading) -> str:
+    return "".join(word[:1] for word in reading.words)
 
 
 def _cosines(one: Floats | None, other: Floats | None) -> Floats:

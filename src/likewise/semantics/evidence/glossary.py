@@ -9,6 +9,7 @@ from functools import lru_cache
 from importlib.resources import files
 from itertools import islice, product
 from pathlib import Path
+from typing import NamedTuple
 
 from likewise.errors import InputError
 from likewise.events import normalise
@@ -172,21 +173,25 @@ def _refuse_cycles(entries: Mapping[str, tuple[str, ...]], lines: Mapping[str, i
             word = entries[word][0]
 
 
-def extra_words() -> tuple[frozenset[str], frozenset[str]]:
-    """Words that add little to a term, and words that change it into something else."""
-    return _extra_words()
+class ExtraWords(NamedTuple):
+    """Words that add little to a term, words that change it into something else, and words that say little alone."""
+
+    light: frozenset[str]
+    turning: frozenset[str]
+    generic: frozenset[str]
 
 
 @lru_cache(maxsize=1)
-def _extra_words() -> tuple[frozenset[str], frozenset[str]]:
-    found: dict[str, set[str]] = {"light": set(), "turning": set()}
-    part = "light"
+def extra_words() -> ExtraWords:
+    """The words of `extra_words.txt`."""
+    found: dict[str, set[str]] = {part: set() for part in ExtraWords._fields}
+    part = ExtraWords._fields[0]
     for line in _data("extra_words.txt").splitlines():
         if line.startswith("["):
             part = line.strip("[]")
         elif line and not line.startswith("#"):
             found[part].add(line)
-    return frozenset(found["light"]), frozenset(found["turning"])
+    return ExtraWords(*(frozenset(found[part]) for part in ExtraWords._fields))
 
 
 @lru_cache(maxsize=1)
@@ -198,4 +203,4 @@ def _data(name: str) -> str:
     return files("likewise.semantics.evidence").joinpath(name).read_text(encoding="utf-8")
 
 
-__all__ = ["Glossary", "extra_words"]
+__all__ = ["ExtraWords", "Glossary", "extra_words"]

@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise.calibration import GENERIC_BITS
 from likewise.errors import MissingError
 from likewise.semantics.adjust.beside import Competitors
 from likewise.semantics.evidence.background import MOST, SurroundedTerms, Surroundings
@@ -117,6 +118,10 @@ class Evidence(Measure):
         """Prepare the subscription side: readings, words and vectors."""
         return PreparedEvidence(self, subscription_terms)
 
+    def is_generic(self, term: str) -> bool:
+        """Whether a term says little, so that little speaks against it."""
+        return self.sources.reader.readings(term)[0].generic
+
     def bits(self, subscription_term: str, event_term: str) -> float:
         """The sum of all evidence of one pair."""
         return float(sum(weight.bits for weight in self.weights(subscription_term, event_term)))
@@ -138,6 +143,9 @@ class Evidence(Measure):
             for name, value in found
             if abs(value) >= 0.05 or name == "prior"
         ]
+        missing = GENERIC_BITS - sum(value for _, value in found)
+        if missing > 0 and (self.is_generic(subscription_term) or self.is_generic(event_term)):
+            said.append(Weight(missing, _TEXTS["generic"], "generic"))
         said += self._ranked(subscription_term, event_term)
         return [said[0], *sorted(said[1:], key=lambda weight: -abs(weight.bits))]
 
@@ -167,6 +175,7 @@ class PreparedEvidence:
         self._same: dict[tuple[str, ...], list[int]] = {}
         for at, term in enumerate(terms):
             self._same.setdefault(identity(term, measure.sources), []).append(at)
+        self._generic = [at for at, term in enumerate(terms) if measure.is_generic(term)]
         readings, owner = _flat(terms, measure.sources)
         self.side = TermSide(readings, measure.sources)
         self._starts = np.flatnonzero(np.diff(owner, prepend=-1))
@@ -183,6 +192,9 @@ class PreparedEvidence:
             bits = self._bits(readings[start : start + size])
             for row, each in zip(owner[start : start + size].tolist(), bits, strict=True):
                 np.maximum(best[row], each, out=best[row])
+        best[:, self._generic] = np.maximum(best[:, self._generic], GENERIC_BITS)
+        generic = [row for row, term in enumerate(event_terms) if self._measure.is_generic(term)]
+        best[generic] = np.maximum(best[generic], GENERIC_BITS)
         if self._surrounded is not None:
             best += self._surrounded.bits(event_terms)
         scores = probability(best)
@@ -231,8 +243,8 @@ def describe(name: str, one: Features, mine: Reading, theirs: Reading) -> str:
         extra = " ".join(w for w, stem in zip(longer.words, longer.stems, strict=True) if stem not in shorter.stems)
         return f'only the {side} says "{extra}", {_EXTRAS[kind]}'
     if name == "spelling":
-        short, meant = (theirs, mine) if not theirs.literal or len(theirs.words) < len(mine.words) else (mine, theirs)
-        return f"{_SPELLINGS[Spelling(int(one.spelling[0]))]} {meant.text if meant.text != short.text else short.text}"
+        meant = theirs if mine.literal and len(theirs.text) > len(mine.text) else mine
+        return f"{_SPELLINGS[Spelling(int(one.spelling[0]))]} {meant.text}"
     return _TEXTS[name].format(getattr(one, name)[0])
 
 
@@ -253,6 +265,7 @@ _TEXTS = {
     "opposed": "words that exclude each other",
     "codes": "codes or numbers",
     "head": "kind of thing",
+    "generic": "a name that says little",
     "nearer_event": "{count} nearer to the event's term",
     "nearer_subscription": "{count} nearer to the subscription's term",
 }

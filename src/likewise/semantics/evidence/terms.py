@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from likewise.events import normalise, words_in
 from likewise.events import words as split_term
-from likewise.semantics.evidence.glossary import Glossary, extra_words
+from likewise.semantics.evidence.glossary import ExtraWords, Glossary, extra_words
 from likewise.semantics.text import STOP_WORDS, fold, stem
 from likewise.semantics.wordnet.opposites import NEGATIONS, STATES
 from likewise.semantics.wordnet.wordnet import WordNet
@@ -32,7 +32,8 @@ _SHORTEST_NAME = 3
 _RANK = re.compile(r"(\d+)(?:st|nd|rd|th)")
 _ELIDED = re.compile(r"\b(?:l|d|n|s|c|qu|dell|all|nell|dall|sull)['’](?=\w)")
 _JOINING = STOP_WORDS | FOREIGN_WORDS
-_ALWAYS = frozenset({"down", "off", "on", "out", "up"}) | NEGATIONS
+_VOWELS = frozenset("aeiou")
+_ALWAYS = frozenset({"done", "down", "off", "on", "out", "up"}) | NEGATIONS
 """Particles that distinguish states anywhere in a term; other particles do so only at its end."""
 
 
@@ -60,13 +61,18 @@ class Reading:
         return not (self.foreign or self.unlisted)
 
     @property
+    def generic(self) -> bool:
+        """Whether it says little, as `type` and `event name` do."""
+        return bool(self.stems) and _stemmed_words().generic.issuperset(self.stems)
+
+    @property
     def head(self) -> str:
         """The stem of the head noun: the last one that is neither light nor a number."""
         return self.head_beside(())
 
     def head_beside(self, shared: Container[str]) -> str:
         """The head if the `shared` stems do not count as light: `monitor` in `computer monitor`, beside `monitor`."""
-        light, _ = _stemmed_extra_words()
+        light = _stemmed_words().light
         named = [stem for stem in self.stems if stem not in self.codes] or self.stems
         heavy = (stem for stem in reversed(named) if stem not in light or stem in shared)
         return next(heavy, named[-1] if named else "")
@@ -194,7 +200,7 @@ def extra_kind(extra: Sequence[str], *, after_head: bool, known: Callable[[str],
 
     Numbers and codes identify one of a kind: pump 3 is a pump.
     """
-    light, turning = _stemmed_extra_words()
+    light, turning, _ = _stemmed_words()
     stems = {stem(fold(word)) for word in extra}
     if stems & turning:
         return "turning"
@@ -206,14 +212,38 @@ def extra_kind(extra: Sequence[str], *, after_head: bool, known: Callable[[str],
 
 
 @lru_cache(maxsize=1)
-def _stemmed_extra_words() -> tuple[frozenset[str], frozenset[str]]:
-    light, turning = extra_words()
-    return frozenset(map(stem, light)), frozenset(map(stem, turning))
+def _stemmed_words() -> ExtraWords:
+    return ExtraWords(*(frozenset(map(stem, words)) for words in extra_words()))
 
 
 def is_light(stemmed: str) -> bool:
     """Whether a stem adds little to a term."""
-    return stemmed in _stemmed_extra_words()[0]
+    return stemmed in _stemmed_words().light
 
 
-__all__ = ["Reader", "Reading", "content_words", "digits_of", "extra_kind", "is_code", "is_light"]
+def abbreviates(short: str, word: str) -> bool:
+    """Whether a short form has letters of a word in order, as makers of devices shorten names.
+
+    It is the word without its vowels (`lk`, `leak`), or it leaves out at least two letters and has the word's first
+    letters (`gar`, `garage`), its first consonants (`elv`, `elevator`) or some consonants up to the last one (`pkg`,
+    `parking`).
+
+    >>> [abbreviates(*pair) for pair in (("lk", "leak"), ("elv", "elevator"), ("evt", "event"), ("pkg", "parking"))]
+    [True, True, True, True]
+    >>> [abbreviates(*pair) for pair in (("lk", "lamp"), ("do", "door"), ("leap", "leak"), ("pm", "pump"))]
+    [False, False, False, False]
+    """
+    consonants = [letter for letter in word[1:] if letter not in _VOWELS]
+    if short[:1] != word[:1] or len(short) < 2 or not consonants:
+        return False
+    if list(short[1:]) == consonants:
+        return len(short) < len(word)
+    if not 3 <= len(short) <= len(word) - 2:
+        return False
+    rest = iter(consonants)
+    ordered = all(letter in rest for letter in short[1:])
+    first = list(short[1:]) == consonants[: len(short) - 1]
+    return word.startswith(short) or (ordered and (first or short[-1] == consonants[-1]))
+
+
+__all__ = ["Reader", "Reading", "abbreviates", "content_words", "digits_of", "extra_kind", "is_code", "is_light"]
