@@ -14,6 +14,7 @@ import numpy as np
 from likewise.events import Event, normalise
 from likewise.language import Predicate, Profile
 from likewise.matching import Commonness, joint
+from likewise.matching.index.sparse_kernel import FLOOR
 from likewise.semantics import Measure, contrasted
 
 Terms = tuple[list[str], list[str]]
@@ -67,5 +68,6 @@ def _one_score(best: np.ndarray, choice: Choice) -> np.ndarray:
     if not choice.joint:
         return best.prod(axis=0) ** (1 / len(best))
     told = [True] * len(best)
-    shares = best[:, : choice.background].mean(axis=1).tolist() if choice.background else []
+    seen = best[:, : choice.background]
+    shares = np.where(seen >= FLOOR, seen, 0).mean(axis=1).tolist() if choice.background else []
     return joint(best, Commonness.seen(shares, told) if shares else Commonness.unknown(told))
