@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
@@ -139,10 +140,13 @@ class RelatedWords:
             name: _index(getattr(entry, name) for entry in self._entries)
             for name in ("common", "rare", "rare_up", "up", "further", "far", "derived")
         }
-        letters: dict[str, list[int]] = defaultdict(list)
+        self._spelled: dict[str, list[int]] = defaultdict(list)
+        self._skeletons: dict[str, list[int]] = defaultdict(list)
         for at, word in enumerate(words):
-            letters[word[:1]].append(at)
-        self._letters = {letter: np.array(places, np.int64) for letter, places in letters.items()}
+            self._spelled[word].append(at)
+            if word:
+                self._skeletons[_consonants(word)].append(at)
+        self._ordered = sorted(self._spelled)
 
     def relations(self, word: str) -> NDArray[np.int8]:
         """How a word of an event is related to each of these words."""
@@ -175,14 +179,23 @@ class RelatedWords:
 
     def _mark_short(self, out: NDArray[np.int8], word: str) -> None:
         """Mark pairs of which one may abbreviate the other; a word that WordNet lists is no abbreviation."""
-        same = self._letters.get(word[:1])
-        if same is None or not word:
-            return
         unknown = not self._lexicon.entry(word).rare
-        for at in same[out[same] <= WordRelation.BOTH_UNLISTED].tolist():
+        for at in self._spelled_alike(word) if word else ():
             other = self.words[at]
-            if (not self._known[at] and is_short(other, word)) or (unknown and is_short(word, other)):
+            if out[at] <= WordRelation.BOTH_UNLISTED and (
+                (not self._known[at] and is_short(other, word)) or (unknown and is_short(word, other))
+            ):
                 out[at] = WordRelation.SHORT
+
+    def _spelled_alike(self, word: str) -> Iterator[int]:
+        """The words that begin with this word, that it begins with, or that have its consonants."""
+        yield from self._skeletons.get(_consonants(word), ())
+        for size in range(3, len(word)):
+            yield from self._spelled.get(word[:size], ())
+        for place in range(bisect_right(self._ordered, word), len(self._ordered)):
+            if not self._ordered[place].startswith(word):
+                return
+            yield from self._spelled[self._ordered[place]]
 
 
 def is_short(short: str, word: str) -> bool:

@@ -177,14 +177,15 @@ class Model:
     def parts(self, features: Features) -> Iterator[tuple[str, Floats]]:
         """Every piece of evidence with its bits for all pairs; `prior` is the base of the pair's shape."""
         base = np.zeros(len(features.shape), np.float32)
+        places = {shape: np.flatnonzero(features.shape == shape) for shape in self.shapes}
         for shape, weights in self.shapes.items():
-            base[features.shape == shape] = weights.base * self.sureness + self.prior
+            base[places[shape]] = weights.base * self.sureness + self.prior
         yield "prior", base
         for name in dict.fromkeys(name for names in OF_SHAPE.values() for name in names):
             total = np.zeros(len(features.shape), np.float32)
             for shape, weights in self.shapes.items():
-                if name in OF_SHAPE[shape] and name in weights.bits:
-                    here = np.flatnonzero(features.shape == shape)
+                here = places[shape]
+                if len(here) and name in OF_SHAPE[shape] and name in weights.bits:
                     total[here] = weigh(name, getattr(features, name)[here], weights.bits[name])
             yield name, total * np.float32(self.sureness)
         for name, bits in self.shared.parts(features, SHARED):
