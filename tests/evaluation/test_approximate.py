@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from random import Random
 
-import numpy as np
 import pytest
 
 from likewise.charts import Spec
@@ -22,9 +21,8 @@ from likewise.evaluation.datasets.world_events import (
 from likewise.evaluation.experiment import ExperimentSettings
 from likewise.evaluation.experiments import approximate
 from likewise.evaluation.experiments.approximate import NEEDS, Figures, World
-from likewise.evaluation.quality.statements import StatementMatcher, StatementScorer, StatementTable, exact_patterns
+from likewise.evaluation.quality.statements import StatementMeasures, StatementScorer, exact_patterns
 from likewise.events import Event
-from likewise.semantics import Hybrid
 from likewise.testing import TableMeasure
 
 FINAL = {
@@ -108,31 +106,20 @@ SIMILAR = TableMeasure(
 
 def test_scores_are_those_of_the_paper() -> None:
     """m = 5: location is the first of its event, so fP = min(1, 5 * 0.2), and fV = 0.5; team and Spain are equal."""
-    scorer = StatementScorer(StatementTable(EVENTS), WANTED)
-    scores = scorer.score(StatementMatcher.hybrid(ESA, SIMILAR))
+    scorer = StatementScorer(EVENTS, WANTED)
+    scores = scorer.score(StatementMeasures.hybrid(ESA, SIMILAR))
     assert scores[0].tolist() == pytest.approx([(1 + 1.0 * 0.5) / 2, (min(1, 5 * 0.3) * 0.1 + 0) / 2])
     assert scores[1].tolist() == pytest.approx([0, 1.0 * 1.0])
-    plain = scorer.score(StatementMatcher.of(ESA))
+    plain = scorer.score(StatementMeasures.of(ESA))
     assert plain[0].tolist() == pytest.approx([(1 + 0.2 * 0.5) / 2, 0.3 * 0.1 / 2])
-
-
-@pytest.mark.parametrize("top", [1, 2, 5])
-def test_properties_score_as_the_hybrid_measure_says(top: int) -> None:
-    scorer = StatementScorer(StatementTable(EVENTS), WANTED)
-    ours = scorer._property_scores(StatementMatcher.hybrid(ESA, SIMILAR), top)
-    hybrid = Hybrid(ESA, SIMILAR, top=top)
-    for number, members in enumerate(scorer.table.sets):
-        names = [scorer.table.properties[member] for member in members]
-        theirs = hybrid.property_matrix(["team", "place"], names)
-        assert np.allclose(ours[:, number, list(members)], theirs)
 
 
 def test_outside_the_top_m_nothing_counts() -> None:
     nearer = TableMeasure({("place", "name"): 0.9, ("place", "location"): 0.5})
-    scorer = StatementScorer(StatementTable(EVENTS[:1]), [[("place", "Johannesburg")]])
-    matcher = StatementMatcher.hybrid(ESA, nearer)
-    assert scorer.score(matcher, top=1).tolist() == [[0]]
-    assert scorer.score(matcher, top=2)[0, 0] == pytest.approx(1 * 0.2)
+    scorer = StatementScorer(EVENTS[:1], [[("place", "Johannesburg")]])
+    measures = StatementMeasures.hybrid(ESA, nearer)
+    assert scorer.score(measures, top=1).tolist() == [[0]]
+    assert scorer.score(measures, top=2)[0, 0] == pytest.approx(1 * 0.2)
 
 
 def test_patterns_are_the_product_of_what_events_say() -> None:
@@ -153,8 +140,8 @@ def figures(tmp_path: Path) -> Figures:
     ]
     both = {"encyclopaedia": first, "database": second}
     worlds = [World(name, events, tmp_path, seed=1) for name, events in both.items()]
-    plain = StatementMatcher.of(ESA)
-    matchers = {"jiang-conrath": plain, "wikipedia esa": plain, "hybrid": StatementMatcher.hybrid(ESA, SIMILAR)}
+    plain = StatementMeasures.of(ESA)
+    matchers = {"jiang-conrath": plain, "wikipedia esa": plain, "hybrid": StatementMeasures.hybrid(ESA, SIMILAR)}
     return Figures(worlds, matchers, ExperimentSettings(out=tmp_path / "charts"))
 
 
@@ -172,10 +159,10 @@ def test_every_figure_and_table_is_there(figures: Figures, monkeypatch: pytest.M
 
 def test_events_come_back_from_rdf_as_they_were_meant(figures: Figures) -> None:
     world = figures.worlds[0]
-    assert len(world.table.starts) == len(world.events) == 13
+    assert len(world.scorer.events) == len(world.events) == 13
     assert world.truth.sum(axis=1).tolist() == [6, 6, 7, 6, 6, 6, 6]
-    assert "football match" in world.table.values
-    assert {"team", "location"} & set(world.table.properties)
+    assert "football match" in world.scorer.terms.values[1]
+    assert {"team", "location"} & set(world.scorer.terms.attributes[1])
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,11 @@ def test_property_relatedness_by_hand() -> None:
     assert dict(zip(PROPERTIES, scores.round(5).tolist(), strict=True)) == pytest.approx(expected | {"referee": 0.0})
 
 
+def test_without_lift_the_top_properties_keep_their_relatedness() -> None:
+    scores = Hybrid(ESA, SIMILARITY, top=2, lifted=False).property_matrix(["venue"], PROPERTIES)[0]
+    assert scores.tolist() == pytest.approx([0.1, 0, 0, 0, 0.3, 0])  # place and city are the two most similar
+
+
 def test_values_are_plain_esa() -> None:
     np.testing.assert_array_equal(
         Hybrid(ESA, SIMILARITY).matrix(["venue"], PROPERTIES), ESA.matrix(["venue"], PROPERTIES)

@@ -24,9 +24,8 @@ from likewise.evaluation.experiment import Cell, Experiment, ExperimentReport, E
 from likewise.evaluation.quality.ranking import RECALLS, Relevance, best_on_levels, interpolated, max_f1
 from likewise.evaluation.quality.statements import (
     TOP,
-    StatementMatcher,
+    StatementMeasures,
     StatementScorer,
-    StatementTable,
     Wanted,
     exact_patterns,
 )
@@ -143,25 +142,24 @@ class World:
         self.name = name
         self.events = events
         path = write_ntriples(events, folder / f"events-{name}-{seed}.nt")
-        self.table = StatementTable(list(read_events(path)))
-        self.scorer = StatementScorer(self.table, [need.statements for need in NEEDS])
+        self.scorer = StatementScorer(list(read_events(path)), [need.statements for need in NEEDS])
 
     @cached_property
     def truth(self) -> Relevance:
         """Which events are relevant to which subscription."""
         return np.array([[event.answers(need.means) for event in self.events] for need in NEEDS])
 
-    def levels(self, matcher: StatementMatcher, *, top: int = TOP) -> Levels:
+    def levels(self, measures: StatementMeasures, *, top: int = TOP) -> Levels:
         """Precision at eleven recall levels, for each need."""
-        scores = self.scorer.score(matcher, top=top)
+        scores = self.scorer.score(measures, top=top)
         nothing = np.full(len(RECALLS), np.nan)
         return np.stack(
             [interpolated(*row) if row[1].any() else nothing for row in zip(scores, self.truth, strict=True)]
         )
 
-    def maximal(self, matcher: StatementMatcher) -> float:
+    def maximal(self, measures: StatementMeasures) -> float:
         """The mean of the maximal F1 of each subscription."""
-        scores = self.scorer.score(matcher)
+        scores = self.scorer.score(measures)
         return float(np.mean([max_f1(*row) for row in zip(scores, self.truth, strict=True) if row[1].any()]))
 
     def pairs(self, need: Need) -> dict[str, set[tuple[str, str]]]:
@@ -173,11 +171,6 @@ class World:
                 for meaning in statement.means & set(need.means):
                     found.setdefault(meaning, set()).add((statement.property, statement.object))
         return found
-
-    def types(self) -> int:
-        """The number of distinct event types."""
-        kind = self.table.properties.index("type")
-        return len(np.unique(self.table.value_of[self.table.property_of == kind]))
 
 
 def run(settings: ExperimentSettings) -> list[ExperimentReport]:
@@ -207,19 +200,19 @@ def make_worlds(settings: ExperimentSettings, seeds: Iterable[int], *, share: fl
             yield World(name, events, folder, seed=seed)
 
 
-def make_matchers(settings: ExperimentSettings, also: Sequence[str]) -> dict[str, StatementMatcher]:
+def make_matchers(settings: ExperimentSettings, also: Sequence[str]) -> dict[str, StatementMeasures]:
     """The three measures of the paper, and others that are installed."""
     named = {name: path for path in settings.spaces for name in ("wordnet", "wikipedia") if name in str(path)}
     spaces = {name: find_space(named.get(name, name)) for name in ("wordnet", "wikipedia")}
     similar, esa = measure("jiang-conrath"), measure("esa", spaces=[spaces["wikipedia"]])
     made = {
-        "jiang-conrath": StatementMatcher.of(similar),
-        "wikipedia esa": StatementMatcher.of(esa),
-        "hybrid": StatementMatcher.hybrid(esa, similar),
+        "jiang-conrath": StatementMeasures.of(similar),
+        "wikipedia esa": StatementMeasures.of(esa),
+        "hybrid": StatementMeasures.hybrid(esa, similar),
     }
     for name in also:
         try:
-            made[name] = StatementMatcher.of(_other(name, list(spaces.values())))
+            made[name] = StatementMeasures.of(_other(name, list(spaces.values())))
         except LikewiseError as error:
             settings.say(f"{name} skipped: {error.message}")
     return made
@@ -241,7 +234,7 @@ class Figures:
     """The paper's figures and tables over all seeds."""
 
     def __init__(
-        self, worlds: Sequence[World], matchers: Mapping[str, StatementMatcher], settings: ExperimentSettings
+        self, worlds: Sequence[World], matchers: Mapping[str, StatementMeasures], settings: ExperimentSettings
     ) -> None:
         self.worlds = worlds
         self.matchers = matchers
@@ -287,13 +280,14 @@ class Figures:
         rows: list[Row] = []
         for source in self.sources:
             world = self.of(source)[0]
-            table = world.table
+            _, properties = world.scorer.terms.attributes
+            _, values = world.scorer.terms.values
             ours: dict[str, Cell] = {
                 "events": len(world.events),
-                "types": world.types(),
-                "properties": len(table.properties),
-                "values": len(table.values),
-                "triples an event": round(table.per_event),
+                "types": len(world.scorer.values_of("type")),
+                "properties": len(properties),
+                "values": len(values),
+                "triples an event": round(world.scorer.per_event),
             }
             rows.append({"source": source, **ours})
             rows.append({"source": f"  the paper's {_of_paper(source)}", **PAPER_SETS[source]})
@@ -350,11 +344,10 @@ class Figures:
 
     def histogram(self) -> ExperimentReport:
         """Figure 6: the distribution of both measures over [0, 1]."""
-        scorer = self.of("encyclopaedia")[0].scorer
-        matcher = self.matchers["hybrid"]
+        terms, measures = self.of("encyclopaedia")[0].scorer.terms, self.matchers["hybrid"]
         found = {
-            "properties, jiang-conrath": scorer.related(matcher.ranking, "properties"),
-            "values, wikipedia esa": scorer.related(matcher.values, "values"),
+            "properties, jiang-conrath": measures.ranking.matrix(*terms.attributes),
+            "values, wikipedia esa": measures.values.matrix(*terms.values),
         }
         edges = np.linspace(0, 1, 11)
         shares = {name: np.histogram(scores, edges)[0] / scores.size for name, scores in found.items()}

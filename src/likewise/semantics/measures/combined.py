@@ -96,12 +96,14 @@ class Hybrid(Measure):
     name = "hybrid"
     symmetric = True
 
-    def __init__(self, esa: Measure, similarity: Measure, *, top: int = TOP) -> None:
+    def __init__(self, esa: Measure, similarity: Measure, *, top: int = TOP, lifted: bool = True) -> None:
+        """`top` is the paper's m; without `lifted`, ranks only decide which properties count."""
         if top < 1:
             raise BuildError(f"top={top} leaves no properties", hint="give 1 or more; the paper has 5")
         self._esa = esa
         self._similarity = similarity
         self._top = top
+        self._lifted = lifted
 
     def prepare(self, subscription_terms: Sequence[str], *, subscription_theme: Sequence[str] = ()) -> Prepared:
         """Prepare the subscription's values with the ESA measure."""
@@ -113,7 +115,8 @@ class Hybrid(Measure):
         The event terms are the properties of one event; equal scores share a rank.
         """
         similar = self._similarity.matrix(subscription_terms, event_terms)
-        factor = np.maximum(self._top - ranks(similar) + 1, 0)
+        left = np.maximum(self._top - ranks(similar) + 1, 0)
+        factor = left if self._lifted else np.minimum(left, 1)
         scores = factor * self._esa.matrix(subscription_terms, event_terms)
         return mark_identical(np.minimum(scores, 1).astype(np.float32), subscription_terms, event_terms)
 
