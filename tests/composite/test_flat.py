@@ -331,5 +331,5 @@ def test_the_dictionary_agrees_with_the_matcher(asked: str, wanted: object, attr
     happened = Event("1", ((attribute, value),), (), 1, 1)  # type: ignore[arg-type]
     columns = TupleEncoder()
     number = columns.predicate(asked, wanted)  # type: ignore[arg-type]
-    [found] = columns.ids(happened.tuples, 1).tolist()
+    [found] = [columns.numbers[pair] for pair in happened.tuples]
     assert (columns.predicate_of[found] == number) == bool(matcher.match(happened))

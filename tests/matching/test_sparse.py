@@ -261,7 +261,7 @@ def test_words_of_subscriptions_that_left_take_no_room(dense, approach):
         if n % 2000 == 1999:
             groups = matcher._groups
             columns = [c for g in groups for c in (g._rivals._columns[0], g._rivals._columns[1])]
-            counts.append((matcher.vocabulary.numbers, sum(map(len, columns)), len(matcher._handle_of)))
+            counts.append((matcher.vocabulary.most_used, sum(map(len, columns)), len(matcher._handle_of)))
             assert matcher.vocabulary.held < 500
             assert all(len(g.conditions) < 200 for g in groups)
     assert counts[-1][0] < 1_000

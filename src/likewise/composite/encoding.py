@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import chain
-from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likewise.composite.plan.conditions import NUMBER, comparable
-from likewise.events import Event, EventColumns, Renumbering, Value, normalise
+from likewise.events import Event, Value, normalise
+from likewise.matching import TupleNumbers
 
 _MAX_TUPLES: Final = 1 << 20
 _MAX_KEYS: Final = 1 << 20
-_AMBIGUOUS: Final = (0, 1)
-_tuples_of = attrgetter("tuples")
 
 
 class EncodedTuples(NamedTuple):
@@ -27,18 +24,7 @@ class EncodedTuples(NamedTuple):
     ids: NDArray[np.int32]
 
 
-class _TupleIds(dict[tuple[str, Value], int]):
-    """Numbers by tuple; a new tuple is numbered on first access."""
-
-    def __init__(self, encoder: TupleEncoder) -> None:
-        super().__init__()
-        self._encoder = encoder
-
-    def __missing__(self, pair: tuple[str, Value]) -> int:
-        return self._encoder.number_new(pair)
-
-
-class TupleEncoder:
+class TupleEncoder(TupleNumbers):
     """Numbers event tuples; 0 stands for all tuples that no pattern refers to."""
 
     def __init__(self) -> None:
@@ -52,12 +38,10 @@ class TupleEncoder:
         self._clear()
 
     def _clear(self) -> None:
-        self.numbers = _TupleIds(self)
-        self._renumbered = Renumbering()
+        self._forget_numbers()
         self.joining: dict[int, int] = {}
         self.answered = [-1]
         self._names: dict[str, str | None] = {}
-        self._typed: dict[tuple[str, bool, Value], int] = {}
         self._count = 1
         self.predicate_of = np.full(64, -1, np.int32)
         self.attribute_of = np.full(64, -1, np.int32)
@@ -122,40 +106,20 @@ class TupleEncoder:
 
     def encode(self, events: Sequence[Event]) -> EncodedTuples:
         """Number the tuples of a batch."""
-        if isinstance(events, EventColumns):
-            pairs = events.table.pairs
-            return EncodedTuples(
-                events.offsets, self._renumbered(events.table, events.codes, lambda c: self.numbers[pairs[c]])
-            )
-        tuples = list(map(_tuples_of, events))
-        starts = np.zeros(len(tuples) + 1, np.int64)
-        np.cumsum(np.fromiter(map(len, tuples), np.int64, count=len(tuples)), out=starts[1:])
-        return EncodedTuples(starts, self.ids(chain.from_iterable(tuples), int(starts[-1])))
+        return EncodedTuples(*self.starts_and_ids(events))
 
-    def ids(self, pairs: Iterable[tuple[str, Value]], count: int) -> NDArray[np.int32]:
-        """The numbers of many tuples."""
-        return np.fromiter(map(self.numbers.__getitem__, pairs), np.int32, count=count)
-
-    def number_new(self, pair: tuple[str, Value]) -> int:
-        """Number a tuple seen for the first time."""
-        name, value = pair
-        known = self._names.get(name, "")
-        if known == "":
-            term = normalise(name)
-            known = self._names[name] = term if term in self._terms else None
-        if known is None and not self._anchors:
+    def _intern(self, pair: tuple[str, Value]) -> int:
+        # Readings vary most, and few patterns join by them.
+        if not self._anchors and self._names.get(pair[0], "") is None:
             self.numbers[pair] = 0
             return 0
-        # As dict keys, 0 equals False and 1 equals True: keep these apart by type.
-        if isinstance(value, str) or value not in _AMBIGUOUS:
-            number = self.numbers[pair] = self._number(known, value)
-            return number
-        typed = (name, isinstance(value, bool), value)
-        if typed not in self._typed:
-            self._typed[typed] = self._number(known, value)
-        return self._typed[typed]
+        return super()._intern(pair)
 
-    def _number(self, term: str | None, value: Value) -> int:
+    def _number_new(self, name: str, value: Value) -> int:
+        term = self._names.get(name, "")
+        if term == "":
+            normal = normalise(name)
+            term = self._names[name] = normal if normal in self._terms else None
         # Numbers vary most and need no normalising.
         canon = (NUMBER, value) if type(value) is int or type(value) is float else comparable(value)
         predicate = -1 if term is None else self._predicates.get((term, canon), -1)

@@ -9,7 +9,7 @@ from likewise.matching.background import (
     StreamSample,
     joint,
 )
-from likewise.matching.encoding import Encoded, canonical
+from likewise.matching.encoding import Encoded, TupleNumbers, canonical
 from likewise.matching.explain import Explanation, percent
 from likewise.matching.match import Correspondence, Mapping, Match
 from likewise.matching.matcher import EventScores, Matcher
@@ -41,6 +41,7 @@ __all__ = [
     "StreamSample",
     "Taxonomy",
     "Topic",
+    "TupleNumbers",
     "canonical",
     "certainty",
     "default_threshold",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
@@ -183,19 +184,57 @@ class Encoded:
 
 
 class _Ids(dict[Any, int]):
-    """A dict that interns missing keys in the vocabulary."""
+    """A dict that interns missing keys."""
 
     __slots__ = ("_intern",)
 
-    def __init__(self, intern: Any) -> None:
+    def __init__(self, intern: Callable[[Any], int]) -> None:
         super().__init__()
         self._intern = intern
 
     def __missing__(self, key: Any) -> int:
-        return int(self._intern(key))
+        return self._intern(key)
 
 
-class TupleVocabulary:
+class TupleNumbers(ABC):
+    """Numbers for tuples of attribute and value, given on first sight; `numbers` is the fast way to a known tuple."""
+
+    def _forget_numbers(self) -> None:
+        self.numbers = _Ids(self._intern)
+        self._typed: dict[tuple[str, bool, Value], int] = {}
+        self._renumbered = Renumbering()
+
+    @abstractmethod
+    def _number_new(self, name: str, value: Value) -> int:
+        """The number of a tuple seen for the first time."""
+
+    def starts_and_ids(self, events: Sequence[Event]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """The numbers of the tuples of a batch: those of event i are `ids[starts[i]:starts[i + 1]]`.
+
+        From columns, each distinct tuple is looked up once, and no event object is built.
+        """
+        if isinstance(events, EventColumns):
+            pairs = events.table.pairs
+            return events.offsets, self._renumbered(events.table, events.codes, lambda code: self.numbers[pairs[code]])
+        tuples = list(map(_tuples_of, events))
+        starts = np.zeros(len(tuples) + 1, dtype=np.int64)
+        np.cumsum(np.fromiter(map(len, tuples), dtype=np.int64, count=len(tuples)), out=starts[1:])
+        pairs_of_all = chain.from_iterable(tuples)
+        return starts, np.fromiter(map(self.numbers.__getitem__, pairs_of_all), dtype=np.int32, count=int(starts[-1]))
+
+    def _intern(self, pair: tuple[str, Value]) -> int:
+        name, value = pair
+        # For a dict 0 equals False and 1 equals True, so these never enter the fast dict.
+        if isinstance(value, str | datetime) or value not in (0, 1):
+            number = self.numbers[pair] = self._number_new(name, value)
+            return number
+        typed = (name, isinstance(value, bool), value)
+        if typed not in self._typed:
+            self._typed[typed] = self._number_new(name, value)
+        return self._typed[typed]
+
+
+class TupleVocabulary(TupleNumbers):
     """All tuples seen so far, with the columns that kernels need.
 
     Tuples that are equal in exact comparison share a `key`; predicates of equality use the same numbers. After more
@@ -216,9 +255,7 @@ class TupleVocabulary:
         self._clear()
 
     def _clear(self) -> None:
-        self._fast: _Ids = _Ids(self._intern)
-        self._typed: dict[tuple[str, bool, Value], int] = {}
-        self._renumbered = Renumbering()
+        self._forget_numbers()
         self._renumbered_themes = Renumbering()
         self.pairs: list[tuple[str, Value]] = []
         self.key = np.zeros(1024, dtype=np.int32)
@@ -251,7 +288,7 @@ class TupleVocabulary:
         return self._attributes.held + self._values.held + self._keys.held
 
     @property
-    def numbers(self) -> int:
+    def most_used(self) -> int:
         """The most numbers ever in use at a time, of attributes, values and keys together."""
         return len(self._attributes) + len(self._values) + len(self._keys)
 
@@ -259,23 +296,14 @@ class TupleVocabulary:
         """The tuple numbers of a batch of events."""
         if len(self.pairs) > self.capacity:
             self.forget()
+        starts, ids = self.starts_and_ids(events)
         if isinstance(events, EventColumns):
-            return self._encode_columns(events)
-        tuples = list(map(_tuples_of, events))
-        starts = np.zeros(len(tuples) + 1, dtype=np.int64)
-        np.cumsum(np.fromiter(map(len, tuples), dtype=np.int64, count=len(tuples)), out=starts[1:])
-        ids = np.fromiter(
-            map(self._fast.__getitem__, chain.from_iterable(tuples)), dtype=np.int32, count=int(starts[-1])
-        )
-        themes = np.fromiter(map(self._themes.__getitem__, map(_theme_of, events)), dtype=np.int32, count=len(tuples))
+            known = events.table.themes
+            themes = self._renumbered_themes(events.table, events.themes, lambda code: self._themes[known[code]])
+        else:
+            numbers = map(self._themes.__getitem__, map(_theme_of, events))
+            themes = np.fromiter(numbers, dtype=np.int32, count=len(events))
         return Encoded(events, ids, starts, themes, self.generation)
-
-    def _encode_columns(self, events: EventColumns) -> Encoded:
-        """Encode from columns: each distinct tuple is looked up once, and no event object is built."""
-        table = events.table
-        ids = self._renumbered(table, events.codes, lambda code: self._fast[table.pairs[code]])
-        themes = self._renumbered_themes(table, events.themes, lambda code: self._themes[table.themes[code]])
-        return Encoded(events, ids, events.offsets, themes, self.generation)
 
     def forget(self) -> None:
         """Drop all tuples; numbers that predicates hold stay valid."""
@@ -325,20 +353,7 @@ class TupleVocabulary:
         self._themes[theme] = number
         return number
 
-    def _intern(self, pair: tuple[str, Value]) -> int:
-        name, value = pair
-        # For a dict 0 equals False and 1 equals True, so these never enter the fast dict.
-        ambiguous = not isinstance(value, str | datetime) and value in (0, 1)
-        if not ambiguous:
-            self._fast[pair] = len(self.pairs)
-            return self._add(name, value)
-        typed = (name, isinstance(value, bool), value)
-        number = self._typed.get(typed)
-        if number is None:
-            number = self._typed[typed] = self._add(name, value)
-        return number
-
-    def _add(self, name: str, value: Value) -> int:
+    def _number_new(self, name: str, value: Value) -> int:
         number = len(self.pairs)
         self.pairs.append((name, value))
         if number >= len(self.key):
