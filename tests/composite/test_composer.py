@@ -192,3 +192,13 @@ def test_a_composer_refuses_what_a_detector_wrote() -> None:
     with pytest.raises(InputError, match="is of a detector, not of a composer"):
         Composer.restore(Detector(parse(text)).snapshot())
     assert Detector.restore(Composer(parse(text)).snapshot()).patterns == ("p",)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_trace_has_the_probabilities_of_the_given_hits(compiled: bool) -> None:
+    composer = Composer(parse("p: {k = A} as a then {k = B} as b within 5 s"), compiled=compiled)
+    first, second = (Event(name, (("k", "x"),), (), at, at) for at, name in enumerate("xy"))
+    assert composer.take([Hit(first, 0, 0.5)]) == []
+    [detection] = composer.take([Hit(second, 1, 0.8)])
+    assert detection.probability == 0.5 * 0.8
+    assert [line.probability for line in detection.trace] == [0.5, 0.8]
