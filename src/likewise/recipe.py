@@ -44,8 +44,7 @@ def once(key: Hashable, build: Callable[[], Built]) -> Built:
 class Recipe:
     """How to build the same matcher in any process: the subscriptions, the measure with its spaces, and the options.
 
-    `learned` is a background learned from the stream; it is ignored when there are so many profiles that they are
-    indexed.
+    `learned` is a background learned from the stream.
     """
 
     subscriptions: tuple[Subscription, ...]
