@@ -21,9 +21,10 @@ from likewise.semantics import Space, measure, write_space
 pytestmark = pytest.mark.spark
 
 CLIENT = """
-import json, pathlib, sys
+import json, pathlib, sys, warnings
 from likewise.errors import BuildError
-from likewise.pipeline import check, detect, join_by_meaning, match, read_events, register_related, spark_session
+from likewise.pipeline import LikewiseWarning, check, detect, join_by_meaning, match, read_events, register_related
+from likewise.pipeline import spark_session
 from pyspark.errors import AnalysisException
 from tests.pipeline.test_equality import MEANT, SINGLE, matches_of
 from tests.pipeline.traces import PATTERNS, signatures
@@ -34,6 +35,12 @@ told = {"module": type(spark).__module__, "problems": list(map(str, check(spark,
 trace = read_events(spark, folder / "in", format="jsonl")
 told["matches"] = sorted(map(list, matches_of(match(trace, SINGLE, spaces=space)).elements()))
 told["batch"] = sorted(map(repr, signatures(detect(trace, PATTERNS + MEANT, spaces=space).toArrow()).elements()))
+
+untimed = spark.range(3).selectExpr("'e' || id as id", "timestamp(null) as time", "map('type', 'a') as attributes")
+with warnings.catch_warnings(record=True) as seen:
+    warnings.simplefilter("always")
+    detect(untimed, PATTERNS).count()
+told["warned"] = [str(each.message).partition(" and")[0] for each in seen if each.category is LikewiseWarning]
 
 stream = read_events(spark, folder / "in", format="jsonl", stream=True, options={"maxFilesPerTrigger": "1"})
 found = detect(stream, PATTERNS + MEANT, spaces=space, buckets=2)
@@ -107,6 +114,10 @@ def test_matches_and_detections_are_those_of_the_engine(told: Any, space: str) -
     last = trace[-1].start or 0
     assert told["stream"] == sorted(repr(key) for key in found.elements() if key[1] < last)
     assert told["timed"] == told["stream"]
+
+
+def test_events_without_a_time_are_counted_in_a_warning(told: Any) -> None:
+    assert told["warned"] == ["3 events have no time"]
 
 
 def test_joins_and_sql_know_meaning(told: Any, space: str) -> None:

@@ -34,7 +34,7 @@ from likewise.pipeline import (
     register_related,
 )
 from likewise.pipeline.detection.batch import DetectOptions
-from likewise.pipeline.detection.stream import PARTITIONS, layout_of, with_few_stores
+from likewise.pipeline.detection.stream import PARTITIONS, layout_of, refuse_change, with_few_stores
 from likewise.recipe import Recipe
 from likewise.semantics import Model
 
@@ -106,8 +106,10 @@ def test_plans_name_our_nodes(spark: Any) -> None:
 
 
 @pytest.mark.spark
-def test_events_without_a_time_are_counted_in_a_warning(spark: Any) -> None:
-    rows = spark.range(5).selectExpr("'e' || id as id", "if(id < 3, null, now()) as time")
+@pytest.mark.parametrize("untimed", [3, 5])
+def test_events_without_a_time_are_counted_in_a_warning(spark: Any, untimed: int) -> None:
+    """Also where none has a time."""
+    rows = spark.range(5).selectExpr("'e' || id as id", f"if(id < {untimed}, null, now()) as time")
     events = rows.selectExpr("*", "map('type', 'a') as attributes")
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
@@ -117,11 +119,11 @@ def test_events_without_a_time_are_counted_in_a_warning(spark: Any) -> None:
                 break
             time.sleep(0.1)
     told = [str(each.message) for each in seen if issubclass(each.category, LikewiseWarning)]
-    assert [text.partition(";")[0] for text in told] == ["3 events have no time and took no part in detection"]
+    assert [text.partition(";")[0] for text in told] == [f"{untimed} events have no time and took no part in detection"]
 
 
 @pytest.mark.spark
-def test_a_checkpoint_refuses_other_buckets_and_goes_on_with_its_own(
+def test_a_checkpoint_refuses_other_buckets_and_patterns_and_goes_on_with_its_own(
     spark: Any, tmp_path: Path, checkpoint: str
 ) -> None:
     """With others, what was begun would be looked for in other places and never found."""
@@ -129,9 +131,9 @@ def test_a_checkpoint_refuses_other_buckets_and_goes_on_with_its_own(
     first = Event("1", (("type", "a"), ("room", "r")), (), START, START)
     second = Event("2", (("type", "b"), ("room", "r")), (), START + 1, START + 1)
 
-    def run(buckets: int) -> None:
+    def run(buckets: int, pattern: str = PAIR) -> None:
         events = read_events(spark, inbox, format="jsonl", stream=True).withColumn("tenant", F.lit("acme"))
-        recipe = FixedRecipe(Recipe.of(PAIR))
+        recipe = FixedRecipe(Recipe.of(pattern))
         stream = Stream(events, recipe, FileSink(out), checkpoint, trigger=NOW, buckets=buckets, keep=["tenant"])
         stream.start().awaitTermination()
 
@@ -140,6 +142,8 @@ def test_a_checkpoint_refuses_other_buckets_and_goes_on_with_its_own(
     write_files(inbox, [second], size=1, first=1)
     with pytest.raises(Exception, match="the checkpoint was made with buckets 2, and now it is 3"):
         run(3)
+    with pytest.raises(Exception, match="the pattern 'pair' is another one than in the checkpoint"):
+        run(2, PAIR.replace("30", "40"))
     run(2)
     found = [[(each.id, each.tenant) for each in row.events] for row in spark.read.parquet(out).collect()]
     assert found == [[("1", "acme"), ("2", "acme")]]
@@ -164,6 +168,14 @@ def test_a_checkpoint_depends_on_the_model_where_that_scores(monkeypatch: pytest
     after = [layout_of(Recipe.of(text), DetectOptions()) for text in texts]
     assert [name for name in before[0] if before[0][name] != after[0][name]] == ["model"]
     assert before[1] == after[1]
+
+
+def test_a_checkpoint_refuses_a_changed_pattern_and_lets_others_come_and_go() -> None:
+    now = layout_of(Recipe.of(PAIR), DetectOptions())
+    for patterns in ({"pair": "1"}, {"pair": "1", "more": "2"}, {"more": "2"}):
+        refuse_change({**now, "patterns": {"pair": "1"}}, now, patterns)
+    with pytest.raises(BuildError, match="the pattern 'pair' is another one than in the checkpoint"):
+        refuse_change({**now, "patterns": {"pair": "1"}}, now, {"pair": "2"})
 
 
 @pytest.mark.parametrize("nothing", [None, 5])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -206,23 +206,39 @@ def counted(routed: DataFrame) -> DataFrame:
         F.coalesce(F.sum("refused"), F.lit(0)).alias("refused"),
         F.coalesce(F.sum("untimed"), F.lit(0)).alias("untimed"),
     ]
-    watched = routed.observe(seen, *columns).where("part >= 0").drop("refused", "untimed")
-    jvm_thread(_warn, seen, name="likewise-refused")
+    watched = routed.observe(seen, *columns).drop("refused", "untimed")
+    if isinstance(vars(seen).get("_result"), dict):
+        # Over Spark Connect nobody can wait for the counts: the client adds them when a job is over.
+        vars(seen)["_result"] = ReportedCounts()
+    else:
+        jvm_thread(_wait_and_warn, seen, name="likewise-refused")
     return watched
 
 
-def _warn(seen: Observation) -> None:
-    """Wait for the job to end, then warn about events that took no part in it."""
+class ReportedCounts(dict[str, Any]):
+    """Counts of a job that warn when they come."""
+
+    def update(self, *counts: Any, **named: Any) -> None:
+        """Take the counts of a job that is over."""
+        super().update(*counts, **named)
+        _warn(self)
+
+
+def _wait_and_warn(seen: Observation) -> None:
     # A session that ends before the job leaves nobody to ask.
     with contextlib.suppress(Exception):
-        counts = seen.get
-        if counts.get("untimed"):
-            warnings.warn(
-                f"{counts['untimed']:,} events have no time and took no part in detection; "
-                "dead_letters=True gives them, stamp=True in read_events gives them a time",
-                LikewiseWarning,
-                stacklevel=2,
-            )
+        _warn(seen.get)
+
+
+def _warn(counts: Mapping[str, int]) -> None:
+    """Warn about events that took no part in a job."""
+    if counts.get("untimed"):
+        warnings.warn(
+            f"{counts['untimed']:,} events have no time and took no part in detection; "
+            "dead_letters=True gives them, stamp=True in read_events gives them a time",
+            LikewiseWarning,
+            stacklevel=2,
+        )
 
 
 class LikewiseWarning(UserWarning):
@@ -298,6 +314,8 @@ class DetectTask:
 
 
 def _by_route(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
+    if batch.column("route").null_count:
+        batch = batch.filter(batch.column("route").is_valid())
     if not batch.num_rows:
         return
     routes = batch.column("route").to_numpy(zero_copy_only=False)

@@ -32,7 +32,7 @@ from likewise.pipeline.detection.route import (
 )
 from likewise.pipeline.events.frame import FLAW, WATERMARK, watermark_of, with_metadata
 from likewise.pipeline.events.refusals import letter, over_records
-from likewise.pipeline.streaming.subscriptions import RecipeSource, Versions
+from likewise.pipeline.streaming.subscriptions import FixedRecipe, RecipeSource, Versions
 from likewise.recipe import Recipe
 
 if TYPE_CHECKING:
@@ -149,6 +149,9 @@ NUMBERS: Final = (
 LAYOUT: Final = "hits"
 """What the state of a place is made of. Earlier versions kept whole events, which had to be matched again."""
 
+PATTERNS: Final = "patterns"
+"""The name under which a checkpoint has the versions of patterns that do not change while a stream runs."""
+
 REFUSED: Final = "refused"
 """The name under which Spark's progress has the number of events that a batch refused."""
 
@@ -236,28 +239,22 @@ class DetectProcessor(StatefulProcessor):
     def _check_layout(self) -> None:
         """Refuse state that was laid out otherwise: it would be found in no place, and lost in silence."""
         now = layout_of(self._source.recipe(batch_number()), self._options)
+        # A table of subscriptions may change, and has versions of its own.
+        patterns = self._source.versions(None).live if isinstance(self._source, FixedRecipe) else {}
         known = self._state.get() if self._state.exists() else None
-        if known is None:
-            self._state.update((msgspec.json.encode(now), None))
-            return
-        then = msgspec.json.decode(bytes(known[0]))
-        if then.get("state") != LAYOUT:
-            raise BuildError(
-                "the checkpoint was made by another version of Likewise, whose state is laid out otherwise",
-                hint="start with a new checkpoint, or go on with that version",
-            )
-        for name in {**then, **now}:
-            if then.get(name) != now.get(name):
-                way = "go on with the version of Likewise that made it" if name == "model" else f"give {name} as it was"
-                raise BuildError(
-                    f"the checkpoint was made with {name} {then.get(name)!r}, and now it is {now.get(name)!r}",
-                    hint=f"{way}, or start with a new checkpoint",
-                )
+        then = {**now, PATTERNS: {}} if known is None else msgspec.json.decode(bytes(known[0]))
+        refuse_change(then, now, patterns)
+        if then.get(PATTERNS, {}) != patterns or known is None:
+            self._state.update((msgspec.json.encode({**now, PATTERNS: patterns}), None))
 
     def _current(self, pattern: str, version: str) -> bool:
         """Whether the pattern is still as it was; one that was changed or removed leaves no state behind."""
-        if self._parts().versions.live.get(pattern) == version:
+        live = self._parts().versions.live.get(pattern)
+        if live == version:
             return True
+        if live is not None and isinstance(self._source, FixedRecipe):
+            # A timer may ring in a batch without events, in which nothing else looks at the checkpoint.
+            raise changed_pattern(pattern)
         if self._state.exists():
             self._state.clear()
         return False
@@ -293,6 +290,34 @@ class DetectProcessor(StatefulProcessor):
             if wanted is not None:
                 self._handle.registerTimer(wanted)
         self._state.update((composer.snapshot(), wanted))
+
+
+def refuse_change(then: Mapping[str, Any], now: Mapping[str, Any], patterns: Mapping[str, str]) -> None:
+    """Refuse a checkpoint whose state could not be used as things are now; `patterns` are their versions."""
+    if then.get("state") != LAYOUT:
+        raise BuildError(
+            "the checkpoint was made by another version of Likewise, whose state is laid out otherwise",
+            hint="start with a new checkpoint, or go on with that version",
+        )
+    before = {name: value for name, value in then.items() if name != PATTERNS}
+    for name in {**before, **now}:
+        if before.get(name) != now.get(name):
+            way = "go on with the version of Likewise that made it" if name == "model" else f"give {name} as it was"
+            raise BuildError(
+                f"the checkpoint was made with {name} {before.get(name)!r}, and now it is {now.get(name)!r}",
+                hint=f"{way}, or start with a new checkpoint",
+            )
+    for name, version in then.get(PATTERNS, {}).items():
+        if patterns.get(name, version) != version:
+            raise changed_pattern(name)
+
+
+def changed_pattern(name: str) -> BuildError:
+    """The refusal of a pattern that is not as it was."""
+    return BuildError(
+        f"the pattern {name!r} is another one than in the checkpoint, so what it holds there would be lost",
+        hint="leave it as it was, give it a new name to begin anew, or let a SubscriptionTable change it",
+    )
 
 
 def layout_of(recipe: Recipe, options: DetectOptions) -> dict[str, Any]:
