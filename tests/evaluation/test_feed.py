@@ -5,7 +5,18 @@ from __future__ import annotations
 import pytest
 
 from likewise.errors import MissingError
-from likewise.evaluation.experiments.feed import ASKED, FeedPoint, feed, judge, reciprocal_ranks, wanted, wishes
+from likewise.evaluation.experiments.feed import (
+    ASKED,
+    WRITTEN,
+    FeedPoint,
+    feed,
+    judge,
+    judge_written,
+    reciprocal_ranks,
+    wanted,
+    wishes,
+    written,
+)
 from likewise.semantics import Evidence, WordNet
 from likewise.testing import TableMeasure
 
@@ -40,3 +51,18 @@ def test_points_are_ranked_among_all_names() -> None:
         ("leak", "LK"): 0.7,
     }
     assert reciprocal_ranks(points, TableMeasure(pairs)) == [(1 + 1 / 2) / 2, 1.0, 1 / 1.5]
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_every_subscription_to_a_written_feed_has_an_answer(name: str) -> None:
+    events, profiles, truth = written(name)
+    ids = {event.id for event in events}
+    assert len(ids) == len(events)
+    assert truth.keys() == profiles.keys()
+    assert all(answers and answers <= ids for answers in truth.values())
+
+
+def test_what_knows_no_words_gets_nothing_from_written_feeds() -> None:
+    rows = judge_written(TableMeasure({})).rows
+    assert [row["feed"] for row in rows] == ["campus", "campus", "port", "port"]
+    assert all(row["recall"] == row["F1"] == 0 for row in rows)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -285,14 +284,13 @@ CLOCK = PlacedEncoder(noon=0, dusk=90, dawn=-100, night=195, three=50, five=80)
 
 
 def test_words_of_the_stream_that_are_nearer_speak_against_a_pair() -> None:
-    model = replace(Model.shipped(), nearer_event=0.5, nearer_subscription=0.25)
-    lone = Evidence.of(Sources(encoder=CLOCK, wordnet=None), model)
+    lone = Evidence.of(Sources(encoder=CLOCK, wordnet=None), Model.shipped())
     words = ["dawn", "night", "three", "five", "noon", "dusk"]
-    beside = lone.beside(Surroundings(words, lone.sources, model))
+    beside = lone.beside(Surroundings(words, lone.sources))
     assert lone.surroundings is None
-    # Two words are nearer to dusk, two to noon: log2(1 + 2) doublings each.
+    # Two words are nearer to dusk, two to noon: log2(1 + 2) doublings each, and one bit for a known stream.
     bits = beside.bits("noon", "dusk") - lone.bits("noon", "dusk")
-    assert bits == pytest.approx(-(0.5 + 0.25) * np.log2(3), abs=1e-4)
+    assert bits == pytest.approx(1 - (0.75 + 0.25) * np.log2(3), abs=1e-4)
     assert one(beside, "noon", "dusk") < one(lone, "noon", "dusk")
     assert one(beside, "noon", "noon") == 1
     said = [str(weight) for weight in beside.weights("noon", "dusk")]
@@ -302,7 +300,7 @@ def test_words_of_the_stream_that_are_nearer_speak_against_a_pair() -> None:
 def test_other_words_for_what_was_asked_do_not_compete_with_it() -> None:
     """Three makers have three words for one thing: a word very near to the subscription's term is one of them."""
     encoder = PlacedEncoder(noon=0, midday=20, three=60, dusk=90)
-    surroundings = Surroundings(["midday", "three"], Sources(encoder=encoder, wordnet=None), Model.shipped())
+    surroundings = Surroundings(["midday", "three"], Sources(encoder=encoder, wordnet=None))
     _, mine = surroundings.prepare(["noon"]).ranks(["dusk"])
     assert mine.tolist() == [[1.0]], "three counts, midday does not"
 
@@ -310,7 +308,7 @@ def test_other_words_for_what_was_asked_do_not_compete_with_it() -> None:
 def test_ranks_of_some_pairs_are_those_of_all_pairs(wordnet: WordNet) -> None:
     encoder = PlacedEncoder(**{"server room": 0, "kitchen": 40, "hall": 150, "lobby": 100, "data centre": 10})
     words = ["SrvRm", "kitchen", "hall", "Kit", "lobby"]
-    surroundings = Surroundings(words, Sources(encoder=encoder, wordnet=wordnet), Model.shipped())
+    surroundings = Surroundings(words, Sources(encoder=encoder, wordnet=wordnet))
     prepared, events = surroundings.prepare(["server room", "hall", "Lby"]), ["Kit", "data centre", "lobby", "SrvRm"]
     whole = prepared.bits(events)
     rows, columns = np.nonzero(np.ones_like(whole))
@@ -319,9 +317,7 @@ def test_ranks_of_some_pairs_are_those_of_all_pairs(wordnet: WordNet) -> None:
 
 def test_a_short_form_is_ranked_by_what_it_stands_for(wordnet: WordNet) -> None:
     encoder = PlacedEncoder(**{"server room": 0, "srv rm": 170, "kitchen": 40, "hall": 150})
-    surroundings = Surroundings(
-        ["SrvRm", "kitchen", "hall"], Sources(encoder=encoder, wordnet=wordnet), Model.shipped()
-    )
+    surroundings = Surroundings(["SrvRm", "kitchen", "hall"], Sources(encoder=encoder, wordnet=wordnet))
     theirs, mine = surroundings.prepare(["server room"]).ranks(["SrvRm"])
     assert (theirs.tolist(), mine.tolist()) == ([[0.0]], [[0.0]])
 
@@ -350,11 +346,11 @@ def test_words_of_the_events_language_are_not_counted_as_nearer_to_its_term(word
     """`porte de garage` and `porte de cave` are near each other because both are French."""
     places = {"garage door": 0, "porte de garage": 60, "porte de cave": 65, "cellar door": -50, "porte du jardin": 90}
     sources = Sources(encoder=PlacedEncoder(**places), wordnet=wordnet)
-    french = Surroundings(list(places), sources, Model.shipped())
+    french = Surroundings(list(places), sources)
     theirs, mine = french.prepare(["garage door"]).ranks(["porte de garage", "cellar door"])
     assert theirs.tolist() == [[0.0], [0.0]]
     assert mine.tolist() == [[1.0], [0.0]], "the cellar door is nearer to the garage door than its name in French"
-    english = Surroundings(["garage door", "porte de cave", "cellar door"], sources, Model.shipped())
+    english = Surroundings(["garage door", "porte de cave", "cellar door"], sources)
     theirs, _ = english.prepare(["garage door"]).ranks(["porte de garage"])
     assert theirs.tolist() == [[1.0]], "there a name is compared as any other term"
 

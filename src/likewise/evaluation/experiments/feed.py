@@ -6,13 +6,15 @@ The words were written before any score was seen. `Matcher` scores, as it comes:
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
+from io import BytesIO
 from typing import Final
 
 from likewise.errors import LikewiseError
 from likewise.evaluation.experiment import Experiment, ExperimentReport, ExperimentSettings, Row
-from likewise.events import Event, Value
+from likewise.events import Event, Value, read_events
 from likewise.language import Profile, parse
 from likewise.matching import Background, Matcher
 from likewise.semantics import Manifest, Measure, list_spaces, measure
@@ -132,29 +134,70 @@ def judge(
     reports: Sequence[PointReport], meaning: Measure | None, *, together: bool, background: Background | None = None
 ) -> list[Row]:
     """Precision, recall and F1 of every wish at its default threshold."""
-    found: dict[str, set[str]] = {}
-    for group in [wishes()] if together else [{name: profile} for name, profile in wishes().items()]:
+    events = [report.event for report in reports]
+    found = delivered(events, wishes(), meaning, together=together, background=background)
+    truth = {name: {each.event.id for each in reports if wanted(name, each)} for name in found}
+    rows: list[Row] = [{"wish": name, **_figures([ids], [truth[name]])} for name, ids in found.items()]
+    mean = {part: sum(float(row[part] or 0) for row in rows) / len(rows) for part in ("precision", "recall", "F1")}
+    return [*rows, {"wish": "mean", **mean}]
+
+
+def delivered(
+    events: Sequence[Event],
+    profiles: Mapping[str, Profile],
+    meaning: Measure | None,
+    *,
+    together: bool,
+    background: Background | None,
+) -> dict[str, set[str]]:
+    """The ids of the events that each profile gets, with all profiles in one matcher or each in one of its own."""
+    found: dict[str, set[str]] = {name: set() for name in profiles}
+    for group in [profiles] if together else [{name: profile} for name, profile in profiles.items()]:
         matcher = Matcher(meaning, background=background)
         for name, profile in group.items():
             matcher.add(profile, key=name)
-            found[name] = set()
-        for report, matches in zip(reports, matcher.match_batch([report.event for report in reports]), strict=True):
+        for event, matches in zip(events, matcher.match_batch(events), strict=True):
             for match in matches:
-                found[str(match.subscription)].add(report.event.id)
+                found[str(match.subscription)].add(event.id)
+    return found
+
+
+def _figures(found: Sequence[set[str]], truth: Sequence[set[str]]) -> Row:
+    """Precision, recall and F1 over all deliveries."""
+    right = sum(len(ids & wanted) for ids, wanted in zip(found, truth, strict=True))
+    given, asked = sum(map(len, found)), sum(map(len, truth))
+    return {"precision": right / max(1, given), "recall": right / asked, "F1": 2 * right / max(1, given + asked)}
+
+
+WRITTEN: Final = ("campus", "port")
+"""Feeds that were written to check the default, by someone who did not know its lists of words: three makers on a
+campus with twelve wishes, and a port whose events always name their type, in words that no subscription uses."""
+
+
+def written(name: str) -> tuple[list[Event], dict[str, Profile], dict[str, set[str]]]:
+    """The events, subscriptions and truth of a written feed."""
+    folder = files("likewise.evaluation").joinpath("data")
+    events = list(read_events(BytesIO(folder.joinpath(f"{name}.jsonl").read_bytes()), format="jsonl"))
+    subscriptions = parse(folder.joinpath(f"{name}.lw").read_text(encoding="utf-8"), source=f"{name}.lw")
+    profiles = {each.name: each.body for each in subscriptions if isinstance(each.body, Profile)}
+    truth: dict[str, set[str]] = {each: set() for each in profiles}
+    for line in folder.joinpath(f"{name}.tsv").read_text(encoding="utf-8").splitlines()[1:]:
+        event, subscription = line.split("\t")
+        truth[subscription].add(event)
+    return events, profiles, truth
+
+
+def judge_written(meaning: Measure) -> ExperimentReport:
+    """Precision, recall and F1 on the written feeds, with the background of their first events."""
     rows: list[Row] = []
-    for name, ids in found.items():
-        truth = {report.event.id for report in reports if wanted(name, report)}
-        right = len(ids & truth)
-        rows.append(
-            {
-                "wish": name,
-                "precision": right / max(1, len(ids)),
-                "recall": right / len(truth),
-                "F1": 2 * right / max(1, len(ids) + len(truth)),
-            }
-        )
-    mean = {part: sum(float(row[part] or 0) for row in rows) / len(rows) for part in ("precision", "recall", "F1")}
-    return [*rows, {"wish": "mean", **mean}]
+    for name in WRITTEN:
+        events, profiles, truth = written(name)
+        for how, together in (("together", True), ("alone", False)):
+            sample = Background.of(events)
+            found = delivered(events, profiles, meaning, together=together, background=sample)
+            figures = _figures(list(found.values()), [truth[each] for each in found])
+            rows.append({"feed": name, "subscriptions": how, "events": len(events), **figures})
+    return ExperimentReport("Feeds written to check the default", rows, ["over all deliveries, with a background"])
 
 
 def reciprocal_ranks(points: Sequence[FeedPoint], meaning: Measure) -> list[float]:
@@ -203,6 +246,7 @@ def run(settings: ExperimentSettings) -> list[ExperimentReport]:
             for known, background in (("", None), (", with a background", sample))
             for how, together in (("together", True), ("alone", False))
         ),
+        judge_written(meaning),
         ranking(spaces, settings),
     ]
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from likewise.calibration import NEAREST
 from likewise.matching.index.lists import Lists, grown
 from likewise.matching.index.sparse_kernel import FLOOR
 from likewise.semantics import Measure, Prepared, contrasted
@@ -359,13 +360,13 @@ class Neighbours:
         self._rival_version[places] = -1
 
     def _shift(self, scores: NDArray[np.float32], terms: Sequence[str], part: Slice) -> None:
-        """Add the bits of the stream's words where terms are near; these bits are never positive."""
+        """Add the bits of the stream's words where terms are near: even the most cannot lift others to the floor."""
         assert self.around is not None
         if part.stamp not in self._surrounded:
             current = {each.stamp for each in self.columns.slices()}
             self._surrounded = {stamp: kept for stamp, kept in self._surrounded.items() if stamp in current}
             self._surrounded[part.stamp] = self.around.prepare(part.ready.terms)
-        near = np.nonzero(scores >= FLOOR)
+        near = np.nonzero(scores >= FLOOR / 2**NEAREST)
         scores[near] = shifted(scores[near], self._surrounded[part.stamp].bits_of(terms, *near))
 
     def _merge(self, place: int, row: NDArray[np.float32], part: Slice) -> None:

@@ -13,9 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.calibration import OTHER_WORDS
+from likewise.calibration import NEARER_EVENT, NEARER_SUBSCRIPTION, NEAREST, OTHER_WORDS
 from likewise.semantics.evidence.features import Sources, TermSide, cosines, on_grid
-from likewise.semantics.evidence.model import Model
 
 Floats = NDArray[np.float32]
 
@@ -34,8 +33,7 @@ _TIE = np.float32(1e-4)  # scores that differ only by rounding are equal
 class Surroundings:
     """The words of the stream, and how near each is to a term: by embedding or, without one, by the spaces."""
 
-    def __init__(self, terms: Sequence[str], sources: Sources, model: Model) -> None:
-        self.model = model
+    def __init__(self, terms: Sequence[str], sources: Sources) -> None:
         self.sources = sources
         self.words = self.read(terms)
         self._places: dict[frozenset[str], list[int]] = {}
@@ -132,8 +130,7 @@ class SurroundedTerms:
         return out
 
     def _weigh(self, theirs: Floats, mine: Floats) -> Floats:
-        model = self._surroundings.model
-        return np.asarray(-model.nearer_event * theirs - model.nearer_subscription * mine, np.float32)
+        return np.asarray(NEAREST - NEARER_EVENT * theirs - NEARER_SUBSCRIPTION * mine, np.float32)
 
 
 def nearness(terms: ReadTerms, events: ReadTerms) -> Floats:

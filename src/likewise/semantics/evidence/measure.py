@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from likewise.calibration import GENERIC_BITS
+from likewise.calibration import GENERIC_BITS, NEARER_EVENT, NEARER_SUBSCRIPTION, NEAREST
 from likewise.errors import MissingError
 from likewise.semantics.adjust.beside import Competitors
 from likewise.semantics.evidence.background import MOST, SurroundedTerms, Surroundings
@@ -107,7 +107,7 @@ class Evidence(Measure):
 
     def _around(self, terms: Sequence[str]) -> Surroundings | None:
         known = self.sources.encoder is not None or self.sources.spaces
-        return Surroundings(terms, self.sources, self.model) if terms and known else None
+        return Surroundings(terms, self.sources) if terms and known else None
 
     def prepare(
         self,
@@ -154,9 +154,9 @@ class Evidence(Measure):
         if self.surroundings is None:
             return
         ranks = self.surroundings.prepare([subscription_term]).ranks([event_term])
-        weights = (self.model.nearer_event, self.model.nearer_subscription)
-        for name, rank, weight in zip(("nearer_event", "nearer_subscription"), ranks, weights, strict=True):
-            bits, count = -weight * float(rank[0, 0]), round(2 ** float(rank[0, 0]) - 1)
+        weights = {"nearer_event": (NEAREST, NEARER_EVENT), "nearer_subscription": (0.0, NEARER_SUBSCRIPTION)}
+        for (name, (first, weight)), rank in zip(weights.items(), ranks, strict=True):
+            bits, count = first - weight * float(rank[0, 0]), round(2 ** float(rank[0, 0]) - 1)
             if abs(bits) >= 0.05:
                 yield Weight(bits, _TEXTS[name].format(count=_counted(count)), name)
 
@@ -251,11 +251,11 @@ def describe(name: str, one: Features, mine: Reading, theirs: Reading) -> str:
 def _counted(count: int) -> str:
     """The number of words as text; large counts are only given as a bound.
 
-    >>> _counted(1), _counted(7), _counted(64)
-    ('1 word of the stream is', '7 words of the stream are', '64 words of the stream or more are')
+    >>> _counted(0), _counted(1), _counted(64)
+    ('no word of the stream is', '1 word of the stream is', '64 words of the stream or more are')
     """
-    if count == 1:
-        return "1 word of the stream is"
+    if count < 2:
+        return f"{count or 'no'} word of the stream is"
     return f"{count} words of the stream {'or more ' if count >= MOST else ''}are"
 
 

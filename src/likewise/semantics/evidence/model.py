@@ -27,7 +27,7 @@ from likewise.semantics.evidence.lexical import WordRelation
 Floats = NDArray[np.float32]
 
 FORMAT: Final = "likewise evidence"
-VERSION: Final = 5
+VERSION: Final = 6
 
 CURVES: Final[Mapping[str, tuple[float, ...]]] = {
     "embedding": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
@@ -63,7 +63,7 @@ SHARED: Final = ("codes", "opposed", "spelling")
 
 _UNLISTED: Final = (WordRelation.ONE_UNLISTED, WordRelation.BOTH_UNLISTED)
 
-_NUMBERS: Final = ("prior", "sureness", "attribute_bits", "temperature", "nearer_event", "nearer_subscription")
+_NUMBERS: Final = ("prior", "sureness", "attribute_bits", "temperature")
 
 MOST_BITS: Final = 12.0
 """The limit of a sum of evidence: one error in four thousand."""
@@ -114,11 +114,6 @@ class Model:
     temperature: float = 0.5
     """How much it counts against a pair that the event's term is nearer to another subscription's term. It is small,
     because subscribers may use different words for the same thing."""
-    nearer_event: float = 0.0
-    """Bits against a pair for each doubling of the number of words of the stream that are nearer to the event's term
-    than the subscription's term is."""
-    nearer_subscription: float = 0.0
-    """The same for words that are nearer to the subscription's term."""
 
     @classmethod
     def blank(cls) -> Model:

@@ -31,8 +31,7 @@ def train(
 
     Pairs come from WordNet, EuroVoc, IPTC Media Topics, appliance types, the glossary and titles of Wikipedia, and are
     split by concept. The calibration is fitted on the half of the hand-written pairs that is not held out, and the
-    prior on the held-out concepts. The weight of an attribute beside its value is fitted on events made from EuroVoc,
-    the weight of nearer values in the stream on events made from WordNet and IPTC Media Topics.
+    prior on the held-out concepts. The weight of an attribute beside its value is fitted on events made from EuroVoc.
 
     `likewise relate --model` and `Evidence(model=…)` read the file.
 
@@ -42,7 +41,6 @@ def train(
     from likewise.evaluation.learning.combination import combined
     from likewise.evaluation.learning.fitting import learn, report, settled
     from likewise.evaluation.learning.hand_pairs import calibrated
-    from likewise.evaluation.learning.stream_ranks import ranked
     from likewise.evaluation.learning.training_pairs import training_pairs
     from likewise.semantics import Evidence, Model
 
@@ -52,7 +50,6 @@ def train(
     model, learned = learn(pairs, sources, seed=seed, say=_progress)
     model = settled(calibrated(model, sources), learned, say=_progress)
     model = combined(model, sources, data=data, say=_progress)
-    model = ranked(model, sources, data=data, say=_progress)
     out.write_text(model.to_text(), encoding="utf-8")
     rows = report(model, learned)
     if as_json:

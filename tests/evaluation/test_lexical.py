@@ -1,33 +1,15 @@
-"""What nearer values of a stream tell is learned from events made of WordNet and media topics."""
+"""WordNet and media topics as thesauri of generated events."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.encoders import HashedEncoder
-from tests.evaluation.tiny import tiny
 
 from likewise.errors import MissingError
 from likewise.evaluation.datasets.lexical import iptc_thesaurus, wordnet_thesaurus
-from likewise.evaluation.learning.stream_ranks import RankedEvents
-from likewise.semantics import Evidence, WordNet
-
-
-def test_f1_depends_on_what_nearer_values_tell() -> None:
-    measure = Evidence(encoder=HashedEncoder(), wordnet=False)
-    made = RankedEvents.of(tiny(), measure)
-    mild, strict = (replace(measure.model, nearer_event=bits, nearer_subscription=bits) for bits in (0.0, 4.0))
-    assert made.f1(mild) != made.f1(strict)
-
-
-def test_without_anything_that_tells_what_is_near_they_tell_nothing() -> None:
-    measure = Evidence(encoder=False, wordnet=False)
-    made = RankedEvents.of(tiny(), measure)
-    mild, strict = (replace(measure.model, nearer_event=bits, nearer_subscription=bits) for bits in (0.0, 4.0))
-    assert made.f1(mild) == made.f1(strict)
+from likewise.semantics import WordNet
 
 
 def test_topics_are_linked_by_their_codes(tmp_path: Path) -> None:
