@@ -9,6 +9,7 @@ from likewise.errors import BuildError
 from likewise.events import Event
 from likewise.language import Operator, Options, Predicate, Profile
 from likewise.matching import Aggregation, Match, Matcher, Taxonomy, Topic
+from likewise.semantics import Evidence
 from likewise.testing import TableMeasure
 
 MEASURE = TableMeasure({("laptop", "computer"): 0.6, ("device", "machine"): 0.5, ("desk", "lamp"): 0.1})
@@ -133,3 +134,22 @@ def test_options_speak_for_a_profile_that_is_not_registered():
 def test_a_match_made_by_hand_cannot_explain():
     with pytest.raises(BuildError):
         Match("s", EVENT, 1.0, profile=PROFILE).explain()
+
+
+@pytest.mark.parametrize("dense", [0, 10_000])
+def test_an_explanation_does_not_prepare_the_terms_of_all_subscriptions(dense):
+    """They are prepared in the matcher; doing it again for every pair of terms took seconds."""
+    prepared = []
+
+    class Counted(Evidence):
+        def prepare(self, subscription_terms, *, subscription_theme=()):
+            prepared.append(len(subscription_terms))
+            return super().prepare(subscription_terms, subscription_theme=subscription_theme)
+
+    matcher = Matcher(Counted(encoder=False, wordnet=False), dense=dense)
+    for n in range(200):
+        matcher.add(Profile((Predicate(f"kind {n}", Operator.EQ, f"thing {n}", True, True),)))
+    [match] = matcher.match(Event.of({"kind 7": "thing 7", "room": "hall"}))
+    prepared.clear()
+    assert match.explain().score == pytest.approx(match.score, abs=1e-6)
+    assert 0 < max(prepared) < 10

@@ -6,7 +6,7 @@ This is the reference definition: tests check that the compiled kernels give the
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -52,6 +52,10 @@ def bounds(predicate: Predicate) -> tuple[int, float, float]:
 
 RelateTerms: TypeAlias = Callable[[Sequence[str], Sequence[str]], NDArray[np.float32]]
 """Relatedness of subscription terms (rows) and event terms (columns), with themes already chosen."""
+
+
+BestRivals: TypeAlias = Callable[[int, Sequence[str]], Mapping[str, float]]
+"""For attributes (0) or values (1) of an event, the best score of each with any competitor."""
 
 
 def attribute_matrix(profile: Profile, event: Event, relate: RelateTerms | None) -> NDArray[np.float64]:
@@ -133,10 +137,12 @@ def parts_of(
     temperature: float,
     attribute_bits: float,
     themes: bool = True,
+    best_rivals: BestRivals | None = None,
 ) -> MatrixParts:
     """Attribute and value matrix with these settings; `themes=False` ignores the themes of both sides.
 
-    `beside` is the measure of values, which includes the values of a known stream.
+    `beside` is the measure of values, which includes the values of a known stream. `best_rivals` has the competitors
+    prepared; without it they are prepared anew.
     """
     if measure is None or beside is None:
         return MatrixParts(attribute_matrix(profile, event, None), value_matrix(profile, event, None))
@@ -152,8 +158,11 @@ def parts_of(
     if settings.approach.base == "hybrid" and isinstance(measure, Hybrid):
         names = measure.property_matrix
     if settings.approach.contrast:
-        names = _contrasted_with(names, competition.attributes, temperature)
-        values = _contrasted_with(values, competition.values, temperature)
+        find = best_rivals or _by_comparing(names, values, competition)
+        names, values = (
+            _contrasted_with(relate, find(side, terms), temperature)
+            for side, relate, terms in zip((0, 1), (names, values), _terms_of(event), strict=True)
+        )
     attributes = attribute_matrix(profile, event, names)
     with_text = [i for i, predicate in enumerate(profile.predicates) if has_text_value(predicate)]
     attributes[with_text] = lifted(attributes[with_text], attribute_bits)
@@ -169,10 +178,25 @@ def lifted(scores: NDArray[np.float64], bits: float) -> NDArray[np.float64]:
     return np.asarray(scores / (scores + (1.0 - scores) * 2.0**-bits), np.float64)
 
 
-def _contrasted_with(relate: RelateTerms, rivals: Sequence[str], temperature: float) -> RelateTerms:
+def _terms_of(event: Event) -> tuple[list[str], list[str]]:
+    """The distinct attributes and text values of an event."""
+    texts = {term_of(value) for _, value in event.tuples if kind_of(value) == TEXT}
+    return sorted({normalise(name) for name, _ in event.tuples}), sorted(texts)
+
+
+def _by_comparing(names: RelateTerms, values: RelateTerms, competition: Competition) -> BestRivals:
+    def find(side: int, terms: Sequence[str]) -> dict[str, float]:
+        rivals, relate = ((competition.attributes, names), (competition.values, values))[side]
+        best = relate(rivals, terms).max(axis=0) if rivals and terms else np.zeros(len(terms), np.float32)
+        return dict(zip(terms, best.tolist(), strict=True))
+
+    return find
+
+
+def _contrasted_with(relate: RelateTerms, best: Mapping[str, float], temperature: float) -> RelateTerms:
     def contrast(subscribed: Sequence[str], published: Sequence[str]) -> NDArray[np.float32]:
-        best = relate(rivals, published).max(axis=0) if rivals else np.zeros(len(published), dtype=np.float32)
-        return contrasted(np.asarray(relate(subscribed, published)).T, best, temperature).T
+        rival = np.array([best[term] for term in published], np.float32)
+        return contrasted(np.asarray(relate(subscribed, published)).T, rival, temperature).T
 
     return contrast
 

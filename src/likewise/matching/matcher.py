@@ -392,6 +392,9 @@ class Matcher:
     def parts(self, profile: Profile, event: Event, settings: Settings, *, themes: bool = True) -> MatrixParts:
         """Attribute and value matrix in plain NumPy: slow, the reference for the kernels."""
         measure = self._options.measure_of(settings.approach)
+        with self._lock:
+            self._refresh_sample()
+            group = self._groups.of(settings.approach)
         return parts_of(
             profile,
             event,
@@ -402,7 +405,12 @@ class Matcher:
             temperature=1.0 if measure is None else self._options.temperature_of(settings.approach),
             attribute_bits=self._options.bits_of(settings.approach),
             themes=themes,
+            best_rivals=None if group is None else partial(self._best_rivals, group),
         )
+
+    def _best_rivals(self, group: MatchGroup, side: int, terms: Sequence[str]) -> Mapping[str, float]:
+        with self._lock:
+            return group.best_rivals(side, terms)
 
     def _beside(self, measure: Measure | None) -> Measure | None:
         """The measure of values, which includes the values of a known stream."""
@@ -464,15 +472,14 @@ class Matcher:
         if not self._stream.events or settings.aggregation is not Aggregation.JOINT:
             return Commonness.unknown(list(map(compared_by_meaning, profile.predicates)))
         with self._lock:
-            # An index has all competing terms prepared; a sibling would have to prepare them anew.
-            matcher, first_free = (self if self.is_indexed else self.sibling()), self._next
-            matcher._refresh_sample()
-            handle = matcher.add(profile, options=Options(settings.threshold, None, str(settings.approach)))
-            group = matcher._registrations[handle].group
+            # Not in a sibling: that would have to prepare all competing terms anew.
+            self._refresh_sample()
+            first_free = self._next
+            handle = self.add(profile, options=Options(settings.threshold, None, str(settings.approach)))
+            group = self._registrations[handle].group
             assert group is not None
-            matcher._share_sample(group)
             commonness = group.commonness(profile)
-            matcher.remove(handle)
+            self.remove(handle)
             self._next = first_free
             return commonness
 

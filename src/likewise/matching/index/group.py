@@ -32,7 +32,7 @@ from likewise.matching.index.lists import Lists, grown
 from likewise.matching.index.terms import Move, TermColumns
 from likewise.matching.settings import Aggregation, Settings
 from likewise.semantics import Measure
-from likewise.semantics.evidence import Surroundings
+from likewise.semantics.evidence import Surroundings, shifted
 
 _FIELDS = ("operator", "attribute", "attribute_column", "value", "value_column", "kind", "low", "high")
 
@@ -252,6 +252,19 @@ class ProfileGroup(ABC):
         for number in self._profiles[slot].tolist():
             self.conditions.release(number)
         self._profiles.clear(slot)
+
+    def best_rivals(self, side: int, terms: Sequence[str]) -> dict[str, float]:
+        """The best score of each attribute (0) or value (1) of an event with any competitor."""
+        if self._rivals.update():
+            self.make_room()
+        competing, best = self._rivals.competing(side), np.zeros(len(terms), np.float32)
+        for part in self._columns[side].slices() if terms else ():
+            rivals = np.flatnonzero(competing[part.begin : part.end])
+            scores = np.nan_to_num(part.ready.rows(terms))
+            if side == 1 and self._around is not None:
+                scores = shifted(scores, self._around.prepare(part.ready.terms).bits(terms))
+            best = np.maximum(best, scores[:, rivals].max(axis=1, initial=0.0))
+        return dict(zip(terms, best.tolist(), strict=True))
 
     @abstractmethod
     def activate(self, slot: int) -> None:

@@ -238,6 +238,11 @@ class Groups(Collection[MatchGroup]):
             self._waiting.setdefault(key, {})[slot] = None
         return group
 
+    def of(self, approach: Approach) -> MatchGroup | None:
+        """A group that compares terms as they are with the measure of this approach, if there is one."""
+        kinds = () if approach.base == "thematic" else (SparseGroup, DenseGroup)
+        return next((self._groups[approach, (), kind] for kind in kinds if (approach, (), kind) in self._groups), None)
+
     def _many(self, scored: GroupKey, indexed: type[MatchGroup]) -> bool:
         few, index = self._groups.get(scored), self._groups.get((scored[0], scored[1], indexed))
         return bool(index and index.conditions.used) or (few is not None and few.conditions.used >= self.dense)
